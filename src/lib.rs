@@ -1,0 +1,3 @@
+//! htools
+pub mod load;
+pub mod model;

@@ -1,0 +1,7 @@
+//! Where a cluster comes from: one parser a source, one pipeline for all.
+
+pub mod error;
+pub mod number;
+pub mod raw;
+
+pub use error::LoadError;
