@@ -1,12 +1,25 @@
 //! What a cluster is: nodes, instances, groups, policies, and the state that
 //! changes when an instance is placed.
 
+pub mod cluster;
 pub mod index;
+pub mod instance;
 pub mod kinds;
+pub mod node;
+pub mod peers;
+pub mod placement;
 pub mod policy;
+pub mod tags;
 pub mod units;
+pub mod utilisation;
 
+pub use cluster::{Cluster, Group, Placement};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx};
+pub use instance::{Immobile, Instance};
 pub use kinds::{AllocPolicy, DiskTemplate, Hypervisor, Mirroring, RunStatus, UnknownName};
+pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
+pub use placement::{DiskCheck, FailKind, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, SpecRange};
+pub use tags::{Counts, TagId, TagSet, TagTable};
 pub use units::Mib;
+pub use utilisation::Utilisation;

@@ -1,0 +1,157 @@
+//! The whole cluster.
+
+use super::index::{GroupIdx, InstanceIdx, NodeIdx};
+use super::instance::Instance;
+use super::kinds::AllocPolicy;
+use super::node::Node;
+use super::policy::InstancePolicy;
+use super::tags::TagTable;
+use super::units::Mib;
+
+/// A node group.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its own index.
+    pub idx: GroupIdx,
+    /// Name for people.
+    pub name: String,
+    /// The key by which nodes refer to it.
+    pub uuid: String,
+    /// Whether new instances may go there.
+    pub alloc_policy: AllocPolicy,
+    /// UUIDs of the networks connected to it.
+    pub networks: Vec<String>,
+    /// Its instance policy.
+    pub policy: InstancePolicy,
+    /// Its tags.
+    pub tags: Vec<String>,
+}
+
+/// A cluster: what the sources said, checked, tagged and indexed.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// Node groups.
+    pub groups: Vec<Group>,
+    /// Nodes.
+    pub nodes: Vec<Node>,
+    /// Instances.
+    pub instances: Vec<Instance>,
+    /// Cluster tags.
+    pub tags: Vec<String>,
+    /// The cluster's own policy.
+    pub policy: InstancePolicy,
+    /// The tags that matter for placement.
+    pub tag_table: TagTable,
+    /// The domain that all node and instance names end in; may be empty.
+    pub common_suffix: String,
+    /// The number shown for the first node.
+    pub first_node_number: u32,
+}
+
+/// A final change of an instance's nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    /// The primary node.
+    pub primary: NodeIdx,
+    /// The secondary node, if any.
+    pub secondary: Option<NodeIdx>,
+}
+
+impl Cluster {
+    /// A node by index.
+    pub fn node(&self, idx: NodeIdx) -> &Node {
+        &self.nodes[idx.get()]
+    }
+
+    /// An instance by index.
+    pub fn instance(&self, idx: InstanceIdx) -> &Instance {
+        &self.instances[idx.get()]
+    }
+
+    /// A group by index.
+    pub fn group(&self, idx: GroupIdx) -> &Group {
+        &self.groups[idx.get()]
+    }
+
+    /// The number under which a node is shown.
+    pub fn node_number(&self, idx: NodeIdx) -> usize {
+        idx.get() + self.first_node_number as usize
+    }
+
+    /// All nodes, in order.
+    pub fn all_nodes(&self) -> Vec<NodeIdx> {
+        self.nodes.iter().map(|n| n.spec.idx).collect()
+    }
+
+    /// The nodes of a group, in order.
+    pub fn nodes_of(&self, group: GroupIdx) -> Vec<NodeIdx> {
+        self.nodes.iter().filter(|n| n.spec.group == group).map(|n| n.spec.idx).collect()
+    }
+
+    /// The instances of a group: those whose primary node is in it, in order.
+    pub fn instances_of(&self, group: GroupIdx) -> Vec<InstanceIdx> {
+        let in_group = |i: &&Instance| self.node(i.primary).spec.group == group;
+        self.instances.iter().filter(in_group).map(|i| i.idx).collect()
+    }
+
+    /// Groups that have nodes, in order.
+    pub fn groups_with_nodes(&self) -> Vec<GroupIdx> {
+        let mut used = vec![false; self.groups.len()];
+        for node in &self.nodes {
+            used[node.spec.group.get()] = true;
+        }
+        self.groups.iter().map(|g| g.idx).filter(|g| used[g.get()]).collect()
+    }
+
+    /// Whether primary and secondary of an instance are in different groups.
+    pub fn is_split(&self, instance: &Instance) -> bool {
+        let group = |n: NodeIdx| self.node(n).spec.group;
+        instance.secondary.is_some_and(|s| group(s) != group(instance.primary))
+    }
+
+    /// Instances whose two nodes are in different groups, in order.
+    pub fn split_instances(&self) -> Vec<InstanceIdx> {
+        self.instances.iter().filter(|i| self.is_split(i)).map(|i| i.idx).collect()
+    }
+
+    /// Location tags that two nodes have in common.
+    pub fn common_locations(&self, a: NodeIdx, b: NodeIdx) -> i64 {
+        self.node(a).spec.location_tags.common(&self.node(b).spec.location_tags)
+    }
+
+    /// Records that `instance` now is at `to`: lists, reserves and tag counts of
+    /// its nodes, and its own fields. The numbers of the nodes (their ledgers)
+    /// are the caller's business.
+    pub fn relocate(&mut self, instance: InstanceIdx, to: Placement, location_score: i64) {
+        let moved = &self.instances[instance.get()];
+        let (old_primary, old_mirror) = (moved.primary, moved.mirror());
+        let new_mirror = to.secondary.filter(|_| moved.template.has_secondary());
+        let need = moved.mem_reserved();
+        for (node, by) in [(old_primary, -1), (to.primary, 1)] {
+            let state = &mut self.nodes[node.get()].state;
+            for &tag in &moved.exclusion_tags {
+                state.tag_count.add(tag, by);
+            }
+        }
+        if !moved.forthcoming {
+            let (_, left) =
+                old_mirror.map_or((Mib::ZERO, Mib::ZERO), |s| self.node(s).state.reserve_without(moved));
+            if let Some(node) = old_mirror {
+                let state = &mut self.nodes[node.get()].state;
+                state.peers.set_or_drop(old_primary, left);
+                state.secondaries.retain(|i| *i != instance);
+            }
+            self.nodes[old_primary.get()].state.primaries.retain(|i| *i != instance);
+            self.nodes[to.primary.get()].state.primaries.push(instance);
+            if let Some(node) = new_mirror {
+                let state = &mut self.nodes[node.get()].state;
+                state.peers.set(to.primary, state.peers.get(to.primary) + need);
+                state.secondaries.push(instance);
+            }
+        }
+        let moved = &mut self.instances[instance.get()];
+        moved.primary = to.primary;
+        moved.secondary = to.secondary;
+        moved.location_score = location_score;
+    }
+}

@@ -1,0 +1,111 @@
+//! Instances.
+
+use super::index::{InstanceIdx, NodeIdx};
+use super::kinds::{DiskTemplate, RunStatus};
+use super::tags::{TagId, TagSet};
+use super::units::Mib;
+use super::utilisation::Utilisation;
+
+/// Why balancing leaves an instance where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Immobile {
+    /// Its disk template ties it to its node.
+    Template,
+    /// Named by `--exclude-instances`.
+    Excluded,
+    /// Not named by `--select-instances`.
+    NotSelected,
+    /// Its two nodes are in different groups.
+    Split,
+    /// A DRBD instance for which the source names no secondary.
+    NoSecondary,
+}
+
+/// An instance and where it is.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// Its own index.
+    pub idx: InstanceIdx,
+    /// Full name.
+    pub name: String,
+    /// Length of the alias: the name without the common domain suffix.
+    pub alias_len: usize,
+    /// Memory.
+    pub mem: Mib,
+    /// Total disk on each of its nodes.
+    pub disk: Mib,
+    /// Physical spindles of all its disks together; `None` if any is unknown.
+    pub spindles: Option<i64>,
+    /// Virtual CPUs.
+    pub vcpus: i64,
+    /// State.
+    pub status: RunStatus,
+    /// Whether balancing may move it and its secondary reserves memory for it.
+    pub auto_balance: bool,
+    /// How its disks are stored.
+    pub template: DiskTemplate,
+    /// Weight on the spindles of nodes without exclusive storage.
+    pub spindle_use: i64,
+    /// All its tags.
+    pub tags: Vec<String>,
+    /// The tags that keep instances of one service apart, in source order,
+    /// repetitions kept.
+    pub exclusion_tags: Vec<TagId>,
+    /// The locations in which it would rather be.
+    pub desired_locations: TagSet,
+    /// Planned, not yet created: counts in the planned view of nodes only.
+    pub forthcoming: bool,
+    /// Why balancing may not move it, if so.
+    pub immobile: Option<Immobile>,
+    /// Its use of dynamic resources.
+    pub util: Utilisation,
+    /// Primary node.
+    pub primary: NodeIdx,
+    /// Secondary node, if the source names one (any template).
+    pub secondary: Option<NodeIdx>,
+    /// Location tags that primary and secondary have in common.
+    pub location_score: i64,
+}
+
+impl Instance {
+    /// The name without the domain suffix common to all nodes and instances.
+    pub fn alias(&self) -> &str {
+        &self.name[..self.alias_len]
+    }
+
+    /// Memory that it takes on its primary node: all or, when stopped or
+    /// forthcoming, nothing.
+    pub fn mem_in_use(&self) -> Mib {
+        if self.status.uses_memory() && !self.forthcoming { self.mem } else { Mib::ZERO }
+    }
+
+    /// Memory that its secondary node keeps for it.
+    pub fn mem_reserved(&self) -> Mib {
+        if self.auto_balance && !self.status.is_offline() { self.mem } else { Mib::ZERO }
+    }
+
+    /// Virtual CPUs that count on its primary node.
+    pub fn vcpus_in_use(&self) -> i64 {
+        if self.status.is_offline() { 0 } else { self.vcpus }
+    }
+
+    /// Disk that it takes from its nodes' own storage.
+    pub fn local_disk(&self) -> Mib {
+        if self.template.uses_local_storage() { self.disk } else { Mib::ZERO }
+    }
+
+    /// The secondary node, for templates where that means something.
+    pub fn mirror(&self) -> Option<NodeIdx> {
+        self.secondary.filter(|_| self.template.has_secondary())
+    }
+
+    /// Primary and, for mirrored templates, secondary node.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeIdx> + use<> {
+        [Some(self.primary), self.mirror()].into_iter().flatten()
+    }
+
+    /// Whether balancing may move it at all.
+    pub fn is_movable(&self) -> bool {
+        self.immobile.is_none()
+    }
+}

@@ -1,0 +1,220 @@
+//! Nodes: what is fixed after loading ([`NodeSpec`]) and what changes when
+//! instances are placed ([`Ledger`] for the numbers, [`NodeState`] for all).
+
+use super::index::{GroupIdx, InstanceIdx, NodeIdx};
+use super::instance::Instance;
+use super::kinds::Hypervisor;
+use super::peers::PeerMap;
+use super::tags::{Counts, TagId, TagSet};
+use super::units::{Mib, trunc_to_i64};
+use super::utilisation::Utilisation;
+
+/// What does not change after loading.
+#[derive(Debug, Clone)]
+pub struct NodeSpec {
+    /// Its own index.
+    pub idx: NodeIdx,
+    /// Full name.
+    pub name: String,
+    /// Length of the alias: the name without the common domain suffix.
+    pub alias_len: usize,
+    /// Total memory in MiB.
+    pub mem_total: f64,
+    /// Memory used by the node itself.
+    pub mem_node: Mib,
+    /// Free memory as the source reported it; never updated.
+    pub mem_free: Mib,
+    /// Memory that nobody accounts for (may be negative): total minus node,
+    /// instances and reported free memory, right after loading.
+    pub mem_unaccounted: Mib,
+    /// Total disk in MiB.
+    pub disk_total: f64,
+    /// Disk below which strict placement refuses (`--min-disk`).
+    pub disk_low: Mib,
+    /// Physical CPUs.
+    pub cpu_total: f64,
+    /// Virtual CPUs used by the node's own operating system.
+    pub cpu_node: i64,
+    /// Relative speed of its CPUs.
+    pub cpu_speed: f64,
+    /// Most virtual CPUs per physical one (policy, or `--max-cpu`).
+    pub vcpu_ratio: f64,
+    /// Spindles.
+    pub spindle_total: i64,
+    /// Most spindle weight: the policy's ratio times the spindles.
+    pub spindle_limit: f64,
+    /// Whether disks are given out by whole spindles.
+    pub exclusive_storage: bool,
+    /// Offline, drained, not able to run instances, or marked so with `-O`.
+    pub offline: bool,
+    /// Whether it is the master node.
+    pub master: bool,
+    /// Its group.
+    pub group: GroupIdx,
+    /// All its tags.
+    pub tags: Vec<String>,
+    /// Its hypervisor, where known.
+    pub hypervisor: Option<Hypervisor>,
+    /// Migration tags.
+    pub migration_tags: TagSet,
+    /// Migration tags of the nodes from which it can receive instances.
+    pub receivable_tags: TagSet,
+    /// Location tags (power feeds, racks, ...).
+    pub location_tags: TagSet,
+}
+
+impl NodeSpec {
+    /// The name without the domain suffix common to all nodes and instances.
+    pub fn alias(&self) -> &str {
+        &self.name[..self.alias_len]
+    }
+
+    /// Memory that instances can have: total minus the node's own and what is
+    /// missing. Memory that looks freer than the records say is no credit.
+    pub fn mem_for_instances(&self) -> Mib {
+        Mib(trunc_to_i64(self.mem_total)) - self.mem_node - self.mem_unaccounted.max(Mib::ZERO)
+    }
+
+    /// What an instance adds to this node's location sum as a primary: its
+    /// location score and the desired locations that the node does not offer.
+    pub fn location_cost(&self, instance: &Instance, location_score: i64) -> i64 {
+        location_score + instance.desired_locations.missing_in(&self.location_tags)
+    }
+
+    /// Whether instances can migrate from here to `target`.
+    pub fn can_migrate_to(&self, target: &NodeSpec) -> bool {
+        self.migration_tags.is_subset(&target.receivable_tags)
+    }
+}
+
+/// The numbers of a node that change with its instances. The "planned" values
+/// count forthcoming instances as well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ledger {
+    /// Memory in use by primaries (column imem).
+    pub mem_instances: Mib,
+    /// Largest amount reserved here for the failure of one other node (rmem).
+    pub mem_reserved: Mib,
+    /// N+1 failure: what is unallocated does not exceed what is reserved.
+    pub n1_fail: bool,
+    /// Free memory if all planned instances existed and all ran.
+    pub mem_free_planned: Mib,
+    /// Free disk.
+    pub disk_free: Mib,
+    /// Free disk, planned view.
+    pub disk_free_planned: Mib,
+    /// Virtual CPUs in use, the node's own included.
+    pub vcpus: i64,
+    /// The same, planned view.
+    pub vcpus_planned: i64,
+    /// Spindle weight in use (nodes without exclusive storage).
+    pub spindles_used: f64,
+    /// The same, planned view.
+    pub spindles_used_planned: f64,
+    /// Free spindles (nodes with exclusive storage).
+    pub spindles_free: i64,
+    /// The same, planned view.
+    pub spindles_free_planned: i64,
+    /// Dynamic load: a history of additions and subtractions, whose last bits
+    /// depend on their order.
+    pub load: Utilisation,
+    /// Primaries beyond the first of each exclusion tag.
+    pub tag_conflicts: i64,
+    /// Location costs of all primaries.
+    pub location_sum: i64,
+    /// Number of existing primaries.
+    pub primaries: i64,
+    /// Number of existing secondaries.
+    pub secondaries: i64,
+}
+
+impl Ledger {
+    /// Memory that no instance has (column umem).
+    pub fn mem_unallocated(&self, spec: &NodeSpec) -> Mib {
+        spec.mem_for_instances() - self.mem_instances
+    }
+
+    /// Unallocated memory beyond the reserve (column amem).
+    pub fn mem_available(&self, spec: &NodeSpec) -> Mib {
+        (self.mem_unallocated(spec) - self.mem_reserved).max(Mib::ZERO)
+    }
+
+    /// Recomputes the N+1 flag: `unallocated <= reserved`.
+    pub fn update_n1(&mut self, spec: &NodeSpec) {
+        self.n1_fail = self.mem_unallocated(spec) <= self.mem_reserved;
+    }
+
+    /// Free disk (or, with exclusive storage, spindles) over the total; 1 where
+    /// the total is 0.
+    pub fn free_disk_ratio(&self, spec: &NodeSpec) -> f64 {
+        disk_ratio(spec, self.disk_free, self.spindles_free)
+    }
+
+    /// The same, planned view.
+    pub fn free_disk_ratio_planned(&self, spec: &NodeSpec) -> f64 {
+        disk_ratio(spec, self.disk_free_planned, self.spindles_free_planned)
+    }
+}
+
+fn disk_ratio(spec: &NodeSpec, disk_free: Mib, spindles_free: i64) -> f64 {
+    let (free, total) = if spec.exclusive_storage {
+        (spindles_free as f64, spec.spindle_total as f64)
+    } else {
+        (disk_free.as_f64(), spec.disk_total)
+    };
+    if total == 0.0 { 1.0 } else { free / total }
+}
+
+/// Everything about a node that changes with its instances.
+#[derive(Debug, Clone)]
+pub struct NodeState {
+    /// The numbers.
+    pub ledger: Ledger,
+    /// Existing primary instances, oldest first.
+    pub primaries: Vec<InstanceIdx>,
+    /// Existing secondary instances, oldest first.
+    pub secondaries: Vec<InstanceIdx>,
+    /// Memory reserved here by primary node.
+    pub peers: PeerMap,
+    /// Primaries by exclusion tag, forthcoming ones included.
+    pub tag_count: Counts<TagId>,
+}
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// What is fixed.
+    pub spec: NodeSpec,
+    /// What changes.
+    pub state: NodeState,
+}
+
+/// How a node stands to its group's policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyHealth {
+    /// Within all ratios.
+    Fine,
+    /// More spindle weight than allowed.
+    TooManySpindles,
+    /// More virtual CPUs than allowed.
+    TooManyCpus,
+}
+
+impl Node {
+    /// Existing primaries and secondaries, counted by role.
+    pub fn instance_count(&self) -> i64 {
+        self.state.ledger.primaries + self.state.ledger.secondaries
+    }
+
+    /// Whether the node breaks its policy; spindles are looked at first.
+    pub fn policy_health(&self) -> PolicyHealth {
+        let ledger = &self.state.ledger;
+        if ledger.spindles_used > self.spec.spindle_limit {
+            PolicyHealth::TooManySpindles
+        } else if ledger.vcpus as f64 / self.spec.cpu_total > self.spec.vcpu_ratio {
+            PolicyHealth::TooManyCpus
+        } else {
+            PolicyHealth::Fine
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! What happens to a node when an instance comes or goes, and the rules that
+//! can forbid it.
+//!
+//! The operations work on [`Ledger`] values, so that a search can try thousands
+//! of placements without touching lists; [`NodeState`] keeps the lists in step
+//! when a placement is final. Rules and their order: Ganeti's resource model.
+
+use super::instance::Instance;
+use super::node::{Ledger, NodeSpec, NodeState};
+use super::units::Mib;
+
+/// The kinds of refusal that Ganeti's tools count and report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailKind {
+    /// Memory, including what N+1 reserves.
+    Mem,
+    /// Disk.
+    Disk,
+    /// Virtual CPUs.
+    Cpu,
+    /// Exclusion tags.
+    Tags,
+    /// Migration tags.
+    Mig,
+    /// Spindles.
+    Spindles,
+}
+
+impl FailKind {
+    /// The name as it appears in messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailKind::Mem => "FailMem",
+            FailKind::Disk => "FailDisk",
+            FailKind::Cpu => "FailCPU",
+            FailKind::Tags => "FailTags",
+            FailKind::Mig => "FailMig",
+            FailKind::Spindles => "FailSpindles",
+        }
+    }
+}
+
+/// The rule that forbids a placement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// Some memory must stay unallocated.
+    Memory,
+    /// Some disk must stay free.
+    Disk,
+    /// `--min-disk` must stay free.
+    DiskReserve,
+    /// Free spindles of a node with exclusive storage.
+    Spindles,
+    /// The policy's spindle ratio.
+    SpindleRatio,
+    /// What is unallocated must exceed what is reserved, unless it did not before.
+    Redundancy,
+    /// The policy's vCPU ratio.
+    CpuRatio,
+    /// Another primary with the same exclusion tag.
+    ExclusionTag,
+    /// Unallocated memory must exceed what the instance reserves.
+    MemoryForFailover,
+    /// Memory, with all planned instances.
+    PlannedMemory,
+    /// Disk, with all planned instances.
+    PlannedDisk,
+    /// `--min-disk`, with all planned instances.
+    PlannedDiskReserve,
+    /// Spindles, with all planned instances.
+    PlannedSpindles,
+    /// The spindle ratio, with all planned instances.
+    PlannedSpindleRatio,
+    /// The vCPU ratio, with all planned instances.
+    PlannedCpuRatio,
+    /// Only DRBD instances have a secondary.
+    NotMirrored,
+    /// Migration tags.
+    MigrationTags,
+}
+
+impl Rule {
+    /// The kind under which the refusal is counted.
+    pub fn kind(self) -> FailKind {
+        match self {
+            Rule::Memory | Rule::Redundancy | Rule::MemoryForFailover | Rule::PlannedMemory => FailKind::Mem,
+            Rule::Disk
+            | Rule::DiskReserve
+            | Rule::SpindleRatio
+            | Rule::PlannedDisk
+            | Rule::PlannedDiskReserve
+            | Rule::PlannedSpindleRatio
+            | Rule::NotMirrored => FailKind::Disk,
+            Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
+            Rule::CpuRatio | Rule::PlannedCpuRatio => FailKind::Cpu,
+            Rule::ExclusionTag => FailKind::Tags,
+            Rule::MigrationTags => FailKind::Mig,
+        }
+    }
+}
+
+/// Which rules apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// All of them.
+    Strict,
+    /// Only what is physically impossible; for nodes that must be emptied and
+    /// with `--ignore-soft-errors`.
+    Forced,
+}
+
+/// What the exclusion tags of an arriving primary meet on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TagArrival {
+    /// Conflicts that it adds.
+    pub conflicts: i64,
+    /// Whether a primary with one of its tags is there already.
+    pub clash: bool,
+}
+
+impl TagArrival {
+    /// What `instance` would meet on a node of which it is not a primary.
+    pub fn of(state: &NodeState, instance: &Instance) -> TagArrival {
+        let mut arrival = TagArrival::default();
+        for (at, &tag) in instance.exclusion_tags.iter().enumerate() {
+            let there = state.tag_count.get(tag) > 0;
+            arrival.clash |= there;
+            if there || instance.exclusion_tags[..at].contains(&tag) {
+                arrival.conflicts += 1;
+            }
+        }
+        arrival
+    }
+
+    /// How many conflicts leave a node together with its primary `instance`.
+    pub fn conflicts_of_primary(state: &NodeState, instance: &Instance) -> i64 {
+        let mut relieved = 0;
+        for (at, &tag) in instance.exclusion_tags.iter().enumerate() {
+            let earlier = instance.exclusion_tags[..at].iter().filter(|t| **t == tag).count() as i64;
+            if state.tag_count.get(tag) - earlier > 1 {
+                relieved += 1;
+            }
+        }
+        relieved
+    }
+}
+
+/// Whether disk matters when a secondary is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskCheck {
+    /// The disk must fit.
+    Needed,
+    /// It is there already (failover away from an offline primary).
+    Ignored,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Add,
+    Remove,
+}
+
+fn spindles_used(spec: &NodeSpec, used: f64, instance: &Instance, change: Change) -> f64 {
+    if spec.exclusive_storage {
+        return 0.0;
+    }
+    if !instance.template.uses_local_storage() {
+        return used;
+    }
+    match change {
+        Change::Add => used + instance.spindle_use as f64,
+        Change::Remove => used - instance.spindle_use as f64,
+    }
+}
+
+/// Free spindles only mean something with exclusive storage; elsewhere any
+/// operation resets them. An unknown number of spindles can never be added.
+fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Change) -> i64 {
+    if !spec.exclusive_storage {
+        return 0;
+    }
+    match (change, instance.spindles) {
+        (Change::Add, Some(n)) => free.wrapping_sub(n),
+        (Change::Add, None) => -1,
+        (Change::Remove, Some(n)) => free.wrapping_add(n),
+        (Change::Remove, None) => free,
+    }
+}
+
+fn exceeds_ratio(vcpus: i64, spec: &NodeSpec) -> bool {
+    spec.vcpu_ratio >= 0.0 && spec.vcpu_ratio < vcpus as f64 / spec.cpu_total
+}
+
+fn first_broken<const N: usize>(checks: [(bool, Rule); N]) -> Result<(), Rule> {
+    checks.into_iter().find(|check| check.0).map_or(Ok(()), |check| Err(check.1))
+}
+
+impl Ledger {
+    /// The node without its primary `instance`, which was there under the given
+    /// location score and takes `conflicts` tag conflicts along.
+    pub fn remove_primary(
+        mut self,
+        spec: &NodeSpec,
+        instance: &Instance,
+        location_score: i64,
+        conflicts: i64,
+    ) -> Ledger {
+        self.tag_conflicts -= conflicts;
+        self.change_planned_primary(spec, instance, Change::Remove);
+        if !instance.forthcoming {
+            self.mem_instances -= instance.mem_in_use();
+            self.vcpus = self.vcpus.wrapping_sub(instance.vcpus_in_use());
+            self.disk_free += instance.local_disk();
+            self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Remove);
+            self.spindles_free = spindles_free(spec, self.spindles_free, instance, Change::Remove);
+            self.load = self.load - instance.util;
+            self.location_sum -= spec.location_cost(instance, location_score);
+            self.primaries -= 1;
+            self.update_n1(spec);
+        }
+        self
+    }
+
+    /// The node with `instance` as one more primary, or the first rule that
+    /// forbids it.
+    ///
+    /// # Errors
+    /// In the order of [`Rule`]: the impossible first, then (strict only) the
+    /// ratios, redundancy, tags and the planned view.
+    pub fn add_primary(
+        self,
+        spec: &NodeSpec,
+        instance: &Instance,
+        location_score: i64,
+        tags: TagArrival,
+        strictness: Strictness,
+    ) -> Result<Ledger, Rule> {
+        let strict = strictness == Strictness::Strict;
+        let mut new = self;
+        new.tag_conflicts += tags.conflicts;
+        new.change_planned_primary(spec, instance, Change::Add);
+        if instance.forthcoming {
+            if strict {
+                new.check_planned_primary(spec, instance)?;
+            }
+            return Ok(new);
+        }
+        new.mem_instances += instance.mem_in_use();
+        new.vcpus = new.vcpus.wrapping_add(instance.vcpus_in_use());
+        new.disk_free -= instance.local_disk();
+        new.spindles_used = spindles_used(spec, new.spindles_used, instance, Change::Add);
+        new.spindles_free = spindles_free(spec, new.spindles_free, instance, Change::Add);
+        new.load = new.load + instance.util;
+        new.location_sum += spec.location_cost(instance, location_score);
+        new.primaries += 1;
+        new.update_n1(spec);
+
+        let local = instance.template.uses_local_storage();
+        first_broken([
+            (new.mem_unallocated(spec) <= Mib::ZERO, Rule::Memory),
+            (local && new.disk_free <= Mib::ZERO, Rule::Disk),
+            (strict && local && new.disk_free < spec.disk_low, Rule::DiskReserve),
+            (local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
+            (strict && local && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
+            (strict && new.n1_fail && !self.n1_fail, Rule::Redundancy),
+            (strict && exceeds_ratio(new.vcpus, spec), Rule::CpuRatio),
+            (strict && tags.clash, Rule::ExclusionTag),
+        ])?;
+        if strict {
+            new.check_planned_primary(spec, instance)?;
+        }
+        Ok(new)
+    }
+
+    /// The node without its secondary `instance`; `reserved` is the largest
+    /// reserve that remains.
+    pub fn remove_secondary(mut self, spec: &NodeSpec, instance: &Instance, reserved: Mib) -> Ledger {
+        self.change_planned_secondary(spec, instance, Change::Remove);
+        if !instance.forthcoming {
+            self.disk_free += instance.local_disk();
+            self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Remove);
+            self.spindles_free = spindles_free(spec, self.spindles_free, instance, Change::Remove);
+            self.load.disk -= instance.util.disk;
+            self.secondaries -= 1;
+            self.mem_reserved = reserved;
+            self.update_n1(spec);
+        }
+        self
+    }
+
+    /// The node with `instance` as one more secondary, or the first rule that
+    /// forbids it; `peer` is what the node already reserves for the failure of
+    /// the instance's primary node.
+    ///
+    /// # Errors
+    /// As [`add_primary`](Self::add_primary); additionally, only DRBD instances
+    /// have a secondary.
+    pub fn add_secondary(
+        self,
+        spec: &NodeSpec,
+        instance: &Instance,
+        peer: Mib,
+        strictness: Strictness,
+        disk: DiskCheck,
+    ) -> Result<Ledger, Rule> {
+        let strict = strictness == Strictness::Strict;
+        let mut new = self;
+        new.change_planned_secondary(spec, instance, Change::Add);
+        let need = instance.mem_reserved();
+        if instance.forthcoming {
+            first_broken([(strict && !instance.template.has_secondary(), Rule::NotMirrored)])?;
+            if strict {
+                new.check_planned_secondary(spec, need)?;
+            }
+            return Ok(new);
+        }
+        new.disk_free -= instance.disk;
+        new.spindles_used = spindles_used(spec, new.spindles_used, instance, Change::Add);
+        new.spindles_free = spindles_free(spec, new.spindles_free, instance, Change::Add);
+        new.load.disk += instance.util.disk;
+        new.secondaries += 1;
+        new.mem_reserved = new.mem_reserved.max(peer + need);
+        new.update_n1(spec);
+
+        let missing_disk = disk == DiskCheck::Needed && new.disk_free <= Mib::ZERO;
+        first_broken([
+            (!instance.template.has_secondary(), Rule::NotMirrored),
+            (missing_disk, Rule::Disk),
+            (strict && new.disk_free < spec.disk_low, Rule::DiskReserve),
+            (spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
+            (strict && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
+            (strict && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
+            (strict && new.n1_fail && !self.n1_fail, Rule::Redundancy),
+        ])?;
+        if strict {
+            new.check_planned_secondary(spec, need)?;
+        }
+        Ok(new)
+    }
+
+    fn change_planned_primary(&mut self, spec: &NodeSpec, instance: &Instance, change: Change) {
+        match change {
+            Change::Add => {
+                self.mem_free_planned -= instance.mem;
+                self.vcpus_planned = self.vcpus_planned.wrapping_add(instance.vcpus_in_use());
+            }
+            Change::Remove => {
+                self.mem_free_planned += instance.mem;
+                self.vcpus_planned = self.vcpus_planned.wrapping_sub(instance.vcpus_in_use());
+            }
+        }
+        self.change_planned_storage(spec, instance, change);
+    }
+
+    fn change_planned_secondary(&mut self, spec: &NodeSpec, instance: &Instance, change: Change) {
+        self.change_planned_storage(spec, instance, change);
+    }
+
+    fn change_planned_storage(&mut self, spec: &NodeSpec, instance: &Instance, change: Change) {
+        match change {
+            Change::Add => self.disk_free_planned -= instance.local_disk(),
+            Change::Remove => self.disk_free_planned += instance.local_disk(),
+        }
+        self.spindles_used_planned = spindles_used(spec, self.spindles_used_planned, instance, change);
+        self.spindles_free_planned = spindles_free(spec, self.spindles_free_planned, instance, change);
+    }
+
+    fn check_planned_primary(&self, spec: &NodeSpec, instance: &Instance) -> Result<(), Rule> {
+        first_broken([(self.mem_free_planned <= Mib::ZERO, Rule::PlannedMemory)])?;
+        if instance.template.uses_local_storage() {
+            self.check_planned_storage(spec)?;
+        }
+        first_broken([(exceeds_ratio(self.vcpus_planned, spec), Rule::PlannedCpuRatio)])
+    }
+
+    fn check_planned_secondary(&self, spec: &NodeSpec, need: Mib) -> Result<(), Rule> {
+        self.check_planned_storage(spec)?;
+        first_broken([(need >= self.mem_free_planned, Rule::PlannedMemory)])
+    }
+
+    fn check_planned_storage(&self, spec: &NodeSpec) -> Result<(), Rule> {
+        first_broken([
+            (self.disk_free_planned <= Mib::ZERO, Rule::PlannedDisk),
+            (self.disk_free_planned < spec.disk_low, Rule::PlannedDiskReserve),
+            (spec.exclusive_storage && self.spindles_free_planned < 0, Rule::PlannedSpindles),
+            (self.spindles_used_planned > spec.spindle_limit, Rule::PlannedSpindleRatio),
+        ])
+    }
+
+    /// Enters a primary that the source already accounts for: reported free
+    /// disk and spindles include it, memory in use is summed up later.
+    pub fn attach_primary(&mut self, spec: &NodeSpec, instance: &Instance, tags: TagArrival) {
+        self.tag_conflicts += tags.conflicts;
+        self.vcpus_planned = self.vcpus_planned.wrapping_add(instance.vcpus_in_use());
+        self.spindles_used_planned = spindles_used(spec, self.spindles_used_planned, instance, Change::Add);
+        if instance.mem_in_use() != instance.mem {
+            self.mem_free_planned -= instance.mem;
+        }
+        if instance.forthcoming {
+            self.attach_planned_storage(spec, instance);
+            return;
+        }
+        self.vcpus = self.vcpus.wrapping_add(instance.vcpus_in_use());
+        self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Add);
+        self.load = self.load + instance.util;
+        self.location_sum += spec.location_cost(instance, instance.location_score);
+        self.primaries += 1;
+    }
+
+    /// Enters a secondary that the source already accounts for.
+    pub fn attach_secondary(&mut self, spec: &NodeSpec, instance: &Instance) {
+        self.spindles_used_planned = spindles_used(spec, self.spindles_used_planned, instance, Change::Add);
+        if instance.forthcoming {
+            self.attach_planned_storage(spec, instance);
+            return;
+        }
+        self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Add);
+        self.load.disk += instance.util.disk;
+        self.secondaries += 1;
+    }
+
+    fn attach_planned_storage(&mut self, spec: &NodeSpec, instance: &Instance) {
+        self.disk_free_planned -= instance.local_disk();
+        self.spindles_free_planned = spindles_free(spec, self.spindles_free_planned, instance, Change::Add);
+    }
+}
+
+impl NodeState {
+    /// The largest reserve on this node once `instance` is no longer one of its
+    /// secondaries, and what remains for the instance's primary node.
+    pub fn reserve_without(&self, instance: &Instance) -> (Mib, Mib) {
+        let held = self.peers.get(instance.primary);
+        let left = held - instance.mem_reserved();
+        let reserved = if held < self.ledger.mem_reserved {
+            self.ledger.mem_reserved
+        } else {
+            self.peers.max_with_reduced(instance.primary, left)
+        };
+        (reserved, left)
+    }
+}

@@ -1,0 +1,201 @@
+//! The score of a set of nodes, computed in exactly the reference's order.
+//!
+//! Ties between moves are decided by the last bit of the score, so sums run
+//! over the online nodes in ascending order, in two passes, without
+//! reassociation; lanes are independent of each other, which is what lets the
+//! compiler use vector registers without changing a bit.
+
+use super::metrics::{Counted, Kind, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
+use super::spread::Spread;
+use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec};
+
+/// The values of all metrics.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Components {
+    /// One value a metric, in table order. Empty for an empty set of nodes.
+    pub values: Vec<f64>,
+}
+
+impl Components {
+    /// The score: the weighted sum, in table order. 0 without components.
+    pub fn score(&self) -> f64 {
+        self.values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
+    }
+}
+
+/// A node in a state other than the one on the board.
+#[derive(Debug, Clone, Copy)]
+pub struct Touched<'a> {
+    /// The node.
+    pub spec: &'a NodeSpec,
+    /// Its state on the board.
+    pub before: &'a Ledger,
+    /// Its new state.
+    pub after: Ledger,
+}
+
+/// Marks nodes outside the set.
+const OUTSIDE: u32 = u32::MAX;
+/// Marks offline nodes of the set.
+const OFFLINE: u32 = u32::MAX - 1;
+
+/// A set of nodes with everything that its score needs.
+#[derive(Debug, Clone)]
+pub struct Board {
+    /// The set.
+    nodes: Vec<NodeIdx>,
+    /// For each node of the cluster, its row, [`OFFLINE`] or [`OUTSIDE`].
+    row_of: Vec<u32>,
+    /// The values of the online nodes of the set, in order.
+    rows: Vec<Lanes>,
+    counted: Counted,
+    spread: Spread,
+}
+
+impl Board {
+    /// The board of the set `nodes` (ascending) of a cluster.
+    pub fn new(cluster: &Cluster, nodes: &[NodeIdx]) -> Board {
+        let mut row_of = vec![OUTSIDE; cluster.nodes.len()];
+        let mut rows = Vec::with_capacity(nodes.len());
+        let mut counted = Counted::default();
+        for node in nodes.iter().map(|n| cluster.node(*n)) {
+            counted = counted + Counted::of_node(node);
+            if node.spec.offline {
+                row_of[node.spec.idx.get()] = OFFLINE;
+            } else {
+                row_of[node.spec.idx.get()] = rows.len() as u32;
+                rows.push(lanes(&node.spec, &node.state.ledger));
+            }
+        }
+        Board { nodes: nodes.to_vec(), row_of, rows, counted, spread: Spread::of(cluster, nodes) }
+    }
+
+    /// The set of nodes.
+    pub fn nodes(&self) -> &[NodeIdx] {
+        &self.nodes
+    }
+
+    /// The values of the online nodes, in order.
+    pub fn rows(&self) -> &[Lanes] {
+        &self.rows
+    }
+
+    /// The row of a node, if it is online and in the set.
+    pub fn row(&self, node: NodeIdx) -> Option<usize> {
+        let row = self.row_of[node.get()];
+        (row < OFFLINE).then_some(row as usize)
+    }
+
+    /// Whether a node is in the set.
+    pub fn contains(&self, node: NodeIdx) -> bool {
+        self.row_of[node.get()] != OUTSIDE
+    }
+
+    /// The counts of the set.
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// Services and locations.
+    pub fn spread(&self) -> &Spread {
+        &self.spread
+    }
+
+    /// All metrics of the current state.
+    pub fn components(&self) -> Components {
+        if self.nodes.is_empty() {
+            return Components { values: Vec::new() };
+        }
+        Components { values: self.values(&[], 0).to_vec() }
+    }
+
+    /// The score of the current state.
+    pub fn score(&self) -> f64 {
+        self.components().score()
+    }
+
+    /// The score with some nodes (at most three) in other states, and the
+    /// spread's surplus changed by `spread_change`.
+    pub fn score_with(&self, touched: &[Touched<'_>], spread_change: i64) -> f64 {
+        let values = self.values(touched, spread_change);
+        values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
+    }
+
+    /// The counts with some nodes in other states. Nodes outside the set do not
+    /// count.
+    pub fn counted_with(&self, touched: &[Touched<'_>]) -> Counted {
+        touched
+            .iter()
+            .filter(|t| self.contains(t.spec.idx))
+            .fold(self.counted, |sum, t| sum - Counted::of(t.spec, t.before) + Counted::of(t.spec, &t.after))
+    }
+
+    fn values(&self, touched: &[Touched<'_>], spread_change: i64) -> [f64; METRICS] {
+        let mut replaced: [(usize, Lanes); 3] = [(usize::MAX, [0.0; PADDED_LANES]); 3];
+        let mut count = 0;
+        for t in touched {
+            if let Some(row) = self.row(t.spec.idx) {
+                replaced[count] = (row, lanes(t.spec, &t.after));
+                count += 1;
+            }
+        }
+        replaced[..count].sort_unstable_by_key(|r| r.0);
+        let (sums, deviations) = two_passes(&self.rows, &replaced[..count]);
+        let counted = self.counted_with(touched);
+        TABLE.map(|metric| match metric.kind {
+            Kind::Deviation(lane) => deviations[lane],
+            Kind::Sum(lane) => sums[lane],
+            Kind::Spread => (self.spread.surplus() + spread_change) as f64,
+            kind => counted.get(kind) as f64,
+        })
+    }
+
+    /// Takes over the new states of touched nodes, and the move of `instance`
+    /// (still in its old place) to the primary node `to`.
+    pub fn commit(&mut self, touched: &[Touched<'_>], instance: &Instance, from: &NodeSpec, to: &NodeSpec) {
+        self.counted = self.counted_with(touched);
+        if from.idx != to.idx {
+            self.spread.relocate(instance, from, to);
+        }
+        for t in touched {
+            if let Some(row) = self.row(t.spec.idx) {
+                self.rows[row] = lanes(t.spec, &t.after);
+            }
+        }
+    }
+}
+
+/// Calls `visit` for every row in order, with `replaced` (ascending) in place of
+/// the rows that they name.
+fn each_row(rows: &[Lanes], replaced: &[(usize, Lanes)], mut visit: impl FnMut(&Lanes)) {
+    let mut from = 0;
+    for (row, values) in replaced {
+        rows[from..*row].iter().for_each(&mut visit);
+        visit(values);
+        from = row + 1;
+    }
+    rows[from..].iter().for_each(&mut visit);
+}
+
+/// Sum and standard deviation of each lane.
+fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
+    let mut sums = [0.0; PADDED_LANES];
+    let mut squares = [0.0; PADDED_LANES];
+    if rows.is_empty() {
+        return (sums, squares);
+    }
+    each_row(rows, replaced, |row| {
+        for lane in 0..PADDED_LANES {
+            sums[lane] += row[lane];
+        }
+    });
+    let n = rows.len() as f64;
+    let means = sums.map(|sum| sum / n);
+    each_row(rows, replaced, |row| {
+        for lane in 0..PADDED_LANES {
+            let d = row[lane] - means[lane];
+            squares[lane] += d * d;
+        }
+    });
+    (sums, squares.map(|s| (s / n).sqrt()))
+}

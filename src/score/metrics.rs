@@ -1,0 +1,216 @@
+//! The twenty metrics of a set of nodes, and what each counts for.
+
+use crate::model::{Ledger, Node, NodeSpec};
+
+/// How the values of the nodes become one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Population standard deviation (despite the names that end in `_cv`) of
+    /// one of the [`LANES`] values of each online node.
+    Deviation(usize),
+    /// A count over the online nodes.
+    OnlineCount(Count),
+    /// A count over the offline nodes.
+    OfflineCount(Count),
+    /// Sum of one of the [`LANES`] values of each online node.
+    Sum(usize),
+    /// Instances beyond the first of each (location, exclusion tag) pair, over
+    /// all online nodes together.
+    Spread,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Instances in either role on nodes that fail N+1.
+    OnFailingNodes,
+    /// Instances in either role.
+    Instances,
+    /// Primary instances.
+    Primaries,
+    /// Primaries beyond the first of each exclusion tag.
+    TagConflicts,
+    /// Location costs.
+    LocationSum,
+}
+
+/// One metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// The name in tables.
+    pub name: &'static str,
+    /// Its weight in the score.
+    pub weight: f64,
+    /// How it is computed.
+    pub kind: Kind,
+}
+
+/// Number of metrics.
+pub const METRICS: usize = 20;
+
+/// Number of per-node real values that enter deviations and sums.
+pub const LANES: usize = 13;
+
+/// [`LANES`], rounded up to whole vector registers.
+pub const PADDED_LANES: usize = 16;
+
+/// Positions of a node's values.
+pub mod lane {
+    /// Unallocated memory over total memory.
+    pub const FREE_MEM: usize = 0;
+    /// Free disk (or spindles) over the total.
+    pub const FREE_DISK: usize = 1;
+    /// Reserved memory over total memory.
+    pub const RESERVED_MEM: usize = 2;
+    /// Virtual over physical CPUs, by speed.
+    pub const VCPU: usize = 3;
+    /// Processor load.
+    pub const CPU_LOAD: usize = 4;
+    /// Memory load.
+    pub const MEM_LOAD: usize = 5;
+    /// Disk load.
+    pub const DISK_LOAD: usize = 6;
+    /// Network load.
+    pub const NET_LOAD: usize = 7;
+    /// Spindle weight over the limit.
+    pub const SPINDLES: usize = 8;
+    /// Free memory, planned view.
+    pub const FREE_MEM_PLANNED: usize = 9;
+    /// Free disk, planned view.
+    pub const FREE_DISK_PLANNED: usize = 10;
+    /// Virtual CPUs, planned view.
+    pub const VCPU_PLANNED: usize = 11;
+    /// Spindle weight, planned view.
+    pub const SPINDLES_PLANNED: usize = 12;
+}
+
+const fn metric(name: &'static str, weight: f64, kind: Kind) -> Metric {
+    Metric { name, weight, kind }
+}
+
+/// All metrics, in the order in which they are printed and summed up. Names and
+/// weights are Ganeti's.
+pub const TABLE: [Metric; METRICS] = [
+    metric("free_mem_cv", 0.5, Kind::Deviation(lane::FREE_MEM)),
+    metric("free_disk_cv", 0.5, Kind::Deviation(lane::FREE_DISK)),
+    metric("n1_cnt", 1.0, Kind::OnlineCount(Count::OnFailingNodes)),
+    metric("reserved_mem_cv", 1.0, Kind::Deviation(lane::RESERVED_MEM)),
+    metric("offline_all_cnt", 4.0, Kind::OfflineCount(Count::Instances)),
+    metric("offline_pri_cnt", 16.0, Kind::OfflineCount(Count::Primaries)),
+    metric("vcpu_ratio_cv", 0.5, Kind::Deviation(lane::VCPU)),
+    metric("cpu_load_cv", 1.0, Kind::Deviation(lane::CPU_LOAD)),
+    metric("mem_load_cv", 1.0, Kind::Deviation(lane::MEM_LOAD)),
+    metric("disk_load_cv", 1.0, Kind::Deviation(lane::DISK_LOAD)),
+    metric("net_load_cv", 1.0, Kind::Deviation(lane::NET_LOAD)),
+    metric("pri_tags_score", 2.0, Kind::OnlineCount(Count::TagConflicts)),
+    metric("spindles_cv", 0.5, Kind::Deviation(lane::SPINDLES)),
+    metric("free_mem_cv_forth", 0.5, Kind::Deviation(lane::FREE_MEM_PLANNED)),
+    metric("free_disk_cv_forth", 0.5, Kind::Deviation(lane::FREE_DISK_PLANNED)),
+    metric("vcpu_ratio_cv_forth", 0.5, Kind::Deviation(lane::VCPU_PLANNED)),
+    metric("spindles_cv_forth", 0.5, Kind::Deviation(lane::SPINDLES_PLANNED)),
+    metric("location_score", 1.0, Kind::OnlineCount(Count::LocationSum)),
+    metric("location_exclusion_score", 1.0, Kind::Spread),
+    metric("reserved_mem_rtotal", 0.25, Kind::Sum(lane::RESERVED_MEM)),
+];
+
+/// The real values of one node, padded with zeros.
+pub type Lanes = [f64; PADDED_LANES];
+
+/// The values with which a node in the state `ledger` enters deviations and
+/// sums. Every quotient is formed anew, never updated, so that equal states
+/// have equal bits.
+pub fn lanes(spec: &NodeSpec, ledger: &Ledger) -> Lanes {
+    let mut v = [0.0; PADDED_LANES];
+    v[lane::FREE_MEM] = ledger.mem_unallocated(spec).as_f64() / spec.mem_total;
+    v[lane::FREE_DISK] = ledger.free_disk_ratio(spec);
+    v[lane::RESERVED_MEM] = ledger.mem_reserved.as_f64() / spec.mem_total;
+    v[lane::VCPU] = ledger.vcpus as f64 / spec.cpu_total / spec.cpu_speed;
+    v[lane::CPU_LOAD] = ledger.load.cpu;
+    v[lane::MEM_LOAD] = ledger.load.mem;
+    v[lane::DISK_LOAD] = ledger.load.disk;
+    v[lane::NET_LOAD] = ledger.load.net;
+    v[lane::SPINDLES] = ledger.spindles_used / spec.spindle_limit;
+    v[lane::FREE_MEM_PLANNED] = ledger.mem_free_planned.as_f64() / spec.mem_total;
+    v[lane::FREE_DISK_PLANNED] = ledger.free_disk_ratio_planned(spec);
+    v[lane::VCPU_PLANNED] = ledger.vcpus_planned as f64 / spec.cpu_total / spec.cpu_speed;
+    v[lane::SPINDLES_PLANNED] = ledger.spindles_used_planned / spec.spindle_limit;
+    v
+}
+
+/// The counts to which nodes contribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counted {
+    /// Instances on online nodes that fail N+1.
+    pub on_failing: i64,
+    /// Tag conflicts on online nodes.
+    pub tag_conflicts: i64,
+    /// Location costs on online nodes.
+    pub location_sum: i64,
+    /// Instances on offline nodes.
+    pub offline_instances: i64,
+    /// Primaries on offline nodes.
+    pub offline_primaries: i64,
+}
+
+impl Counted {
+    /// What one node in the state `ledger` contributes.
+    pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Counted {
+        let instances = ledger.primaries + ledger.secondaries;
+        if spec.offline {
+            return Counted {
+                offline_instances: instances,
+                offline_primaries: ledger.primaries,
+                ..Counted::default()
+            };
+        }
+        Counted {
+            on_failing: if ledger.n1_fail { instances } else { 0 },
+            tag_conflicts: ledger.tag_conflicts,
+            location_sum: ledger.location_sum,
+            ..Counted::default()
+        }
+    }
+
+    /// What one node contributes now.
+    pub fn of_node(node: &Node) -> Counted {
+        Counted::of(&node.spec, &node.state.ledger)
+    }
+
+    /// The value of a count.
+    pub fn get(&self, kind: Kind) -> i64 {
+        match kind {
+            Kind::OnlineCount(Count::OnFailingNodes) => self.on_failing,
+            Kind::OnlineCount(Count::TagConflicts) => self.tag_conflicts,
+            Kind::OnlineCount(Count::LocationSum) => self.location_sum,
+            Kind::OfflineCount(Count::Instances) => self.offline_instances,
+            Kind::OfflineCount(Count::Primaries) => self.offline_primaries,
+            _ => 0,
+        }
+    }
+}
+
+impl std::ops::Add for Counted {
+    type Output = Counted;
+    fn add(self, o: Counted) -> Counted {
+        Counted {
+            on_failing: self.on_failing + o.on_failing,
+            tag_conflicts: self.tag_conflicts + o.tag_conflicts,
+            location_sum: self.location_sum + o.location_sum,
+            offline_instances: self.offline_instances + o.offline_instances,
+            offline_primaries: self.offline_primaries + o.offline_primaries,
+        }
+    }
+}
+
+impl std::ops::Sub for Counted {
+    type Output = Counted;
+    fn sub(self, o: Counted) -> Counted {
+        Counted {
+            on_failing: self.on_failing - o.on_failing,
+            tag_conflicts: self.tag_conflicts - o.tag_conflicts,
+            location_sum: self.location_sum - o.location_sum,
+            offline_instances: self.offline_instances - o.offline_instances,
+            offline_primaries: self.offline_primaries - o.offline_primaries,
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! Balancing: the best move of all, again and again.
+//!
+//! A step is the move with the smallest score, the first in order among equals,
+//! in the reference's arithmetic. Three sieves find it without computing that
+//! arithmetic for every move: bounds for all targets of an instance at once
+//! ([`Screen`]), then for what may matter the placement rules and an interval
+//! from running statistics, then the exact score of the few that remain. The
+//! result does not depend on the number of threads.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ordered_float::OrderedFloat;
+use rayon::prelude::*;
+
+use super::moves::{Move, MoveRules, Repertoire, Trial};
+use super::screen::{Scratch, Screen};
+use super::shape::Shapes;
+use crate::model::{Cluster, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
+use crate::redundancy::n_plus_one::unavoidable_score;
+use crate::score::running::Running;
+use crate::score::{Board, Components, Touched};
+
+/// How to balance. The defaults are the command line's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BalanceOptions {
+    /// Which moves are allowed.
+    pub rules: MoveRules,
+    /// Only move instances that have a node offline (`-E`).
+    pub evacuate: bool,
+    /// Least gain of a step once the score is at or below `min_gain_limit` (`-g`).
+    pub min_gain: f64,
+    /// See `min_gain`.
+    pub min_gain_limit: f64,
+    /// Stop when the score exceeds the unavoidable part by no more than this (`-e`).
+    pub min_score: f64,
+    /// Most steps; negative: no limit (`-l`).
+    pub max_length: i64,
+    /// How candidates are found.
+    pub effort: Effort,
+}
+
+impl Default for BalanceOptions {
+    fn default() -> Self {
+        BalanceOptions {
+            rules: MoveRules::default(),
+            evacuate: false,
+            min_gain: 0.01,
+            min_gain_limit: 0.1,
+            min_score: 1e-9,
+            max_length: -1,
+            effort: Effort::Screened,
+        }
+    }
+}
+
+/// How the best move is found. Both ways find the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Compute exact scores only where they can matter.
+    Screened,
+    /// Compute the exact score of every possible move; for tests.
+    Exhaustive,
+}
+
+/// One step of a balancing run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// The instance that moves.
+    pub instance: InstanceIdx,
+    /// How it moves.
+    pub mv: Move,
+    /// Where it was.
+    pub from: Placement,
+    /// Where it is afterwards.
+    pub to: Placement,
+    /// The score afterwards.
+    pub score: f64,
+}
+
+/// A group being balanced.
+pub struct Balancer<'c> {
+    cluster: &'c mut Cluster,
+    instances: Vec<InstanceIdx>,
+    shapes: Shapes,
+    board: Board,
+    options: BalanceOptions,
+    score: f64,
+    unavoidable: f64,
+    steps: i64,
+}
+
+/// A possible move with its exact score.
+#[derive(Clone, Copy)]
+struct Scored {
+    score: f64,
+    order: Order,
+    mv: Move,
+}
+
+/// The order in which moves are tried: by instance, then failover, then by
+/// target and kind.
+type Order = (InstanceIdx, usize);
+
+/// A possible move whose exact score may be the smallest.
+#[derive(Clone, Copy)]
+struct Survivor {
+    lo: f64,
+    order: Order,
+    mv: Move,
+}
+
+/// More survivors than this are scored at once, so that they take no more room.
+const MOST_SURVIVORS: usize = 1 << 16;
+
+/// The smallest score that some move is known to reach, shared by all threads.
+struct Limit(AtomicU64);
+
+impl Limit {
+    fn new(score: f64) -> Limit {
+        Limit(AtomicU64::new(score.to_bits()))
+    }
+
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    fn lower(&self, score: f64) {
+        let lower = |bits| (score < f64::from_bits(bits)).then_some(score.to_bits());
+        // an error only says that the limit was lower already
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
+    }
+}
+
+impl<'c> Balancer<'c> {
+    /// Prepares to balance the set `nodes` (ascending) with the instances whose
+    /// primary is there.
+    pub fn new(cluster: &'c mut Cluster, nodes: &[NodeIdx], options: BalanceOptions) -> Balancer<'c> {
+        let board = Board::new(cluster, nodes);
+        let instances: Vec<InstanceIdx> =
+            cluster.instances.iter().filter(|i| board.contains(i.primary)).map(|i| i.idx).collect();
+        let unavoidable = unavoidable_score(cluster, nodes);
+        let shapes = Shapes::of(cluster);
+        let score = board.score();
+        Balancer { cluster, instances, shapes, board, options, score, unavoidable, steps: 0 }
+    }
+
+    /// The cluster in its present state.
+    pub fn cluster(&self) -> &Cluster {
+        self.cluster
+    }
+
+    /// The set's score in its present state.
+    pub fn score(&self) -> f64 {
+        self.score
+    }
+
+    /// The metrics behind the score.
+    pub fn components(&self) -> Components {
+        self.board.components()
+    }
+
+    /// The part of the initial score that reserving memory makes unavoidable.
+    pub fn unavoidable(&self) -> f64 {
+        self.unavoidable
+    }
+
+    /// Whether there is nothing to gain from the start.
+    pub fn is_balanced(&self) -> bool {
+        self.score - self.unavoidable < self.options.min_score
+    }
+
+    /// Finds and performs the next step; nothing when balancing has ended.
+    pub fn next_step(&mut self) -> Option<Step> {
+        let within_length = self.options.max_length < 0 || self.steps < self.options.max_length;
+        // not-a-number ends the run as well
+        if !within_length || !(self.score > self.unavoidable + self.options.min_score) {
+            return None;
+        }
+        let best = self.best_move()?;
+        let gain = self.score - best.score;
+        if !(self.score > self.options.min_gain_limit || gain >= self.options.min_gain) {
+            return None;
+        }
+        self.steps += 1;
+        Some(self.perform(best))
+    }
+
+    /// Whether an instance takes part: it may move and, when only evacuating, has
+    /// a node offline.
+    pub fn is_candidate(&self, instance: &Instance) -> bool {
+        let evacuates = !self.options.evacuate || instance.nodes().any(|n| self.cluster.node(n).spec.offline);
+        instance.is_movable() && instance.auto_balance && evacuates
+    }
+
+    /// The moves of an instance that takes part.
+    pub fn repertoire(&self, instance: &Instance) -> Repertoire {
+        let usable = instance.mirror().is_some_and(|s| self.board.row(s).is_some());
+        Repertoire::of(self.cluster, instance, usable, &self.options.rules)
+    }
+
+    /// The nodes to which an instance could go: online, of the set, and not its
+    /// own.
+    fn targets<'a>(&'a self, instance: &'a Instance) -> impl Iterator<Item = (usize, NodeIdx)> + 'a {
+        let online = self.board.nodes().iter().filter_map(|n| self.board.row(*n).map(|row| (row, *n)));
+        online.filter(|(_, n)| *n != instance.primary && Some(*n) != instance.secondary)
+    }
+
+    /// The best move that beats the present score.
+    fn best_move(&self) -> Option<Scored> {
+        let movable: Vec<&Instance> = self.candidates();
+        match self.options.effort {
+            Effort::Screened => self.best_screened(&movable),
+            Effort::Exhaustive => self.best_exhaustive(&movable),
+        }
+    }
+
+    /// The instances that may move, in order; of instances that are alike in
+    /// everything that counts only the first, since it wins every tie.
+    fn candidates(&self) -> Vec<&Instance> {
+        let mut seen = HashSet::with_capacity(self.instances.len());
+        let exhaustive = self.options.effort == Effort::Exhaustive;
+        self.instances
+            .iter()
+            .map(|i| self.cluster.instance(*i))
+            .filter(|i| self.is_candidate(i))
+            .filter(|i| {
+                let alike = (i.primary, i.secondary, i.location_score, self.shapes.get(i.idx));
+                exhaustive || seen.insert(alike)
+            })
+            .collect()
+    }
+
+    fn best_exhaustive(&self, movable: &[&Instance]) -> Option<Scored> {
+        let moves = movable.iter().flat_map(|instance| {
+            let repertoire = self.repertoire(instance);
+            let trial = Trial::new(self.cluster, instance, &self.options.rules);
+            let scored = move |(rank, _, mv)| self.score_of(&trial, instance, mv, (instance.idx, rank));
+            self.moves(instance, repertoire).filter_map(scored).collect::<Vec<_>>()
+        });
+        moves.fold(None, |best, new| better(best, new, self.score))
+    }
+
+    /// All moves of an instance with their rank in its order and the row of the
+    /// new node.
+    fn moves<'a>(
+        &'a self,
+        instance: &'a Instance,
+        repertoire: Repertoire,
+    ) -> impl Iterator<Item = (usize, usize, Move)> + 'a {
+        let failover = repertoire.failover.then_some((0, usize::MAX, Move::Failover));
+        let kinds = repertoire.to_target;
+        failover.into_iter().chain(self.targets(instance).flat_map(move |(row, target)| {
+            kinds.iter().enumerate().map(move |(at, kind)| (rank(row, at), row, kind(target)))
+        }))
+    }
+
+    fn best_screened(&self, movable: &[&Instance]) -> Option<Scored> {
+        let running = Running::of(&self.board);
+        let limit = Limit::new(self.starting_limit());
+        let screen = Screen::new(self.cluster, &self.board, &running, movable);
+        let search = Search { balancer: self, running: &running, screen: screen.as_ref(), limit: &limit };
+        let found: Vec<(Option<Scored>, Vec<Survivor>)> = movable
+            .par_chunks(CHUNK)
+            .map_init(Workspace::default, |space, chunk| {
+                for instance in chunk {
+                    search.examine(instance, space);
+                }
+                (space.best.take(), std::mem::take(&mut space.survivors))
+            })
+            .collect();
+        let mut best = None;
+        let mut survivors = Vec::new();
+        for (scored, survived) in found {
+            best = scored.map_or(best, |s| better(best, s, self.score));
+            survivors.extend(survived);
+        }
+        search.score_survivors(survivors, best)
+    }
+
+    /// The score that a move must not exceed to be of interest at all.
+    fn starting_limit(&self) -> f64 {
+        let o = &self.options;
+        if self.score > o.min_gain_limit || !(o.min_gain > 0.0) {
+            return self.score;
+        }
+        // only a gain of min_gain counts; the margin covers the subtraction
+        let needed = self.score - o.min_gain;
+        needed + 1e-12 * self.score.abs().max(o.min_gain)
+    }
+
+    /// The exact score of a move, if it is possible and its score is a number.
+    fn score_of(&self, trial: &Trial<'_>, instance: &Instance, mv: Move, order: Order) -> Option<Scored> {
+        let outcome = trial.run(mv).ok()?;
+        let spread = self.spread_change(instance, outcome.placement);
+        let score = self.board.score_with(outcome.touched(), spread);
+        (!score.is_nan()).then_some(Scored { score, order, mv })
+    }
+
+    fn spread_change(&self, instance: &Instance, to: Placement) -> i64 {
+        if to.primary == instance.primary {
+            return 0;
+        }
+        let spec = |n: NodeIdx| &self.cluster.node(n).spec;
+        self.board.spread().change(instance, spec(instance.primary), Some(spec(to.primary)))
+    }
+
+    /// Carries a move out on the cluster.
+    fn perform(&mut self, best: Scored) -> Step {
+        let idx = best.order.0;
+        let instance = self.cluster.instance(idx);
+        let from = Placement { primary: instance.primary, secondary: instance.secondary };
+        let trial = Trial::new(self.cluster, instance, &self.options.rules);
+        let outcome = trial.run(best.mv).expect("a move that was scored is possible");
+        let (to, location_score) = (outcome.placement, outcome.location_score);
+        let spec = |n: NodeIdx| &self.cluster.node(n).spec;
+        self.board.commit(outcome.touched(), instance, spec(from.primary), spec(to.primary));
+        let ledgers: Vec<(NodeIdx, Ledger)> =
+            outcome.touched().iter().map(|t: &Touched<'_>| (t.spec.idx, t.after)).collect();
+        for (node, ledger) in ledgers {
+            self.cluster.nodes[node.get()].state.ledger = ledger;
+        }
+        self.cluster.relocate(idx, to, location_score);
+        self.score = best.score;
+        debug_assert_eq!(self.board.score().to_bits(), best.score.to_bits());
+        Step { instance: idx, mv: best.mv, from, to, score: best.score }
+    }
+}
+
+/// Instances that one thread takes at a time.
+const CHUNK: usize = 32;
+
+/// The rank of the `at`th kind of move to the node in `row`.
+fn rank(row: usize, at: usize) -> usize {
+    1 + row * 8 + at
+}
+
+/// The better of two moves: the smaller score, then the earlier one. A move has
+/// to beat `current`, too.
+fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<Scored> {
+    match best {
+        None => (new.score < current).then_some(new),
+        Some(old) => {
+            let wins = new.score < old.score || (new.score == old.score && new.order < old.order);
+            Some(if wins { new } else { old })
+        }
+    }
+}
+
+/// What a thread reuses from one instance to the next.
+#[derive(Default)]
+struct Workspace {
+    scratch: Scratch,
+    lowest: Vec<f64>,
+    survivors: Vec<Survivor>,
+    best: Option<Scored>,
+}
+
+/// One search for the best move.
+struct Search<'a> {
+    balancer: &'a Balancer<'a>,
+    running: &'a Running,
+    screen: Option<&'a Screen<'a>>,
+    limit: &'a Limit,
+}
+
+impl Search<'_> {
+    /// Sifts the moves of one instance.
+    fn examine(&self, instance: &Instance, space: &mut Workspace) {
+        let balancer = self.balancer;
+        let repertoire = balancer.repertoire(instance);
+        if repertoire.len(1) == 0 {
+            return;
+        }
+        let trial = Trial::new(balancer.cluster, instance, &balancer.options.rules);
+        let Some(screen) = self.screen.filter(|s| s.covers(instance)) else {
+            for (rank, _, mv) in balancer.moves(instance, repertoire) {
+                self.keep_if_promising(&trial, instance, mv, rank, space);
+            }
+            return;
+        };
+        let Workspace { scratch, lowest, .. } = space;
+        let bounds = screen.instance_bounds(&trial, instance, &repertoire, scratch);
+        let mut promising = Vec::new();
+        if repertoire.failover && !(bounds.of(Move::Failover, 0) > self.limit.get()) {
+            promising.push((0, Move::Failover));
+        }
+        bounds.lowest(&repertoire, lowest);
+        let limit = self.limit.get();
+        for (row, target) in screen.rows().iter().enumerate() {
+            if lowest[row] > limit || *target == instance.primary || Some(*target) == instance.secondary {
+                continue;
+            }
+            for (at, kind) in repertoire.to_target.iter().enumerate() {
+                let mv = kind(*target);
+                if !(bounds.of(mv, row) > limit) {
+                    promising.push((rank(row, at), mv));
+                }
+            }
+        }
+        for (rank, mv) in promising {
+            self.keep_if_promising(&trial, instance, mv, rank, space);
+        }
+    }
+
+    /// Keeps a move that is possible and whose score may be the smallest.
+    fn keep_if_promising(
+        &self,
+        trial: &Trial<'_>,
+        instance: &Instance,
+        mv: Move,
+        rank: usize,
+        space: &mut Workspace,
+    ) {
+        let Ok(outcome) = trial.run(mv) else { return };
+        let board = &self.balancer.board;
+        let spread = board.spread().surplus() + self.balancer.spread_change(instance, outcome.placement);
+        let interval = self.running.interval(board, outcome.touched(), spread);
+        if interval.lo > self.limit.get() {
+            return;
+        }
+        self.limit.lower(interval.hi);
+        space.survivors.push(Survivor { lo: interval.lo, order: (instance.idx, rank), mv });
+        if space.survivors.len() >= MOST_SURVIVORS {
+            let survivors = std::mem::take(&mut space.survivors);
+            space.best = self.score_survivors(survivors, space.best.take());
+        }
+    }
+
+    /// The best of the survivors and of what was found before, by exact score.
+    fn score_survivors(&self, mut survivors: Vec<Survivor>, before: Option<Scored>) -> Option<Scored> {
+        let limit = self.limit.get();
+        survivors.retain(|s| !(s.lo > limit));
+        survivors.sort_unstable_by_key(|s| (OrderedFloat(s.lo), s.order));
+        let current = self.balancer.score;
+        let best = survivors
+            .par_chunks(SCORED_AT_ONCE)
+            .map(|chunk| {
+                chunk.iter().fold(None, |best: Option<Scored>, s| {
+                    if best.is_some_and(|b| s.lo > b.score) {
+                        return best;
+                    }
+                    self.exact(s).map_or(best, |new| better(best, new, current))
+                })
+            })
+            .reduce(|| None, |a, b| b.map_or(a, |b| better(a, b, current)));
+        before.map_or(best, |b| better(best, b, current))
+    }
+
+    fn exact(&self, survivor: &Survivor) -> Option<Scored> {
+        let balancer = self.balancer;
+        let instance = balancer.cluster.instance(survivor.order.0);
+        let trial = Trial::new(balancer.cluster, instance, &balancer.options.rules);
+        balancer.score_of(&trial, instance, survivor.mv, survivor.order)
+    }
+}
+
+/// Exact scores that one thread computes at a time.
+const SCORED_AT_ONCE: usize = 64;

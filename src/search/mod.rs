@@ -1,0 +1,9 @@
+//! Which step is best: the moves of an instance, and the search among them.
+
+pub mod balance;
+pub mod moves;
+pub mod screen;
+pub mod shape;
+
+pub use balance::{BalanceOptions, Balancer, Effort, Step};
+pub use moves::{Move, MoveRules};

@@ -1,0 +1,388 @@
+//! The moves of one instance, in the order in which they are tried, and what
+//! each does to the nodes it touches.
+
+use crate::model::{
+    Cluster, DiskCheck, Instance, Ledger, Mib, Mirroring, NodeIdx, NodeSpec, Placement, Rule, Strictness,
+    TagArrival,
+};
+use crate::score::Touched;
+
+/// A move of one instance. P and S are its present primary and secondary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Move {
+    /// P and S swap roles.
+    Failover,
+    /// An externally mirrored instance goes to this node.
+    FailoverTo(NodeIdx),
+    /// This node becomes the secondary.
+    ReplaceSecondary(NodeIdx),
+    /// This node becomes the secondary, then the primary; P the secondary.
+    ReplaceAndFailover(NodeIdx),
+    /// This node becomes the primary; S stays the secondary.
+    ReplacePrimary(NodeIdx),
+    /// S becomes the primary, this node the secondary.
+    FailoverAndReplace(NodeIdx),
+}
+
+impl Move {
+    /// The node that the instance did not have before.
+    pub fn target(self) -> Option<NodeIdx> {
+        match self {
+            Move::Failover => None,
+            Move::FailoverTo(t)
+            | Move::ReplaceSecondary(t)
+            | Move::ReplaceAndFailover(t)
+            | Move::ReplacePrimary(t)
+            | Move::FailoverAndReplace(t) => Some(t),
+        }
+    }
+
+    /// Where the move takes an instance.
+    pub fn placement(self, instance: &Instance) -> Placement {
+        let (p, s) = (instance.primary, instance.secondary);
+        let (primary, secondary) = match self {
+            Move::Failover => (s.unwrap_or(p), Some(p)),
+            Move::FailoverTo(t) | Move::ReplacePrimary(t) => (t, s),
+            Move::ReplaceSecondary(t) => (p, Some(t)),
+            Move::ReplaceAndFailover(t) => (t, Some(p)),
+            Move::FailoverAndReplace(t) => (s.unwrap_or(p), Some(t)),
+        };
+        Placement { primary, secondary }
+    }
+}
+
+/// Which moves are allowed: the command line's restrictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveRules {
+    /// Moves that copy disks (`--no-disk-moves` clears it).
+    pub disk_moves: bool,
+    /// Moves that interrupt or migrate the instance (`--no-instance-moves`
+    /// clears it).
+    pub instance_moves: bool,
+    /// `--restricted-migration`: only leave offline nodes.
+    pub restricted_migration: bool,
+    /// `--ignore-soft-errors`: only the impossible is forbidden.
+    pub ignore_soft_errors: bool,
+}
+
+impl Default for MoveRules {
+    fn default() -> Self {
+        MoveRules {
+            disk_moves: true,
+            instance_moves: true,
+            restricted_migration: false,
+            ignore_soft_errors: false,
+        }
+    }
+}
+
+/// The kinds of move to a new node, in the order in which they are tried there.
+pub type TargetMove = fn(NodeIdx) -> Move;
+
+/// The moves that come into question for one instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Repertoire {
+    /// Whether the roles may be swapped; tried first.
+    pub failover: bool,
+    /// The moves to each new node, in order.
+    pub to_target: &'static [TargetMove],
+}
+
+impl Repertoire {
+    /// The moves of `instance` under `rules`, where `mirror_usable` says whether
+    /// its secondary is an online node of the set being balanced.
+    pub fn of(cluster: &Cluster, instance: &Instance, mirror_usable: bool, rules: &MoveRules) -> Repertoire {
+        let none = Repertoire { failover: false, to_target: &[] };
+        match instance.template.mirroring() {
+            Mirroring::None => none,
+            Mirroring::External if !rules.instance_moves => none,
+            Mirroring::External => Repertoire { failover: false, to_target: &[Move::FailoverTo] },
+            Mirroring::Internal => {
+                let mirror_usable = mirror_usable && rules.instance_moves;
+                let primary_online = !cluster.node(instance.primary).spec.offline;
+                Repertoire {
+                    failover: mirror_usable,
+                    to_target: mirrored_moves(mirror_usable, primary_online, rules),
+                }
+            }
+        }
+    }
+
+    /// How many moves it makes with `targets` new nodes.
+    pub fn len(&self, targets: usize) -> usize {
+        usize::from(self.failover) + self.to_target.len() * targets
+    }
+}
+
+fn mirrored_moves(mirror_usable: bool, primary_online: bool, rules: &MoveRules) -> &'static [TargetMove] {
+    if !rules.disk_moves {
+        return &[];
+    }
+    if !rules.instance_moves || (rules.restricted_migration && primary_online) {
+        return &[Move::ReplaceSecondary];
+    }
+    match (mirror_usable, rules.restricted_migration) {
+        (true, true) => &[Move::ReplaceSecondary, Move::ReplaceAndFailover, Move::FailoverAndReplace],
+        (true, false) => &[
+            Move::ReplaceSecondary,
+            Move::ReplaceAndFailover,
+            Move::ReplacePrimary,
+            Move::FailoverAndReplace,
+        ],
+        (false, _) => &[Move::ReplaceSecondary, Move::ReplaceAndFailover],
+    }
+}
+
+/// Why a move is impossible: the node that refuses and the rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The node.
+    pub node: NodeIdx,
+    /// The rule.
+    pub rule: Rule,
+}
+
+/// What a possible move leads to.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome<'a> {
+    /// The instance's nodes afterwards.
+    pub placement: Placement,
+    /// Its location score afterwards.
+    pub location_score: i64,
+    touched: [Touched<'a>; 3],
+    count: usize,
+}
+
+impl<'a> Outcome<'a> {
+    /// The nodes that change.
+    pub fn touched(&self) -> &[Touched<'a>] {
+        &self.touched[..self.count]
+    }
+}
+
+/// One end of a move: a node as the instance finds it.
+struct Side<'a> {
+    spec: &'a NodeSpec,
+    before: &'a Ledger,
+    tags: TagArrival,
+}
+
+impl<'a> Side<'a> {
+    fn new(cluster: &'a Cluster, node: NodeIdx, instance: &Instance) -> Side<'a> {
+        let node = cluster.node(node);
+        let tags = if instance.exclusion_tags.is_empty() {
+            TagArrival::default()
+        } else {
+            TagArrival::of(&node.state, instance)
+        };
+        Side { spec: &node.spec, before: &node.state.ledger, tags }
+    }
+
+    fn touched(&self, after: Ledger) -> Touched<'a> {
+        Touched { spec: self.spec, before: self.before, after }
+    }
+
+    fn refuse(&self) -> impl Fn(Rule) -> Refusal + use<> {
+        let node = self.spec.idx;
+        move |rule| Refusal { node, rule }
+    }
+}
+
+/// Works one instance's moves out on the ledgers of the nodes concerned, step by
+/// step as Ganeti carries them out, without changing the cluster.
+pub struct Trial<'a> {
+    cluster: &'a Cluster,
+    instance: &'a Instance,
+    primary: Side<'a>,
+    /// P without the instance.
+    primary_left: Ledger,
+    /// Conflicts that the instance has as a primary where it is.
+    own_conflicts: i64,
+    mirror: Option<Mirror<'a>>,
+    soft: bool,
+}
+
+/// The secondary node, before and after losing the instance.
+struct Mirror<'a> {
+    side: Side<'a>,
+    left: Ledger,
+}
+
+impl<'a> Trial<'a> {
+    /// Prepares the moves of `instance`.
+    pub fn new(cluster: &'a Cluster, instance: &'a Instance, rules: &MoveRules) -> Trial<'a> {
+        let primary = Side::new(cluster, instance.primary, instance);
+        let state = &cluster.node(instance.primary).state;
+        let own_conflicts = TagArrival::conflicts_of_primary(state, instance);
+        let primary_left =
+            primary.before.remove_primary(primary.spec, instance, instance.location_score, own_conflicts);
+        let mirror = instance.mirror().map(|node| {
+            let side = Side::new(cluster, node, instance);
+            let (reserved, _) = cluster.node(node).state.reserve_without(instance);
+            let left = side.before.remove_secondary(side.spec, instance, reserved);
+            Mirror { side, left }
+        });
+        Trial {
+            cluster,
+            instance,
+            primary,
+            primary_left,
+            own_conflicts,
+            mirror,
+            soft: rules.ignore_soft_errors,
+        }
+    }
+
+    fn strictness(&self, forced: bool) -> Strictness {
+        if forced || self.soft { Strictness::Forced } else { Strictness::Strict }
+    }
+
+    fn check_migration(&self, from: &NodeSpec, to: &NodeSpec) -> Result<(), Refusal> {
+        if from.can_migrate_to(to) {
+            return Ok(());
+        }
+        Err(Refusal { node: to.idx, rule: Rule::MigrationTags })
+    }
+
+    fn mirror(&self) -> Result<&Mirror<'a>, Refusal> {
+        self.mirror.as_ref().ok_or(Refusal { node: self.primary.spec.idx, rule: Rule::NotMirrored })
+    }
+
+    /// Memory that `node` already reserves for the failure of `primary`.
+    fn peer(&self, node: NodeIdx, primary: NodeIdx) -> Mib {
+        self.cluster.node(node).state.peers.get(primary)
+    }
+
+    /// P without the instance.
+    pub fn primary_left(&self) -> &Ledger {
+        &self.primary_left
+    }
+
+    /// S without the instance, for mirrored ones.
+    pub fn mirror_left(&self) -> Option<&Ledger> {
+        self.mirror.as_ref().map(|m| &m.left)
+    }
+
+    /// What the instance's exclusion tags meet on S.
+    pub fn mirror_tags(&self) -> TagArrival {
+        self.mirror.as_ref().map_or_else(TagArrival::default, |m| m.side.tags)
+    }
+
+    /// Tries a move.
+    ///
+    /// # Errors
+    /// The first rule that one of its steps breaks, and where.
+    pub fn run(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
+        match mv {
+            Move::Failover => self.failover(mv),
+            Move::FailoverTo(t) => self.failover_to(mv, t),
+            Move::ReplaceSecondary(t) => self.replace_secondary(mv, t),
+            Move::ReplaceAndFailover(t) => self.replace_and_failover(mv, t),
+            Move::ReplacePrimary(t) => self.replace_primary(mv, t),
+            Move::FailoverAndReplace(t) => self.failover_and_replace(mv, t),
+        }
+    }
+
+    fn outcome<const N: usize>(&self, mv: Move, location_score: i64, ends: [Touched<'a>; N]) -> Outcome<'a> {
+        let mut touched = [ends[0]; 3];
+        touched[..N].copy_from_slice(&ends);
+        Outcome { placement: mv.placement(self.instance), location_score, touched, count: N }
+    }
+
+    fn failover(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        self.check_migration(p.spec, s.side.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        let location = i.location_score;
+        let new_s =
+            s.left.add_primary(s.side.spec, i, location, s.side.tags, strictness).map_err(s.side.refuse())?;
+        let disk = if p.spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
+        let peer = self.peer(p.spec.idx, s.side.spec.idx);
+        let new_p = self.primary_left.add_secondary(p.spec, i, peer, strictness, disk).map_err(p.refuse())?;
+        Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(new_s)]))
+    }
+
+    fn failover_to(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, i) = (&self.primary, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        self.check_migration(p.spec, t.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        let location = i.location_score;
+        let new_t = t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse())?;
+        Ok(self.outcome(mv, location, [p.touched(self.primary_left), t.touched(new_t)]))
+    }
+
+    fn replace_secondary(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(p.spec.idx, target);
+        let strictness = self.strictness(s.side.spec.offline);
+        let peer = self.peer(target, p.spec.idx);
+        let new_t =
+            t.before.add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed).map_err(t.refuse())?;
+        // the primary is entered anew where it was, under its new location score
+        let back = TagArrival { conflicts: self.own_conflicts, clash: false };
+        let new_p = self
+            .primary_left
+            .add_primary(p.spec, i, location, back, Strictness::Forced)
+            .map_err(p.refuse())?;
+        Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
+    }
+
+    fn replace_and_failover(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(target, p.spec.idx);
+        self.check_migration(p.spec, t.spec)?;
+        let strictness = self.strictness(false);
+        let new_t = t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse())?;
+        let strictness = self.strictness(s.side.spec.offline);
+        let peer = self.peer(p.spec.idx, target);
+        let new_p = self
+            .primary_left
+            .add_secondary(p.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(p.refuse())?;
+        Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
+    }
+
+    fn replace_primary(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(target, s.side.spec.idx);
+        self.check_migration(p.spec, s.side.spec)?;
+        self.check_migration(s.side.spec, t.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        // S has to run the instance for a while
+        let meanwhile =
+            s.left.add_primary(s.side.spec, i, location, s.side.tags, strictness).map_err(s.side.refuse())?;
+        let back = meanwhile.remove_primary(s.side.spec, i, location, s.side.tags.conflicts);
+        let new_t = t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse())?;
+        let peer = self.peer(s.side.spec.idx, target);
+        let new_s = back
+            .add_secondary(s.side.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(s.side.refuse())?;
+        Ok(self.outcome(
+            mv,
+            location,
+            [p.touched(self.primary_left), s.side.touched(new_s), t.touched(new_t)],
+        ))
+    }
+
+    fn failover_and_replace(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(s.side.spec.idx, target);
+        self.check_migration(p.spec, s.side.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        let new_s =
+            s.left.add_primary(s.side.spec, i, location, s.side.tags, strictness).map_err(s.side.refuse())?;
+        let peer = self.peer(target, s.side.spec.idx);
+        let new_t =
+            t.before.add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed).map_err(t.refuse())?;
+        Ok(self.outcome(
+            mv,
+            location,
+            [p.touched(self.primary_left), s.side.touched(new_s), t.touched(new_t)],
+        ))
+    }
+}

@@ -1,0 +1,62 @@
+//! Instances that are alike.
+
+use std::collections::HashMap;
+
+use crate::model::{Cluster, DiskTemplate, Instance, InstanceIdx, Mib, TagId, TagSet};
+
+/// Everything about an instance that its moves and their scores depend on,
+/// except where it is.
+#[derive(PartialEq, Eq, Hash)]
+struct Shape {
+    mem: Mib,
+    in_use: Mib,
+    reserved: Mib,
+    disk: Mib,
+    spindles: Option<i64>,
+    spindle_use: i64,
+    vcpus: i64,
+    template: DiskTemplate,
+    util: [u64; 4],
+    exclusion_tags: Vec<TagId>,
+    desired_locations: TagSet,
+    forthcoming: bool,
+}
+
+impl Shape {
+    fn of(i: &Instance) -> Shape {
+        Shape {
+            mem: i.mem,
+            in_use: i.mem_in_use(),
+            reserved: i.mem_reserved(),
+            disk: i.disk,
+            spindles: i.spindles,
+            spindle_use: i.spindle_use,
+            vcpus: i.vcpus_in_use(),
+            template: i.template,
+            util: [i.util.cpu, i.util.mem, i.util.disk, i.util.net].map(f64::to_bits),
+            exclusion_tags: i.exclusion_tags.clone(),
+            desired_locations: i.desired_locations.clone(),
+            forthcoming: i.forthcoming,
+        }
+    }
+}
+
+/// A number for each instance; instances with the same number are alike.
+pub struct Shapes(Vec<u32>);
+
+impl Shapes {
+    /// Compares all instances of a cluster.
+    pub fn of(cluster: &Cluster) -> Shapes {
+        let mut numbers: HashMap<Shape, u32> = HashMap::new();
+        let number = |i: &Instance| {
+            let next = numbers.len() as u32;
+            *numbers.entry(Shape::of(i)).or_insert(next)
+        };
+        Shapes(cluster.instances.iter().map(number).collect())
+    }
+
+    /// The number of an instance's shape.
+    pub fn get(&self, instance: InstanceIdx) -> u32 {
+        self.0[instance.get()]
+    }
+}
