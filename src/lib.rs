@@ -4,3 +4,4 @@ pub mod model;
 pub mod redundancy;
 pub mod score;
 pub mod search;
+pub mod tools;

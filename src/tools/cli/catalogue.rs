@@ -1,0 +1,214 @@
+//! Every option that exists, once. The tools pick theirs from here, so that an
+//! option means the same and reads the same wherever it is accepted.
+
+use super::option::{Kind, OptionDef};
+
+const YES_NO: Kind = Kind::Choices(&["yes", "no"]);
+
+// where the cluster comes from
+
+/// `-t`
+pub const TEXT_DATA: OptionDef = OptionDef::new("text-data", "read the cluster from the text file FILE")
+    .short('t')
+    .takes("FILE", Kind::File);
+/// `-m`
+pub const MASTER: OptionDef =
+    OptionDef::new("master", "ask the remote API (RAPI) of the cluster at ADDRESS, a host name or a URL")
+        .short('m')
+        .takes("ADDRESS", Kind::Host);
+/// `-L`
+pub const LUXI: OptionDef = OptionDef::new(
+    "luxi",
+    "ask the master daemon of this machine over its socket, by default ganeti-query in Ganeti's socket directory",
+)
+.short('L')
+.may_take("SOCKET", Kind::File);
+/// `-I`
+pub const IALLOC_SRC: OptionDef = OptionDef::new(
+    "ialloc-src",
+    "take the cluster from the allocator request in FILE (- for standard input)",
+)
+.short('I')
+.takes("FILE", Kind::File);
+/// `--simulate`
+pub const SIMULATE: OptionDef = OptionDef::new(
+    "simulate",
+    "make up a group of empty nodes, described as POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE]]; once per group",
+)
+.takes("SPEC", Kind::Text)
+.added();
+/// `-U`
+pub const DYNU_FILE: OptionDef =
+    OptionDef::new("dynu-file", "read the measured load of the instances from FILE")
+        .short('U')
+        .takes("FILE", Kind::File);
+/// `--ignore-dynu`
+pub const IGNORE_DYNU: OptionDef =
+    OptionDef::new("ignore-dynu", "take the load of every instance as zero, whatever was measured");
+/// `--mond`
+pub const MOND: OptionDef = OptionDef::new(
+    "mond",
+    "whether to ask the monitoring daemons of the nodes for load; yes if no CHOICE is given",
+)
+.may_take("CHOICE", YES_NO);
+/// `--mond-data`
+pub const MOND_DATA: OptionDef = OptionDef::new(
+    "mond-data",
+    "read the answers of the monitoring daemons from FILE instead of asking them",
+)
+.takes("FILE", Kind::File);
+/// `--mond-xen`
+pub const MOND_XEN: OptionDef =
+    OptionDef::new("mond-xen", "use the Xen collectors of the monitoring daemons, too");
+/// `--exit-on-missing-mond-data`
+pub const EXIT_ON_MISSING_MOND_DATA: OptionDef =
+    OptionDef::new("exit-on-missing-mond-data", "stop if a monitoring daemon gave no usable data");
+/// `--static-kvm-node-memory`
+pub const STATIC_KVM_NODE_MEMORY: OptionDef = OptionDef::new(
+    "static-kvm-node-memory",
+    "memory in MiB that a KVM node itself is assumed to use, 0 to believe what it reports [4096]",
+)
+.takes("N", Kind::Integer);
+
+// what is shown
+
+/// `-p`
+pub const PRINT_NODES: OptionDef = OptionDef::new(
+    "print-nodes",
+    "show the nodes with these FIELDS, or with +FIELDS in addition to the usual ones",
+)
+.short('p')
+.may_take("FIELDS", Kind::None);
+/// `--print-instances`
+pub const PRINT_INSTANCES: OptionDef = OptionDef::new("print-instances", "show the instances");
+/// `-C`
+pub const PRINT_COMMANDS: OptionDef = OptionDef::new(
+    "print-commands",
+    "show the commands that carry the plan out, or write them to FILE as a script",
+)
+.short('C')
+.may_take("FILE", Kind::None);
+/// `-S`
+pub const SAVE: OptionDef =
+    OptionDef::new("save", "save the cluster before and after as text files whose names start with FILE")
+        .short('S')
+        .takes("FILE", Kind::None);
+/// `-v`
+pub const VERBOSE: OptionDef = OptionDef::new("verbose", "say more; may be repeated").short('v');
+/// `-q`
+pub const QUIET: OptionDef = OptionDef::new("quiet", "say less; may be repeated").short('q');
+/// `--json`
+pub const JSON: OptionDef = OptionDef::new("json", "print the result as one JSON document").added();
+/// `--explain`
+pub const EXPLAIN: OptionDef = OptionDef::new(
+    "explain",
+    "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
+)
+.takes("INSTANCE", Kind::None)
+.added();
+
+// what may be moved, and how far
+
+/// `-O`
+pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline; may be repeated")
+    .short('O')
+    .takes("NODE", Kind::OneNode);
+/// `-G`
+pub const GROUP: OptionDef = OptionDef::new("group", "work on the node group with this name or UUID")
+    .short('G')
+    .takes("ID", Kind::OneGroup);
+/// `-l`
+pub const MAX_LENGTH: OptionDef =
+    OptionDef::new("max-length", "stop after N steps; a negative number sets no limit [-1]")
+        .short('l')
+        .takes("N", Kind::Integer);
+/// `--max-cpu`
+pub const MAX_CPU: OptionDef =
+    OptionDef::new("max-cpu", "most virtual CPUs per physical CPU, above 0 [from the group's policy]")
+        .takes("RATIO", Kind::Float);
+/// `--min-disk`
+pub const MIN_DISK: OptionDef =
+    OptionDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1 [0]")
+        .takes("RATIO", Kind::Float);
+/// `-g`
+pub const MIN_GAIN: OptionDef = OptionDef::new(
+    "min-gain",
+    "below the limit of --min-gain-limit, stop when a step gains less than DELTA [0.01]",
+)
+.short('g')
+.takes("DELTA", Kind::Float);
+/// `--min-gain-limit`
+pub const MIN_GAIN_LIMIT: OptionDef =
+    OptionDef::new("min-gain-limit", "accept steps with any gain while the score is above SCORE [0.1]")
+        .takes("SCORE", Kind::Float);
+/// `-e`
+pub const MIN_SCORE: OptionDef =
+    OptionDef::new("min-score", "stop when the score is this close to the best that can be reached [1e-9]")
+        .short('e')
+        .takes("EPSILON", Kind::Float);
+/// `-E`
+pub const EVAC_MODE: OptionDef =
+    OptionDef::new("evac-mode", "move only instances that have an offline node").short('E');
+/// `--restricted-migration`
+pub const RESTRICTED_MIGRATION: OptionDef = OptionDef::new(
+    "restricted-migration",
+    "where the primary node is online, only fail over or replace the secondary",
+);
+/// `--no-disk-moves`
+pub const NO_DISK_MOVES: OptionDef =
+    OptionDef::new("no-disk-moves", "never copy disks to another node: fail over and migrate only");
+/// `--no-instance-moves`
+pub const NO_INSTANCE_MOVES: OptionDef =
+    OptionDef::new("no-instance-moves", "leave every instance on its primary node: replace secondaries only");
+/// `--select-instances`
+pub const SELECT_INSTANCES: OptionDef =
+    OptionDef::new("select-instances", "move only these instances, separated by commas")
+        .takes("INSTS", Kind::ManyInstances);
+/// `--exclude-instances`
+pub const EXCLUDE_INSTANCES: OptionDef =
+    OptionDef::new("exclude-instances", "leave these instances alone, separated by commas")
+        .takes("INSTS", Kind::ManyInstances);
+/// `--exclusion-tags`
+pub const EXCLUSION_TAGS: OptionDef = OptionDef::new(
+    "exclusion-tags",
+    "keep instances apart that share a tag TAG:something; several TAGs are separated by commas",
+)
+.takes("TAG,...", Kind::Text);
+/// `--ignore-soft-errors`
+pub const IGNORE_SOFT_ERRORS: OptionDef = OptionDef::new(
+    "ignore-soft-errors",
+    "allow steps that break a soft limit, such as the N+1 rule or a policy",
+);
+
+// carrying the plan out
+
+/// `-X`
+pub const EXEC: OptionDef =
+    OptionDef::new("exec", "have the master daemon carry the plan out; needs --luxi").short('X');
+/// `--first-job-group`
+pub const FIRST_JOB_GROUP: OptionDef =
+    OptionDef::new("first-job-group", "keep only the first jobset, the steps that can start at once");
+/// `--reason`
+pub const REASON: OptionDef =
+    OptionDef::new("reason", "the reason that the submitted jobs record").takes("REASON", Kind::None);
+/// `--priority`
+pub const PRIORITY: OptionDef = OptionDef::new("priority", "the priority of the submitted jobs")
+    .takes("PRIO", Kind::Choices(&["low", "normal", "high"]));
+
+// the launcher
+
+/// `--list`
+pub const LIST: OptionDef = OptionDef::new("list", "list the tools, one a line").added();
+/// `--force`
+pub const FORCE: OptionDef =
+    OptionDef::new("force", "with install-links: replace files that are in the way").added();
+
+// every program
+
+/// `-V`
+pub const VERSION: OptionDef = OptionDef::new("version", "print the version and exit").short('V');
+/// `-h`
+pub const HELP: OptionDef = OptionDef::new("help", "print this list of options and exit").short('h');
+/// `--help-completion`
+pub const HELP_COMPLETION: OptionDef =
+    OptionDef::new("help-completion", "print the options and what their arguments are, for programs to read");

@@ -1,0 +1,208 @@
+//! What was typed: the words of a command line, sorted into options and
+//! positional arguments. Nothing is interpreted here.
+//!
+//! The rules are those of `getopt_long` as Ganeti's tools apply them, including
+//! their one oddity: a dash inside a bundle of letters starts a long option, so
+//! that `-v-help` is `-v --help`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::option::{Argument, OptionDef, Origin};
+
+/// An option as given: which one, and its argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The option.
+    pub option: &'static OptionDef,
+    /// Its argument; `None` for a flag, and for an optional argument left out.
+    pub value: Option<OsString>,
+}
+
+/// Something on the command line that is no correct use of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SyntaxError {
+    /// An abbreviation of several options.
+    Ambiguous {
+        /// As typed, with the dashes.
+        typed: String,
+        /// The options that it could be.
+        candidates: Vec<&'static OptionDef>,
+    },
+    /// The argument is missing.
+    Missing {
+        /// As typed, with the dashes.
+        typed: String,
+        /// What the argument is called.
+        argument: &'static str,
+    },
+    /// An argument for a flag.
+    Forbidden {
+        /// As typed, with the dashes, without the argument.
+        typed: String,
+    },
+    /// No such option.
+    Unknown {
+        /// As typed, with the dashes and the argument.
+        typed: String,
+    },
+}
+
+/// A command line in canonical form.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// The options, in order.
+    pub options: Vec<Given>,
+    /// The other words, in order.
+    pub positional: Vec<OsString>,
+    /// What is wrong, in the order it is reported: unknown options come last.
+    pub errors: Vec<SyntaxError>,
+}
+
+/// Sorts the words behind the program's name.
+pub fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Words {
+    let mut scan = Scan { options, words: Words::default(), unknown: Vec::new() };
+    let mut rest = args.iter();
+    while let Some(word) = rest.next() {
+        if !scan.word(word.as_bytes(), &mut rest) {
+            scan.words.positional.extend(rest.cloned());
+            break;
+        }
+    }
+    let Scan { mut words, unknown, .. } = scan;
+    words.errors.extend(unknown);
+    words
+}
+
+/// A long name, resolved.
+enum Resolved {
+    One(&'static OptionDef),
+    Several(Vec<&'static OptionDef>),
+    Nothing,
+}
+
+/// Finds the option that `name` is or abbreviates. Options that Ganeti's tool
+/// does not have are considered only if nothing else fits.
+fn resolve(options: &'static [OptionDef], name: &[u8]) -> Resolved {
+    if let Some(exact) = options.iter().find(|o| o.long.as_bytes() == name) {
+        return Resolved::One(exact);
+    }
+    for origin in [Origin::Ganeti, Origin::Added] {
+        let fits = |o: &&OptionDef| o.origin == origin && o.long.as_bytes().starts_with(name);
+        let candidates: Vec<_> = options.iter().filter(fits).collect();
+        match candidates[..] {
+            [] => continue,
+            [one] => return Resolved::One(one),
+            _ => return Resolved::Several(candidates),
+        }
+    }
+    Resolved::Nothing
+}
+
+struct Scan {
+    options: &'static [OptionDef],
+    words: Words,
+    unknown: Vec<SyntaxError>,
+}
+
+type Rest<'a> = std::slice::Iter<'a, OsString>;
+
+impl Scan {
+    /// Takes one word; false if it says that no options follow.
+    fn word(&mut self, word: &[u8], rest: &mut Rest<'_>) -> bool {
+        match word {
+            b"--" => return false,
+            [b'-', b'-', long @ ..] => self.long(long, rest),
+            [b'-', letters @ ..] if !letters.is_empty() => return self.bundle(letters, rest),
+            _ => self.words.positional.push(os_string(word)),
+        }
+        true
+    }
+
+    fn long(&mut self, text: &[u8], rest: &mut Rest<'_>) {
+        let equals = text.iter().position(|b| *b == b'=');
+        let (name, attached) = match equals {
+            Some(at) => (&text[..at], Some(os_string(&text[at + 1..]))),
+            None => (text, None),
+        };
+        let typed = || format!("--{}", String::from_utf8_lossy(name));
+        let option = match resolve(self.options, name) {
+            Resolved::One(option) => option,
+            Resolved::Several(candidates) => {
+                self.words.errors.push(SyntaxError::Ambiguous { typed: typed(), candidates });
+                return;
+            }
+            Resolved::Nothing => {
+                let typed = format!("--{}", String::from_utf8_lossy(text));
+                self.unknown.push(SyntaxError::Unknown { typed });
+                return;
+            }
+        };
+        let value = match (option.argument, attached) {
+            (Argument::None, Some(_)) => {
+                self.words.errors.push(SyntaxError::Forbidden { typed: typed() });
+                return;
+            }
+            (Argument::Required(argument), None) => match rest.next() {
+                Some(next) => Some(next.clone()),
+                None => {
+                    self.words.errors.push(SyntaxError::Missing { typed: typed(), argument });
+                    return;
+                }
+            },
+            (_, attached) => attached,
+        };
+        self.words.options.push(Given { option, value });
+    }
+
+    fn bundle(&mut self, mut letters: &[u8], rest: &mut Rest<'_>) -> bool {
+        while let Some((letter, tail)) = split_letter(letters) {
+            let option = letter.parse().ok().and_then(|c| self.options.iter().find(|o| o.short == Some(c)));
+            match option {
+                None => self.unknown.push(SyntaxError::Unknown { typed: format!("-{letter}") }),
+                Some(option) => {
+                    let value = match option.argument {
+                        Argument::None => None,
+                        Argument::Optional(_) => Some(tail).filter(|t| !t.is_empty()).map(os_string),
+                        Argument::Required(_) if !tail.is_empty() => Some(os_string(tail)),
+                        Argument::Required(argument) => match rest.next() {
+                            Some(next) => Some(next.clone()),
+                            None => {
+                                let typed = format!("-{letter}");
+                                self.words.errors.push(SyntaxError::Missing { typed, argument });
+                                return true;
+                            }
+                        },
+                    };
+                    self.words.options.push(Given { option, value });
+                    if option.argument != Argument::None {
+                        return true;
+                    }
+                }
+            }
+            if tail.starts_with(b"-") {
+                return self.word(&[b"-", tail].concat(), rest);
+            }
+            letters = tail;
+        }
+        true
+    }
+}
+
+/// The first character, and what follows; a byte that is no part of a
+/// character counts as one.
+fn split_letter(letters: &[u8]) -> Option<(String, &[u8])> {
+    let chunk = letters.utf8_chunks().next()?;
+    match chunk.valid().chars().next() {
+        Some(letter) => Some((letter.to_string(), &letters[letter.len_utf8()..])),
+        None => Some((char::REPLACEMENT_CHARACTER.to_string(), &letters[chunk.invalid().len()..])),
+    }
+}
+
+fn os_string(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
+}
+
+#[cfg(test)]
+#[path = "getopt_tests.rs"]
+mod tests;

@@ -1,0 +1,184 @@
+//! What one option is: its spellings, its argument, what it is for.
+
+use clap::{Arg, ArgAction};
+
+/// Whether an option takes an argument, and what the argument is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Argument {
+    /// A flag.
+    None,
+    /// Must have one, attached or as the next word.
+    Required(&'static str),
+    /// May have one, attached only.
+    Optional(&'static str),
+}
+
+/// What an argument stands for: shells complete it accordingly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing that could be completed.
+    None,
+    /// A file.
+    File,
+    /// A host name.
+    Host,
+    /// A whole number.
+    Integer,
+    /// A real number.
+    Float,
+    /// Free text.
+    Text,
+    /// The name of a node.
+    OneNode,
+    /// The name of a group.
+    OneGroup,
+    /// Names of instances, separated by commas.
+    ManyInstances,
+    /// One of a few words.
+    Choices(&'static [&'static str]),
+}
+
+impl Kind {
+    /// The kind as `--help-completion` prints it.
+    pub fn describe(self) -> String {
+        match self {
+            Kind::None => "none".into(),
+            Kind::File => "file".into(),
+            Kind::Host => "host".into(),
+            Kind::Integer => "integer".into(),
+            Kind::Float => "float".into(),
+            Kind::Text => "string".into(),
+            Kind::OneNode => "onenode".into(),
+            Kind::OneGroup => "onegroup".into(),
+            Kind::ManyInstances => "manyinstances".into(),
+            Kind::Choices(words) => format!("choices={}", words.join(",")),
+        }
+    }
+}
+
+/// Where an option comes from. An abbreviation that means something to
+/// Ganeti's own tool must keep its meaning, whatever options are added here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Ganeti's tool of the same name has it.
+    Ganeti,
+    /// Added here.
+    Added,
+}
+
+/// One option of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionDef {
+    /// The long name, without dashes; also identifies the option.
+    pub long: &'static str,
+    /// The letter, if there is a short form.
+    pub short: Option<char>,
+    /// The argument.
+    pub argument: Argument,
+    /// What the argument stands for.
+    pub kind: Kind,
+    /// Where the option comes from.
+    pub origin: Origin,
+    /// One sentence for the usage text and the manual page.
+    pub help: &'static str,
+}
+
+impl OptionDef {
+    /// An option of Ganeti's tools, without a short form or an argument.
+    pub const fn new(long: &'static str, help: &'static str) -> Self {
+        OptionDef {
+            long,
+            short: None,
+            argument: Argument::None,
+            kind: Kind::None,
+            origin: Origin::Ganeti,
+            help,
+        }
+    }
+
+    /// The same with a short form.
+    pub const fn short(self, letter: char) -> Self {
+        OptionDef { short: Some(letter), ..self }
+    }
+
+    /// The same with a required argument.
+    pub const fn takes(self, name: &'static str, kind: Kind) -> Self {
+        OptionDef { argument: Argument::Required(name), kind, ..self }
+    }
+
+    /// The same with an optional argument.
+    pub const fn may_take(self, name: &'static str, kind: Kind) -> Self {
+        OptionDef { argument: Argument::Optional(name), kind, ..self }
+    }
+
+    /// The same, marked as unknown to Ganeti's tools.
+    pub const fn added(self) -> Self {
+        OptionDef { origin: Origin::Added, ..self }
+    }
+
+    /// The short form with its argument as the usage text shows it.
+    pub fn short_form(&self) -> String {
+        match (self.short, self.argument) {
+            (None, _) => String::new(),
+            (Some(letter), Argument::None) => format!("-{letter}"),
+            (Some(letter), Argument::Required(name)) => format!("-{letter} {name}"),
+            (Some(letter), Argument::Optional(name)) => format!("-{letter}[{name}]"),
+        }
+    }
+
+    /// The long form with its argument as the usage text shows it.
+    pub fn long_form(&self) -> String {
+        match self.argument {
+            Argument::None => format!("--{}", self.long),
+            Argument::Required(name) => format!("--{}={name}", self.long),
+            Argument::Optional(name) => format!("--{}[={name}]", self.long),
+        }
+    }
+
+    /// The option for clap, which writes manual pages and completion scripts.
+    pub fn to_arg(self) -> Arg {
+        let arg = Arg::new(self.long).long(self.long).help(self.help);
+        let arg = match self.short {
+            Some(letter) => arg.short(letter),
+            None => arg,
+        };
+        let arg = match self.argument {
+            Argument::None => return arg.action(ArgAction::SetTrue),
+            Argument::Required(name) => arg.value_name(name).num_args(1),
+            Argument::Optional(name) => arg.value_name(name).num_args(0..=1).require_equals(true),
+        };
+        let arg = arg.action(ArgAction::Append);
+        match self.kind {
+            Kind::File => arg.value_hint(clap::ValueHint::FilePath),
+            Kind::Host => arg.value_hint(clap::ValueHint::Hostname),
+            Kind::Choices(words) => arg.value_parser(words.to_vec()),
+            _ => arg,
+        }
+    }
+}
+
+/// The fixed properties of a program: its name, purpose and options.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// The name it is called by.
+    pub name: &'static str,
+    /// What it does, in one sentence without the full stop.
+    pub summary: &'static str,
+    /// The ways to call it: what may follow the name.
+    pub forms: &'static [&'static str],
+    /// Its options, in the order of the usage text.
+    pub options: &'static [OptionDef],
+}
+
+impl Spec {
+    /// The program for clap.
+    pub fn command(&self) -> clap::Command {
+        clap::Command::new(self.name)
+            .about(self.summary)
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_help_flag(true)
+            .disable_version_flag(true)
+            .disable_help_subcommand(true)
+            .args(self.options.iter().map(|option| option.to_arg()))
+    }
+}

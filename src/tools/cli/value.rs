@@ -1,0 +1,130 @@
+//! What the arguments of options mean: numbers, lists, choices, paths.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::getopt::Given;
+use super::option::Kind;
+use crate::load::number::{NumberError, parse_float, parse_int, shown};
+
+/// An argument that its option cannot use.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("option --{option}: {problem}")]
+pub struct ValueError {
+    /// The long name of the option.
+    pub option: &'static str,
+    /// What is wrong with the value.
+    pub problem: ValueProblem,
+}
+
+/// What is wrong with a value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ValueProblem {
+    /// Not a number.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+    /// A number outside the range.
+    #[error("'{value}' is not {expected}")]
+    Range {
+        /// The text.
+        value: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// None of the words that are possible.
+    #[error("invalid choice '{value}', pass one of {}", quoted(.allowed))]
+    Choice {
+        /// The text.
+        value: String,
+        /// The words.
+        allowed: &'static [&'static str],
+    },
+    /// Bytes that are no text, where text is needed.
+    #[error("'{0}' is not valid UTF-8")]
+    NotText(String),
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+impl Given {
+    fn error(&self, problem: impl Into<ValueProblem>) -> ValueError {
+        ValueError { option: self.option.long, problem: problem.into() }
+    }
+
+    /// An error about a number outside the range.
+    pub fn out_of_range(&self, expected: &'static str) -> ValueError {
+        let value = self.value.as_ref().map(|v| shown(&v.to_string_lossy())).unwrap_or_default();
+        self.error(ValueProblem::Range { value, expected })
+    }
+
+    /// The argument as text; empty if there is none.
+    pub fn text(&self) -> Result<&str, ValueError> {
+        let value = self.value.as_ref().map_or(Some(""), |v| v.to_str());
+        value.ok_or_else(|| {
+            let lossy = self.value.as_ref().map(|v| v.to_string_lossy()).unwrap_or_default();
+            self.error(ValueProblem::NotText(shown(&lossy)))
+        })
+    }
+
+    /// The argument as a path, if there is one. Paths need not be text.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.value.clone().map(|value: OsString| PathBuf::from(value))
+    }
+
+    /// The argument as a whole number.
+    pub fn int(&self) -> Result<i64, ValueError> {
+        parse_int(self.text()?).map_err(|e| self.error(e))
+    }
+
+    /// The argument as a real number.
+    pub fn float(&self) -> Result<f64, ValueError> {
+        parse_float(self.text()?).map_err(|e| self.error(e))
+    }
+
+    /// The argument as a list separated by commas.
+    pub fn list(&self) -> Result<Vec<String>, ValueError> {
+        Ok(split_list(self.text()?))
+    }
+
+    /// The argument, which must be one of the words that its option offers.
+    pub fn choice(&self) -> Result<&'static str, ValueError> {
+        let Kind::Choices(allowed) = self.option.kind else { return Ok("") };
+        let text = self.text()?;
+        allowed
+            .iter()
+            .find(|word| **word == text)
+            .copied()
+            .ok_or_else(|| self.error(ValueProblem::Choice { value: shown(text), allowed }))
+    }
+}
+
+/// Splits at commas. The empty text is the empty list; otherwise n commas
+/// separate n+1 items, empty ones included.
+pub fn split_list(text: &str) -> Vec<String> {
+    if text.is_empty() { Vec::new() } else { text.split(',').map(str::to_owned).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_separate_even_nothing() {
+        assert!(split_list("").is_empty());
+        assert_eq!(split_list("a,"), ["a", ""]);
+        assert_eq!(split_list(",,"), ["", "", ""]);
+    }
+
+    #[test]
+    fn choices_are_listed_as_prose() {
+        assert_eq!(quoted(&["yes", "no"]), "'yes' or 'no'");
+        assert_eq!(quoted(&["low", "normal", "high"]), "'low', 'normal' or 'high'");
+    }
+}

@@ -1,0 +1,81 @@
+//! `hbal`: brings one node group into balance, one move at a time.
+
+use std::ffi::OsString;
+
+use super::ExitStatus;
+use super::cli::catalogue::*;
+use super::cli::{self, Spec, Stop};
+pub use super::options::HbalOptions;
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "hbal",
+    summary: "balance the instances of a node group over its nodes",
+    forms: &["[OPTION...]"],
+    options: &[
+        PRINT_NODES,
+        PRINT_INSTANCES,
+        PRINT_COMMANDS,
+        TEXT_DATA,
+        EVAC_MODE,
+        RESTRICTED_MIGRATION,
+        MASTER,
+        LUXI,
+        IALLOC_SRC,
+        EXEC,
+        FIRST_JOB_GROUP,
+        REASON,
+        GROUP,
+        MAX_LENGTH,
+        VERBOSE,
+        QUIET,
+        OFFLINE,
+        STATIC_KVM_NODE_MEMORY,
+        MIN_SCORE,
+        MAX_CPU,
+        MIN_DISK,
+        MIN_GAIN,
+        MIN_GAIN_LIMIT,
+        NO_DISK_MOVES,
+        SELECT_INSTANCES,
+        NO_INSTANCE_MOVES,
+        IGNORE_SOFT_ERRORS,
+        DYNU_FILE,
+        IGNORE_DYNU,
+        MOND,
+        MOND_DATA,
+        EXIT_ON_MISSING_MOND_DATA,
+        MOND_XEN,
+        EXCLUSION_TAGS,
+        EXCLUDE_INSTANCES,
+        SAVE,
+        PRIORITY,
+        SIMULATE,
+        JSON,
+        EXPLAIN,
+        VERSION,
+        HELP,
+        HELP_COMPLETION,
+    ],
+};
+
+/// The tool for clap.
+pub fn command() -> clap::Command {
+    SPEC.command()
+}
+
+/// Reads the words behind the program's name.
+pub fn parse(args: &[OsString]) -> Result<HbalOptions, Stop> {
+    let mut options = HbalOptions::default();
+    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
+    Ok(options)
+}
+
+/// Does what the options ask for.
+pub fn run(_options: HbalOptions) -> anyhow::Result<ExitStatus> {
+    anyhow::bail!("not built yet")
+}
+
+#[cfg(test)]
+#[path = "hbal_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use super::super::options::{CommandTarget, LoadOptions, Priority};
+use super::*;
+use crate::model::Mib;
+use crate::tools::cli::testing::*;
+
+fn parsed(args: &[&str]) -> HbalOptions {
+    parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"))
+}
+
+fn refused(args: &[&str]) -> String {
+    match parse(&words(args)) {
+        Err(Stop::Value(error)) => error.to_string(),
+        other => panic!("{args:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_option_means_something() {
+    for given in one_of_each(&SPEC) {
+        let mut options = HbalOptions::default();
+        assert_eq!(options.apply(&given), Ok(true), "{}", given.option.long);
+        assert_ne!(options, HbalOptions::default(), "{}", given.option.long);
+    }
+}
+
+#[test]
+fn defaults() {
+    let options = parsed(&[]);
+    assert_eq!(options, HbalOptions::default());
+    assert_eq!((options.max_length, options.min_score), (-1, 1e-9));
+    assert_eq!((options.min_gain, options.min_gain_limit), (0.01, 0.1));
+    assert_eq!((options.load.verbosity, options.load.static_kvm_node_memory), (1, Mib(4096)));
+}
+
+#[test]
+fn the_last_value_wins_and_lists_are_replaced() {
+    let options = parsed(&["-l1", "-l2", "--select-instances=a,b", "--select-instances", "c,", "-Cx", "-C"]);
+    assert_eq!(options.max_length, 2);
+    assert_eq!(options.load.select_instances, ["c", ""]);
+    assert_eq!(options.commands, Some(CommandTarget::Stdout));
+    assert!(parsed(&["--exclude-instances=a", "--exclude-instances="]).load.exclude_instances.is_empty());
+    assert_eq!(parsed(&["--mond", "--mond=no"]).load, LoadOptions::default());
+}
+
+#[test]
+fn cumulative_options() {
+    let options =
+        parsed(&["-Oa", "--offline", "b", "--simulate=x", "--simulate=y", "--explain=i", "--explain=j"]);
+    assert_eq!(options.load.offline, ["a", "b"]);
+    assert_eq!(options.load.source.simulate, ["x", "y"]);
+    assert_eq!(options.explain, ["i", "j"]);
+}
+
+#[test]
+fn verbosity_counts_and_may_become_negative() {
+    assert_eq!(parsed(&["-vvq"]).load.verbosity, 2);
+    assert_eq!(parsed(&["-qqq", "--verbose"]).load.verbosity, -1);
+    assert_eq!(parsed(&["-E", "-E"]), parsed(&["-E"]));
+}
+
+#[test]
+fn optional_arguments() {
+    assert_eq!(parsed(&["-p"]).print_nodes.as_deref(), Some(""));
+    assert_eq!(parsed(&["-pa", "--print-nodes="]).print_nodes.as_deref(), Some(""));
+    assert_eq!(parsed(&["-pv"]).print_nodes.as_deref(), Some("v"));
+    assert_eq!(parsed(&["-C-"]).commands, Some(CommandTarget::Stdout));
+    assert_eq!(parsed(&["-C="]).commands, Some(CommandTarget::File("=".into())));
+    assert_eq!(parsed(&["--luxi"]).load.source.luxi, Some(None));
+    assert_eq!(parsed(&["-L/s"]).load.source.luxi, Some(Some(PathBuf::from("/s"))));
+}
+
+#[test]
+fn an_empty_address_is_not_given() {
+    assert_eq!(parsed(&["-mx", "-m", ""]).load.source.rapi, None);
+}
+
+#[test]
+fn a_path_need_not_be_text() {
+    let path = OsString::from_vec(b"-t\xff\xfe".to_vec());
+    let options = parse(&[path]).unwrap();
+    assert_eq!(
+        options.load.source.text_data.as_deref(),
+        Some(Path::new(&OsString::from_vec(vec![255, 254])))
+    );
+    let group = OsString::from_vec(b"-G\xff".to_vec());
+    assert!(matches!(parse(&[group]), Err(Stop::Value(_))));
+}
+
+#[test]
+fn values_are_checked_and_named() {
+    assert_eq!(refused(&["-l", "abc"]), "option --max-length: cannot parse string 'abc'");
+    assert_eq!(refused(&["-e", "1e"]), "option --min-score: leftover characters when parsing '1e': 'e'");
+    assert_eq!(refused(&["--max-cpu=0"]), "option --max-cpu: '0' is not a ratio above 0");
+    assert_eq!(
+        refused(&["--priority=x"]),
+        "option --priority: invalid choice 'x', pass one of 'low', 'normal' or 'high'"
+    );
+    assert!(refused(&["--mond="]).contains("invalid choice ''"));
+    assert_eq!(parsed(&["--priority", "high"]).priority, Some(Priority::High));
+}
+
+#[test]
+fn the_first_unusable_value_is_reported_even_with_help() {
+    assert!(refused(&["-h", "-gx", "-lx"]).contains("min-gain:"));
+}
+
+#[test]
+fn help_before_version_before_completion_before_arguments() {
+    let text = |args: &[&str]| match parse(&words(args)) {
+        Err(Stop::Text(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    assert!(text(&["x", "--help-completion", "-V", "-h"]).contains("\nUsage: hbal [OPTION...]\n"));
+    assert!(text(&["x", "--help-completion", "-V"]).starts_with("hbal (htools) version "));
+    assert!(text(&["x", "--help-completion"]).starts_with("-p,--print-nodes none\n"));
+    assert_eq!(parse(&words(&["x"])), Err(Stop::Positional));
+}

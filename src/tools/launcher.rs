@@ -1,0 +1,209 @@
+//! Which tool is meant, and what the executable does under its own name.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::path::Path;
+
+use clap_complete::Shell;
+
+use super::cli::catalogue::{FORCE, HELP, LIST, VERSION};
+use super::cli::{self, Spec, Stop, usage};
+use super::output::Output;
+use super::{ExitStatus, TOOLS, find, links};
+
+/// Name, purpose and options of the executable itself.
+pub const SPEC: Spec = Spec {
+    name: "htools",
+    summary: "plan and carry out where the virtual machines of a Ganeti cluster live",
+    forms: &["TOOL [OPTION...]", "install-links [--force] DIR", "completion SHELL", "--list"],
+    options: &[LIST, FORCE, VERSION, HELP],
+};
+
+/// The shells that completion scripts exist for.
+const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
+/// Starts what is meant: the variable decides, then the name the program was
+/// called by, then (if that is its own name) the first argument.
+pub fn launch(
+    variable: Option<OsString>,
+    invoked_as: &OsStr,
+    args: &[OsString],
+) -> anyhow::Result<ExitStatus> {
+    let own_name_counts = variable.is_none();
+    let role = variable.unwrap_or_else(|| base_name(invoked_as)).to_string_lossy().into_owned();
+    let name = role.to_lowercase();
+    if let Some(tool) = find(&name) {
+        return (tool.start)(args);
+    }
+    if own_name_counts && name == SPEC.name {
+        return own_name(args);
+    }
+    // an error that cannot be printed is still an error
+    let _ = Output::standard().error_write(&unknown_role(&role));
+    Ok(ExitStatus::Failure)
+}
+
+fn base_name(path: &OsStr) -> OsString {
+    Path::new(path).file_name().unwrap_or_default().to_owned()
+}
+
+fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    if let Some((first, rest)) = args.split_first() {
+        if let Some(tool) = find(&first.to_string_lossy().to_lowercase()) {
+            return (tool.start)(rest);
+        }
+    }
+    let mut output = Output::standard();
+    let (mut list, mut force) = (false, false);
+    let words = cli::read(&SPEC, args, |given| {
+        list |= *given.option == LIST;
+        force |= *given.option == FORCE;
+        Ok(())
+    });
+    let words = match words {
+        Ok(words) => words,
+        Err(stop) => return stop.show(&mut output),
+    };
+    let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    match (texts.as_slice(), list, force) {
+        ([], true, false) => output.write(&tool_list())?,
+        (["install-links", _], false, _) => links::install(Path::new(&words[1]), force, &mut output)?,
+        (["completion", shell], false, false) => match SHELLS.iter().find(|s| s.to_string() == **shell) {
+            Some(shell) => output.write(&completion_script(*shell))?,
+            None => anyhow::bail!("no completion for shell '{shell}', only for {}", shell_names()),
+        },
+        (words, ..) => return misuse(words).show(&mut output),
+    }
+    output.flush()?;
+    Ok(ExitStatus::Success)
+}
+
+/// What is wrong with a command line that has no meaning for the launcher.
+fn misuse(words: &[&str]) -> Stop {
+    let complaint = match words.first().copied() {
+        None => "which tool?".to_owned(),
+        Some(word @ ("install-links" | "completion")) => format!("wrong arguments for `{word}'"),
+        Some(word) => format!("there is no tool `{word}'"),
+    };
+    let tools = tool_list();
+    Stop::Syntax(format!("Command line error: {complaint}\n\n{}\nTools:\n{tools}", usage::usage(&SPEC)))
+}
+
+fn tool_list() -> String {
+    TOOLS.iter().map(|tool| format!("{:8} {}\n", tool.spec.name, tool.spec.summary)).collect()
+}
+
+fn shell_names() -> String {
+    SHELLS.map(|shell| shell.to_string()).join(", ")
+}
+
+/// The completion scripts of all tools, in one.
+fn completion_script(shell: Shell) -> String {
+    let commands = TOOLS.iter().map(|tool| tool.spec.command());
+    let mut script = Vec::new();
+    for mut command in std::iter::once(command()).chain(commands) {
+        let name = command.get_name().to_owned();
+        clap_complete::generate(shell, &mut command, name, &mut script);
+    }
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// The executable for clap, with the tools as subcommands.
+pub fn command() -> clap::Command {
+    let bare = |name: &'static str, about: &'static str| {
+        clap::Command::new(name).about(about).disable_help_flag(true).disable_version_flag(true)
+    };
+    let directory = clap::Arg::new("DIR").required(true).value_hint(clap::ValueHint::DirPath);
+    let shell = clap::Arg::new("SHELL").required(true).value_parser(SHELLS.map(|shell| shell.to_string()));
+    SPEC.command()
+        .subcommands(TOOLS.iter().map(|tool| tool.spec.command()))
+        .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
+        .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
+}
+
+/// The complaint about a name that is no tool's.
+fn unknown_role(role: &str) -> String {
+    let mut text = format!(
+        "Unrecognised personality '{role}'.\n\
+         This program must be installed under one of the following names:\n"
+    );
+    for tool in TOOLS {
+        let lines = wrap(tool.spec.summary, 79 - 12);
+        for (number, line) in lines.iter().enumerate() {
+            let (name, dash) = if number == 0 { (tool.spec.name, '-') } else { ("", ' ') };
+            // writing to a string cannot fail
+            let _ = writeln!(text, " {name:8} {dash} {line}");
+        }
+    }
+    text + "\nError: Please either rename/symlink the program or set\n\
+            the environment variable HTOOLS to the desired role.\n"
+}
+
+/// Breaks a text between words into lines of at most `width` characters.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_names_are_the_last_component() {
+        for (path, name) in
+            [("hbal", "hbal"), ("/usr/bin/HBal", "HBal"), ("./x/hbal.exe", "hbal.exe"), ("", "")]
+        {
+            assert_eq!(base_name(OsStr::new(path)), name);
+        }
+    }
+
+    #[test]
+    fn wrapping_fills_lines() {
+        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrap("longer x", 3), ["longer", "x"]);
+    }
+
+    #[test]
+    fn lines_of_the_role_list_fit_a_terminal() {
+        assert!(unknown_role("x").lines().all(|line| line.chars().count() <= 79));
+        assert!(unknown_role("x").contains("\n hbal     - "));
+    }
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        command().debug_assert();
+        for tool in TOOLS {
+            tool.spec.command().debug_assert();
+        }
+    }
+
+    #[test]
+    fn the_tools_are_in_order_and_end_with_the_standard_options() {
+        assert!(TOOLS.is_sorted_by_key(|tool| tool.spec.name));
+        for tool in TOOLS {
+            let last: Vec<_> = tool.spec.options.iter().rev().take(3).rev().map(|o| o.long).collect();
+            assert_eq!(last, ["version", "help", "help-completion"]);
+        }
+    }
+
+    #[test]
+    fn completion_scripts_name_every_tool() {
+        for shell in SHELLS {
+            let script = completion_script(shell);
+            for tool in TOOLS {
+                assert!(script.contains(tool.spec.name), "{shell}");
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `htools install-links`: a symbolic link for each tool, all to this
+//! executable.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::TOOLS;
+use super::output::Output;
+
+/// What is at the place of a link.
+enum Found {
+    Nothing,
+    /// The link (or the executable itself): there is nothing to do.
+    ThisProgram,
+    Other,
+    Directory,
+}
+
+/// Makes the links in `directory`. Nothing is touched if one of the places is
+/// taken, unless `force` says to replace what is there.
+pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("cannot find out where this program is installed")?;
+    let program = program.canonicalize().with_context(|| program.display().to_string())?;
+    let mut missing = Vec::new();
+    for tool in TOOLS {
+        let link = directory.join(tool.spec.name);
+        match look(&link, &program).with_context(|| link.display().to_string())? {
+            Found::ThisProgram => {}
+            Found::Other if !force => {
+                bail!("{} exists and is something else; use --force to replace it", link.display())
+            }
+            Found::Directory => bail!("{} is a directory", link.display()),
+            Found::Nothing | Found::Other => missing.push(link),
+        }
+    }
+    for link in missing {
+        make(&link, &program).with_context(|| format!("cannot make {}", link.display()))?;
+        output.line(&format!("{} -> {}", link.display(), program.display()))?;
+    }
+    Ok(())
+}
+
+fn look(link: &Path, program: &Path) -> io::Result<Found> {
+    let metadata = match fs::symlink_metadata(link) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    if metadata.is_dir() {
+        return Ok(Found::Directory);
+    }
+    // a dangling link has no canonical path and is something else
+    let same = link.canonicalize().is_ok_and(|target| target == program);
+    Ok(if same { Found::ThisProgram } else { Found::Other })
+}
+
+/// Makes one link. What is there is replaced in one step, so that the name
+/// works at every moment.
+fn make(link: &Path, program: &Path) -> io::Result<()> {
+    let mut name = link.as_os_str().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let fresh = PathBuf::from(name);
+    symlink(program, &fresh)?;
+    fs::rename(&fresh, link).inspect_err(|_| {
+        // the first error is the one to report
+        let _ = fs::remove_file(&fresh);
+    })
+}

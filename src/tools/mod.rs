@@ -1,0 +1,86 @@
+//! The programs: one file a tool, each from options to output. No algorithm
+//! lives here.
+//!
+//! All tools are one executable. [`main`] finds out which of them is meant and
+//! turns what comes back into an exit status.
+
+pub mod cli;
+pub mod hbal;
+pub mod hinfo;
+pub mod launcher;
+mod links;
+pub mod options;
+pub mod output;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use cli::{Spec, Stop};
+use output::Output;
+
+/// How a program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// It did what it was asked for.
+    Success,
+    /// Errors in values, data or input and output; or, for tools that check
+    /// something, a negative answer.
+    Failure,
+    /// The command line is malformed.
+    Usage,
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        match status {
+            ExitStatus::Success => ExitCode::SUCCESS,
+            ExitStatus::Failure => ExitCode::from(1),
+            ExitStatus::Usage => ExitCode::from(2),
+        }
+    }
+}
+
+/// A tool: what it is, and how to start it.
+pub struct Tool {
+    /// Name, purpose and options.
+    pub spec: &'static Spec,
+    /// Reads the words behind the name and does what they say.
+    pub start: fn(&[OsString]) -> anyhow::Result<ExitStatus>,
+}
+
+/// The tools that exist, by name.
+pub const TOOLS: &[Tool] = &[
+    Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
+    Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
+];
+
+/// The tool with this name.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.spec.name == name)
+}
+
+fn start<O>(
+    options: Result<O, Stop>,
+    run: fn(O) -> anyhow::Result<ExitStatus>,
+) -> anyhow::Result<ExitStatus> {
+    match options {
+        Ok(options) => run(options),
+        Err(stop) => stop.show(&mut Output::standard()),
+    }
+}
+
+/// Plays the tool that the environment and the command line ask for.
+pub fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let invoked_as = words.next().unwrap_or_default();
+    let args: Vec<OsString> = words.collect();
+    match launcher::launch(std::env::var_os("HTOOLS"), &invoked_as, &args) {
+        Ok(status) => status.into(),
+        Err(error) if output::reader_is_gone(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // nothing is left to do if even this cannot be written
+            let _ = Output::standard().error_line(&format!("Error: {error:#}"));
+            ExitStatus::Failure.into()
+        }
+    }
+}
