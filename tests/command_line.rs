@@ -1,0 +1,336 @@
+//! The program as its users start it: which tool runs, what is a correct
+//! command line, what goes to which stream, and how it ends.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::{contains, starts_with};
+use proptest::prelude::*;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
+
+fn htools(args: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.env_remove("HTOOLS").args(args);
+    command
+}
+
+/// A tool, chosen by the variable.
+fn tool(name: &str, args: &[&str]) -> Assert {
+    htools(args).env("HTOOLS", name).assert()
+}
+
+fn hbal(args: &[&str]) -> Assert {
+    tool("hbal", args)
+}
+
+/// The options are all right: nothing is printed but the version.
+fn accepted(args: &[&str]) {
+    let args = [&["-V"], args].concat();
+    hbal(&args).code(0).stderr("").stdout(starts_with("hbal (htools) version "));
+}
+
+fn syntax_error(args: &[&str], complaint: &str) {
+    let wanted = format!("Command line error: {complaint}\n\nhbal (htools) version ");
+    hbal(args).code(2).stdout("").stderr(starts_with(wanted).and(contains("\nUsage: hbal [OPTION...]\n")));
+}
+
+fn value_error(args: &[&str], option: &str, value: &str) {
+    let wanted = format!("Error while parsing command line arguments:\noption --{option}: ");
+    hbal(args).code(1).stdout("").stderr(starts_with(wanted).and(contains(format!("'{value}'"))));
+}
+
+// --- what was typed
+
+#[test]
+fn short_options() {
+    accepted(&["-vqpname"]);
+    accepted(&["-tFILE", "-t", "FILE", "-qtFILE", "-t=x"]);
+    accepted(&["-t", "-x", "-t", "--", "-q"]);
+    accepted(&["-p", "-pa,b", "-p+a", "-C", "-C-", "-CFILE", "-L", "-L/socket"]);
+    accepted(&["-l-5", "-l", "-5", "-l", "( 5 )"]);
+}
+
+#[test]
+fn long_options() {
+    accepted(&["--text-data=FILE", "--text-data", "FILE", "--text-data="]);
+    accepted(&["--print-nodes", "--print-nodes=", "--print-nodes=a", "--mond", "--mond=no"]);
+    accepted(&["--print-n", "--res", "--q", "--mast=x", "--exe", "--min-gain-l=1", "--min-gain=1"]);
+}
+
+#[test]
+fn options_that_ganeti_lacks() {
+    accepted(&["--json", "--explain=i", "--explain", "j", "--simulate=p,1,1,1,1", "--j", "--sim", "x"]);
+    syntax_error(&["--json=x"], "option `--json' doesn't allow an argument");
+}
+
+#[test]
+fn positional_words() {
+    for args in
+        [&["x"][..], &["-v", "x", "-q"], &["-p", "name"], &["-"], &[""], &["--", "-V"], &["-v-", "-V"]]
+    {
+        hbal(args).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
+    }
+    accepted(&["x", "--", "y"]);
+}
+
+#[test]
+fn malformed_command_lines() {
+    syntax_error(&["-t"], "option `-t' requires an argument FILE");
+    syntax_error(&["-vqt"], "option `-t' requires an argument FILE");
+    syntax_error(&["--text-data"], "option `--text-data' requires an argument FILE");
+    syntax_error(&["--text-d"], "option `--text-d' requires an argument FILE");
+    syntax_error(&["--evac=3"], "option `--evac' doesn't allow an argument");
+    syntax_error(&["--bogus"], "unrecognized option `--bogus'");
+    syntax_error(&["--bogus=3"], "unrecognized option `--bogus=3'");
+    syntax_error(&["-v=3"], "unrecognized option `-='\nunrecognized option `-3'");
+    syntax_error(&["-Zt"], "option `-t' requires an argument FILE\nunrecognized option `-Z'");
+    syntax_error(
+        &["-Z", "--evac=3", "-h"],
+        "option `--evac' doesn't allow an argument\nunrecognized option `-Z'",
+    );
+    // a bad value comes second to malformed options
+    syntax_error(&["-lx", "-Z"], "unrecognized option `-Z'");
+}
+
+#[test]
+fn ambiguous_abbreviations_list_the_candidates() {
+    hbal(&["--ver=1"]).code(2).stdout("").stderr(
+        starts_with("Command line error: option `--ver' is ambiguous; could be one of:\n  -v  --verbose  ")
+            .and(contains("\n  -V  --version  ")),
+    );
+    // without short forms the first column is empty
+    hbal(&["--no"]).code(2).stderr(contains("could be one of:\n    --no-disk-moves      "));
+}
+
+// --- what it means
+
+#[test]
+fn unusable_values() {
+    value_error(&["-l", "abc"], "max-length", "abc");
+    value_error(&["-l", "1.5"], "max-length", "1.5");
+    value_error(&["-h", "-l", ""], "max-length", "");
+    value_error(&["-V", "-e.5"], "min-score", ".5");
+    value_error(&["--max-cpu=0"], "max-cpu", "0");
+    value_error(&["--max-cpu", "-1"], "max-cpu", "-1");
+    value_error(&["--min-disk=x"], "min-disk", "x");
+    value_error(&["--static-kvm-node-memory=4g"], "static-kvm-node-memory", "4g");
+    value_error(&["--mond=maybe"], "mond", "maybe");
+    value_error(&["--mond="], "mond", "");
+    value_error(&["--priority=urgent"], "priority", "urgent");
+    value_error(&["x", "-gA", "-lB"], "min-gain", "A");
+}
+
+#[test]
+fn help_wins_over_version_over_completion() {
+    let help = contains("Usage: hbal [OPTION...]\n  -p[FIELDS]  --print-nodes[=FIELDS]  ");
+    hbal(&["--help-completion", "-V", "-h", "x"]).code(0).stderr("").stdout(help);
+    hbal(&["--help-completion", "-V"]).code(0).stderr("").stdout(starts_with("hbal (htools) version "));
+    tool("HInfo", &["--version"]).code(0).stdout(starts_with("hinfo (htools) version "));
+}
+
+#[test]
+fn completion_list() {
+    hbal(&["--help-completion", "x"]).code(0).stderr("").stdout(
+        starts_with(
+            "-p,--print-nodes none\n--print-instances none\n-C,--print-commands none\n-t,--text-data file\n",
+        )
+        .and(contains("\n--mond choices=yes,no\n"))
+        .and(contains(
+            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--explain none\n\
+                 -V,--version none\n-h,--help none\n--help-completion none\n",
+        )),
+    );
+}
+
+// --- which tool
+
+#[test]
+fn the_variable_decides_first() {
+    tool("HBAL", &["-V"]).code(0).stdout(starts_with("hbal "));
+    for unknown in ["", "htools", "hbal.exe", "hcheck9"] {
+        tool(unknown, &["--version"]).code(1).stdout("").stderr(
+            starts_with(format!(
+                "Unrecognised personality '{unknown}'.\n\
+                 This program must be installed under one of the following names:\n hbal     - "
+            ))
+            .and(predicates::str::ends_with(
+                "\n\nError: Please either rename/symlink the program or set\n\
+                 the environment variable HTOOLS to the desired role.\n",
+            )),
+        );
+    }
+}
+
+#[test]
+fn then_the_name_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, status, text) in [
+        ("hbal", 0, "hbal (htools)"),
+        ("HInfo", 0, "hinfo (htools)"),
+        ("HTOOLS", 0, "htools version"),
+        ("h", 1, ""),
+    ] {
+        let link = directory.path().join(name);
+        symlink(PROGRAM, &link).unwrap();
+        Command::new(link).env_remove("HTOOLS").arg("-V").assert().code(status).stdout(starts_with(text));
+    }
+}
+
+#[test]
+fn then_the_first_argument() {
+    htools(&["hbal", "-V"]).assert().code(0).stdout(starts_with("hbal (htools) version "));
+    htools(&["HINFO", "-X"]).assert().code(2).stderr(contains("Usage: hinfo [OPTION...]"));
+    htools(&["hbal", "hinfo"]).assert().code(1).stderr(contains("doesn't take any arguments"));
+}
+
+#[test]
+fn the_executable_under_its_own_name() {
+    htools(&["--list"])
+        .assert()
+        .code(0)
+        .stderr("")
+        .stdout(starts_with("hbal     ").and(contains("\nhinfo    ")));
+    htools(&["-V"]).assert().code(0).stdout(starts_with("htools version "));
+    htools(&["--help"])
+        .assert()
+        .code(0)
+        .stdout(contains("Usage: htools TOOL [OPTION...]\n       htools install-links"));
+    for args in
+        [&[][..], &["nosuch"], &["install-links"], &["completion", "a", "b"], &["--force"], &["--list", "x"]]
+    {
+        htools(args)
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(starts_with("Command line error: ").and(contains("\nTools:\nhbal ")));
+    }
+}
+
+#[test]
+fn completion_scripts() {
+    for shell in ["bash", "zsh", "fish"] {
+        htools(&["completion", shell]).assert().code(0).stderr("").stdout(contains("print-instances"));
+    }
+    htools(&["completion", "csh"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("'csh'").and(contains("bash")));
+}
+
+// --- install-links
+
+fn install(directory: &Path, more: &[&str]) -> Assert {
+    htools(&["install-links"]).arg(directory).args(more).assert()
+}
+
+#[test]
+fn links_are_made_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = |name: &str| contains(format!("{} -> ", directory.path().join(name).display()));
+    install(directory.path(), &[]).code(0).stderr("").stdout(made("hbal").and(made("hinfo")));
+    install(directory.path(), &[]).code(0).stderr("").stdout("");
+    Command::new(directory.path().join("hinfo")).arg("-V").assert().code(0).stdout(starts_with("hinfo "));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn other_files_are_replaced_only_on_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let taken = directory.path().join("hinfo");
+    fs::write(&taken, "precious").unwrap();
+    install(directory.path(), &[])
+        .code(1)
+        .stdout("")
+        .stderr(contains("hinfo exists").and(contains("--force")));
+    assert!(!directory.path().join("hbal").exists(), "nothing is done by halves");
+    assert_eq!(fs::read_to_string(&taken).unwrap(), "precious");
+    install(directory.path(), &["--force"]).code(0).stdout(contains("hinfo -> "));
+    assert!(taken.is_symlink());
+    fs::remove_file(&taken).unwrap();
+    symlink("nowhere", &taken).unwrap();
+    install(directory.path(), &[]).code(1);
+}
+
+#[test]
+fn directories_are_never_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("hbal")).unwrap();
+    install(directory.path(), &["--force"]).code(1).stderr(contains("is a directory"));
+    install(&directory.path().join("missing"), &[]).code(1).stderr(starts_with("Error: cannot make "));
+}
+
+// --- streams
+
+#[test]
+fn a_closed_pipe_ends_the_program_quietly() {
+    for args in [&["hbal", "--help"][..], &["--list"], &["completion", "bash"]] {
+        // a socket pair is a pipe whose reader can be closed before the program starts
+        let (reader, writer) = UnixStream::pair().unwrap();
+        drop(reader);
+        let child = Process::new(PROGRAM)
+            .env_remove("HTOOLS")
+            .args(args)
+            .stdout(OwnedFd::from(writer))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else { return };
+    let child = Process::new(PROGRAM)
+        .env_remove("HTOOLS")
+        .args(["hbal", "--help"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("Error: cannot write to standard output: "));
+}
+
+#[test]
+fn an_error_that_nobody_can_read_keeps_its_status() {
+    let Ok(full) = File::create("/dev/full") else { return };
+    let status =
+        Process::new(PROGRAM).env_remove("HTOOLS").args(["hbal", "--bogus"]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+// --- anything at all
+
+/// Words that look like options more often than chance would have it.
+fn word() -> impl Strategy<Value = OsString> {
+    let long = proptest::sample::select(htools::tools::hbal::SPEC.options)
+        .prop_flat_map(|option| (Just(option.long), 0..=option.long.len(), "(=.{0,4})?"))
+        .prop_map(|(name, length, value)| format!("--{}{value}", &name[..length]).into());
+    let bundle = "-[a-zA-Z=é-]{0,5}.{0,3}".prop_map(OsString::from);
+    let bytes = proptest::collection::vec(any::<u8>(), 0..8).prop_map(OsString::from_vec);
+    let dashed = proptest::collection::vec(any::<u8>(), 0..8)
+        .prop_map(|tail| OsString::from_vec([b"-".to_vec(), tail].concat()));
+    prop_oneof![long, bundle, bytes, dashed]
+}
+
+proptest! {
+    #[test]
+    fn no_command_line_makes_the_parser_panic(args in proptest::collection::vec(word(), 0..8)) {
+        let _ = htools::tools::hbal::parse(&args);
+        let _ = htools::tools::hinfo::parse(&args);
+    }
+}
