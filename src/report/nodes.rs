@@ -1,0 +1,141 @@
+//! The node list (`-p`).
+
+use super::number::{fixed, plain};
+use super::table::{Align, Table};
+use crate::model::{Cluster, InstanceIdx, Mib, Node, NodeIdx};
+
+/// The fields shown when none are asked for.
+pub const DEFAULT_FIELDS: [&str; 22] = [
+    "status", "name", "tmem", "nmem", "imem", "xmem", "fmem", "umem", "rmem", "tdsk", "fdsk", "tcpu", "ucpu",
+    "pcnt", "scnt", "pfmem", "pfdsk", "rcpu", "cload", "mload", "dload", "nload",
+];
+
+/// A column of the node list.
+struct Field {
+    key: &'static str,
+    header: &'static str,
+    align: Align,
+    cell: fn(&Cluster, &Node) -> String,
+}
+
+const fn left(key: &'static str, header: &'static str, cell: fn(&Cluster, &Node) -> String) -> Field {
+    Field { key, header, align: Align::Left, cell }
+}
+
+const fn right(key: &'static str, header: &'static str, cell: fn(&Cluster, &Node) -> String) -> Field {
+    Field { key, header, align: Align::Right, cell }
+}
+
+/// Every field that can be asked for.
+static FIELDS: [Field; 30] = [
+    right("idx", "Index", |c, n| format!("{:4}", c.node_number(n.spec.idx))),
+    left("name", "Name", |_, n| n.spec.alias().to_owned()),
+    left("fqdn", "Name", |_, n| n.spec.name.clone()),
+    left("status", "F", |_, n| status(n).to_owned()),
+    right("tmem", "t_mem", |_, n| format!("{:>5}", fixed(n.spec.mem_total, 0))),
+    right("nmem", "n_mem", |_, n| mib(n.spec.mem_node)),
+    right("imem", "i_mem", |_, n| mib(n.state.ledger.mem_instances)),
+    right("xmem", "x_mem", |_, n| mib(n.spec.mem_unaccounted)),
+    right("fmem", "f_mem", |_, n| mib(n.spec.mem_free)),
+    right("umem", "u_mem", |_, n| mib(n.state.ledger.mem_unallocated(&n.spec))),
+    right("amem", "a_mem", |_, n| mib(n.state.ledger.mem_available(&n.spec))),
+    right("rmem", "r_mem", |_, n| mib(n.state.ledger.mem_reserved)),
+    right("tdsk", "t_dsk", |_, n| format!("{:>5}", fixed(n.spec.disk_total / 1024.0, 0))),
+    right("fdsk", "f_dsk", |_, n| format!("{:5}", n.state.ledger.disk_free.gib_floor())),
+    right("tcpu", "pcpu", |_, n| format!("{:>4}", fixed(n.spec.cpu_total, 0))),
+    right("ucpu", "vcpu", |_, n| format!("{:4}", n.state.ledger.vcpus)),
+    right("pcnt", "pcnt", |_, n| format!("{:3}", n.state.primaries.len())),
+    right("scnt", "scnt", |_, n| format!("{:3}", n.state.secondaries.len())),
+    right("plist", "primaries", |_, n| newest_first(&n.state.primaries)),
+    right("slist", "secondaries", |_, n| newest_first(&n.state.secondaries)),
+    right("pfmem", "p_fmem", |_, n| {
+        ratio(n.state.ledger.mem_unallocated(&n.spec).as_f64() / n.spec.mem_total)
+    }),
+    right("pfdsk", "p_fdsk", |_, n| ratio(n.state.ledger.free_disk_ratio(&n.spec))),
+    right("rcpu", "r_cpu", |_, n| format!("{:>5}", fixed(n.state.ledger.vcpus as f64 / n.spec.cpu_total, 2))),
+    right("cload", "lCpu", |_, n| load(n.state.ledger.load.cpu)),
+    right("mload", "lMem", |_, n| load(n.state.ledger.load.mem)),
+    right("dload", "lDsk", |_, n| load(n.state.ledger.load.disk)),
+    right("nload", "lNet", |_, n| load(n.state.ledger.load.net)),
+    left("ptags", "PrimaryTags", primary_tags),
+    left("peermap", "PeerMap", peer_map),
+    right("spindle_count", "NodeSpindles", |_, n| n.spec.spindle_total.to_string()),
+];
+
+/// Fields shown as plain doubles; apart from the others to keep both lists
+/// readable.
+static SPINDLE_FIELDS: [Field; 2] = [
+    right("hi_spindles", "MaxSpindles", |_, n| plain(n.spec.spindle_limit)),
+    right("inst_spindles", "InstSpindles", |_, n| plain(n.state.ledger.spindles_used)),
+];
+
+/// What is shown for a field that does not exist.
+static UNKNOWN: Field = left("", "<unknown field>", |_, _| "<unknown field>".to_owned());
+
+fn mib(amount: Mib) -> String {
+    format!("{:5}", amount.0)
+}
+
+fn ratio(x: f64) -> String {
+    format!("{:>6}", fixed(x, 4))
+}
+
+/// Loads, here and in the instance list.
+pub(super) fn load(x: f64) -> String {
+    format!("{:>5}", fixed(x, 3))
+}
+
+/// `-` offline, `*` N+1 failure, else a blank.
+pub fn status(node: &Node) -> &'static str {
+    match (node.spec.offline, node.state.ledger.n1_fail) {
+        (true, _) => "-",
+        (false, true) => "*",
+        (false, false) => " ",
+    }
+}
+
+fn newest_first(instances: &[InstanceIdx]) -> String {
+    let numbers: Vec<String> = instances.iter().rev().map(ToString::to_string).collect();
+    format!("[{}]", numbers.join(","))
+}
+
+fn primary_tags(cluster: &Cluster, node: &Node) -> String {
+    let mut tags: Vec<(&str, i64)> =
+        node.state.tag_count.iter().map(|(tag, count)| (cluster.tag_table.name(tag), count)).collect();
+    tags.sort_unstable();
+    let tags: Vec<String> = tags.iter().map(|(tag, count)| format!("{tag}={count}")).collect();
+    tags.join(",")
+}
+
+fn peer_map(cluster: &Cluster, node: &Node) -> String {
+    let peers: Vec<String> = node
+        .state
+        .peers
+        .iter()
+        .map(|(peer, amount)| format!("({},{})", cluster.node_number(peer), amount.0))
+        .collect();
+    format!("[{}]", peers.join(","))
+}
+
+/// The list of `nodes` with the fields asked for: nothing means the usual ones,
+/// a leading `+` these and more, anything else just those named.
+pub fn node_list(cluster: &Cluster, nodes: &[NodeIdx], fields: &str) -> Vec<String> {
+    let (usual, named) = match fields.strip_prefix('+') {
+        Some(more) => (&DEFAULT_FIELDS[..], more),
+        None if fields.is_empty() => (&DEFAULT_FIELDS[..], ""),
+        None => (&[][..], fields),
+    };
+    let named = named.split(',').filter(|_| !named.is_empty());
+    let columns: Vec<&Field> = usual
+        .iter()
+        .copied()
+        .chain(named)
+        .map(|key| FIELDS.iter().chain(&SPINDLE_FIELDS).find(|f| f.key == key).unwrap_or(&UNKNOWN))
+        .collect();
+    let mut table = Table::new(columns.iter().map(|f| (f.header, f.align)));
+    for node in nodes {
+        let node = cluster.node(*node);
+        table.push(columns.iter().map(|f| (f.cell)(cluster, node)).collect());
+    }
+    table.lines("")
+}

@@ -1,0 +1,115 @@
+//! Writing a cluster in the text format, as `-S` saves it.
+
+use std::fmt::Write;
+
+use super::number::{fixed, plain, positional};
+use crate::model::{Cluster, Instance, InstanceIdx, InstancePolicy, InstanceSpec, Node, NodeIdx};
+
+/// The text of a cluster, with all groups but only the given nodes and
+/// instances. Loading it gives the same cluster, except for what the format
+/// cannot say: single disks, network interfaces, hypervisors, dynamic load.
+pub fn cluster_text(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> String {
+    let mut out = String::new();
+    for g in &cluster.groups {
+        push(
+            &mut out,
+            &[&g.name, &g.uuid, g.alloc_policy.as_str(), &g.tags.join(","), &g.networks.join(",")],
+        );
+    }
+    out.push('\n');
+    for node in nodes {
+        node_row(&mut out, cluster, cluster.node(*node));
+    }
+    out.push('\n');
+    for instance in instances {
+        instance_row(&mut out, cluster, cluster.instance(*instance));
+    }
+    out.push('\n');
+    for tag in &cluster.tags {
+        push(&mut out, &[tag]);
+    }
+    out.push('\n');
+    policy_row(&mut out, "", &cluster.policy);
+    for g in &cluster.groups {
+        policy_row(&mut out, &g.name, &g.policy);
+    }
+    out
+}
+
+fn push(out: &mut String, columns: &[&str]) {
+    out.push_str(&columns.join("|"));
+    out.push('\n');
+}
+
+fn yes_no(yes: bool) -> &'static str {
+    if yes { "Y" } else { "N" }
+}
+
+fn node_row(out: &mut String, cluster: &Cluster, Node { spec, state }: &Node) {
+    let role = match (spec.offline, spec.master) {
+        (true, _) => "Y",
+        (false, true) => "M",
+        (false, false) => "N",
+    };
+    // writing to a string cannot fail
+    let _ = writeln!(
+        out,
+        "{}|{}|{}|{}|{}|{}|{}|{role}|{}|{}|{}|{}|{}|{}|{}",
+        spec.name,
+        fixed(spec.mem_total, 0),
+        spec.mem_node.0,
+        spec.mem_free.0,
+        fixed(spec.disk_total, 0),
+        state.ledger.disk_free.0,
+        fixed(spec.cpu_total, 0),
+        cluster.group(spec.group).uuid,
+        spec.spindle_total,
+        spec.tags.join(","),
+        yes_no(spec.exclusive_storage),
+        state.ledger.spindles_free,
+        spec.cpu_node,
+        positional(spec.cpu_speed)
+    );
+}
+
+fn instance_row(out: &mut String, cluster: &Cluster, i: &Instance) {
+    let node = |n| cluster.node(n).spec.name.as_str();
+    let spindles = i.spindles.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let _ = writeln!(
+        out,
+        "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{spindles}|{}",
+        i.name,
+        i.mem.0,
+        i.disk.0,
+        i.vcpus,
+        i.status,
+        yes_no(i.auto_balance),
+        node(i.primary),
+        i.secondary.map_or("", node),
+        i.template,
+        i.tags.join(","),
+        i.spindle_use,
+        yes_no(i.forthcoming)
+    );
+}
+
+fn policy_row(out: &mut String, owner: &str, policy: &InstancePolicy) {
+    let ranges: Vec<String> = policy.ranges.iter().flat_map(|r| [spec(&r.min), spec(&r.max)]).collect();
+    let templates: Vec<&str> = policy.disk_templates.iter().map(|t| t.as_str()).collect();
+    push(
+        out,
+        &[
+            owner,
+            &spec(&policy.std),
+            &ranges.join(";"),
+            &templates.join(","),
+            &plain(policy.vcpu_ratio),
+            &plain(policy.spindle_ratio),
+        ],
+    );
+}
+
+fn spec(s: &InstanceSpec) -> String {
+    let InstanceSpec { memory, cpus, disk_size, disk_count, nic_count, spindle_use } = s;
+    format!("{},{cpus},{},{disk_count},{nic_count},{spindle_use}", memory.0, disk_size.0)
+}
