@@ -5,8 +5,10 @@ pub mod index;
 pub mod kinds;
 pub mod policy;
 pub mod units;
+pub mod utilisation;
 
 pub use index::{GroupIdx, InstanceIdx, NodeIdx};
-pub use kinds::{AllocPolicy, DiskTemplate, Hypervisor, Mirroring, RunStatus, UnknownName};
+pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use policy::{InstancePolicy, InstanceSpec, SpecRange};
 pub use units::Mib;
+pub use utilisation::Utilisation;

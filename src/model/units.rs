@@ -75,7 +75,7 @@ impl fmt::Display for Mib {
 /// Cuts a real off towards zero, as the reference's platform does it: what does
 /// not fit (and not-a-number) becomes the smallest integer.
 pub fn trunc_to_i64(x: f64) -> i64 {
-    if x >= -9_223_372_036_854_775_808.0 && x < 9_223_372_036_854_775_808.0 { x as i64 } else { i64::MIN }
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) { x as i64 } else { i64::MIN }
 }
 
 /// Rounds a real towards minus infinity, with the same treatment of what does
