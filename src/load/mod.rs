@@ -1,7 +1,9 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
+pub mod encoding;
 pub mod error;
 pub mod number;
 pub mod raw;
 
 pub use error::LoadError;
+pub use raw::RawCluster;
