@@ -4,6 +4,9 @@ pub mod encoding;
 pub mod error;
 pub mod number;
 pub mod raw;
+pub mod simulate;
+pub mod units;
+pub mod utilisation;
 
 pub use error::LoadError;
 pub use raw::RawCluster;
