@@ -5,6 +5,7 @@ pub mod error;
 pub mod number;
 pub mod raw;
 pub mod simulate;
+pub mod text;
 pub mod units;
 pub mod utilisation;
 
