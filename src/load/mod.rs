@@ -2,6 +2,8 @@
 
 pub mod encoding;
 pub mod error;
+pub mod json;
+pub mod monitoring;
 pub mod number;
 pub mod raw;
 pub mod simulate;
