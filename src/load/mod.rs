@@ -2,8 +2,10 @@
 
 pub mod encoding;
 pub mod error;
+pub mod iallocator;
 pub mod json;
 pub mod monitoring;
+pub mod names;
 pub mod number;
 pub mod raw;
 pub mod simulate;
