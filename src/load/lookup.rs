@@ -20,19 +20,6 @@ pub fn find_partial<'a>(key: &str, names: impl Iterator<Item = &'a str> + Clone)
     }
 }
 
-/// The longest text beginning with a dot in which all names end; empty if there
-/// is none.
-pub fn common_suffix<'a>(mut names: impl Iterator<Item = &'a str>) -> &'a str {
-    let Some(first) = names.next() else { return "" };
-    let mut suffix = first.find('.').map_or("", |at| &first[at..]);
-    for name in names {
-        while !suffix.is_empty() && !name.ends_with(suffix) {
-            suffix = suffix[1..].find('.').map_or("", |at| &suffix[at + 1..]);
-        }
-    }
-    suffix
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,16 +35,5 @@ mod tests {
         assert_eq!(find("no", &["node1"]), None);
         assert_eq!(find("a", &["a.x", "a.y"]), None);
         assert_eq!(find("a", &["a.x", "a", "a.y"]), Some(1));
-    }
-
-    #[test]
-    fn suffixes_begin_with_a_dot() {
-        let suffix = |names: &[&'static str]| common_suffix(names.iter().copied());
-        assert_eq!(suffix(&["a.b.c", "x.b.c"]), ".b.c");
-        assert_eq!(suffix(&["a.b.c", "x.d.c"]), ".c");
-        assert_eq!(suffix(&["a.b", "a.c"]), "");
-        assert_eq!(suffix(&["one.b.c"]), ".b.c");
-        assert_eq!(suffix(&["ab.c", "b.c", ".c"]), ".c");
-        assert_eq!(suffix(&[]), "");
     }
 }

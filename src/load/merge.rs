@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use super::error::{LoadError, Result};
-use super::lookup::{common_suffix, find_partial};
+use super::lookup::find_partial;
+use super::names::common_domain;
 use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
 use crate::model::units::{floor_to_i64, trunc_to_i64};
@@ -40,7 +41,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
     let rules = TagRules::new(&raw.tags, &options.exclusion_tags);
     let names = || raw.instances.iter().map(|i| i.name.as_str());
     let selection = Selection::new(&names().collect::<Vec<_>>(), options)?;
-    let suffix = common_suffix(raw.nodes.iter().map(|n| n.name.as_str()).chain(names())).to_owned();
+    let suffix = common_domain(raw.nodes.iter().map(|n| n.name.as_str()).chain(names())).to_owned();
     let utilisation = utilisation_by_instance(&raw.instances, options);
 
     let mut table = TagTable::default();

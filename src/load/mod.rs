@@ -1,10 +1,21 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
+pub mod encoding;
 pub mod error;
+pub mod iallocator;
+pub mod json;
+pub mod load_data;
 pub mod lookup;
 pub mod merge;
+pub mod monitoring;
+pub mod names;
 pub mod number;
 pub mod raw;
+pub mod simulate;
 pub mod tag_rules;
+pub mod text;
+pub mod units;
+pub mod utilisation;
 
 pub use error::LoadError;
+pub use raw::RawCluster;

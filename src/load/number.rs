@@ -99,22 +99,28 @@ enum Lexeme<'a> {
 const DEEPEST: usize = 64;
 
 fn read_signed(text: &str, depth: usize) -> Option<(Signed<'_>, &str)> {
-    let text = text.trim_start();
+    let text = text.trim_start_matches(is_space);
     if let Some(inner) = text.strip_prefix('(') {
         if depth >= DEEPEST {
             return None;
         }
         let (value, rest) = read_signed(inner, depth + 1)?;
-        return Some((value, rest.trim_start().strip_prefix(')')?));
+        return Some((value, rest.trim_start_matches(is_space).strip_prefix(')')?));
     }
     let (negative, text) = match text.strip_prefix('-') {
         // "--5" and "-.5" are other symbols than a minus sign
-        Some(rest) if !rest.starts_with(is_symbol) => (true, rest.trim_start()),
+        Some(rest) if !rest.starts_with(is_symbol) => (true, rest.trim_start_matches(is_space)),
         Some(_) => return None,
         None => (false, text),
     };
     let (lexeme, rest) = read_lexeme(text)?;
     Some((Signed { negative, lexeme }, rest))
+}
+
+/// Space as the reference knows it: not the separators of lines and
+/// paragraphs, which Unicode counts as white space.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_symbol(c: char) -> bool {
@@ -178,6 +184,7 @@ mod tests {
         for (text, value) in [
             ("5", 5),
             (" \t5", 5),
+            ("\u{a0}\u{3000}5", 5),
             ("((5))", 5),
             ("( 5 )", 5),
             ("(-5)", -5),
@@ -192,7 +199,23 @@ mod tests {
 
     #[test]
     fn refused_whole_numbers() {
-        for text in ["", "x", "+5", "1e3", "1.5", "--5", "-(5)", "(5", "٣", "NaN", "5 ", "1_000", "0b11"] {
+        for text in [
+            "",
+            "x",
+            "+5",
+            "1e3",
+            "1.5",
+            "--5",
+            "-(5)",
+            "(5",
+            "٣",
+            "NaN",
+            "5 ",
+            "1_000",
+            "0b11",
+            "\u{85}5",
+            "\u{2028}5",
+        ] {
             assert!(parse_int(text).is_err(), "{text:?}");
         }
         assert_eq!(

@@ -192,6 +192,18 @@ named!(
     }
 );
 
+named!(
+    /// Which side of its instances a node is freed of.
+    EvacMode, "evacuation mode" {
+        /// Instances that run there move away.
+        PrimaryOnly = "primary-only",
+        /// Disk copies move away.
+        SecondaryOnly = "secondary-only",
+        /// Both.
+        All = "all",
+    }
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

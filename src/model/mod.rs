@@ -16,7 +16,7 @@ pub mod utilisation;
 pub use cluster::{Cluster, Group, Placement};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx};
 pub use instance::{Immobile, Instance};
-pub use kinds::{AllocPolicy, DiskTemplate, Hypervisor, Mirroring, RunStatus, UnknownName};
+pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, FailKind, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, SpecRange};

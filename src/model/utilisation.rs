@@ -1,28 +1,38 @@
-//! Dynamic load, in four dimensions.
+//! How busy an instance is.
 
 use std::ops::{Add, Sub};
 
-/// Use (of an instance) or load (of a node) by dimension. The unit is the
-/// user's: only differences between nodes count.
+/// The load of an instance, or the sum over the instances of a node. The
+/// unit is the source's own; only the differences between nodes matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilisation {
-    /// Processor.
+    /// Processor load.
     pub cpu: f64,
-    /// Memory bandwidth.
+    /// Memory load.
     pub mem: f64,
-    /// Disk.
+    /// Disk load; for DRBD it weighs on the secondary node as well.
     pub disk: f64,
-    /// Network.
+    /// Network load.
     pub net: f64,
 }
 
 impl Utilisation {
-    /// No load.
+    /// Idle.
     pub const ZERO: Utilisation = Utilisation { cpu: 0.0, mem: 0.0, disk: 0.0, net: 0.0 };
+
+    fn zip(self, other: Self, op: impl Fn(f64, f64) -> f64) -> Self {
+        Utilisation {
+            cpu: op(self.cpu, other.cpu),
+            mem: op(self.mem, other.mem),
+            disk: op(self.disk, other.disk),
+            net: op(self.net, other.net),
+        }
+    }
 }
 
 impl Default for Utilisation {
-    /// What an instance counts for when nothing is known about it.
+    /// The load of an instance nothing is known about: 1 in every component,
+    /// so that instances are spread by number.
     fn default() -> Self {
         Utilisation { cpu: 1.0, mem: 1.0, disk: 1.0, net: 1.0 }
     }
@@ -30,24 +40,26 @@ impl Default for Utilisation {
 
 impl Add for Utilisation {
     type Output = Utilisation;
-    fn add(self, o: Utilisation) -> Utilisation {
-        Utilisation {
-            cpu: self.cpu + o.cpu,
-            mem: self.mem + o.mem,
-            disk: self.disk + o.disk,
-            net: self.net + o.net,
-        }
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
     }
 }
 
 impl Sub for Utilisation {
     type Output = Utilisation;
-    fn sub(self, o: Utilisation) -> Utilisation {
-        Utilisation {
-            cpu: self.cpu - o.cpu,
-            mem: self.mem - o.mem,
-            disk: self.disk - o.disk,
-            net: self.net - o.net,
-        }
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, |a, b| a - b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_goes_by_component() {
+        let a = Utilisation { cpu: 1.0, mem: 2.0, disk: 3.0, net: 4.0 };
+        assert_eq!(a + Utilisation::ZERO, a);
+        assert_eq!(a - Utilisation::default(), Utilisation { cpu: 0.0, mem: 1.0, disk: 2.0, net: 3.0 });
     }
 }

@@ -2,8 +2,11 @@
 
 pub mod components;
 pub mod debug;
+pub mod explain;
 pub mod file;
+pub mod info;
 pub mod instances;
+pub mod json;
 pub mod nodes;
 pub mod number;
 pub mod table;

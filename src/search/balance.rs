@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
-use super::moves::{Move, MoveRules, Repertoire, Trial};
+use super::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
 use super::screen::{Scratch, Screen};
 use super::shape::Shapes;
 use crate::model::{Cluster, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::score::running::Running;
-use crate::score::{Board, Components, Touched};
+use crate::score::{Board, Components};
 
 /// How to balance. The defaults are the command line's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -173,17 +173,61 @@ impl<'c> Balancer<'c> {
     /// Finds and performs the next step; nothing when balancing has ended.
     pub fn next_step(&mut self) -> Option<Step> {
         let within_length = self.options.max_length < 0 || self.steps < self.options.max_length;
-        // not-a-number ends the run as well
-        if !within_length || !(self.score > self.unavoidable + self.options.min_score) {
+        if !within_length || !self.may_continue() {
             return None;
         }
+        let best = self.worthwhile_move()?;
+        let step = self.step(&best);
+        self.perform(&step);
+        self.steps += 1;
+        Some(step)
+    }
+
+    /// The step that would come next if there is no limit on their number.
+    pub fn peek(&self) -> Option<Step> {
+        let best = if self.may_continue() { self.worthwhile_move() } else { None };
+        best.map(|b| self.step(&b))
+    }
+
+    /// Whether the score is still above what balancing aims at. A score that is
+    /// not a number cannot be improved.
+    pub fn may_continue(&self) -> bool {
+        self.score > self.unavoidable + self.options.min_score
+    }
+
+    /// The best move, if its gain is large enough.
+    fn worthwhile_move(&self) -> Option<Scored> {
         let best = self.best_move()?;
         let gain = self.score - best.score;
-        if !(self.score > self.options.min_gain_limit || gain >= self.options.min_gain) {
-            return None;
+        let enough = self.score > self.options.min_gain_limit || gain >= self.options.min_gain;
+        enough.then_some(best)
+    }
+
+    fn step(&self, best: &Scored) -> Step {
+        let instance = self.cluster.instance(best.order.0);
+        Step {
+            instance: instance.idx,
+            mv: best.mv,
+            from: Placement { primary: instance.primary, secondary: instance.secondary },
+            to: best.mv.placement(instance),
+            score: best.score,
         }
-        self.steps += 1;
-        Some(self.perform(best))
+    }
+
+    /// The set being balanced.
+    pub fn nodes(&self) -> &[NodeIdx] {
+        self.board.nodes()
+    }
+
+    /// The restrictions on moves.
+    pub fn rules(&self) -> &MoveRules {
+        &self.options.rules
+    }
+
+    /// The score after a possible move of an instance.
+    pub fn score_after(&self, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
+        let spread = self.spread_change(instance, outcome.placement);
+        self.board.score_with(outcome.touched(), spread)
     }
 
     /// Whether an instance takes part: it may move and, when only evacuating, has
@@ -291,9 +335,7 @@ impl<'c> Balancer<'c> {
 
     /// The exact score of a move, if it is possible and its score is a number.
     fn score_of(&self, trial: &Trial<'_>, instance: &Instance, mv: Move, order: Order) -> Option<Scored> {
-        let outcome = trial.run(mv).ok()?;
-        let spread = self.spread_change(instance, outcome.placement);
-        let score = self.board.score_with(outcome.touched(), spread);
+        let score = self.score_after(instance, &trial.run(mv).ok()?);
         (!score.is_nan()).then_some(Scored { score, order, mv })
     }
 
@@ -305,25 +347,22 @@ impl<'c> Balancer<'c> {
         self.board.spread().change(instance, spec(instance.primary), Some(spec(to.primary)))
     }
 
-    /// Carries a move out on the cluster.
-    fn perform(&mut self, best: Scored) -> Step {
-        let idx = best.order.0;
-        let instance = self.cluster.instance(idx);
-        let from = Placement { primary: instance.primary, secondary: instance.secondary };
+    /// Carries a step out on the cluster.
+    fn perform(&mut self, step: &Step) {
+        let instance = self.cluster.instance(step.instance);
         let trial = Trial::new(self.cluster, instance, &self.options.rules);
-        let outcome = trial.run(best.mv).expect("a move that was scored is possible");
-        let (to, location_score) = (outcome.placement, outcome.location_score);
+        let outcome = trial.run(step.mv).expect("a move that was scored is possible");
+        let location_score = outcome.location_score;
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
-        self.board.commit(outcome.touched(), instance, spec(from.primary), spec(to.primary));
+        self.board.commit(outcome.touched(), instance, spec(step.from.primary), spec(step.to.primary));
         let ledgers: Vec<(NodeIdx, Ledger)> =
-            outcome.touched().iter().map(|t: &Touched<'_>| (t.spec.idx, t.after)).collect();
+            outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
         for (node, ledger) in ledgers {
             self.cluster.nodes[node.get()].state.ledger = ledger;
         }
-        self.cluster.relocate(idx, to, location_score);
-        self.score = best.score;
-        debug_assert_eq!(self.board.score().to_bits(), best.score.to_bits());
-        Step { instance: idx, mv: best.mv, from, to, score: best.score }
+        self.cluster.relocate(step.instance, step.to, location_score);
+        self.score = step.score;
+        debug_assert_eq!(self.board.score().to_bits(), step.score.to_bits());
     }
 }
 

@@ -1,9 +1,11 @@
 //! Which step is best: the moves of an instance, and the search among them.
 
 pub mod balance;
+pub mod explain;
 pub mod moves;
 pub mod screen;
 pub mod shape;
+pub mod shortfall;
 
 pub use balance::{BalanceOptions, Balancer, Effort, Step};
 pub use moves::{Move, MoveRules};

@@ -140,6 +140,8 @@ pub struct Refusal {
     pub node: NodeIdx,
     /// The rule.
     pub rule: Rule,
+    /// Whether the node refuses it as a primary, not as a secondary.
+    pub role_is_primary: bool,
 }
 
 /// What a possible move leads to.
@@ -182,9 +184,16 @@ impl<'a> Side<'a> {
         Touched { spec: self.spec, before: self.before, after }
     }
 
-    fn refuse(&self) -> impl Fn(Rule) -> Refusal + use<> {
+    /// How the node says no to a primary.
+    fn refuse_primary(&self) -> impl Fn(Rule) -> Refusal + use<> {
         let node = self.spec.idx;
-        move |rule| Refusal { node, rule }
+        move |rule| Refusal { node, rule, role_is_primary: true }
+    }
+
+    /// How the node says no to a secondary.
+    fn refuse_secondary(&self) -> impl Fn(Rule) -> Refusal + use<> {
+        let node = self.spec.idx;
+        move |rule| Refusal { node, rule, role_is_primary: false }
     }
 }
 
@@ -241,16 +250,25 @@ impl<'a> Trial<'a> {
         if from.can_migrate_to(to) {
             return Ok(());
         }
-        Err(Refusal { node: to.idx, rule: Rule::MigrationTags })
+        Err(Refusal { node: to.idx, rule: Rule::MigrationTags, role_is_primary: true })
     }
 
     fn mirror(&self) -> Result<&Mirror<'a>, Refusal> {
-        self.mirror.as_ref().ok_or(Refusal { node: self.primary.spec.idx, rule: Rule::NotMirrored })
+        self.mirror.as_ref().ok_or(Refusal {
+            node: self.primary.spec.idx,
+            rule: Rule::NotMirrored,
+            role_is_primary: false,
+        })
     }
 
     /// Memory that `node` already reserves for the failure of `primary`.
     fn peer(&self, node: NodeIdx, primary: NodeIdx) -> Mib {
         self.cluster.node(node).state.peers.get(primary)
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &'a Instance {
+        self.instance
     }
 
     /// P without the instance.
@@ -294,11 +312,16 @@ impl<'a> Trial<'a> {
         self.check_migration(p.spec, s.side.spec)?;
         let strictness = self.strictness(p.spec.offline);
         let location = i.location_score;
-        let new_s =
-            s.left.add_primary(s.side.spec, i, location, s.side.tags, strictness).map_err(s.side.refuse())?;
+        let new_s = s
+            .left
+            .add_primary(s.side.spec, i, location, s.side.tags, strictness)
+            .map_err(s.side.refuse_primary())?;
         let disk = if p.spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
         let peer = self.peer(p.spec.idx, s.side.spec.idx);
-        let new_p = self.primary_left.add_secondary(p.spec, i, peer, strictness, disk).map_err(p.refuse())?;
+        let new_p = self
+            .primary_left
+            .add_secondary(p.spec, i, peer, strictness, disk)
+            .map_err(p.refuse_secondary())?;
         Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(new_s)]))
     }
 
@@ -308,7 +331,8 @@ impl<'a> Trial<'a> {
         self.check_migration(p.spec, t.spec)?;
         let strictness = self.strictness(p.spec.offline);
         let location = i.location_score;
-        let new_t = t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse())?;
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
         Ok(self.outcome(mv, location, [p.touched(self.primary_left), t.touched(new_t)]))
     }
 
@@ -318,14 +342,16 @@ impl<'a> Trial<'a> {
         let location = self.cluster.common_locations(p.spec.idx, target);
         let strictness = self.strictness(s.side.spec.offline);
         let peer = self.peer(target, p.spec.idx);
-        let new_t =
-            t.before.add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed).map_err(t.refuse())?;
+        let new_t = t
+            .before
+            .add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(t.refuse_secondary())?;
         // the primary is entered anew where it was, under its new location score
         let back = TagArrival { conflicts: self.own_conflicts, clash: false };
         let new_p = self
             .primary_left
             .add_primary(p.spec, i, location, back, Strictness::Forced)
-            .map_err(p.refuse())?;
+            .map_err(p.refuse_primary())?;
         Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
     }
 
@@ -335,13 +361,14 @@ impl<'a> Trial<'a> {
         let location = self.cluster.common_locations(target, p.spec.idx);
         self.check_migration(p.spec, t.spec)?;
         let strictness = self.strictness(false);
-        let new_t = t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse())?;
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
         let strictness = self.strictness(s.side.spec.offline);
         let peer = self.peer(p.spec.idx, target);
         let new_p = self
             .primary_left
             .add_secondary(p.spec, i, peer, strictness, DiskCheck::Needed)
-            .map_err(p.refuse())?;
+            .map_err(p.refuse_secondary())?;
         Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
     }
 
@@ -353,14 +380,17 @@ impl<'a> Trial<'a> {
         self.check_migration(s.side.spec, t.spec)?;
         let strictness = self.strictness(p.spec.offline);
         // S has to run the instance for a while
-        let meanwhile =
-            s.left.add_primary(s.side.spec, i, location, s.side.tags, strictness).map_err(s.side.refuse())?;
+        let meanwhile = s
+            .left
+            .add_primary(s.side.spec, i, location, s.side.tags, strictness)
+            .map_err(s.side.refuse_primary())?;
         let back = meanwhile.remove_primary(s.side.spec, i, location, s.side.tags.conflicts);
-        let new_t = t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse())?;
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
         let peer = self.peer(s.side.spec.idx, target);
         let new_s = back
             .add_secondary(s.side.spec, i, peer, strictness, DiskCheck::Needed)
-            .map_err(s.side.refuse())?;
+            .map_err(s.side.refuse_secondary())?;
         Ok(self.outcome(
             mv,
             location,
@@ -374,11 +404,15 @@ impl<'a> Trial<'a> {
         let location = self.cluster.common_locations(s.side.spec.idx, target);
         self.check_migration(p.spec, s.side.spec)?;
         let strictness = self.strictness(p.spec.offline);
-        let new_s =
-            s.left.add_primary(s.side.spec, i, location, s.side.tags, strictness).map_err(s.side.refuse())?;
+        let new_s = s
+            .left
+            .add_primary(s.side.spec, i, location, s.side.tags, strictness)
+            .map_err(s.side.refuse_primary())?;
         let peer = self.peer(target, s.side.spec.idx);
-        let new_t =
-            t.before.add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed).map_err(t.refuse())?;
+        let new_t = t
+            .before
+            .add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(t.refuse_secondary())?;
         Ok(self.outcome(
             mv,
             location,

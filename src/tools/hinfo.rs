@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 
-use super::ExitStatus;
 use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HinfoOptions;
+use super::output::Output;
+use super::{ExitStatus, listing, source};
+use crate::report::info::{self, Information};
+use crate::report::{debug, json};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -47,8 +50,39 @@ pub fn parse(args: &[OsString]) -> Result<HinfoOptions, Stop> {
 }
 
 /// Does what the options ask for.
-pub fn run(_options: HinfoOptions) -> anyhow::Result<ExitStatus> {
-    anyhow::bail!("not built yet")
+pub fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    let mut cluster = source::load(&options.load, &mut output)?;
+    if options.json {
+        source::apply_node_settings(&mut cluster, &options.load)?;
+        let document = json::info::document(&Information::of(&cluster), &cluster);
+        output.write(&json::text(&document)?)?;
+        output.flush()?;
+        return Ok(ExitStatus::Success);
+    }
+    let level = options.load.verbosity;
+    output.line(&format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
+    if level > 2 {
+        output.line(&format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
+    }
+    source::apply_node_settings(&mut cluster, &options.load)?;
+    let info = Information::of(&cluster);
+    for line in info::text(&info, &cluster, level) {
+        output.line(&line)?;
+    }
+    let nodes = cluster.all_nodes();
+    if options.print_instances {
+        let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
+        listing::instances(&mut output, "Instances", &cluster, &instances)?;
+    }
+    if let Some(fields) = &options.print_nodes {
+        listing::nodes(&mut output, "Cluster", &cluster, &nodes, fields)?;
+    }
+    for line in info::score_text(&info) {
+        output.line(&line)?;
+    }
+    output.flush()?;
+    Ok(ExitStatus::Success)
 }
 
 #[cfg(test)]

@@ -5,12 +5,16 @@
 //! turns what comes back into an exit status.
 
 pub mod cli;
+mod group;
 pub mod hbal;
 pub mod hinfo;
 pub mod launcher;
 mod links;
+mod listing;
 pub mod options;
 pub mod output;
+mod progress;
+mod source;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

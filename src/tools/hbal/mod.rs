@@ -1,11 +1,15 @@
 //! `hbal`: brings one node group into balance, one move at a time.
 
+mod explain;
+mod run;
+
 use std::ffi::OsString;
 
-use super::ExitStatus;
 use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HbalOptions;
+use super::output::Output;
+use super::{ExitStatus, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -72,10 +76,17 @@ pub fn parse(args: &[OsString]) -> Result<HbalOptions, Stop> {
 }
 
 /// Does what the options ask for.
-pub fn run(_options: HbalOptions) -> anyhow::Result<ExitStatus> {
-    anyhow::bail!("not built yet")
+pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    let mut cluster = source::load(&options.load, &mut output)?;
+    let status = if options.explain.is_empty() {
+        run::run(&options, &mut cluster, &mut output)
+    } else {
+        explain::run(&options, &mut cluster, &mut output)
+    }?;
+    output.flush()?;
+    Ok(status)
 }
 
 #[cfg(test)]
-#[path = "hbal_tests.rs"]
 mod tests;

@@ -1,0 +1,119 @@
+//! The cluster in an allocator message.
+
+use std::collections::HashMap;
+
+use super::description::{Description, read_description};
+use crate::load::error::{Result, shown_name};
+use crate::load::json::{Json, Object, read_policy};
+use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use crate::model::{GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx};
+
+/// Reads groups, nodes, instances and cluster tags, in this order.
+pub(super) fn read_cluster(message: &Object<'_, '_>) -> Result<RawCluster> {
+    let groups = message.each_named("nodegroups", "group", read_group)?;
+    let group_by_uuid: HashMap<&str, GroupIdx> =
+        groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
+    let mut nodes =
+        message.each_named("nodes", "node", |name, node| read_node(name, &node, &group_by_uuid))?;
+    let node_by_name: HashMap<&str, NodeIdx> =
+        nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
+    let instances = message
+        .each_named("instances", "instance", |name, object| read_instance(name, &object, &node_by_name))?;
+    let tags = message.strings("cluster_tags")?;
+    // the first one is the cluster's default
+    let hypervisor = message.enumerations::<Hypervisor>("enabled_hypervisors")?.first().copied();
+    for node in &mut nodes {
+        node.hypervisor = hypervisor;
+    }
+    Ok(RawCluster { groups, nodes, instances, tags, policy: InstancePolicy::default(), first_node_number: 0 })
+}
+
+fn read_group(uuid: &str, group: Object<'_, '_>) -> Result<RawGroup> {
+    Ok(RawGroup {
+        name: group.string("name")?.to_owned(),
+        uuid: uuid.to_owned(),
+        alloc_policy: group.enumeration("alloc_policy")?,
+        networks: group.strings("networks")?,
+        policy: read_policy(&group, "ipolicy")?,
+        tags: group.strings("tags")?,
+    })
+}
+
+fn read_node(name: &str, node: &Object<'_, '_>, groups: &HashMap<&str, GroupIdx>) -> Result<RawNode> {
+    let offline = node.bool("offline")?;
+    let drained = node.bool("drained")?;
+    let uuid = node.string("group")?;
+    let group = *groups
+        .get(uuid)
+        .ok_or_else(|| node.key_error("group", &format!("no group has the UUID '{}'", shown_name(uuid))))?;
+    let vm_capable = node.optional_bool("vm_capable")?.unwrap_or(true);
+    let live = !offline && vm_capable;
+    let parameters = node.object("ndparams")?;
+    let tags = node.optional_strings("tags")?.unwrap_or_default();
+    let exclusive_storage = parameters.bool("exclusive_storage")?;
+    // Ganeti does not ask nodes that are offline or cannot run instances:
+    // their numbers are missing, and zero even where they are not
+    let int = |key: &str| if live { node.int(key) } else { Ok(0) };
+    let float = |key: &str| if live { node.float(key) } else { Ok(0.0) };
+    Ok(RawNode {
+        name: name.to_owned(),
+        spindle_total: if exclusive_storage {
+            int("total_spindles")?
+        } else {
+            // a parameter, known of every node
+            parameters.int("spindle_count")?
+        },
+        spindle_free: int("free_spindles")?,
+        mem_total: float("total_memory")?,
+        mem_node: Mib(int("reserved_memory")?),
+        mem_free: Mib(int("free_memory")?),
+        disk_total: float("total_disk")?,
+        disk_free: Mib(int("free_disk")?),
+        cpu_total: float("total_cpus")?,
+        cpu_node: int("reserved_cpus")?,
+        // the message has it (ndparams.cpu_speed), the reference ignores it
+        cpu_speed: 1.0,
+        exclusive_storage,
+        offline: !live || drained,
+        master: false,
+        group,
+        tags,
+        hypervisor: None,
+    })
+}
+
+fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
+    let description = read_description(name, object)?;
+    let node = |value: &Json| match value {
+        Json::String(name) => nodes.get(name.as_str()).copied().ok_or_else(|| {
+            object.key_error("nodes", &format!("no node has the name '{}'", shown_name(name)))
+        }),
+        other => Err(object.key_error("nodes", &format!("expected a string, found {}", other.found()))),
+    };
+    // more than two nodes have no meaning, and are not looked at
+    let (primary, secondary) = match object.list("nodes")? {
+        [] => return Err(object.key_error("nodes", "the list is empty")),
+        [primary] => (node(primary)?, None),
+        [primary, secondary, ..] => (node(primary)?, Some(node(secondary)?)),
+    };
+    Ok(place_on(description, primary, secondary))
+}
+
+fn place_on(description: Description, primary: NodeIdx, secondary: Option<NodeIdx>) -> RawInstance {
+    RawInstance {
+        name: description.name,
+        mem: description.mem,
+        disk: description.disk,
+        disks: description.disks,
+        vcpus: description.vcpus,
+        status: description.status,
+        auto_balance: true,
+        primary,
+        secondary,
+        template: description.template,
+        spindle_use: description.spindle_use,
+        tags: description.tags,
+        networks: description.networks,
+        forthcoming: description.forthcoming,
+    }
+}

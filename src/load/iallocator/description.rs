@@ -1,0 +1,75 @@
+//! What an allocator message says about an instance, whether it exists or is
+//! to be created.
+
+use crate::load::error::Result;
+use crate::load::json::{Json, Object};
+use crate::load::raw::Disk;
+use crate::model::{DiskTemplate, Mib, RunStatus};
+
+/// An instance without a place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Description {
+    /// Full name.
+    pub name: String,
+    /// Memory.
+    pub mem: Mib,
+    /// Total disk on each of its nodes.
+    pub disk: Mib,
+    /// Its disks.
+    pub disks: Vec<Disk>,
+    /// Virtual CPUs.
+    pub vcpus: i64,
+    /// State.
+    pub status: RunStatus,
+    /// How its disks are stored.
+    pub template: DiskTemplate,
+    /// Weight on the nodes' spindles.
+    pub spindle_use: i64,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// UUIDs of the networks of its interfaces, where known.
+    pub networks: Vec<Option<String>>,
+    /// Planned, not yet created.
+    pub forthcoming: bool,
+}
+
+/// Reads the description of the instance `name`.
+pub(super) fn read_description(name: &str, object: &Object<'_, '_>) -> Result<Description> {
+    Ok(Description {
+        name: name.to_owned(),
+        disk: Mib(object.int("disk_space_total")?),
+        disks: object.each_object("disks", |disk| {
+            Ok(Disk { size: Mib(disk.int("size")?), spindles: disk.optional_int("spindles")? })
+        })?,
+        mem: Mib(object.int("memory")?),
+        vcpus: object.int("vcpus")?,
+        tags: object.strings("tags")?,
+        template: object.enumeration("disk_template")?,
+        spindle_use: object.int("spindle_use")?,
+        networks: object.each_object("nics", read_nic)?,
+        status: match object.get("admin_state") {
+            Some(Json::String(state)) if state == "down" => RunStatus::AdminDown,
+            Some(Json::String(state)) if state == "offline" => RunStatus::AdminOffline,
+            // also a new instance, which has no state yet
+            _ => RunStatus::Running,
+        },
+        // the reference takes any other value for false
+        forthcoming: object.get("forthcoming") == Some(&Json::Bool(true)),
+    })
+}
+
+/// Reads the network of an interface. The other keys are only checked.
+fn read_nic(nic: Object<'_, '_>) -> Result<Option<String>> {
+    const MODES: [&str; 3] = ["bridged", "routed", "openvswitch"];
+    nic.optional_string("mac")?;
+    nic.optional_string("ip")?;
+    if let Some(mode) = nic.optional_string("mode")? {
+        if !MODES.contains(&mode) {
+            let found = Json::String(mode.to_owned()).found();
+            return Err(nic.key_error("mode", &format!("{found} is not one of {}", MODES.join(", "))));
+        }
+    }
+    nic.optional_string("link")?;
+    nic.optional_string("bridge")?;
+    Ok(nic.optional_string("network")?.map(str::to_owned))
+}

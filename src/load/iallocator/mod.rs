@@ -1,0 +1,50 @@
+//! Allocator messages: a whole cluster and a question about it, as Ganeti's
+//! master hands them to hail. Other tools read the cluster (`-I`).
+
+mod cluster;
+mod description;
+mod request;
+
+pub use description::Description;
+pub use request::{Allocation, Request};
+
+use super::encoding::decode;
+use super::error::Result;
+use super::json::{self, Object, Place};
+use super::raw::RawCluster;
+
+/// A message, read completely.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The cluster. No node is the master, and the policy is the built-in one:
+    /// the message says neither.
+    pub cluster: RawCluster,
+    /// The question. Its indices refer to `cluster`.
+    pub request: Request,
+}
+
+/// Reads a message from bytes in UTF-8. `source` names them in messages.
+///
+/// # Errors
+/// What is not UTF-8, and everything that [`parse`] refuses.
+pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<Message> {
+    parse(decode(bytes, source)?, source)
+}
+
+/// Reads a message. `source` names it in messages. The request is checked
+/// even if only the cluster is wanted, as in the reference.
+///
+/// # Errors
+/// What is not JSON; a key that is missing or of another type; a reference to
+/// an unknown object; an unknown type of request.
+pub fn parse(text: &str, source: &str) -> Result<Message> {
+    let document = json::parse(text, source)?;
+    let message = Object::new(&document, Place::source(source))?;
+    let request = message.object("request")?;
+    let cluster = cluster::read_cluster(&message)?;
+    let request = request::read_request(&request, &cluster)?;
+    Ok(Message { cluster, request })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Where in a document a value stands.
+
+use std::fmt;
+
+use crate::load::error::{LoadError, shown_name, shown_source};
+
+/// The way from the source to an object: a chain of steps, put into words
+/// only when there is an error to report.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'p> {
+    outer: Option<&'p Place<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'p> {
+    Source(&'p str),
+    Named(&'static str, &'p str),
+    Key(&'p str),
+    Item(usize),
+}
+
+impl<'p> Place<'p> {
+    /// A whole document.
+    pub fn source(source: &'p str) -> Self {
+        Place { outer: None, step: Step::Source(source) }
+    }
+
+    /// The object that describes a thing: `node 'n1'`.
+    pub fn named(&'p self, kind: &'static str, name: &'p str) -> Self {
+        Place { outer: Some(self), step: Step::Named(kind, name) }
+    }
+
+    /// The value of a key.
+    pub fn key(&'p self, key: &'p str) -> Self {
+        Place { outer: Some(self), step: Step::Key(key) }
+    }
+
+    /// An item of a list, counted from 0 (and shown counted from 1).
+    pub fn item(&'p self, position: usize) -> Self {
+        Place { outer: Some(self), step: Step::Item(position) }
+    }
+
+    /// An error here.
+    pub fn error(&self, problem: &str) -> LoadError {
+        LoadError::one_line(&self.to_string(), problem)
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(outer) = self.outer {
+            write!(f, "{outer}, ")?;
+        }
+        match self.step {
+            Step::Source(source) => f.write_str(&shown_source(source)),
+            Step::Named(kind, name) => write!(f, "{kind} '{}'", shown_name(name)),
+            Step::Key(key) => f.write_str(&shown_name(key)),
+            Step::Item(position) => write!(f, "item {}", position + 1),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A JSON value.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::load::error::printable;
+
+/// A JSON value in the order of the document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number written without fraction and exponent that fits into 64 bits.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A string.
+    String(String),
+    /// A list.
+    Array(Vec<Json>),
+    /// An object; repeated keys are kept, the first one counts.
+    Object(Vec<(String, Json)>),
+}
+
+/// What is wrong with a value, to be completed with its place and key.
+pub(super) type Wrong<T> = std::result::Result<T, String>;
+
+impl Json {
+    /// A whole number: any number, rounded half to even.
+    ///
+    /// # Errors
+    /// Another type, or a number that does not fit into 64 bits.
+    pub(super) fn int(&self) -> Wrong<i64> {
+        // 2^63; its negative fits, but as a double it may stand for less
+        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+        match self {
+            Json::Int(value) => Ok(*value),
+            Json::Float(value) => {
+                let rounded = value.round_ties_even();
+                if rounded.abs() < LIMIT {
+                    Ok(rounded as i64)
+                } else {
+                    Err(format!("{value:e} does not fit into 64 bits"))
+                }
+            }
+            _ => self.wrong("a number"),
+        }
+    }
+
+    /// A real number: any number.
+    pub(super) fn float(&self) -> Wrong<f64> {
+        match self {
+            Json::Int(value) => Ok(*value as f64),
+            Json::Float(value) => Ok(*value),
+            _ => self.wrong("a number"),
+        }
+    }
+
+    pub(super) fn string(&self) -> Wrong<&str> {
+        match self {
+            Json::String(value) => Ok(value),
+            _ => self.wrong("a string"),
+        }
+    }
+
+    pub(super) fn bool(&self) -> Wrong<bool> {
+        match self {
+            Json::Bool(value) => Ok(*value),
+            _ => self.wrong("true or false"),
+        }
+    }
+
+    pub(super) fn list(&self) -> Wrong<&[Json]> {
+        match self {
+            Json::Array(items) => Ok(items),
+            _ => self.wrong("a list"),
+        }
+    }
+
+    pub(super) fn members(&self) -> Wrong<&[(String, Json)]> {
+        match self {
+            Json::Object(members) => Ok(members),
+            _ => self.wrong("an object"),
+        }
+    }
+
+    fn wrong<T>(&self, expected: &str) -> Wrong<T> {
+        Err(format!("expected {expected}, found {}", self.found()))
+    }
+
+    /// The value for a message: short, in one line.
+    pub fn found(&self) -> String {
+        match self {
+            Json::Null => "null".into(),
+            Json::Bool(value) => value.to_string(),
+            Json::Int(value) => value.to_string(),
+            Json::Float(value) => format!("{value:?}"),
+            Json::String(value) => format!("\"{}\"", printable(value, 60)),
+            Json::Array(_) => "a list".into(),
+            Json::Object(_) => "an object".into(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        // what does not fit stays a number, but only as a real one
+        Ok(i64::try_from(value).map_or(Json::Float(value as f64), Json::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Json, E> {
+        Ok(Json::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = entries.next_entry()? {
+            members.push(member);
+        }
+        Ok(Json::Object(members))
+    }
+}

@@ -1,0 +1,242 @@
+//! What the monitoring daemons of the nodes report (`--mond-data`, and the
+//! daemons' answers): how busy the processors are.
+
+use std::collections::HashMap;
+
+use super::error::Result;
+use super::json::{self, Json, Object, Place};
+
+/// A collector of the monitoring daemon, of those that say something about
+/// load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Collector {
+    /// The load of a node.
+    CpuAvgLoad,
+    /// The load of each instance on a node, where Xen can tell.
+    XenCpuAvgLoad,
+}
+
+impl Collector {
+    /// The name under which it reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Collector::CpuAvgLoad => "cpu-avg-load",
+            Collector::XenCpuAvgLoad => "xen-cpu-avg-load",
+        }
+    }
+}
+
+/// What one collector says about one node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// Load of the whole node, in processors kept busy.
+    Node(f64),
+    /// The same for each instance, by full name.
+    Instances(HashMap<String, f64>),
+}
+
+/// What the nodes report.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MonitoringData {
+    nodes: HashMap<String, Reports>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Reports {
+    cpu: Option<Report>,
+    xen: Option<Report>,
+}
+
+impl MonitoringData {
+    /// What `collector` says about a node. None if there is no such report or
+    /// its data have not the form that the collector's have.
+    pub fn report(&self, node: &str, collector: Collector) -> Option<&Report> {
+        let reports = self.nodes.get(node)?;
+        match collector {
+            Collector::CpuAvgLoad => reports.cpu.as_ref(),
+            Collector::XenCpuAvgLoad => reports.xen.as_ref(),
+        }
+    }
+}
+
+/// Reads a file of reports: a list of objects, each a `node` and its
+/// `reports`. `source` names it in messages.
+///
+/// Of several reports of a collector the first counts, of several entries for
+/// a node the last.
+///
+/// # Errors
+/// Every report must be well-formed, used or not; only its `data` may be
+/// anything.
+pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
+    let document = json::parse(text, source)?;
+    let place = Place::source(source);
+    let Json::Array(entries) = &document else {
+        return Err(place.error(&format!("expected a list, found {}", document.found())));
+    };
+    let mut data = MonitoringData::default();
+    for (i, entry) in entries.iter().enumerate() {
+        let node = Object::new(entry, place.item(i))?.string("node")?;
+        // from here on errors name the node rather than the position
+        let entry = Object::new(entry, place.named("node", node))?;
+        data.nodes.insert(node.to_owned(), read_reports(&entry)?);
+    }
+    Ok(data)
+}
+
+fn read_reports(entry: &Object<'_, '_>) -> Result<Reports> {
+    let mut first: HashMap<&str, &Json> = HashMap::new();
+    for (name, data) in entry.each_object("reports", |report| read_report(&report))? {
+        first.entry(name).or_insert(data);
+    }
+    let find = |collector: Collector, read: fn(&Json) -> Option<Report>| {
+        first.get(collector.as_str()).and_then(|data| read(data))
+    };
+    Ok(Reports { cpu: find(Collector::CpuAvgLoad, read_cpu), xen: find(Collector::XenCpuAvgLoad, read_xen) })
+}
+
+/// Checks a report and returns the collector's name and the data.
+fn read_report<'j>(report: &Object<'j, '_>) -> Result<(&'j str, &'j Json)> {
+    report.only(&["category", "data", "format_version", "kind", "name", "timestamp", "version"])?;
+    let name = report.string("name")?;
+    report.string("version")?;
+    report.int("format_version")?;
+    report.int("timestamp")?;
+    if let Some(category) = report.optional_string("category")? {
+        if !["instance", "storage", "daemon", "hypervisor"].contains(&category) {
+            let found = Json::String(category.to_owned()).found();
+            return Err(report.key_error(
+                "category",
+                &format!("{found} is not one of instance, storage, daemon, hypervisor"),
+            ));
+        }
+    }
+    let kind = report.float("kind")?;
+    if kind != 0.0 && kind != 1.0 {
+        return Err(report.key_error("kind", &format!("expected 0 or 1, found {kind:?}")));
+    }
+    Ok((name, report.required("data")?))
+}
+
+fn read_cpu(data: &Json) -> Option<Report> {
+    let data = Object::new(data, Place::source("")).ok()?;
+    data.only(&["cpu_number", "cpus", "cpu_total"]).ok()?;
+    data.int("cpu_number").ok()?;
+    data.floats("cpus").ok()?;
+    data.float("cpu_total").ok().map(Report::Node)
+}
+
+fn read_xen(data: &Json) -> Option<Report> {
+    let data = Object::new(data, Place::source("")).ok()?;
+    let mut loads = HashMap::new();
+    for (instance, load) in data.members() {
+        let load = match load {
+            Json::Int(load) => *load as f64,
+            Json::Float(load) => *load,
+            _ => return None,
+        };
+        loads.entry(instance.clone()).or_insert(load);
+    }
+    Some(Report::Instances(loads))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"[{"node":"node1.example.com","reports":[{"name":"cpu-avg-load","version":"B",
+        "format_version":1,"timestamp":1379507272000000000,"category":null,"kind":0,
+        "data":{"cpu_number":4,"cpus":[0.04,0.05,0.06,0.05],"cpu_total":0.2}}]}]"#;
+
+    fn report(name: &str, data: &str) -> String {
+        format!(
+            r#"{{"name":"{name}","version":"B","format_version":1,"timestamp":1,"kind":0,"data":{data}}}"#
+        )
+    }
+
+    fn node(name: &str, reports: &[String]) -> String {
+        format!(r#"{{"node":"{name}","reports":[{}],"more":1}}"#, reports.join(","))
+    }
+
+    fn load_of(data: &MonitoringData, node: &str) -> Option<f64> {
+        match data.report(node, Collector::CpuAvgLoad)? {
+            Report::Node(load) => Some(*load),
+            Report::Instances(_) => None,
+        }
+    }
+
+    fn cpu(total: f64) -> String {
+        report("cpu-avg-load", &format!(r#"{{"cpu_number":1,"cpus":[],"cpu_total":{total}}}"#))
+    }
+
+    #[test]
+    fn the_load_of_a_node() {
+        let data = parse(EXAMPLE, "m").unwrap();
+        assert_eq!(load_of(&data, "node1.example.com"), Some(0.2));
+        assert_eq!(data.report("node1.example.com", Collector::XenCpuAvgLoad), None);
+        assert_eq!(load_of(&data, "node2"), None);
+    }
+
+    #[test]
+    fn the_load_of_instances() {
+        let xen = report("xen-cpu-avg-load", r#"{"i1":0.5,"i2":2}"#);
+        let data = parse(&format!("[{}]", node("n", &[cpu(1.0), xen])), "m").unwrap();
+        let expected = HashMap::from([("i1".to_owned(), 0.5), ("i2".to_owned(), 2.0)]);
+        assert_eq!(data.report("n", Collector::XenCpuAvgLoad), Some(&Report::Instances(expected)));
+        assert_eq!(load_of(&data, "n"), Some(1.0));
+    }
+
+    #[test]
+    fn the_first_report_and_the_last_entry_count() {
+        let entries = [node("n", &[cpu(9.0)]), node("n", &[report("lv", "null"), cpu(1.0), cpu(2.0)])];
+        let data = parse(&format!("[{}]", entries.join(",")), "m").unwrap();
+        assert_eq!(load_of(&data, "n"), Some(1.0));
+    }
+
+    #[test]
+    fn malformed_data_are_a_missing_report() {
+        for data in [
+            "null",
+            "[]",
+            r#"{"cpu_number":1,"cpus":[]}"#,
+            r#"{"cpu_number":1,"cpus":[],"cpu_total":"1"}"#,
+            r#"{"cpu_number":1,"cpus":[null],"cpu_total":1}"#,
+            r#"{"cpu_number":1,"cpus":[],"cpu_total":1,"x":1}"#,
+        ] {
+            let text = format!("[{}]", node("n", &[report("cpu-avg-load", data), cpu(1.0)]));
+            assert_eq!(load_of(&parse(&text, "m").unwrap(), "n"), None, "{data}");
+        }
+        let text = format!("[{}]", node("n", &[report("xen-cpu-avg-load", r#"{"i":null}"#)]));
+        assert_eq!(parse(&text, "m").unwrap().report("n", Collector::XenCpuAvgLoad), None);
+    }
+
+    #[test]
+    fn refused_files() {
+        for (from, to, message) in [
+            ("\"node\"", "\"x\"", "m, item 1: key 'node' not found"),
+            ("\"reports\"", "\"x\"", "m, node 'node1.example.com': key 'reports' not found"),
+            ("\"version\"", "\"foo\"", "m, node 'node1.example.com', reports, item 1: unknown key 'foo'"),
+            (
+                "\"version\":\"B\",",
+                "",
+                "m, node 'node1.example.com', reports, item 1: key 'version' not found",
+            ),
+            (
+                "\"kind\":0",
+                "\"kind\":2",
+                "m, node 'node1.example.com', reports, item 1: key 'kind': expected 0 or 1",
+            ),
+            (
+                ":null",
+                ":\"foo\"",
+                "m, node 'node1.example.com', reports, item 1: key 'category': \"foo\" is not",
+            ),
+        ] {
+            let error = parse(&EXAMPLE.replacen(from, to, 1), "m").unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        assert_eq!(parse("{}", "m").unwrap_err().to_string(), "m: expected a list, found an object");
+        assert_eq!(parse("[1]", "m").unwrap_err().to_string(), "m, item 1: expected an object, found 1");
+        assert!(parse("", "m").is_err());
+    }
+}

@@ -1,0 +1,28 @@
+//! Section 1: `name|uuid|alloc_policy|tags|networks`. The networks may be
+//! missing (a historic form).
+
+use super::Reader;
+use super::row::{Row, named};
+use crate::load::error::Result;
+use crate::load::raw::RawGroup;
+use crate::model::{GroupIdx, InstancePolicy};
+
+impl<'a> Reader<'a> {
+    pub(super) fn read_group(&mut self, line: &'a str, number: usize) -> Result<()> {
+        let row = Row::new(line, number, self.source, "group", 4)?;
+        let uuid = row.text(1);
+        let group = RawGroup {
+            name: row.name().to_owned(),
+            uuid: uuid.to_owned(),
+            alloc_policy: named(row.text(2)).map_err(|e| row.field_error("allocation policy", e))?,
+            tags: row.list(3),
+            networks: row.list(4),
+            // not the cluster's: a group without a row in the policy section
+            // has the built-in policy
+            policy: InstancePolicy::default(),
+        };
+        self.groups.insert(uuid, GroupIdx::new(self.cluster.groups.len()));
+        self.cluster.groups.push(group);
+        Ok(())
+    }
+}

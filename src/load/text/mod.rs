@@ -1,0 +1,107 @@
+//! The text format (`-t`, and what `-S` and hscan write): sections of rows
+//! with columns separated by `|`.
+//!
+//! Sections are separated by *empty* lines and known by their order alone:
+//! groups, nodes, instances, cluster tags, instance policies. Nothing is
+//! trimmed or quoted; a carriage return is part of its line. Rules follow
+//! what the reference accepts, with one exception: whole numbers that do not
+//! fit into 64 bits are refused rather than wrapped.
+
+mod groups;
+mod instances;
+mod nodes;
+mod policies;
+mod row;
+
+use std::collections::HashMap;
+
+use super::encoding::decode;
+use super::error::{LoadError, Result, shown_source};
+use super::raw::RawCluster;
+use crate::model::{GroupIdx, NodeIdx};
+use policies::Owners;
+
+/// Empty lines in the shortest complete file, which may lack the policies.
+const FEWEST_SECTIONS: usize = 4;
+
+/// Reads a cluster from bytes in UTF-8. `source` names them in messages.
+///
+/// # Errors
+/// What is not UTF-8, and everything that [`parse`] refuses.
+pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<RawCluster> {
+    parse(decode(bytes, source)?, source)
+}
+
+/// Reads a cluster from text. `source` names it in messages.
+///
+/// Equal names are allowed; references mean the last object of that name.
+///
+/// # Errors
+/// The first row that is incomplete, has a malformed value, or refers to an
+/// object that does not exist: the message has file, line, object, field and
+/// value.
+pub fn parse(text: &str, source: &str) -> Result<RawCluster> {
+    check_sections(text, source)?;
+    let mut reader = Reader::new(source);
+    let mut section = 0;
+    for (i, line) in text.split_terminator('\n').enumerate() {
+        if line.is_empty() {
+            section += 1;
+            continue;
+        }
+        match section {
+            0 => reader.read_group(line, i + 1)?,
+            1 => reader.read_node(line, i + 1)?,
+            2 => reader.read_instance(line, i + 1)?,
+            3 => reader.cluster.tags.push(line.to_owned()),
+            4 => reader.read_policy(line, i + 1)?,
+            // written by some later version; the reference ignores them, too
+            _ => break,
+        }
+    }
+    Ok(reader.cluster)
+}
+
+/// A file cut short, or with other line ends, must not pass for a smaller
+/// cluster: the number of sections is checked before anything is read.
+fn check_sections(text: &str, source: &str) -> Result<()> {
+    let found = match text {
+        "" => 0,
+        _ => 1 + text.split_terminator('\n').filter(|line| line.is_empty()).count(),
+    };
+    if found >= FEWEST_SECTIONS {
+        return Ok(());
+    }
+    let cause = if text.contains("\r\n") { "; the lines end in CR LF instead of LF" } else { "" };
+    Err(LoadError::one_line(
+        &shown_source(source),
+        &format!("{found} sections instead of {FEWEST_SECTIONS} or more{cause}"),
+    ))
+}
+
+/// What has been read so far.
+struct Reader<'a> {
+    source: &'a str,
+    cluster: RawCluster,
+    /// Groups by UUID.
+    groups: HashMap<&'a str, GroupIdx>,
+    /// Nodes by name.
+    nodes: HashMap<&'a str, NodeIdx>,
+    /// Groups as policies name them; made when the first policy appears.
+    owners: Option<Owners>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a str) -> Self {
+        Reader {
+            source,
+            cluster: RawCluster::default(),
+            groups: HashMap::new(),
+            nodes: HashMap::new(),
+            owners: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

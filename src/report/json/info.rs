@@ -1,0 +1,59 @@
+//! The document of `hinfo --json`: schema `htools.info/1`.
+
+use serde::Serialize;
+
+use super::cluster::State;
+use super::{Generator, Score};
+use crate::model::Cluster;
+use crate::report::info::Information;
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.info/1";
+
+/// What `hinfo` found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    generator: Generator,
+    cluster: State,
+    common_suffix: String,
+    n1_happy: bool,
+    groups: Vec<Group>,
+    split_instances: Vec<String>,
+    score: Score,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Group {
+    name: String,
+    nodes: usize,
+    instances: usize,
+    bad_nodes: Vec<String>,
+    bad_instances: usize,
+    n1_happy: bool,
+    score: f64,
+}
+
+/// The document for a cluster and what was found out about it.
+pub fn document(info: &Information, cluster: &Cluster) -> Document {
+    let group = |g: &crate::report::info::GroupHealth| Group {
+        name: cluster.group(g.group).name.clone(),
+        nodes: g.nodes,
+        instances: g.instances,
+        bad_nodes: g.failures.nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect(),
+        bad_instances: g.failures.instances,
+        n1_happy: g.failures.none(),
+        score: g.score,
+    };
+    let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
+    Document {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        cluster: State::of(cluster, &cluster.all_nodes(), &instances),
+        common_suffix: cluster.common_suffix.clone(),
+        n1_happy: info.is_n1_happy(),
+        groups: info.groups.iter().map(group).collect(),
+        split_instances: info.split.iter().map(|i| cluster.instance(*i).name.clone()).collect(),
+        score: Score::of(&info.components),
+    }
+}

@@ -1,0 +1,132 @@
+//! The document of `hbal --json`: schema `htools.plan/1`.
+
+use serde::Serialize;
+
+use super::cluster::State;
+use super::explain::Explained;
+use super::{Generator, Score};
+use crate::model::{Cluster, NodeIdx, Placement};
+use crate::plan::command::{commands, notation};
+use crate::plan::jobset::Jobset;
+use crate::search::{Move, Step};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.plan/1";
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// The cluster has no instances.
+    Empty,
+    /// There was nothing to gain from the start.
+    Balanced,
+    /// No step improves the score.
+    NoSolution,
+    /// The plan has steps.
+    Improved,
+    /// Only explanations were asked for.
+    Explained,
+}
+
+/// A plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The program.
+    pub generator: Generator,
+    /// How the run ended.
+    pub ending: Ending,
+    /// The group that was balanced; none in an empty cluster.
+    pub group: Option<Group>,
+    /// The group's nodes and instances before the first step.
+    pub cluster: State,
+    /// The score before the first step.
+    pub initial: Option<Score>,
+    /// The part of it that reserving memory makes unavoidable.
+    pub unavoidable_score: Option<f64>,
+    /// The score after the last step.
+    #[serde(rename = "final")]
+    pub last: Option<Score>,
+    /// The steps, in order.
+    pub steps: Vec<PlanStep>,
+    /// Numbers of the steps that can run at the same time, in order.
+    pub jobsets: Vec<Vec<usize>>,
+    /// Why instances that were asked about move or do not.
+    pub explanations: Vec<Explained>,
+}
+
+/// The group that was balanced.
+#[derive(Debug, Clone, Serialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its UUID.
+    pub uuid: String,
+    /// Number of its nodes.
+    pub nodes: usize,
+    /// Number of instances whose primary is in it.
+    pub instances: usize,
+    /// Nodes that fail N+1 at the start.
+    pub bad_nodes: Vec<String>,
+    /// Instances that depend on them.
+    pub bad_instances: usize,
+    /// Nodes that break their policy at the start.
+    pub policy_violating_nodes: Vec<String>,
+}
+
+/// One step.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanStep {
+    number: usize,
+    instance: String,
+    #[serde(rename = "move")]
+    kind: &'static str,
+    notation: String,
+    from: Nodes,
+    to: Nodes,
+    score: f64,
+    commands: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Nodes {
+    primary: String,
+    secondary: Option<String>,
+}
+
+/// The steps of a plan.
+pub fn steps(cluster: &Cluster, steps: &[Step]) -> Vec<PlanStep> {
+    let name = |n: NodeIdx| cluster.node(n).spec.name.clone();
+    let nodes = |p: Placement| Nodes { primary: name(p.primary), secondary: p.secondary.map(name) };
+    (1..)
+        .zip(steps)
+        .map(|(number, step)| PlanStep {
+            number,
+            instance: cluster.instance(step.instance).name.clone(),
+            kind: kind(step.mv),
+            notation: notation(cluster, step.mv),
+            from: nodes(step.from),
+            to: nodes(step.to),
+            score: step.score,
+            commands: commands(cluster, step),
+        })
+        .collect()
+}
+
+/// The jobsets of a plan, by the numbers of their steps.
+pub fn jobsets(jobsets: &[Jobset]) -> Vec<Vec<usize>> {
+    jobsets.iter().map(|set| set.iter().map(|position| position + 1).collect()).collect()
+}
+
+fn kind(mv: Move) -> &'static str {
+    match mv {
+        Move::Failover => "failover",
+        Move::FailoverTo(_) => "failover-to-any",
+        Move::ReplaceSecondary(_) => "replace-secondary",
+        Move::ReplaceAndFailover(_) => "replace-and-failover",
+        Move::ReplacePrimary(_) => "replace-primary",
+        Move::FailoverAndReplace(_) => "failover-and-replace",
+    }
+}

@@ -1,0 +1,40 @@
+//! Choosing the node group to work on.
+
+use std::io;
+
+use super::output::Output;
+use crate::model::{Cluster, Group, GroupIdx};
+
+/// The group to work on: the one named (by name or UUID), else the only one that
+/// has nodes. Nothing if that is not one group; standard error then lists the
+/// groups.
+pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> io::Result<Option<GroupIdx>> {
+    let (found, complaint, listed) = match wanted {
+        None => {
+            let with_nodes = cluster.groups_with_nodes();
+            let only = if let [only] = with_nodes[..] { Some(only) } else { None };
+            (only, "Found multiple node groups:".to_owned(), with_nodes)
+        }
+        Some(key) => {
+            let complaint = format!("Node group {key} not found. Node group list is:");
+            (find(cluster, key), complaint, cluster.groups.iter().map(|g| g.idx).collect())
+        }
+    };
+    if found.is_none() {
+        output.error_line(&complaint)?;
+        for group in listed {
+            output.error_line(&format!("  {}", cluster.group(group).name))?;
+        }
+        output.error_line("Error: Aborting.")?;
+    }
+    Ok(found)
+}
+
+/// The only group with this name or UUID.
+fn find(cluster: &Cluster, key: &str) -> Option<GroupIdx> {
+    let mut matching = cluster.groups.iter().filter(|g: &&Group| g.name == key || g.uuid == key);
+    match (matching.next(), matching.next()) {
+        (Some(group), None) => Some(group.idx),
+        _ => None,
+    }
+}

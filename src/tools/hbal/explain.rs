@@ -1,0 +1,66 @@
+//! `hbal --explain`: instead of balancing, say why instances move or do not.
+
+use anyhow::Context;
+
+use super::run::{Text, balance_options};
+use super::{ExitStatus, HbalOptions};
+use crate::load::lookup::find_partial;
+use crate::model::{Cluster, InstanceIdx};
+use crate::report::components::score;
+use crate::report::explain::explanation;
+use crate::report::json;
+use crate::search::Balancer;
+use crate::search::explain::explain;
+use crate::tools::output::Output;
+use crate::tools::source;
+
+/// Explains each instance asked about, within its own group.
+pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    source::apply_node_settings(cluster, &options.load)?;
+    let instances = find_instances(options, cluster)?;
+    let mut text = Text { output, json: options.json };
+    text.line(format!("Loaded {} nodes, {} instances", cluster.nodes.len(), cluster.instances.len()))?;
+    let mut documents = Vec::new();
+    for idx in instances {
+        let group = cluster.node(cluster.instance(idx).primary).spec.group;
+        let nodes = cluster.nodes_of(group);
+        let balancer = Balancer::new(cluster, &nodes, balance_options(options));
+        let explained = explain(&balancer, idx);
+        drop(balancer);
+        text.line("")?;
+        let name = &cluster.group(group).name;
+        text.line(format!("Node group: {name}, score: {}", score(explained.score)))?;
+        for line in explanation(&explained, cluster, options.min_gain, options.min_gain_limit) {
+            text.line(line)?;
+        }
+        documents.push(json::explain::explained(&explained, cluster));
+    }
+    if text.json {
+        let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+        let document = json::plan::Document {
+            schema: json::plan::SCHEMA,
+            generator: json::Generator::this(),
+            ending: json::plan::Ending::Explained,
+            group: None,
+            cluster: json::cluster::State::of(cluster, &cluster.all_nodes(), &instances),
+            initial: None,
+            unavoidable_score: None,
+            last: None,
+            steps: Vec::new(),
+            jobsets: Vec::new(),
+            explanations: documents,
+        };
+        text.output.write(&json::text(&document)?)?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn find_instances(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Vec<InstanceIdx>> {
+    let names = || cluster.instances.iter().map(|i| i.name.as_str());
+    let find = |key: &String| {
+        find_partial(key, names()).map(InstanceIdx::new).with_context(|| {
+            format!("--explain: '{key}' is not the name, or the unique beginning, of an instance")
+        })
+    };
+    options.explain.iter().map(find).collect()
+}

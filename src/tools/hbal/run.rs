@@ -1,0 +1,421 @@
+//! A balancing run: from a loaded cluster to a plan and its views.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use super::{ExitStatus, HbalOptions};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement};
+use crate::plan::command::{command_list, listing as command_listing, notation, script};
+use crate::plan::jobset::{Jobset, jobsets};
+use crate::redundancy::n_plus_one::Failures;
+use crate::report::components::{components, score};
+use crate::report::file::write_whole;
+use crate::report::number::general;
+use crate::report::text::cluster_text;
+use crate::report::{debug, json};
+use crate::score::Components;
+use crate::search::{BalanceOptions, Balancer, Effort, MoveRules, Step};
+use crate::tools::options::CommandTarget;
+use crate::tools::output::Output;
+use crate::tools::progress::Progress;
+use crate::tools::{group, listing, source};
+
+/// What the options mean for the search.
+pub fn balance_options(options: &HbalOptions) -> BalanceOptions {
+    BalanceOptions {
+        rules: MoveRules {
+            disk_moves: options.disk_moves,
+            instance_moves: options.instance_moves,
+            restricted_migration: options.restricted_migration,
+            ignore_soft_errors: options.ignore_soft_errors,
+        },
+        evacuate: options.evac_mode,
+        min_gain: options.min_gain,
+        min_gain_limit: options.min_gain_limit,
+        min_score: options.min_score,
+        max_length: options.max_length,
+        effort: Effort::Screened,
+    }
+}
+
+/// Where the lines for people go: to standard output, unless a document is
+/// wanted instead.
+pub struct Text<'a> {
+    pub output: &'a mut Output,
+    pub json: bool,
+}
+
+impl Text<'_> {
+    pub fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
+        if !self.json {
+            self.output.line(line.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// The group being balanced.
+struct Scope {
+    group: GroupIdx,
+    nodes: Vec<NodeIdx>,
+    instances: Vec<InstanceIdx>,
+    failures: Failures,
+    /// Nodes that pass N+1, offline ones included.
+    happy: Vec<NodeIdx>,
+}
+
+impl Scope {
+    fn of(cluster: &Cluster, group: GroupIdx) -> Scope {
+        let nodes = cluster.nodes_of(group);
+        let failures = Failures::of(cluster, &nodes);
+        let happy = nodes.iter().copied().filter(|n| !failures.nodes.contains(n)).collect();
+        Scope { group, instances: cluster.instances_of(group), nodes, failures, happy }
+    }
+
+    fn policy_violating(&self, cluster: &Cluster) -> Vec<NodeIdx> {
+        use crate::model::PolicyHealth::Fine;
+        self.happy.iter().copied().filter(|n| cluster.node(*n).policy_health() != Fine).collect()
+    }
+}
+
+/// What a run led to; every view is made from this.
+struct Outcome {
+    initial: Components,
+    unavoidable: f64,
+    last: Components,
+    steps: Vec<Step>,
+    jobsets: Vec<Jobset>,
+}
+
+/// Balances one group of the cluster.
+pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let level = options.load.verbosity;
+    let mut text = Text { output, json: options.json };
+    if level > 1 {
+        text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
+        text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
+    }
+    // the saved state is the cluster as it was read
+    let as_read = options.save.as_ref().map(|_| cluster.clone());
+    source::apply_node_settings(cluster, &options.load)?;
+    if cluster.instances.is_empty() {
+        text.line("Cluster is empty, exiting.")?;
+        return finish_empty(cluster, text);
+    }
+    describe_cluster(cluster, level, &mut text)?;
+    if let (Some(prefix), Some(as_read)) = (&options.save, &as_read) {
+        let instances: Vec<_> = as_read.instances.iter().map(|i| i.idx).collect();
+        let content = cluster_text(as_read, &as_read.all_nodes(), &instances);
+        save(prefix, "original", "before balancing", &content, text.output)?;
+    }
+    let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
+        return Ok(ExitStatus::Failure);
+    };
+    let scope = Scope::of(cluster, group);
+    describe_group(cluster, &scope, options, &mut text)?;
+    print_lists("Initial", options, cluster, &scope, text.output)?;
+
+    let state = json::cluster::State::of(cluster, &scope.nodes, &scope.instances);
+    let head = json_group(cluster, &scope);
+    let totals = totals(cluster, &scope.nodes);
+    let mut balancer = Balancer::new(cluster, &scope.nodes, balance_options(options));
+    let initial = balancer.components();
+    announce_score(&initial, level, &mut text)?;
+    let unavoidable = balancer.unavoidable();
+    if balancer.is_balanced() {
+        for line in balanced_message(balancer.score(), unavoidable, options.min_score) {
+            text.line(line)?;
+        }
+        let outcome =
+            Outcome { last: initial.clone(), initial, unavoidable, steps: Vec::new(), jobsets: Vec::new() };
+        return document(cluster, &outcome, json::plan::Ending::Balanced, state, head, text);
+    }
+    text.line("Trying to minimize the CV...")?;
+    let steps = search(&mut balancer, &scope, &mut text)?;
+    let last = balancer.components();
+    let outcome = Outcome { jobsets: jobsets(cluster, &steps), initial, unavoidable, last, steps };
+    report(options, cluster, &scope, &outcome, totals, &mut text)?;
+    let ending = match outcome.steps.is_empty() {
+        true => json::plan::Ending::NoSolution,
+        false => json::plan::Ending::Improved,
+    };
+    let status = document(cluster, &outcome, ending, state, head, text)?;
+    if options.exec && !outcome.steps.is_empty() {
+        output.flush()?;
+        bail!("hbal: Execution of commands possible only on LUXI");
+    }
+    Ok(status)
+}
+
+fn finish_empty(cluster: &Cluster, text: Text<'_>) -> anyhow::Result<ExitStatus> {
+    let nothing = Components { values: Vec::new() };
+    let outcome = Outcome {
+        initial: nothing.clone(),
+        unavoidable: 0.0,
+        last: nothing,
+        steps: Vec::new(),
+        jobsets: Vec::new(),
+    };
+    let state = json::cluster::State::of(cluster, &cluster.all_nodes(), &[]);
+    document(cluster, &outcome, json::plan::Ending::Empty, state, None, text)
+}
+
+fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {
+    let split = cluster.split_instances();
+    if level > 1 && !split.is_empty() {
+        text.output.error_line("Found instances belonging to multiple node groups:")?;
+        for instance in split {
+            text.output.error_line(&format!("  {}", cluster.instance(instance).name))?;
+        }
+        text.output.error_line("These instances will not be moved.")?;
+    }
+    text.line(format!("Loaded {} nodes, {} instances", cluster.nodes.len(), cluster.instances.len()))?;
+    if level > 1 && !cluster.common_suffix.is_empty() {
+        text.line(format!("Note: Stripping common suffix of '{}' from names", cluster.common_suffix))?;
+    }
+    Ok(())
+}
+
+fn describe_group(
+    cluster: &Cluster,
+    scope: &Scope,
+    options: &HbalOptions,
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let level = options.load.verbosity;
+    text.line(format!("Group size {} nodes, {} instances", scope.nodes.len(), scope.instances.len()))?;
+    text.line(format!("Selected node group: {}", cluster.group(scope.group).name))?;
+    let bad = &scope.failures;
+    if level >= 1 {
+        let (nodes, instances) = (bad.nodes.len(), bad.instances);
+        text.line(format!("Initial check done: {nodes} bad nodes, {instances} bad instances."))?;
+    }
+    let name = |n: &NodeIdx| cluster.node(*n).spec.name.as_str();
+    if level > 4 {
+        text.line(format!("Bad nodes: {}", debug::list(bad.nodes.iter().map(name))))?;
+        text.line(format!("N+1 happy nodes: {}", debug::list(scope.happy.iter().map(name))))?;
+        let health = scope.happy.iter().map(|n| (name(n), cluster.node(*n).policy_health()));
+        text.line(format!("Node policy status: {}", debug::policy_status(health)))?;
+    }
+    if !bad.none() {
+        text.line(
+            "Cluster is not N+1 happy, continuing but no guarantee that the cluster will end N+1 happy.",
+        )?;
+    }
+    let violating = scope.policy_violating(cluster).len();
+    if violating > 0 {
+        text.line(format!("The cluster contains {violating} policy-violating nodes."))?;
+        text.line(match options.ignore_soft_errors {
+            true => "Continuing, ignoring soft errors.",
+            false => {
+                "Continuing, but the set of moves might be too restricted; \
+                 consider using the --ignore-soft-errors option."
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// The lists of instances and nodes, on standard error.
+fn print_lists(
+    when: &str,
+    options: &HbalOptions,
+    cluster: &Cluster,
+    scope: &Scope,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    if options.print_instances {
+        listing::instances(output, when, cluster, &scope.instances)?;
+    }
+    if let Some(fields) = &options.print_nodes {
+        listing::nodes(output, &format!("{when} cluster"), cluster, &scope.nodes, fields)?;
+    }
+    Ok(())
+}
+
+fn announce_score(initial: &Components, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {
+    if level > 2 {
+        text.line(format!("Initial coefficients: overall {}", score(initial.score())))?;
+        return components(initial).iter().try_for_each(|line| text.line(line));
+    }
+    text.line(format!("Initial score: {}", score(initial.score())))
+}
+
+fn balanced_message(initial: f64, unavoidable: f64, min_score: f64) -> [String; 4] {
+    [
+        format!("Cluster is already well balanced (initial score {},", general(initial)),
+        format!("optimum score due to N+1 reservations {},", general(unavoidable)),
+        format!("minimum score {}).", general(min_score)),
+        "Nothing to do, exiting".to_owned(),
+    ]
+}
+
+/// Performs step after step, printing each as it is found.
+fn search(balancer: &mut Balancer<'_>, scope: &Scope, text: &mut Text<'_>) -> anyhow::Result<Vec<Step>> {
+    let cluster = balancer.cluster();
+    let width = |name: &str| name.chars().count();
+    let instance_width =
+        scope.instances.iter().map(|i| width(cluster.instance(*i).alias())).max().unwrap_or(0);
+    let node_width = scope.nodes.iter().map(|n| width(cluster.node(*n).spec.alias())).max().unwrap_or(0);
+    let mut progress = Progress::start();
+    let mut steps = Vec::new();
+    while let Some(step) = balancer.next_step() {
+        steps.push(step);
+        let line = step_line(balancer.cluster(), steps.len(), &step, instance_width, 2 * node_width + 1);
+        progress.aside(|| {
+            text.line(line)?;
+            // a reader should see each step as it is found
+            anyhow::Ok(text.output.flush()?)
+        })?;
+        progress.step(steps.len(), step.score);
+    }
+    Ok(steps)
+}
+
+fn step_line(
+    cluster: &Cluster,
+    number: usize,
+    step: &Step,
+    instance_width: usize,
+    nodes_width: usize,
+) -> String {
+    let alias = |n: NodeIdx| cluster.node(n).spec.alias();
+    let nodes = |p: Placement| match p.secondary {
+        Some(s) => format!("{}:{}", alias(p.primary), alias(s)),
+        None => alias(p.primary).to_owned(),
+    };
+    format!(
+        "  {number:3}. {:<instance_width$} {:<nodes_width$} => {:<nodes_width$} {:>12} a={}",
+        cluster.instance(step.instance).alias(),
+        nodes(step.from),
+        nodes(step.to),
+        score(step.score),
+        notation(cluster, step.mv)
+    )
+}
+
+/// Everything that is said and written once the search is over.
+fn report(
+    options: &HbalOptions,
+    cluster: &Cluster,
+    scope: &Scope,
+    outcome: &Outcome,
+    before: (Mib, Mib),
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let level = options.load.verbosity;
+    let (first, last) = (outcome.initial.score(), outcome.last.score());
+    if outcome.steps.is_empty() {
+        text.line("No solution found")?;
+    } else if level > 2 {
+        text.line(format!("Final coefficients:   overall {}", score(last)))?;
+        components(&outcome.last).iter().try_for_each(|line| text.line(line))?;
+    } else {
+        text.line(format!("Cluster score improved from {} to {}", score(first), score(last)))?;
+    }
+    if level >= 1 {
+        text.line(format!("Solution length={}", outcome.steps.len()))?;
+    }
+    if let Some(target) = &options.commands {
+        give_commands(options, target, cluster, outcome, text)?;
+    }
+    if let Some(prefix) = &options.save {
+        let content = cluster_text(cluster, &scope.nodes, &scope.instances);
+        save(prefix, "balanced", "after balancing", &content, text.output)?;
+    }
+    print_lists("Final", options, cluster, scope, text.output)?;
+    if level > 3 {
+        let after = totals(cluster, &scope.nodes);
+        text.line(format!("Original: mem={} disk={}", before.0.0, before.1.0))?;
+        text.line(format!("Final:    mem={} disk={}", after.0.0, after.1.0))?;
+    }
+    Ok(())
+}
+
+/// Unallocated memory and free disk of all nodes together.
+fn totals(cluster: &Cluster, nodes: &[NodeIdx]) -> (Mib, Mib) {
+    let nodes = || nodes.iter().map(|n| cluster.node(*n));
+    let mem = nodes().map(|n| n.state.ledger.mem_unallocated(&n.spec)).sum();
+    (mem, nodes().map(|n| n.state.ledger.disk_free).sum())
+}
+
+fn give_commands(
+    options: &HbalOptions,
+    target: &CommandTarget,
+    cluster: &Cluster,
+    outcome: &Outcome,
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let wanted = if options.first_job_group { 1 } else { usize::MAX };
+    let sets = &outcome.jobsets[..outcome.jobsets.len().min(wanted)];
+    let lines = command_list(cluster, &outcome.steps, sets);
+    match target {
+        CommandTarget::Stdout => {
+            text.line("")?;
+            text.line(match options.first_job_group {
+                true => "First set of jobs:",
+                false => "Commands to run to reach the above solution:",
+            })?;
+            command_listing(&lines).iter().try_for_each(|line| text.line(line))
+        }
+        CommandTarget::File(path) => {
+            write_whole(path, &script(&lines))?;
+            text.line(format!("The commands have been written to file '{}'", path.display()))
+        }
+    }
+}
+
+/// Writes a state of the cluster to `PREFIX.SUFFIX` and says so.
+fn save(prefix: &Path, suffix: &str, when: &str, content: &str, output: &mut Output) -> anyhow::Result<()> {
+    let mut path = prefix.as_os_str().to_owned();
+    path.push(".");
+    path.push(suffix);
+    let path = Path::new(&path);
+    write_whole(path, content)?;
+    output.error_line(&format!("The cluster state {when} has been written to file '{}'", path.display()))?;
+    Ok(())
+}
+
+fn json_group(cluster: &Cluster, scope: &Scope) -> Option<json::plan::Group> {
+    let group = cluster.group(scope.group);
+    let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
+    Some(json::plan::Group {
+        name: group.name.clone(),
+        uuid: group.uuid.clone(),
+        nodes: scope.nodes.len(),
+        instances: scope.instances.len(),
+        bad_nodes: names(&scope.failures.nodes),
+        bad_instances: scope.failures.instances,
+        policy_violating_nodes: names(&scope.policy_violating(cluster)),
+    })
+}
+
+/// Prints the document, if one is wanted.
+fn document(
+    cluster: &Cluster,
+    outcome: &Outcome,
+    ending: json::plan::Ending,
+    state: json::cluster::State,
+    group: Option<json::plan::Group>,
+    text: Text<'_>,
+) -> anyhow::Result<ExitStatus> {
+    if text.json {
+        let scored = group.is_some();
+        let document = json::plan::Document {
+            schema: json::plan::SCHEMA,
+            generator: json::Generator::this(),
+            ending,
+            group,
+            cluster: state,
+            initial: scored.then(|| json::Score::of(&outcome.initial)),
+            unavoidable_score: scored.then_some(outcome.unavoidable),
+            last: scored.then(|| json::Score::of(&outcome.last)),
+            steps: json::plan::steps(cluster, &outcome.steps),
+            jobsets: json::plan::jobsets(&outcome.jobsets),
+            explanations: Vec::new(),
+        };
+        text.output.write(&json::text(&document)?)?;
+    }
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,137 @@
+//! Reading the cluster that the options name.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::options::LoadOptions;
+use super::output::Output;
+use crate::load::load_data;
+use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
+use crate::load::monitoring::{self, Collector};
+use crate::load::{RawCluster, encoding, iallocator, simulate, text, utilisation};
+use crate::model::{Cluster, Utilisation};
+
+/// How error messages about the cluster's data begin.
+const LOADING: &str = "failed to load data, aborting";
+
+/// Reads the cluster and completes it; warnings go to standard error.
+///
+/// # Errors
+/// What is wrong with the options, the files or the data.
+pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
+    check_sources(options)?;
+    let utilisation = read_utilisation(options)?;
+    let raw = read_source(options)?;
+    let merge_options = MergeOptions {
+        exclusion_tags: options.exclusion_tags.clone(),
+        select_instances: options.select_instances.clone(),
+        exclude_instances: options.exclude_instances.clone(),
+        utilisation,
+        ignore_dynu: options.ignore_dynu,
+    };
+    let mut cluster = merge(raw, &merge_options).context(LOADING)?;
+    apply_monitoring(&mut cluster, options, output)?;
+    let missing = finish(&mut cluster, options.static_kvm_node_memory);
+    if !missing.is_empty() && options.verbosity >= 1 {
+        warn(&missing, output)?;
+    }
+    Ok(cluster)
+}
+
+fn check_sources(options: &LoadOptions) -> anyhow::Result<()> {
+    let source = &options.source;
+    let given = [source.rapi.is_some(), source.luxi.is_some(), source.text_data.is_some()];
+    if given.iter().filter(|g| **g).count() > 1 {
+        bail!("Only one of the rapi, luxi, and data files options should be given.");
+    }
+    Ok(())
+}
+
+/// Reads a file whole; `-` is standard input where `stdin` allows it.
+fn read_file(path: &Path, stdin: bool) -> anyhow::Result<Vec<u8>> {
+    if stdin && path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return Ok(bytes);
+    }
+    fs::read(path).with_context(|| format!("cannot read file '{}'", path.display()))
+}
+
+fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilisation)>> {
+    let Some(path) = &options.utilisation else { return Ok(Vec::new()) };
+    let bytes = read_file(path, false)?;
+    utilisation::parse(&bytes, &path.to_string_lossy()).context("can't parse utilisation data")
+}
+
+/// The first source present, in the reference's order of preference.
+fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
+    let source = &options.source;
+    if source.rapi.is_some() {
+        bail!("{LOADING}: this version cannot read clusters over RAPI (-m) yet; use -t, -I or --simulate");
+    }
+    if source.luxi.is_some() {
+        bail!("{LOADING}: this version cannot read clusters over LUXI (-L) yet; use -t, -I or --simulate");
+    }
+    if !source.simulate.is_empty() {
+        return simulate::parse_specs(&source.simulate).context(LOADING);
+    }
+    if let Some(path) = &source.text_data {
+        let bytes = read_file(path, false).context(LOADING)?;
+        return text::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING);
+    }
+    if let Some(path) = &source.ialloc {
+        let bytes = read_file(path, true).context(LOADING)?;
+        return Ok(iallocator::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING)?.cluster);
+    }
+    bail!("{LOADING}: No backend selected! Exiting.")
+}
+
+fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
+    if !options.mond || options.ignore_dynu {
+        return Ok(());
+    }
+    let Some(path) = &options.mond_data else {
+        bail!(
+            "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond"
+        );
+    };
+    let bytes = read_file(path, false)?;
+    let source = path.to_string_lossy();
+    let text = encoding::decode(&bytes, &source).context("can't parse MonD data")?;
+    let data = monitoring::parse(text, &source).context("can't parse MonD data")?;
+    let collector = if options.mond_xen { Collector::XenCpuAvgLoad } else { Collector::CpuAvgLoad };
+    if let Err(missing) = load_data::apply(cluster, &data, collector) {
+        output.error_line(&missing.to_string())?;
+        if options.exit_on_missing_mond_data {
+            bail!("Not all required data available");
+        }
+    }
+    Ok(())
+}
+
+fn warn(missing: &[Inconsistency], output: &mut Output) -> anyhow::Result<()> {
+    output.error_line("Warning: cluster has inconsistent data:")?;
+    for Inconsistency { node, mem, disk } in missing {
+        let gib = disk.gib_floor();
+        output.error_line(&format!("  - node {node} is missing {} MB ram and {gib} GB disk", mem.0))?;
+    }
+    output.error_line("")?;
+    Ok(())
+}
+
+/// Applies `-O`, `--max-cpu` and `--min-disk`.
+///
+/// # Errors
+/// The names that mean no node.
+pub fn apply_node_settings(cluster: &mut Cluster, options: &LoadOptions) -> anyhow::Result<()> {
+    let settings = NodeOptions {
+        offline: options.offline.clone(),
+        max_cpu: options.max_cpu,
+        min_disk: options.min_disk,
+    };
+    apply_node_options(cluster, &settings)
+        .map_err(|unknown| anyhow::anyhow!("wrong node name(s) set as offline: {}\n", unknown.join(",")))
+}

@@ -1,0 +1,179 @@
+//! Every parser meets arbitrary bytes and mutilated documents: none panics,
+//! and every error is one short line that is safe on a terminal.
+
+use htools::load::{self, LoadError};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+const TEXT: &str = "\
+g1|u1|preferred|a,b|net1\ng2|u2|last_resort|\n\n\
+n1|16384|0|8192|409600.5|1024|8|M|u1|1||N|0|1|1.0\n\
+n2|1e4|- 5|(0x10)|?|1024|8|N|u2\n\
+n3|Infinity|512|0o17|1.5e3|-1024|8|Y|u1|2|a,,b|Y|1|3|0.8|more\n\n\
+i1|100|1024|1|running|Y|n1|n2|drbd|\n\
+i2|100|1024|1|ADMIN_down|N|n3||plain|x,y|2|3|Y\n\n\
+htools:iextags:service\n\n\
+|128,1,1024,1,1,1|128,1,512,1,1,1;1024,8,1048576,16,8,12|drbd,plain|4.0|32.0\n\
+g1|128,1,1024,1,1,1||drbd|1.0e-2|0x10\n";
+
+const IALLOCATOR: &str = include_str!("../src/load/iallocator/example.json");
+
+const MONITORING: &str = r#"[
+{"node":"n1","reports":[{"name":"cpu-avg-load","version":"B","format_version":1,"timestamp":1379507272000000000,
+"category":null,"kind":0,"data":{"cpu_number":4,"cpus":[0.04,0.05],"cpu_total":0.2}}]},
+{"node":"n2","reports":[{"name":"xen-cpu-avg-load","version":"B","format_version":1,"timestamp":1,
+"category":"hypervisor","kind":1,"data":{"i1":0.5,"i2":2}}]}]"#;
+
+const UTILISATION: &str = "new-0 1 2 3 4\nnew-1 0.5 1e3 (-2) NaN\nnew-2 0 0 0 0\n";
+
+const SPEC: &str = "p,3,100g,16 GiB,8,2,True";
+
+fn as_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Gives the bytes to every parser and checks the errors.
+fn feed(bytes: &[u8], source: &str) -> Result<(), TestCaseError> {
+    let text = as_text(bytes);
+    let results: [(&str, Result<(), LoadError>); 8] = [
+        ("text bytes", load::text::parse_bytes(bytes, source).map(drop)),
+        ("text", load::text::parse(&text, source).map(drop)),
+        ("iallocator bytes", load::iallocator::parse_bytes(bytes, source).map(drop)),
+        ("iallocator", load::iallocator::parse(&text, source).map(drop)),
+        ("monitoring", load::monitoring::parse(&text, source).map(drop)),
+        ("utilisation", load::utilisation::parse(bytes, source).map(drop)),
+        ("json", load::json::parse(&text, source).map(drop)),
+        ("simulate", simulate(&text)),
+    ];
+    for (parser, result) in results {
+        if let Err(error) = result {
+            let line = error.to_string();
+            prop_assert!(line.chars().count() < 500, "{parser}: {line}");
+            prop_assert!(!line.chars().any(char::is_control), "{parser}: {line:?}");
+        }
+    }
+    // also written on a terminal, but as part of another message
+    let _ = load::units::parse_size(&text);
+    Ok(())
+}
+
+/// A mutation may ask for a million nodes. That is allowed and slow, and other
+/// tests have it.
+fn simulate(spec: &str) -> Result<(), LoadError> {
+    let digits = spec.split(',').nth(1).unwrap_or_default().len();
+    if digits > 3 && digits < 8 {
+        return Ok(());
+    }
+    load::simulate::parse_specs(&[spec.to_owned()]).map(drop)
+}
+
+#[derive(Debug, Clone)]
+enum Mutation {
+    Truncate(Index),
+    Flip(Index, u8),
+    Insert(Index, Vec<u8>),
+    Duplicate(Index),
+    DeleteLine(Index),
+    SwapPunctuation(Index, u8),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    let place = any::<Index>;
+    prop_oneof![
+        1 => place().prop_map(Mutation::Truncate),
+        3 => (place(), any::<u8>()).prop_map(|(i, b)| Mutation::Flip(i, b)),
+        2 => (place(), vec(any::<u8>(), 0..200)).prop_map(|(i, b)| Mutation::Insert(i, b)),
+        2 => place().prop_map(Mutation::Duplicate),
+        2 => place().prop_map(Mutation::DeleteLine),
+        // more likely to get past the outermost check
+        3 => (place(), prop::sample::select(b"0123456789|,;:?.-\"{}[]\n\r \x1b".to_vec()))
+            .prop_map(|(i, b)| Mutation::SwapPunctuation(i, b)),
+    ]
+}
+
+fn mutate(document: &[u8], mutation: &Mutation) -> Vec<u8> {
+    let mut bytes = document.to_vec();
+    if bytes.is_empty() {
+        return bytes;
+    }
+    match mutation {
+        Mutation::Truncate(at) => bytes.truncate(at.index(bytes.len())),
+        Mutation::Flip(at, mask) => {
+            let at = at.index(bytes.len());
+            bytes[at] ^= mask;
+        }
+        Mutation::Insert(at, extra) => {
+            let at = at.index(bytes.len());
+            bytes.splice(at..at, extra.iter().copied());
+        }
+        Mutation::SwapPunctuation(at, with) => {
+            let at = at.index(bytes.len());
+            bytes[at] = *with;
+        }
+        Mutation::Duplicate(at) => return change_line(&bytes, at, 2),
+        Mutation::DeleteLine(at) => return change_line(&bytes, at, 0),
+    }
+    bytes
+}
+
+/// The document with one line repeated `copies` times.
+fn change_line(document: &[u8], at: &Index, copies: usize) -> Vec<u8> {
+    let lines: Vec<&[u8]> = document.split_inclusive(|b| *b == b'\n').collect();
+    let chosen = at.index(lines.len());
+    let count = |i| if i == chosen { copies } else { 1 };
+    lines.iter().enumerate().flat_map(|(i, line)| vec![*line; count(i)]).flatten().copied().collect()
+}
+
+fn document() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..2000), source in ".{0,300}") {
+        feed(&bytes, &source)?;
+    }
+
+    #[test]
+    fn arbitrary_text(text in "(\\PC|[|,;\n\r\t\u{1b}]){0,400}") {
+        feed(text.as_bytes(), "source")?;
+    }
+
+    #[test]
+    fn mutilated_documents(document in document(), mutations in vec(mutation(), 1..4)) {
+        let bytes = mutations.iter().fold(document.as_bytes().to_vec(), |b, m| mutate(&b, m));
+        feed(&bytes, "source")?;
+    }
+
+    #[test]
+    fn sizes_and_numbers(text in "[ (]{0,3}-?(0x|0o)?[0-9a-fA-F]{0,25}[.eE]?[0-9]{0,4}[ )]{0,3}[a-zA-Z]{0,4}") {
+        let _ = load::units::parse_size(&text);
+        let int = load::number::parse_int(&text);
+        let float = load::number::parse_float(&text);
+        // whatever is a whole number is a real one, of the same value
+        if let Ok(value) = int {
+            prop_assert_eq!(float, Ok(value as f64));
+        }
+    }
+}
+
+#[test]
+fn the_documents_are_valid() {
+    assert!(load::text::parse(TEXT, "x").is_ok());
+    assert!(load::iallocator::parse(IALLOCATOR, "x").is_ok());
+    assert!(load::monitoring::parse(MONITORING, "x").is_ok());
+    assert!(load::utilisation::parse(UTILISATION.as_bytes(), "x").is_ok());
+    assert!(load::simulate::parse_specs(&[SPEC.to_owned()]).is_ok());
+}
+
+#[test]
+fn documents_cut_off_anywhere() {
+    for document in [TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC] {
+        for end in 0..document.len() {
+            feed(&document.as_bytes()[..end], "source").unwrap();
+        }
+    }
+}
