@@ -1,3 +1,4 @@
 //! htools
+pub mod generate;
 pub mod load;
 pub mod model;
