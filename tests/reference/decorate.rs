@@ -32,7 +32,7 @@ pub fn decorate(odd: &mut OddCluster, random: &mut Random) {
     roles(odd, random);
     duplicates(odd, random);
     // last, for it looks at all of the above
-    if !random.chance(0.04) {
+    if random.chance(0.75) {
         settle_flags(odd, random);
     }
 }

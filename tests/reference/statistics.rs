@@ -27,6 +27,7 @@ pub struct Statistics {
     features: BTreeMap<String, usize>,
     statuses: BTreeMap<String, usize>,
     rules: BTreeMap<Rule, usize>,
+    crashes: Vec<u64>,
     longest: Duration,
     reference_time: Duration,
     our_time: Duration,
@@ -68,6 +69,10 @@ impl Statistics {
         *self.statuses.entry(format!("{} {status}", case.tool.name())).or_default() += 1;
         for rule in Rule::ALL.into_iter().filter(|rule| rule.applies(case)) {
             *self.rules.entry(rule).or_default() += 1;
+        }
+        let breaks_off = [Rule::SplitInstanceOutput, Rule::DrbdWithoutSecondary];
+        if crashed(&theirs.stderr) && !breaks_off.iter().any(|rule| rule.applies(case)) {
+            self.crashes.push(case.number);
         }
         self.longest = self.longest.max(theirs.time);
         self.reference_time += theirs.time;
@@ -113,6 +118,17 @@ impl Statistics {
             "cases in which a listed difference may show",
             self.rules.iter().map(|(rule, count)| (rule.name().to_owned(), *count)).collect(),
         );
+        if !self.crashes.is_empty() {
+            lines.push(format!("internal errors of the reference beyond the list: cases {:?}", self.crashes));
+        }
         lines.join("\n")
     }
+}
+
+/// Whether a program of the reference ended by an error of its own.
+fn crashed(stderr: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stderr);
+    ["CallStack", "IntMap.", "Map.!", "Prelude.", "Irrefutable", "Non-exhaustive"]
+        .iter()
+        .any(|sign| text.contains(sign))
 }
