@@ -236,7 +236,7 @@ pub fn common(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<O
     if random.chance(0.3) {
         options.push(optional('p', "print-nodes", fields(random)));
     }
-    if random.chance(if odd.has("split instances") { 0.03 } else { 0.2 }) {
+    if random.chance(if odd.has("split instances") { 0.12 } else { 0.2 }) {
         options.push(flag(None, "print-instances"));
         facts.print_instances = true;
     }
@@ -327,7 +327,7 @@ pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Ve
         };
         options.push(optional('C', "print-commands", place));
     }
-    if random.chance(if odd.has("split instances") { 0.03 } else { 0.2 }) {
+    if random.chance(if odd.has("split instances") { 0.12 } else { 0.2 }) {
         facts.save = true;
         options.push(valued('S', "save", "state"));
     }
