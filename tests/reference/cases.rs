@@ -40,6 +40,8 @@ pub struct Facts {
     pub save: bool,
     /// Commands are printed or written.
     pub commands: bool,
+    /// The plan is to be carried out, which fails unless it is empty.
+    pub execute: bool,
     /// There is a file of monitoring data.
     pub monitoring: bool,
     /// There is a utilisation file.

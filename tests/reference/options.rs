@@ -332,6 +332,7 @@ pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Ve
         options.push(valued('S', "save", "state"));
     }
     if random.chance(0.04) {
+        facts.execute = true;
         options.push(flag('X', "exec"));
     }
     if facts.utilisation {
