@@ -1,4 +1,5 @@
 //! htools
+pub mod generate;
 pub mod load;
 pub mod model;
 pub mod plan;

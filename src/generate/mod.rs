@@ -1,0 +1,64 @@
+//! Made-up clusters, for trying things out, for benchmarks and for tests:
+//! random, feasible (every node can take over what it must, N+1) and
+//! unbalanced, so that there is something to do.
+
+pub mod args;
+mod cluster;
+pub mod random;
+pub mod text;
+
+pub use cluster::cluster;
+pub use text::to_text;
+
+/// Which disk templates the instances have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateMix {
+    /// All mirrored by DRBD: a primary and a secondary node each.
+    Drbd,
+    /// All on external storage.
+    Ext,
+    /// All on their node's own disks: nothing to move.
+    Plain,
+    /// Half DRBD, a quarter external, a quarter plain.
+    Mixed,
+}
+
+/// What cluster to make. The same specification always gives the same cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterSpec {
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of instances to place; those that find no room are left out.
+    pub instances: usize,
+    /// Their disk templates.
+    pub templates: TemplateMix,
+    /// Number of node groups; nodes are dealt out in turn.
+    pub groups: usize,
+    /// Whether node sizes differ.
+    pub heterogeneous: bool,
+    /// The share of nodes that hold most of the instances.
+    pub skew: f64,
+    /// The mean share of memory in use.
+    pub fill: f64,
+    /// Whether there are exclusion tags and locations.
+    pub tags: bool,
+    /// Names the cluster among all of these properties.
+    pub seed: u64,
+}
+
+impl ClusterSpec {
+    /// A cluster of these sizes, everything else at its default.
+    pub fn new(nodes: usize, instances: usize, templates: TemplateMix, seed: u64) -> Self {
+        ClusterSpec {
+            nodes,
+            instances,
+            templates,
+            groups: 1,
+            heterogeneous: false,
+            skew: 0.5,
+            fill: 0.55,
+            tags: false,
+            seed,
+        }
+    }
+}

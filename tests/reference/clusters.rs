@@ -1,0 +1,371 @@
+//! Odd clusters. Each case takes a few oddities from a list, so that every
+//! one of them also meets many others; the rest of the cluster stays sane
+//! enough for balancing to have something to do.
+
+use std::collections::BTreeSet;
+
+use htools::generate::random::Random;
+use htools::load::raw::{Disk, RawCluster, RawInstance, RawNode};
+use htools::model::{DiskTemplate, GroupIdx, Mib, NodeIdx, RunStatus};
+
+use super::decorate;
+
+/// A cluster, and what the raw data does not say about its text form.
+#[derive(Debug, Clone, Default)]
+pub struct OddCluster {
+    /// What a loader makes of it.
+    pub raw: RawCluster,
+    /// Nodes written with a `?` where a number belongs.
+    pub unknown: BTreeSet<usize>,
+    /// The oddities it has, for statistics and for choosing options.
+    pub features: BTreeSet<&'static str>,
+}
+
+impl OddCluster {
+    /// Whether it has the oddity.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.contains(feature)
+    }
+}
+
+/// The oddities that change the cluster itself, and how often each is taken.
+const ODDITIES: [(&str, f64); 36] = [
+    ("symmetric", 0.06),
+    ("several groups", 0.22),
+    ("split instances", 0.5),
+    ("every template", 0.25),
+    ("no drbd", 0.12),
+    ("exclusion tags", 0.3),
+    ("location tags", 0.2),
+    ("desired locations", 0.5),
+    ("migration tags", 0.18),
+    ("offline nodes", 0.22),
+    ("unknown nodes", 0.05),
+    ("empty offline nodes", 0.3),
+    ("run states", 0.3),
+    ("auto_balance N", 0.2),
+    ("forthcoming", 0.14),
+    ("exclusive storage", 0.1),
+    ("spindles", 0.3),
+    ("zero spindles", 0.015),
+    ("tight policy", 0.15),
+    ("no policy", 0.2),
+    ("different nodes", 0.4),
+    ("odd sizes", 0.2),
+    ("cpu speed", 0.15),
+    ("os cpus", 0.2),
+    ("missing memory", 0.2),
+    ("surplus memory", 0.1),
+    ("over-committed", 0.05),
+    ("failing N+1", 0.1),
+    ("full disks", 0.06),
+    ("zero disks", 0.08),
+    ("huge values", 0.02),
+    ("zero totals", 0.01),
+    ("duplicate names", 0.02),
+    ("stray secondary", 0.03),
+    ("drbd without secondary", 0.006),
+    ("all offline", 0.006),
+];
+
+/// How many nodes and instances; large ones are for short runs.
+fn extent(random: &mut Random) -> (usize, usize, Option<&'static str>) {
+    match random.weighted(&[0.01, 0.01, 0.72, 0.2, 0.04]) {
+        0 => (random.below(3), 0, Some("no instances")),
+        1 => (1, random.below(12), Some("one node")),
+        2 => {
+            let nodes = random.between(2, 8) as usize;
+            (nodes, nodes * random.between(2, 9) as usize, None)
+        }
+        3 => {
+            let nodes = random.between(9, 14) as usize;
+            (nodes, nodes * random.between(1, 4) as usize, None)
+        }
+        _ => (random.between(15, 32) as usize, random.between(30, 120) as usize, Some("large")),
+    }
+}
+
+/// A node while instances are put on it.
+pub struct Room {
+    group: usize,
+    mem: i64,
+    own: i64,
+    disk: i64,
+    cpus: i64,
+    /// What its instances take.
+    used_mem: i64,
+    used_disk: i64,
+    vcpus: i64,
+    /// Memory to keep for each node's instances.
+    peers: Vec<i64>,
+}
+
+impl Room {
+    fn free(&self) -> i64 {
+        self.mem - self.own - self.used_mem
+    }
+
+    fn reserved(&self) -> i64 {
+        self.peers.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// Makes an odd cluster.
+pub fn odd_cluster(random: &mut Random) -> OddCluster {
+    let (nodes, instances, size) = extent(random);
+    let mut odd = OddCluster::default();
+    odd.features.extend(ODDITIES.iter().filter(|(_, p)| random.chance(*p)).map(|(name, _)| *name));
+    odd.features.extend(size);
+    // what would cancel out, or needs another oddity, is taken back
+    for (feature, with, wanted) in [
+        ("split instances", "several groups", true),
+        ("split instances", "no drbd", false),
+        ("desired locations", "location tags", true),
+        ("empty offline nodes", "offline nodes", true),
+        ("no drbd", "every template", false),
+        ("different nodes", "symmetric", false),
+        ("odd sizes", "symmetric", false),
+        ("drbd without secondary", "several groups", false),
+    ] {
+        if odd.has(with) != wanted {
+            odd.features.remove(feature);
+        }
+    }
+
+    let groups = if odd.has("several groups") { random.between(2, 3) as usize } else { 1 };
+    odd.raw.groups = (0..groups).map(|g| decorate::group(g, random)).collect();
+    let mut rooms = rooms(&odd, nodes, groups, random);
+    let sizes = Sizes::new(&odd, &rooms, instances, random);
+    let placed = place_all(&odd, &sizes, instances, &mut rooms, random);
+    odd.raw.instances = placed;
+    let made = rooms.iter().map(|room| node(&odd, room, random)).collect();
+    odd.raw.nodes = made;
+    decorate::decorate(&mut odd, random);
+    odd
+}
+
+fn rooms(odd: &OddCluster, nodes: usize, groups: usize, random: &mut Random) -> Vec<Room> {
+    let mem = *random.pick(&[4096, 8192, 16384, 32768, 65536]);
+    let own = *random.pick(&[0, 0, 256, 512, 1024]);
+    let disk = *random.pick(&[100_000, 409_600, 1_048_576, 4_194_304]);
+    let cpus = *random.pick(&[4, 8, 16, 24, 32]);
+    (0..nodes)
+        .map(|i| {
+            let mut room = Room {
+                group: i % groups,
+                mem,
+                own,
+                disk,
+                cpus,
+                used_mem: 0,
+                used_disk: 0,
+                vcpus: 0,
+                peers: vec![0; nodes],
+            };
+            if odd.has("different nodes") {
+                room.mem = mem / 2 * random.between(2, 4);
+                room.disk = disk / 2 * random.between(2, 4);
+                room.cpus = cpus / 2 * random.between(2, 4);
+            }
+            if odd.has("odd sizes") {
+                room.mem += random.between(0, 999);
+                room.own += random.between(0, 99);
+                room.disk += random.between(0, 9999);
+                room.cpus += random.between(0, 3);
+            }
+            room
+        })
+        .collect()
+}
+
+/// Sizes from which instances take theirs.
+struct Sizes {
+    mem: Vec<i64>,
+    disk: Vec<i64>,
+    vcpus: Vec<i64>,
+    /// The share of nodes with most of the instances.
+    skew: f64,
+}
+
+impl Sizes {
+    fn new(odd: &OddCluster, rooms: &[Room], instances: usize, random: &mut Random) -> Self {
+        let count = instances.max(1) as f64;
+        let fill = 0.2 + 0.5 * random.unit();
+        let mem = rooms.iter().map(|r| r.mem).sum::<i64>() as f64 * fill * 0.75 / count;
+        let disk = rooms.iter().map(|r| r.disk).sum::<i64>() as f64 * fill * 0.5 / count;
+        let vcpus = rooms.iter().map(|r| r.cpus).sum::<i64>() as f64 * fill * 1.5 / count;
+        let kinds = if odd.has("symmetric") { 1 } else { random.between(1, 5) };
+        let exact = odd.has("odd sizes");
+        let mut some = |mean: f64, unit: i64| {
+            (0..kinds)
+                .map(|_| {
+                    let size = (mean * (0.4 + 1.4 * random.unit())) as i64;
+                    if exact { size.max(1) } else { (size / unit * unit).max(unit) }
+                })
+                .collect()
+        };
+        Sizes {
+            mem: some(mem, 64),
+            disk: some(disk, 512),
+            vcpus: some(vcpus, 1),
+            skew: *random.pick(&[0.3, 0.5, 0.5, 0.7, 1.0]),
+        }
+    }
+}
+
+fn template(odd: &OddCluster, random: &mut Random) -> DiskTemplate {
+    use DiskTemplate::{Drbd, Ext, Plain, Rbd};
+    if odd.has("every template") {
+        *random.pick(DiskTemplate::ALL)
+    } else if odd.has("no drbd") {
+        *random.pick(&[Ext, Ext, Rbd, Plain])
+    } else {
+        [Drbd, Ext, Plain][random.weighted(&[0.85, 0.1, 0.05])]
+    }
+}
+
+fn place_all(
+    odd: &OddCluster,
+    sizes: &Sizes,
+    count: usize,
+    rooms: &mut [Room],
+    random: &mut Random,
+) -> Vec<RawInstance> {
+    let mut made: Vec<RawInstance> = Vec::new();
+    if rooms.is_empty() {
+        return made;
+    }
+    for number in 0..count {
+        let template = template(odd, random);
+        let mut mem = *random.pick(&sizes.mem);
+        let mut disk = *random.pick(&sizes.disk);
+        let vcpus = *random.pick(&sizes.vcpus);
+        if odd.has("zero disks") && random.chance(0.2) {
+            disk = 0;
+        }
+        if odd.has("odd sizes") && random.chance(0.02) {
+            mem = 0;
+        }
+        let status = if odd.has("run states") && random.chance(0.35) {
+            *random.pick(RunStatus::ALL)
+        } else {
+            RunStatus::Running
+        };
+        let auto_balance = !(odd.has("auto_balance N") && random.chance(0.25));
+        let forthcoming = odd.has("forthcoming") && random.chance(0.15);
+        let mut instance = RawInstance {
+            name: String::new(),
+            mem: Mib(mem),
+            disk: Mib(disk),
+            disks: vec![Disk { size: Mib(disk), spindles: None }],
+            vcpus,
+            status,
+            auto_balance,
+            primary: NodeIdx::new(0),
+            secondary: None,
+            template,
+            spindle_use: 1,
+            tags: Vec::new(),
+            networks: Vec::new(),
+            forthcoming,
+        };
+        let tries = 30;
+        let found = (0..tries).find_map(|attempt| {
+            let pool = (rooms.len() as f64 * sizes.skew).ceil() as usize;
+            let mut draw = || {
+                let most = random.chance(0.8);
+                random.below(if most { pool.max(2).min(rooms.len()) } else { rooms.len() })
+            };
+            let (mut primary, mut secondary) = (draw(), template.has_secondary().then(&mut draw));
+            if odd.has("symmetric") {
+                // a pattern, hence many moves of the same worth
+                primary = (number + attempt) % pool.max(1);
+                secondary = secondary.map(|_| (primary + 1 + attempt) % rooms.len());
+            }
+            let forced = odd.has("over-committed") && attempt == tries - 1;
+            let safe = !odd.has("failing N+1");
+            let strange = odd.has("split instances") && random.chance(0.12);
+            fits(rooms, &instance, primary, secondary, strange, safe, forced).then_some((primary, secondary))
+        });
+        let Some((primary, secondary)) = found else { continue };
+        instance.primary = NodeIdx::new(primary);
+        instance.secondary = secondary.map(NodeIdx::new);
+        take(rooms, &instance);
+        made.push(instance);
+    }
+    made
+}
+
+fn needs(instance: &RawInstance) -> i64 {
+    if instance.auto_balance && !instance.status.is_offline() && !instance.forthcoming {
+        instance.mem.0
+    } else {
+        0
+    }
+}
+
+fn fits(
+    rooms: &[Room],
+    instance: &RawInstance,
+    primary: usize,
+    secondary: Option<usize>,
+    across: bool,
+    safe: bool,
+    forced: bool,
+) -> bool {
+    let p = &rooms[primary];
+    let (mem, disk) = (instance.mem.0, instance.disk.0);
+    if let Some(secondary) = secondary {
+        let s = &rooms[secondary];
+        if secondary == primary || (s.group != p.group && !across) {
+            return false;
+        }
+        let reserve = s.peers[primary] + needs(instance);
+        if !forced && (s.disk - s.used_disk <= disk || (safe && reserve >= s.free())) {
+            return false;
+        }
+    }
+    let local = instance.template.uses_local_storage();
+    forced
+        || (p.free() - mem > if safe { p.reserved() } else { 0 }
+            && p.vcpus + instance.vcpus <= p.cpus * 4
+            && !(local && p.disk - p.used_disk <= disk))
+}
+
+fn take(rooms: &mut [Room], instance: &RawInstance) {
+    let primary = instance.primary.get();
+    let disk = if instance.template.uses_local_storage() { instance.disk.0 } else { 0 };
+    let p = &mut rooms[primary];
+    // stopped instances keep their room: they may be started
+    p.used_mem += instance.mem.0;
+    p.vcpus += instance.vcpus;
+    p.used_disk += disk;
+    if let Some(secondary) = instance.secondary {
+        let s = &mut rooms[secondary.get()];
+        s.used_disk += disk;
+        s.peers[primary] += needs(instance);
+    }
+}
+
+fn node(odd: &OddCluster, room: &Room, random: &mut Random) -> RawNode {
+    let part = if odd.has("odd sizes") && random.chance(0.3) { 0.5 } else { 0.0 };
+    RawNode {
+        name: String::new(),
+        mem_total: room.mem as f64 + part,
+        mem_node: Mib(room.own),
+        mem_free: Mib(0),
+        disk_total: room.disk as f64 + part,
+        disk_free: Mib(room.disk - room.used_disk),
+        cpu_total: room.cpus as f64,
+        cpu_node: 1,
+        cpu_speed: 1.0,
+        spindle_total: 1,
+        spindle_free: 0,
+        exclusive_storage: false,
+        offline: false,
+        master: false,
+        group: GroupIdx::new(room.group),
+        tags: Vec::new(),
+        hypervisor: None,
+    }
+}

@@ -1,0 +1,346 @@
+//! The oddities that do not depend on where instances are: names, tags, run
+//! states of nodes, policies, spindles, and what nodes report as free.
+
+use htools::generate::random::Random;
+use htools::load::raw::RawGroup;
+use htools::model::{AllocPolicy, InstancePolicy, Mib, NodeIdx};
+
+use super::clusters::OddCluster;
+use super::rules::initial_flags;
+
+/// A group of the default policy.
+pub fn group(number: usize, random: &mut Random) -> RawGroup {
+    RawGroup {
+        name: format!("group{}", number + 1),
+        uuid: format!("uuid-{}", number + 1),
+        alloc_policy: *random.pick(AllocPolicy::ALL),
+        networks: Vec::new(),
+        policy: InstancePolicy::default(),
+        tags: if random.chance(0.1) { vec!["some:tag".into()] } else { Vec::new() },
+    }
+}
+
+/// Adds to `odd` what its features ask for.
+pub fn decorate(odd: &mut OddCluster, random: &mut Random) {
+    names(odd, random);
+    tags(odd, random);
+    policies(odd, random);
+    spindles(odd, random);
+    cpus(odd, random);
+    secondaries(odd, random);
+    free_memory(odd, random);
+    roles(odd, random);
+    duplicates(odd, random);
+    // last, for it looks at all of the above
+    if random.chance(0.75) {
+        settle_flags(odd, random);
+    }
+}
+
+fn names(odd: &mut OddCluster, random: &mut Random) {
+    let style = random.weighted(&[0.5, 0.15, 0.12, 0.1, 0.08, 0.05]);
+    odd.features.insert(
+        ["common suffix", "no suffix", "partly common suffix", "prefixes", "long", "non-ASCII"][style],
+    );
+    let name = |kind: &str, i: usize| match style {
+        0 => format!("{kind}{i}.example.com"),
+        1 => format!("{kind}-{i}"),
+        2 => format!("{kind}{i}.{}.example.com", ["a", "b"][i % 2]),
+        // "node" is a name, and the beginning of others
+        3 => {
+            let number = if i < 4 { String::new() } else { (i / 4).to_string() };
+            format!("{kind}{number}{}", ["", ".x", ".x.y", ".z"][i % 4])
+        }
+        4 => format!("{kind}-{}{i}.dc{}.example.org", "x".repeat(i * 7 % 13), i % 3),
+        _ => format!("{kind}ä{}.éxample.com", i * 3),
+    };
+    for (i, node) in odd.raw.nodes.iter_mut().enumerate() {
+        node.name = name("node", i);
+    }
+    for (i, instance) in odd.raw.instances.iter_mut().enumerate() {
+        instance.name = name("inst", i);
+    }
+}
+
+fn tags(odd: &mut OddCluster, random: &mut Random) {
+    let mut cluster = Vec::new();
+    if odd.has("exclusion tags") {
+        cluster.push("htools:iextags:service".to_owned());
+        if random.chance(0.3) {
+            cluster.push("htools:iextags:role:".into());
+        }
+        let kinds = (odd.raw.instances.len() / 4).max(1);
+        for instance in &mut odd.raw.instances {
+            if random.chance(0.5) {
+                instance.tags.push(format!("service:{}", random.below(kinds)));
+            }
+            if random.chance(0.15) {
+                instance.tags.push(format!("role:{}", random.pick(&["db", "web"])));
+            }
+            if random.chance(0.05) {
+                instance.tags.push("service2".into());
+            }
+        }
+    }
+    if odd.has("location tags") {
+        cluster.push("htools:nlocation:power".into());
+        for node in &mut odd.raw.nodes {
+            if random.chance(0.85) {
+                node.tags.push(format!("power:{}", random.below(3)));
+            }
+            if random.chance(0.1) {
+                node.tags.push("power:0".into());
+            }
+        }
+    }
+    if odd.has("desired locations") {
+        cluster.push("htools:desiredlocation:power".into());
+        for instance in &mut odd.raw.instances {
+            if random.chance(0.3) {
+                instance.tags.push(format!("power:{}", random.below(3)));
+            }
+        }
+    }
+    if odd.has("migration tags") {
+        cluster.push("htools:migration:hv".into());
+        if random.chance(0.7) {
+            cluster.push("htools:allowmigration:hv:1::hv:2".into());
+        }
+        if random.chance(0.2) {
+            cluster.push("htools:allowmigration:hv:2::hv:1::more".into());
+        }
+        for node in &mut odd.raw.nodes {
+            if random.chance(0.6) {
+                node.tags.push(format!("hv:{}", random.between(1, 2)));
+            }
+        }
+    }
+    if random.chance(0.1) {
+        cluster.extend(["owner:ops, really|x".into(), "htools:iextags:".into()]);
+    }
+    random.shuffle(&mut cluster);
+    odd.raw.tags = cluster;
+}
+
+fn policies(odd: &mut OddCluster, random: &mut Random) {
+    if odd.has("no policy") {
+        return;
+    }
+    let tight = odd.has("tight policy");
+    for policy in
+        std::iter::once(&mut odd.raw.policy).chain(odd.raw.groups.iter_mut().map(|group| &mut group.policy))
+    {
+        if tight {
+            policy.vcpu_ratio = *random.pick(&[4.0, 3.0, 2.5, 2.0, 1.5, 1.0, 0.4, -1.0, 1e10]);
+            policy.spindle_ratio = *random.pick(&[32.0, 12.0, 6.5, 4.0, 0.05]);
+        }
+        if random.chance(0.2) {
+            policy.disk_templates.truncate(5);
+        }
+        if random.chance(0.1) {
+            policy.ranges.clear();
+        } else if random.chance(0.1) {
+            policy.ranges.push(policy.ranges[0]);
+        }
+    }
+}
+
+fn spindles(odd: &mut OddCluster, random: &mut Random) {
+    if odd.has("spindles") || odd.has("exclusive storage") {
+        for node in &mut odd.raw.nodes {
+            node.spindle_total = random.between(2, 24);
+        }
+        for instance in &mut odd.raw.instances {
+            instance.spindle_use = *random.pick(&[1, 1, 1, 2, 3, 0]);
+        }
+    }
+    if odd.has("exclusive storage") {
+        let exclusive: Vec<bool> = odd.raw.nodes.iter().map(|_| random.chance(0.8)).collect();
+        let mut used = vec![0; exclusive.len()];
+        for instance in &mut odd.raw.instances {
+            let spindles = random.chance(0.9).then(|| random.between(0, 3));
+            instance.disks[0].spindles = spindles;
+            for node in std::iter::once(instance.primary).chain(instance.secondary) {
+                used[node.get()] += spindles.unwrap_or(0);
+            }
+        }
+        for (i, node) in odd.raw.nodes.iter_mut().enumerate() {
+            node.exclusive_storage = exclusive[i];
+            node.spindle_total = used[i] + random.between(1, 12);
+            node.spindle_free = node.spindle_total - used[i];
+        }
+    } else if random.chance(0.2) {
+        for node in &mut odd.raw.nodes {
+            node.spindle_free = random.between(0, 5);
+        }
+    }
+    if odd.has("zero spindles") {
+        one(&mut odd.raw.nodes, random, |node| node.spindle_total = 0);
+    }
+}
+
+fn cpus(odd: &mut OddCluster, random: &mut Random) {
+    for node in &mut odd.raw.nodes {
+        if odd.features.contains("cpu speed") {
+            node.cpu_speed = *random.pick(&[1.0, 0.8, 1.25, 2.0, 0.3, 1.1]);
+        }
+        if odd.features.contains("os cpus") {
+            node.cpu_node = random.between(0, 4);
+        }
+    }
+}
+
+fn secondaries(odd: &mut OddCluster, random: &mut Random) {
+    let nodes = odd.raw.nodes.len();
+    if odd.has("stray secondary") {
+        for instance in &mut odd.raw.instances {
+            if !instance.template.has_secondary() && random.chance(0.3) {
+                instance.secondary = Some(NodeIdx::new(random.below(nodes)));
+            }
+        }
+    }
+    if odd.has("drbd without secondary") {
+        one(&mut odd.raw.instances, random, |instance| instance.secondary = None);
+    }
+}
+
+/// What nodes report as free; the records and the report usually agree.
+fn free_memory(odd: &mut OddCluster, random: &mut Random) {
+    for i in 0..odd.raw.nodes.len() {
+        let used: i64 = odd
+            .raw
+            .instances
+            .iter()
+            .filter(|x| x.primary.get() == i && x.status.uses_memory() && !x.forthcoming)
+            .map(|x| x.mem.0)
+            .sum();
+        let has = |feature: &str| odd.features.contains(feature);
+        let (missing, surplus) = (has("missing memory"), has("surplus memory"));
+        let full = has("full disks");
+        let node = &mut odd.raw.nodes[i];
+        let mut free = node.mem_total as i64 - node.mem_node.0 - used;
+        if missing && random.chance(0.5) {
+            free -= random.between(0, (free / 3).clamp(0, 2000));
+        }
+        if surplus && random.chance(0.5) {
+            free += random.between(0, 400);
+        }
+        node.mem_free = Mib(free);
+        if full && random.chance(0.4) {
+            node.disk_free = Mib(random.between(-10, 3000));
+        }
+    }
+    if odd.has("huge values") {
+        one(&mut odd.raw.nodes, random, |node| {
+            node.mem_total += 9e14;
+            node.mem_free += Mib(900_000_000_000_000);
+        });
+        one(&mut odd.raw.nodes, random, |node| {
+            node.disk_total += 7e15;
+            node.disk_free += Mib(7_000_000_000_000_000);
+        });
+    }
+    if odd.has("zero totals") {
+        let which = random.below(3);
+        one(&mut odd.raw.nodes, random, |node| match which {
+            0 => node.mem_total = 0.0,
+            1 => node.disk_total = 0.0,
+            _ => node.cpu_total = 0.0,
+        });
+    }
+}
+
+fn roles(odd: &mut OddCluster, random: &mut Random) {
+    let count = odd.raw.nodes.len();
+    if random.chance(0.8) {
+        one(&mut odd.raw.nodes, random, |node| node.master = true);
+    }
+    if odd.has("offline nodes") && count > 2 {
+        let without_data = odd.has("empty offline nodes");
+        for _ in 0..random.between(1, (count as i64 / 3).max(1)) {
+            one(&mut odd.raw.nodes, random, |node| {
+                node.offline = true;
+                node.master = false;
+                if without_data {
+                    node.mem_free = Mib(0);
+                    node.disk_free = Mib(0);
+                }
+            });
+        }
+    }
+    if odd.has("unknown nodes") && count > 1 {
+        let i = random.below(count);
+        odd.unknown.insert(i);
+        let node = &mut odd.raw.nodes[i];
+        (node.mem_total, node.disk_total, node.cpu_total, node.cpu_speed) = (0.0, 0.0, 0.0, 1.0);
+        (node.mem_node, node.mem_free, node.disk_free) = (Mib(0), Mib(0), Mib(0));
+        (node.cpu_node, node.spindle_total, node.spindle_free) = (0, 0, 0);
+        (node.exclusive_storage, node.offline, node.master) = (false, true, false);
+        node.tags.clear();
+    }
+    if odd.has("all offline") {
+        for node in &mut odd.raw.nodes {
+            node.offline = true;
+        }
+    }
+}
+
+fn duplicates(odd: &mut OddCluster, random: &mut Random) {
+    if odd.has("duplicate names") && odd.raw.instances.len() > 1 {
+        let copied = random.pick(&odd.raw.instances).name.clone();
+        one(&mut odd.raw.instances, random, |instance| instance.name = copied);
+    }
+    // of two nodes of one name, all references are to the later
+    if odd.has("duplicate names") && random.chance(0.4) && odd.raw.nodes.len() > 2 {
+        let copied = odd.raw.nodes[0].name.clone();
+        let last = odd.raw.nodes.len() - 1;
+        odd.raw.nodes[last].name = copied;
+        for instance in &mut odd.raw.instances {
+            if instance.primary.get() == 0 {
+                instance.primary = NodeIdx::new(last);
+            }
+            if instance.secondary == Some(NodeIdx::new(0)) {
+                instance.secondary = Some(NodeIdx::new(last));
+            }
+        }
+        odd.raw.instances.retain(|x| Some(x.primary) != x.secondary);
+    }
+}
+
+/// Removes the cases where the reference's first N+1 flag and ours differ, by
+/// small changes of memory: most cases are to be compared byte for byte.
+fn settle_flags(odd: &mut OddCluster, random: &mut Random) {
+    for _ in 0..4 {
+        let differing: Vec<usize> = (0..odd.raw.nodes.len())
+            .filter(|i| !odd.raw.nodes[*i].offline)
+            .filter(|i| {
+                let (theirs, ours) = initial_flags(&odd.raw, *i);
+                theirs != ours
+            })
+            .collect();
+        if differing.is_empty() {
+            return;
+        }
+        // identical nodes are to stay identical
+        let all: Vec<usize> = (0..odd.raw.nodes.len()).collect();
+        let grow = odd.has("symmetric") || random.chance(0.7);
+        for i in if odd.has("symmetric") { all } else { differing } {
+            let unallocated = super::rules::unallocated(&odd.raw, i);
+            let node = &mut odd.raw.nodes[i];
+            if grow && node.mem_total > 0.0 {
+                node.mem_total += 64.0;
+                node.mem_free = Mib(unallocated + 64);
+            } else {
+                node.mem_free = Mib(unallocated - 1);
+            }
+        }
+    }
+}
+
+/// Changes one of the items, if there is any.
+fn one<T>(items: &mut [T], random: &mut Random, change: impl FnOnce(&mut T)) {
+    let chosen = random.below(items.len());
+    if let Some(item) = items.get_mut(chosen) {
+        change(item);
+    }
+}

@@ -1,0 +1,221 @@
+//! Compares hbal and hinfo with the reference, Ganeti's own tools, on random
+//! odd clusters and option sets:
+//!
+//!     cargo test --release --test reference -- [--seed N] [--runs N] [--tool hbal|hinfo]
+//!         [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
+//!
+//! Standard output must be the same bytes, the exit status the same number;
+//! also tables on standard error, saved states and written commands. Where
+//! ours is meant to differ, a listed difference says so (`rules`). Cases that
+//! fail are kept in a directory with everything that is needed to run them
+//! again. With --self the reference runs on both sides: that checks the suite.
+
+mod cases;
+mod clusters;
+mod compare;
+mod decorate;
+mod input;
+mod loads;
+mod options;
+mod rules;
+mod run;
+mod statistics;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use cases::{Case, REQUEST, TEXT};
+use clap::{Arg, ArgAction, Command, value_parser};
+use compare::Verdict;
+use options::Tool;
+use run::{Output, Programs};
+use statistics::Statistics;
+
+/// Failing cases whose differences are shown.
+const SHOWN: usize = 5;
+
+/// What the command line of the suite says.
+struct Settings {
+    seed: u64,
+    runs: u64,
+    tool: Option<Tool>,
+    jobs: usize,
+    only: Option<u64>,
+    keep: PathBuf,
+    stats: bool,
+    against_itself: bool,
+}
+
+fn settings() -> Settings {
+    let number = |name: &'static str, default: &'static str| {
+        Arg::new(name).long(name).value_name("N").default_value(default).value_parser(value_parser!(u64))
+    };
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    let matches = Command::new("reference")
+        .about("Compares hbal and hinfo with the reference")
+        .arg(number("seed", "1"))
+        .arg(number("runs", "2400"))
+        .arg(Arg::new("only").long("only").value_name("CASE").value_parser(value_parser!(u64)))
+        .arg(Arg::new("tool").long("tool").value_parser(["hbal", "hinfo"]))
+        .arg(Arg::new("jobs").long("jobs").value_name("N").value_parser(value_parser!(usize)))
+        .arg(Arg::new("keep").long("keep").value_name("DIR").help("Where failing cases are kept"))
+        .arg(switch("stats").help("Show what was covered"))
+        .arg(switch("self").help("Run the reference on both sides"))
+        .get_matches();
+    let number = |name: &str| matches.get_one::<u64>(name).copied();
+    let cores = || std::thread::available_parallelism().map_or(2, usize::from);
+    Settings {
+        seed: number("seed").unwrap_or(1),
+        runs: number("runs").unwrap_or(0),
+        tool: matches.get_one::<String>("tool").map(|t| if t == "hbal" { Tool::Hbal } else { Tool::Hinfo }),
+        jobs: matches.get_one::<usize>("jobs").copied().unwrap_or_else(cores).max(1),
+        only: number("only"),
+        keep: matches
+            .get_one::<String>("keep")
+            .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference-failures"), PathBuf::from),
+        stats: matches.get_flag("stats"),
+        against_itself: matches.get_flag("self"),
+    }
+}
+
+fn main() -> ExitCode {
+    let settings = settings();
+    let programs = match Programs::find() {
+        Ok(programs) => programs,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reference-{}", std::process::id()));
+    let start = Instant::now();
+    let result = run_all(&settings, &programs, &work);
+    // leftovers only take room
+    let _ = fs::remove_dir_all(&work);
+    match result {
+        Ok(statistics) => {
+            if settings.stats {
+                println!("{}", statistics.coverage());
+            }
+            println!("seed {}, {:.0?} in all", settings.seed, start.elapsed());
+            println!("{}", statistics.summary());
+            if statistics.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(problem) => {
+            eprintln!("the comparison cannot be run: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<Statistics> {
+    let numbers = settings.only.map_or(0..settings.runs, |only| only..only + 1);
+    let next = AtomicU64::new(numbers.start);
+    let statistics = Mutex::new(Statistics::default());
+    let work_through = || -> io::Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= numbers.end {
+                return Ok(());
+            }
+            let case = Case::new(settings.seed, number, settings.tool);
+            let directory = work.join(format!("case-{number}"));
+            let (theirs, ours, verdict) = run_case(settings, programs, &case, &directory)?;
+            let shown = {
+                let mut all = statistics.lock().expect("no thread panics while counting");
+                all.add(&case, &theirs, &ours, &verdict);
+                all.failed
+            };
+            if let Verdict::Differ(text) = &verdict {
+                let kept = keep(settings, &case, &directory, text)?;
+                if shown <= SHOWN {
+                    println!(
+                        "case {number}: {} {}\n  kept in {}\n{text}",
+                        case.tool.name(),
+                        case.arguments(false).join(" "),
+                        kept.display()
+                    );
+                }
+            }
+            fs::remove_dir_all(&directory)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..settings.jobs).map(|_| scope.spawn(work_through)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no case panics"))
+    })?;
+    Ok(statistics.into_inner().expect("no thread panics while counting"))
+}
+
+/// Runs both sides of a case, each in a directory of its own with the same
+/// files, so that the same words name the same things.
+fn run_case(
+    settings: &Settings,
+    programs: &Programs,
+    case: &Case,
+    directory: &Path,
+) -> io::Result<(Output, Output, Verdict)> {
+    let (theirs, ours) = (directory.join("reference"), directory.join("ours"));
+    for side in [&theirs, &ours] {
+        fs::create_dir_all(side)?;
+        for (name, content) in &case.files {
+            fs::write(side.join(name), content)?;
+        }
+    }
+    if case.request {
+        for side in [&theirs, &ours] {
+            let mut command = std::process::Command::new(&programs.hail);
+            run::run(command.args(["-S", "request", REQUEST]), side)?;
+            // absent if the request was refused; the tools will say so, too
+            let _ = fs::rename(side.join("request.pre-ialloc"), side.join(TEXT));
+            let _ = fs::remove_file(side.join("request.post-ialloc"));
+        }
+    }
+    let tool = case.tool.name();
+    let reference = run::run(programs.reference(tool).args(case.arguments(true)), &theirs)?;
+    let mine = if settings.against_itself {
+        run::run(programs.reference(tool).args(case.arguments(true)), &ours)?
+    } else {
+        run::run(Programs::ours(tool).args(case.arguments(false)), &ours)?
+    };
+    let verdict = compare::compare(case, (&reference, &theirs), (&mine, &ours));
+    Ok((reference, mine, verdict))
+}
+
+/// Keeps a failing case: both directories, both outputs, the command line and
+/// the difference.
+fn keep(settings: &Settings, case: &Case, directory: &Path, text: &str) -> io::Result<PathBuf> {
+    let kept = settings.keep.join(format!("seed-{}-case-{}", settings.seed, case.number));
+    if kept.exists() {
+        fs::remove_dir_all(&kept)?;
+    }
+    for side in ["reference", "ours"] {
+        fs::create_dir_all(kept.join(side))?;
+        for entry in fs::read_dir(directory.join(side))? {
+            let entry = entry?;
+            fs::copy(entry.path(), kept.join(side).join(entry.file_name()))?;
+        }
+        for stream in ["stdout", "stderr"] {
+            let name = format!("{side}.{stream}");
+            fs::copy(directory.join(&name), kept.join(&name))?;
+        }
+    }
+    let line = |as_text| {
+        let words: Vec<String> = case.arguments(as_text).iter().map(|word| quoted(word)).collect();
+        format!("{} {}\n", case.tool.name(), words.join(" "))
+    };
+    fs::write(kept.join("reference.command"), line(true))?;
+    fs::write(kept.join("ours.command"), line(settings.against_itself))?;
+    fs::write(kept.join("difference"), text)?;
+    Ok(kept)
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,157 @@
+//! The listed differences: where our answer is meant to differ from the
+//! reference's. Each has a name, a condition on the input, and whatever can
+//! still be compared is compared.
+
+use htools::load::raw::RawCluster;
+use htools::model::{Mirroring, NodeIdx};
+
+use super::cases::Case;
+use super::options::Tool;
+
+/// A listed difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// Printed commands hold full names; the reference shortens them. Compared
+    /// exactly, after shortening ours.
+    FullNamesInCommands,
+    /// The heading and the names of split instances are both on standard
+    /// output; the reference puts the names on standard error. Compared
+    /// exactly, after inserting the names.
+    SplitInstanceNames,
+    /// hbal prints and saves clusters with split instances; the reference
+    /// breaks off. What it printed until then is compared.
+    SplitInstanceOutput,
+    /// hbal leaves a movable DRBD instance without secondary node alone; the
+    /// reference breaks off. What it printed until then is compared.
+    DrbdWithoutSecondary,
+    /// Nodes, but none online: the reference shows score 0 and no components.
+    AllOffline,
+    /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
+    /// the reference begins with `free < reserved`.
+    InitialN1,
+}
+
+impl Rule {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Rule; 6] = [
+        Rule::FullNamesInCommands,
+        Rule::SplitInstanceNames,
+        Rule::SplitInstanceOutput,
+        Rule::DrbdWithoutSecondary,
+        Rule::AllOffline,
+        Rule::InitialN1,
+    ];
+
+    /// The name in the documentation of differences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::FullNamesInCommands => "full-names-in-commands",
+            Rule::SplitInstanceNames => "split-instance-names",
+            Rule::SplitInstanceOutput => "split-instance-output",
+            Rule::DrbdWithoutSecondary => "drbd-without-secondary",
+            Rule::AllOffline => "all-offline",
+            Rule::InitialN1 => "initial-n1",
+        }
+    }
+
+    /// Whether the case is one where the answers may differ by this rule.
+    pub fn applies(self, case: &Case) -> bool {
+        let raw = &case.cluster.raw;
+        let hbal = case.tool == Tool::Hbal;
+        match self {
+            Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
+            Rule::SplitInstanceNames => !hbal && !split_instances(raw).is_empty(),
+            Rule::SplitInstanceOutput => {
+                hbal && (case.facts.print_instances || case.facts.save) && !split_instances(raw).is_empty()
+            }
+            Rule::DrbdWithoutSecondary => {
+                hbal && raw.instances.iter().any(|instance| {
+                    instance.template.mirroring() == Mirroring::Internal
+                        && instance.secondary.is_none()
+                        && instance.auto_balance
+                })
+            }
+            Rule::AllOffline => all_offline(case),
+            Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
+                let (theirs, ours) = initial_flags(raw, i);
+                theirs != ours && !is_offline(case, i)
+            }),
+        }
+    }
+}
+
+/// Names of the instances whose two nodes are in different groups.
+pub fn split_instances(raw: &RawCluster) -> Vec<&str> {
+    let group = |node: NodeIdx| raw.nodes[node.get()].group;
+    raw.instances
+        .iter()
+        .filter(|x| x.secondary.is_some_and(|secondary| group(secondary) != group(x.primary)))
+        .map(|x| x.name.as_str())
+        .collect()
+}
+
+/// The longest ending of the first name that starts at a dot and that all
+/// names of nodes and instances share.
+pub fn common_suffix(raw: &RawCluster) -> &str {
+    let names =
+        || raw.nodes.iter().map(|n| n.name.as_str()).chain(raw.instances.iter().map(|i| i.name.as_str()));
+    let first = names().next().unwrap_or("");
+    first
+        .match_indices('.')
+        .map(|(at, _)| &first[at..])
+        .find(|suffix| names().all(|name| name.ends_with(suffix)))
+        .unwrap_or("")
+}
+
+/// Memory of a node that neither its instances nor anything unknown uses.
+pub fn unallocated(raw: &RawCluster, node: usize) -> i64 {
+    let used: i64 = raw
+        .instances
+        .iter()
+        .filter(|x| x.primary.get() == node && x.status.uses_memory() && !x.forthcoming)
+        .map(|x| x.mem.0)
+        .sum();
+    let node = &raw.nodes[node];
+    (node.mem_total.trunc() as i64 - node.mem_node.0 - used).min(node.mem_free.0)
+}
+
+/// The N+1 flag of a node right after loading: the reference's, and ours.
+pub fn initial_flags(raw: &RawCluster, node: usize) -> (bool, bool) {
+    let mut peers = vec![0_i64; raw.nodes.len()];
+    for instance in &raw.instances {
+        let here = instance.secondary.is_some_and(|secondary| secondary.get() == node);
+        if here && !instance.forthcoming && instance.auto_balance && !instance.status.is_offline() {
+            peers[instance.primary.get()] += instance.mem.0;
+        }
+    }
+    let reserved = peers.into_iter().max().unwrap_or(0).max(0);
+    (raw.nodes[node].mem_free.0 < reserved, unallocated(raw, node) <= reserved)
+}
+
+fn is_offline(case: &Case, node: usize) -> bool {
+    let raw = &case.cluster.raw;
+    raw.nodes[node].offline || case.facts.offline.iter().any(|key| looked_up(raw, key) == Some(node))
+}
+
+/// The node that `-O key` means: that very name, or the only one of which the
+/// key is the part before a dot.
+fn looked_up(raw: &RawCluster, key: &str) -> Option<usize> {
+    let exact = raw.nodes.iter().rposition(|node| node.name == key);
+    exact.or_else(|| {
+        let start = format!("{key}.");
+        let mut found = (0..raw.nodes.len()).filter(|i| raw.nodes[*i].name.starts_with(&start));
+        found.next().filter(|_| found.next().is_none())
+    })
+}
+
+/// Whether there are nodes to look at, none of them online.
+fn all_offline(case: &Case) -> bool {
+    let raw = &case.cluster.raw;
+    let groups = (0..raw.groups.len()).filter(|g| {
+        let asked = case.facts.group.as_deref();
+        asked.is_none_or(|asked| asked == raw.groups[*g].name || asked == raw.groups[*g].uuid)
+    });
+    groups
+        .map(|g| (0..raw.nodes.len()).filter(|i| raw.nodes[*i].group.get() == g).collect())
+        .any(|nodes: Vec<usize>| !nodes.is_empty() && nodes.iter().all(|i| is_offline(case, *i)))
+}

@@ -1,0 +1,134 @@
+//! What a run of the suite covered, and how it came out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::cases::Case;
+use super::compare::{Verdict, moves};
+use super::options::Tool;
+use super::rules::Rule;
+use super::run::Output;
+
+/// Counts over all cases so far.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    /// Cases that agreed byte for byte.
+    pub agreed: usize,
+    /// Cases that differ by a listed difference.
+    pub listed: BTreeMap<Rule, usize>,
+    /// Cases that differ otherwise.
+    pub failed: usize,
+    /// Programs that ran out of time.
+    pub out_of_time: usize,
+    cases: usize,
+    hbal: usize,
+    hbal_with_moves: usize,
+    moves: BTreeMap<String, usize>,
+    features: BTreeMap<String, usize>,
+    statuses: BTreeMap<String, usize>,
+    rules: BTreeMap<Rule, usize>,
+    crashes: Vec<u64>,
+    longest: Duration,
+    reference_time: Duration,
+    our_time: Duration,
+}
+
+impl Statistics {
+    /// Counts one case.
+    pub fn add(&mut self, case: &Case, theirs: &Output, ours: &Output, verdict: &Verdict) {
+        match verdict {
+            Verdict::Agree => self.agreed += 1,
+            Verdict::Listed(rule) => *self.listed.entry(*rule).or_default() += 1,
+            Verdict::Differ(_) => self.failed += 1,
+        }
+        self.out_of_time += [theirs, ours].iter().filter(|output| output.status.is_none()).count();
+        self.cases += 1;
+        if case.tool == Tool::Hbal {
+            self.hbal += 1;
+            let found = moves(case, &theirs.stdout);
+            self.hbal_with_moves += usize::from(!found.is_empty());
+            for kind in found {
+                *self.moves.entry(kind).or_default() += 1;
+            }
+        }
+        let facts = [
+            (case.facts.monitoring, "monitoring data"),
+            (case.facts.utilisation, "utilisation file"),
+            (case.facts.mistaken, "mistaken command line"),
+            (!case.facts.offline.is_empty(), "-O"),
+            (case.facts.group.is_some(), "-G"),
+            (case.facts.commands, "-C"),
+            (case.facts.save, "-S"),
+            (case.facts.print_instances, "--print-instances"),
+        ];
+        let facts = facts.into_iter().filter(|(holds, _)| *holds).map(|(_, name)| name);
+        for feature in case.cluster.features.iter().copied().chain(facts) {
+            *self.features.entry(feature.to_owned()).or_default() += 1;
+        }
+        let status = theirs.status.map_or("out of time".into(), |status| status.to_string());
+        *self.statuses.entry(format!("{} {status}", case.tool.name())).or_default() += 1;
+        for rule in Rule::ALL.into_iter().filter(|rule| rule.applies(case)) {
+            *self.rules.entry(rule).or_default() += 1;
+        }
+        let breaks_off = [Rule::SplitInstanceOutput, Rule::DrbdWithoutSecondary];
+        if crashed(&theirs.stderr) && !breaks_off.iter().any(|rule| rule.applies(case)) {
+            self.crashes.push(case.number);
+        }
+        self.longest = self.longest.max(theirs.time);
+        self.reference_time += theirs.time;
+        self.our_time += ours.time;
+    }
+
+    /// The result, in a few lines; the last is the headline.
+    pub fn summary(&self) -> String {
+        let mut lines = vec![format!("{} runs agreed byte for byte", self.agreed)];
+        for (rule, count) in &self.listed {
+            lines.push(format!("{count} runs differ by the listed difference {}", rule.name()));
+        }
+        if self.out_of_time > 0 {
+            lines.push(format!("{} programs ran out of time", self.out_of_time));
+        }
+        let passed = self.agreed + self.listed.values().sum::<usize>();
+        lines.push(format!("{passed} passed, {} failed", self.failed));
+        lines.join("\n")
+    }
+
+    /// What was covered.
+    pub fn coverage(&self) -> String {
+        let mut lines = vec![format!(
+            "{} cases, {} of hbal, {} of them with moves ({:.0} %)",
+            self.cases,
+            self.hbal,
+            self.hbal_with_moves,
+            100.0 * self.hbal_with_moves as f64 / self.hbal.max(1) as f64
+        )];
+        lines.push(format!(
+            "time: reference {:.1?}, ours {:.1?}, longest run of the reference {:.1?}",
+            self.reference_time, self.our_time, self.longest
+        ));
+        let mut section = |title: &str, counts: Vec<(String, usize)>| {
+            lines.push(format!("{title}:"));
+            lines.extend(counts.into_iter().map(|(name, count)| format!("  {count:6} {name}")));
+        };
+        let pairs = |map: &BTreeMap<String, usize>| map.iter().map(|(k, v)| (k.clone(), *v)).collect();
+        section("moves", pairs(&self.moves));
+        section("exit status of the reference", pairs(&self.statuses));
+        section("features", pairs(&self.features));
+        section(
+            "cases in which a listed difference may show",
+            self.rules.iter().map(|(rule, count)| (rule.name().to_owned(), *count)).collect(),
+        );
+        if !self.crashes.is_empty() {
+            lines.push(format!("internal errors of the reference beyond the list: cases {:?}", self.crashes));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Whether a program of the reference ended by an error of its own.
+fn crashed(stderr: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stderr);
+    ["CallStack", "IntMap.", "Map.!", "Prelude.", "Irrefutable", "Non-exhaustive"]
+        .iter()
+        .any(|sign| text.contains(sign))
+}
