@@ -25,27 +25,23 @@ pub fn apply(cluster: &mut Cluster, data: &MonitoringData, collector: Collector)
         cluster.nodes.iter().map(|node| data.report(&node.spec.name, collector).cloned()).collect();
     let reports = reports.ok_or(MissingLoad::Nodes(collector.as_str()))?;
     match collector {
-        Collector::CpuAvgLoad => {
-            for (at, report) in reports.iter().enumerate() {
-                if let Report::Node(total) = report {
-                    share_out(cluster, at, *total);
-                }
-            }
-            Ok(())
-        }
-        Collector::XenCpuAvgLoad => sum_up(cluster, &reports),
+        Collector::CpuAvgLoad => share_out(cluster, &reports),
+        Collector::XenCpuAvgLoad => sum_up(cluster, &reports)?,
     }
+    Ok(())
 }
 
-/// A node's load, shared out among its primaries by their virtual CPUs; the
-/// node's own CPUs count in the total.
-fn share_out(cluster: &mut Cluster, at: usize, total: f64) {
+/// The nodes' loads, shared out among their primaries (forthcoming ones too) by
+/// virtual CPUs; the node's own CPUs count in the total.
+fn share_out(cluster: &mut Cluster, reports: &[Report]) {
+    let total = |at: usize| if let Report::Node(total) = reports[at] { total } else { 0.0 };
+    for (at, node) in cluster.nodes.iter_mut().enumerate() {
+        node.state.ledger.load.cpu = total(at);
+    }
     let Cluster { nodes, instances, .. } = cluster;
-    let Node { state, .. } = &mut nodes[at];
-    state.ledger.load.cpu = total;
-    for idx in &state.primaries {
-        let instance = &mut instances[idx.get()];
-        instance.util.cpu = total / state.ledger.vcpus as f64 * instance.vcpus as f64;
+    for instance in instances {
+        let at = instance.primary.get();
+        instance.util.cpu = total(at) / nodes[at].state.ledger.vcpus as f64 * instance.vcpus as f64;
     }
 }
 

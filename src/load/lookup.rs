@@ -1,23 +1,16 @@
 //! Finding objects by the names that people type.
 
-/// Finds the one object that `key` means: the one with exactly this name, else
-/// the only one whose name begins with the key followed by a dot (`web` for
-/// `web.example.com`). Nothing if there is none, or more than one.
-pub fn find_partial<'a>(key: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
-    let unique = |matches: &dyn Fn(&str) -> bool| {
-        let mut found = names.clone().enumerate().filter(|(_, name)| matches(name)).map(|(at, _)| at);
-        match (found.next(), found.next()) {
-            (Some(at), None) => Ok(Some(at)),
-            (None, _) => Ok(None),
-            (Some(_), Some(_)) => Err(()),
-        }
-    };
-    let is_prefix = |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
-    match unique(&|name| name == key) {
-        Ok(Some(at)) => Some(at),
-        Ok(None) => unique(&is_prefix).ok().flatten(),
-        Err(()) => None,
+/// Finds the object that `key` means: one with exactly this name (the first, if
+/// several share it), else the only one whose name begins with the key followed
+/// by a dot (`web` for `web.example.com`).
+pub fn find_partial<'a>(key: &str, mut names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
+    if let Some(at) = names.clone().position(|name| name == key) {
+        return Some(at);
     }
+    let is_longer = |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    let at = names.clone().position(is_longer)?;
+    names.by_ref().take(at + 1).for_each(drop);
+    (!names.any(is_longer)).then_some(at)
 }
 
 #[cfg(test)]
@@ -35,5 +28,6 @@ mod tests {
         assert_eq!(find("no", &["node1"]), None);
         assert_eq!(find("a", &["a.x", "a.y"]), None);
         assert_eq!(find("a", &["a.x", "a", "a.y"]), Some(1));
+        assert_eq!(find("a", &["b", "a", "a"]), Some(1));
     }
 }

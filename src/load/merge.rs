@@ -4,7 +4,7 @@
 //! instance is attached to its nodes, then reserves are summed up, then what
 //! can only be known with everything in place (unaccounted memory, N+1).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::error::{LoadError, Result};
 use super::lookup::find_partial;
@@ -75,24 +75,24 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
     Ok(cluster)
 }
 
-/// Which instances the command line selects, by position.
+/// Which instances the command line selects, by full name: all that share a
+/// name are meant by it.
 struct Selection {
-    selected: Option<Vec<usize>>,
-    excluded: Vec<usize>,
+    selected: Option<HashSet<String>>,
+    excluded: HashSet<String>,
 }
 
 impl Selection {
     fn new(names: &[&str], options: &MergeOptions) -> Result<Selection> {
         let mut unknown = Vec::new();
         let mut resolve = |keys: &[String]| {
-            let mut found = Vec::with_capacity(keys.len());
+            let mut found = HashSet::with_capacity(keys.len());
             for key in keys {
                 match find_partial(key, names.iter().copied()) {
-                    Some(at) => found.push(at),
+                    Some(at) => drop(found.insert(names[at].to_owned())),
                     None => unknown.push(format!("{key:?}")),
                 }
             }
-            found.sort_unstable();
             found
         };
         let selected = resolve(&options.select_instances);
@@ -104,11 +104,11 @@ impl Selection {
         Ok(Selection { selected: (!options.select_instances.is_empty()).then_some(selected), excluded })
     }
 
-    fn reason(&self, at: usize) -> Option<Immobile> {
-        if self.excluded.binary_search(&at).is_ok() {
+    fn reason(&self, name: &str) -> Option<Immobile> {
+        if self.excluded.contains(name) {
             return Some(Immobile::Excluded);
         }
-        let selected = self.selected.as_ref().is_none_or(|s| s.binary_search(&at).is_ok());
+        let selected = self.selected.as_ref().is_none_or(|s| s.contains(name));
         (!selected).then_some(Immobile::NotSelected)
     }
 }
@@ -251,7 +251,7 @@ fn mark_immobile(cluster: &mut Cluster, selection: &Selection) {
         let without_mirror = instance.template.has_secondary() && instance.secondary.is_none();
         instance.immobile = if !instance.template.is_movable() {
             Some(Immobile::Template)
-        } else if let Some(reason) = selection.reason(at) {
+        } else if let Some(reason) = selection.reason(&instance.name) {
             Some(reason)
         } else if split[at] {
             Some(Immobile::Split)
@@ -358,10 +358,10 @@ pub fn apply_node_options(
         let unknown = options.offline.iter().zip(found).filter(|(_, f)| f.is_none());
         return Err(unknown.map(|(key, _)| key.clone()).rev().collect());
     }
-    for at in found.into_iter().flatten() {
-        cluster.nodes[at].spec.offline = true;
-    }
+    let names: HashSet<String> =
+        found.into_iter().flatten().map(|at| cluster.nodes[at].spec.name.clone()).collect();
     for Node { spec, .. } in &mut cluster.nodes {
+        spec.offline |= names.contains(&spec.name);
         if let Some(ratio) = options.max_cpu {
             spec.vcpu_ratio = ratio;
         }

@@ -424,9 +424,10 @@ impl Search<'_> {
         if repertoire.failover && !(bounds.of(Move::Failover, 0) > self.limit.get()) {
             promising.push((0, Move::Failover));
         }
-        bounds.lowest(&repertoire, lowest);
         let limit = self.limit.get();
-        for (row, target) in screen.rows().iter().enumerate() {
+        let targets = if repertoire.to_target.is_empty() { &[] } else { screen.rows() };
+        bounds.lowest(&repertoire, lowest);
+        for (row, target) in targets.iter().enumerate() {
             if lowest[row] > limit || *target == instance.primary || Some(*target) == instance.secondary {
                 continue;
             }

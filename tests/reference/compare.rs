@@ -79,7 +79,7 @@ fn excuse(case: &Case, theirs: &Output, ours: &Output, a: &Parts, b: &Parts) -> 
     Rule::ALL.into_iter().filter(|rule| rule.applies(case)).find(|rule| match rule {
         Rule::FullNamesInCommands | Rule::SplitInstanceNames => false,
         Rule::SplitInstanceOutput | Rule::DrbdWithoutSecondary => broke_off(),
-        Rule::AllOffline | Rule::InitialN1 => {
+        Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 => {
             loaded(&a[1].1) == loaded(&b[1].1) && (theirs.status == ours.status || executes)
         }
     })

@@ -24,6 +24,9 @@ pub enum Rule {
     /// hbal leaves a movable DRBD instance without secondary node alone; the
     /// reference breaks off. What it printed until then is compared.
     DrbdWithoutSecondary,
+    /// An instance whose source names its primary as its secondary as well
+    /// counts as a primary; the reference loses it as one.
+    OwnSecondary,
     /// Nodes, but none online: the reference shows score 0 and no components.
     AllOffline,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
@@ -33,11 +36,12 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 6] = [
+    pub const ALL: [Rule; 7] = [
         Rule::FullNamesInCommands,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
         Rule::DrbdWithoutSecondary,
+        Rule::OwnSecondary,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -49,6 +53,7 @@ impl Rule {
             Rule::SplitInstanceNames => "split-instance-names",
             Rule::SplitInstanceOutput => "split-instance-output",
             Rule::DrbdWithoutSecondary => "drbd-without-secondary",
+            Rule::OwnSecondary => "own-secondary",
             Rule::AllOffline => "all-offline",
             Rule::InitialN1 => "initial-n1",
         }
@@ -71,6 +76,7 @@ impl Rule {
                         && instance.auto_balance
                 })
             }
+            Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
             Rule::AllOffline => all_offline(case),
             Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
                 let (theirs, ours) = initial_flags(raw, i);
