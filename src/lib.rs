@@ -1,4 +1,45 @@
-//! htools
+//! htools plans where the virtual machines of a Ganeti cluster live.
+//!
+//! # A walk through the house
+//!
+//! Data enters at the top, becomes a model, is scored and searched, leaves as a
+//! plan, and only then is anything printed. Each room knows the rooms above it
+//! in this list and nothing else.
+//!
+//! * [`model`]: what a cluster is. Nodes, instances and groups are known by
+//!   newtype indices; names exist at the edges. The part of a node that changes
+//!   when an instance comes or goes is a [`Ledger`](model::Ledger), a small value
+//!   that a search copies, changes and throws away; the rules that can forbid a
+//!   placement are its methods.
+//! * [`load`]: where a cluster comes from. One parser a source, each of which
+//!   delivers a [`RawCluster`](load::RawCluster); then one pipeline for all of
+//!   them ([`merge`](load::merge)), which checks, tags and indexes it.
+//! * [`generate`]: random clusters for trying things out, for tests and for
+//!   benchmarks.
+//! * [`score`]: how good a placement is. [`Board`](score::Board) computes the
+//!   score in the reference's order of operations, to the last bit;
+//!   [`Running`](score::running::Running) bounds the score of a changed state at
+//!   a cost that does not depend on the number of nodes.
+//! * [`redundancy`]: what survives the loss of a node.
+//! * [`search`]: which step is best. [`moves`](search::moves) works one move out,
+//!   [`screen`](search::screen) bounds all moves of an instance at once,
+//!   [`balance`](search::balance) finds the best of all and repeats,
+//!   [`explain`](search::explain) says why an instance stays where it is.
+//! * [`plan`]: the steps in order: which of them can run at the same time, with
+//!   which commands, and a checker that replays them by the plain rules.
+//! * [`report`]: showing it: tables and number formats that scripts know, saved
+//!   files, JSON documents.
+//! * [`tools`]: one file or folder a tool: options, load, search, plan, report.
+//!   No algorithm lives here.
+//!
+//! # The reference
+//!
+//! The programs answer as Ganeti's own htools 3.0.2 do, on standard output and
+//! by exit status, except where `docs/differences.md` says otherwise. Ties
+//! between moves are decided there by the last bit of a score, so exact scores
+//! are computed in one fixed order, and everything faster than that only decides
+//! which scores need not be computed.
+
 pub mod generate;
 pub mod load;
 pub mod model;
