@@ -40,16 +40,15 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".htools-");
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
         // as any new file, or as the one that is replaced; the umask applies
-        let mode = fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777);
-        builder.permissions(fs::Permissions::from_mode(mode));
+        options.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
     }
-    let mut file = builder.tempfile_in(directory)?;
+    let mut file = tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| options.open(path))?;
     file.write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;

@@ -90,7 +90,7 @@ fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
 }
 
 fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
-    if !options.mond || options.ignore_dynu {
+    if !options.mond || (options.ignore_dynu && options.mond_data.is_none()) {
         return Ok(());
     }
     let Some(path) = &options.mond_data else {
@@ -102,6 +102,10 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
     let source = path.to_string_lossy();
     let text = encoding::decode(&bytes, &source).context("can't parse MonD data")?;
     let data = monitoring::parse(text, &source).context("can't parse MonD data")?;
+    if options.ignore_dynu {
+        // the file must be right all the same
+        return Ok(());
+    }
     let collector = if options.mond_xen { Collector::XenCpuAvgLoad } else { Collector::CpuAvgLoad };
     if let Err(missing) = load_data::apply(cluster, &data, collector) {
         output.error_line(&missing.to_string())?;

@@ -114,7 +114,7 @@ fn tables(stderr: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
     for line in stderr.lines() {
-        inside = (inside && !line.is_empty()) || TABLES.contains(&line);
+        inside = (inside && line.starts_with(' ')) || TABLES.contains(&line);
         if inside {
             kept.push_str(line);
             kept.push('\n');
