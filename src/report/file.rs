@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write file '{path}': {source}")]
+#[error("cannot write file '{path}'")]
 pub struct WriteError {
     /// The file as named by the user.
     pub path: String,

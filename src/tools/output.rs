@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 
 /// An error of standard output or standard error.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to {stream}: {source}")]
+#[error("cannot write to {stream}")]
 pub struct OutputError {
     /// Which of the two.
     stream: &'static str,
