@@ -1,0 +1,382 @@
+//! An independent check of plans.
+//!
+//! A plan is replayed from the cluster at its start. The checker knows only who
+//! is where: it adds the figures of the nodes concerned up anew after every
+//! arrival and holds them against Ganeti's rules. It has nothing in common with
+//! the search that made the plan, so that a mistake there does not hide here.
+
+mod rules;
+mod score;
+mod state;
+
+use std::collections::BTreeSet;
+
+use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
+pub use self::score::{WrongScore, check_scores};
+use self::state::State;
+use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx, Placement, Rule};
+use crate::search::{Move, Step};
+
+/// What the checker has to know about how a plan was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CheckOptions {
+    /// `--ignore-soft-errors`: only the impossible is forbidden.
+    pub ignore_soft_errors: bool,
+}
+
+/// Where a plan leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    placements: Vec<Placement>,
+}
+
+impl Replay {
+    /// Where an instance is at the end.
+    pub fn placement(&self, instance: InstanceIdx) -> Placement {
+        self.placements[instance.get()]
+    }
+
+    /// Whether every instance of `cluster` is where the plan leads.
+    pub fn leads_to(&self, cluster: &Cluster) -> bool {
+        let there =
+            cluster.instances.iter().map(|i| Placement { primary: i.primary, secondary: i.secondary });
+        self.placements.iter().copied().eq(there)
+    }
+}
+
+/// A step that must not be carried out.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("step {step}, instance '{instance}': {fault}")]
+pub struct Violation {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// Name of the instance (its number, if there is no such instance).
+    pub instance: String,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a step. Nodes are given by name.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Fault {
+    /// There is no instance of this number.
+    #[error("there is no such instance")]
+    NoInstance,
+    /// There is no node of this number.
+    #[error("there is no node number {0}")]
+    NoNode(usize),
+    /// Template or settings keep the instance where it is.
+    #[error("it may not be moved")]
+    Immovable,
+    /// The plan is wrong about where the instance is.
+    #[error("the plan sees it on {claimed}, but it is on {found}")]
+    Elsewhere {
+        /// Where the plan sees it.
+        claimed: String,
+        /// Where it is.
+        found: String,
+    },
+    /// The template does not allow this kind of move.
+    #[error("its disk template does not allow this kind of move")]
+    WrongKind,
+    /// The move leads somewhere else than the plan says.
+    #[error("the plan says that it goes to {claimed}, but the move leads to {found}")]
+    OtherDestination {
+        /// Where the plan says it goes.
+        claimed: String,
+        /// Where the move leads.
+        found: String,
+    },
+    /// The new node has the instance already.
+    #[error("node '{0}' has it already")]
+    NotNew(String),
+    /// The new node is offline.
+    #[error("node '{0}' is offline")]
+    Offline(String),
+    /// The new node is not among those that the plan is for.
+    #[error("node '{0}' is not among the nodes of the plan")]
+    Outside(String),
+    /// A rule is broken.
+    #[error(transparent)]
+    Rule(#[from] Unmet),
+}
+
+/// A rule that a node would break.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("node '{node}' would break the rule on {}: limit {needed}, found {there}", subject(*.rule))]
+pub struct Unmet {
+    /// Name of the node.
+    pub node: String,
+    /// The rule.
+    pub rule: Rule,
+    /// The limit that the rule sets.
+    pub needed: f64,
+    /// What would be there.
+    pub there: f64,
+}
+
+fn subject(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Memory => "unallocated memory",
+        Rule::Disk => "free disk",
+        Rule::DiskReserve => "disk kept free",
+        Rule::Spindles => "free spindles",
+        Rule::SpindleRatio => "spindles per policy",
+        Rule::Redundancy => "memory beyond the N+1 reserve",
+        Rule::CpuRatio => "vCPUs per CPU",
+        Rule::ExclusionTag => "exclusion tags",
+        Rule::MemoryForFailover => "memory for a failover",
+        Rule::PlannedMemory => "free memory with forthcoming instances",
+        Rule::PlannedDisk => "free disk with forthcoming instances",
+        Rule::PlannedDiskReserve => "disk kept free with forthcoming instances",
+        Rule::PlannedSpindles => "free spindles with forthcoming instances",
+        Rule::PlannedSpindleRatio => "spindles per policy with forthcoming instances",
+        Rule::PlannedCpuRatio => "vCPUs per CPU with forthcoming instances",
+        Rule::NotMirrored => "mirrored templates",
+        Rule::MigrationTags => "migration tags",
+    }
+}
+
+/// Replays a plan for the set `nodes` that starts from `cluster`.
+///
+/// # Errors
+/// The first step that must not be carried out, and why.
+pub fn check(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    steps: &[Step],
+    options: CheckOptions,
+) -> Result<Replay, Violation> {
+    let mut replay = Checker {
+        state: State::new(cluster),
+        nodes: nodes.iter().copied().collect(),
+        soft: options.ignore_soft_errors,
+    };
+    for (at, step) in steps.iter().enumerate() {
+        replay.step(step).map_err(|fault| {
+            let name = cluster.instances.get(step.instance.get()).map(|i| i.name.clone());
+            let instance = name.unwrap_or_else(|| format!("number {}", step.instance));
+            Violation { step: at + 1, instance, fault }
+        })?;
+    }
+    let placements = cluster.instances.iter().map(|i| replay.state.placement(i.idx)).collect();
+    Ok(Replay { placements })
+}
+
+struct Checker<'a> {
+    state: State<'a>,
+    nodes: BTreeSet<NodeIdx>,
+    soft: bool,
+}
+
+impl Checker<'_> {
+    fn step(&mut self, step: &Step) -> Result<(), Fault> {
+        let cluster = self.state.cluster;
+        let instance = cluster.instances.get(step.instance.get()).ok_or(Fault::NoInstance)?;
+        let named = [Some(step.from.primary), step.from.secondary, Some(step.to.primary), step.to.secondary];
+        let new = new_node(step.mv);
+        for node in named.into_iter().chain([new]).flatten() {
+            if node.get() >= cluster.nodes.len() {
+                return Err(Fault::NoNode(node.get()));
+            }
+        }
+        if !instance.is_movable() || !instance.template.is_movable() || !instance.auto_balance {
+            return Err(Fault::Immovable);
+        }
+        let from = self.state.placement(step.instance);
+        if step.from != from {
+            return Err(Fault::Elsewhere { claimed: self.show(step.from), found: self.show(from) });
+        }
+        let (p, s) = (from.primary, from.secondary);
+        if !self.nodes.contains(&p) {
+            return Err(Fault::Outside(self.name(p)));
+        }
+        if let Some(target) = new {
+            self.usable(target)?;
+            if target == p || Some(target) == s {
+                return Err(Fault::NotNew(self.name(target)));
+            }
+        }
+        let to = match (instance.template.mirroring(), step.mv, s) {
+            (Mirroring::External, Move::FailoverTo(t), _) => self.single(step.instance, p, t, s)?,
+            (Mirroring::Internal, mv, Some(s)) if s != p => self.mirrored(step.instance, p, s, mv)?,
+            _ => return Err(Fault::WrongKind),
+        };
+        if step.to != to {
+            return Err(Fault::OtherDestination { claimed: self.show(step.to), found: self.show(to) });
+        }
+        Ok(())
+    }
+
+    /// A failover or migration of an externally mirrored instance.
+    fn single(
+        &mut self,
+        i: InstanceIdx,
+        p: NodeIdx,
+        t: NodeIdx,
+        s: Option<NodeIdx>,
+    ) -> Result<Placement, Fault> {
+        migrates(&self.state, p, t)?;
+        let forced = self.soft || self.offline(p);
+        self.state.leave_all(i);
+        arrive_primary(&mut self.state, i, t, forced)?;
+        Ok(Placement { primary: t, secondary: s })
+    }
+
+    /// A move of a mirrored instance, leg by leg.
+    fn mirrored(&mut self, i: InstanceIdx, p: NodeIdx, s: NodeIdx, mv: Move) -> Result<Placement, Fault> {
+        let forced_by_p = self.soft || self.offline(p);
+        let forced_by_s = self.soft || self.offline(s);
+        let p_offline = self.offline(p);
+        let soft = self.soft;
+        let terms = |primary, forced| SecondaryTerms { primary, forced, disk_is_there: false };
+        if matches!(mv, Move::Failover | Move::ReplacePrimary(_) | Move::FailoverAndReplace(_)) {
+            self.usable(s)?;
+        }
+        let state = &mut self.state;
+        let (primary, secondary) = match mv {
+            Move::FailoverTo(_) => return Err(Fault::WrongKind),
+            Move::Failover => {
+                migrates(state, p, s)?;
+                state.leave_all(i);
+                arrive_primary(state, i, s, forced_by_p)?;
+                let terms = SecondaryTerms { disk_is_there: p_offline, ..terms(s, forced_by_p) };
+                arrive_secondary(state, i, p, terms)?;
+                (s, p)
+            }
+            Move::ReplaceSecondary(t) => {
+                state.leave_all(i);
+                arrive_secondary(state, i, t, terms(p, forced_by_s))?;
+                // it never left; only what is impossible could be wrong there
+                arrive_primary(state, i, p, true)?;
+                (p, t)
+            }
+            Move::ReplaceAndFailover(t) => {
+                migrates(state, p, t)?;
+                state.leave_all(i);
+                arrive_primary(state, i, t, soft)?;
+                arrive_secondary(state, i, p, terms(t, forced_by_s))?;
+                (t, p)
+            }
+            Move::ReplacePrimary(t) => {
+                migrates(state, p, s)?;
+                migrates(state, s, t)?;
+                state.leave_all(i);
+                // S has to run it while the disks are copied
+                arrive_primary(state, i, s, forced_by_p)?;
+                state.leave_primary(i);
+                arrive_primary(state, i, t, forced_by_p)?;
+                arrive_secondary(state, i, s, terms(t, forced_by_p))?;
+                (t, s)
+            }
+            Move::FailoverAndReplace(t) => {
+                migrates(state, p, s)?;
+                state.leave_all(i);
+                arrive_primary(state, i, s, forced_by_p)?;
+                arrive_secondary(state, i, t, terms(s, forced_by_p))?;
+                (s, t)
+            }
+        };
+        Ok(Placement { primary, secondary: Some(secondary) })
+    }
+
+    fn offline(&self, node: NodeIdx) -> bool {
+        self.state.spec(node).offline
+    }
+
+    /// A node that is to run the instance, or to get its disks, must be online
+    /// and belong to the plan.
+    fn usable(&self, node: NodeIdx) -> Result<(), Fault> {
+        if !self.nodes.contains(&node) {
+            return Err(Fault::Outside(self.name(node)));
+        }
+        if self.offline(node) { Err(Fault::Offline(self.name(node))) } else { Ok(()) }
+    }
+
+    fn name(&self, node: NodeIdx) -> String {
+        self.state.spec(node).name.clone()
+    }
+
+    fn show(&self, at: Placement) -> String {
+        let secondary = at.secondary.map(|s| format!(":{}", self.name(s))).unwrap_or_default();
+        format!("'{}{secondary}'", self.name(at.primary))
+    }
+}
+
+/// The node that a move names.
+fn new_node(mv: Move) -> Option<NodeIdx> {
+    match mv {
+        Move::Failover => None,
+        Move::FailoverTo(t)
+        | Move::ReplaceSecondary(t)
+        | Move::ReplaceAndFailover(t)
+        | Move::ReplacePrimary(t)
+        | Move::FailoverAndReplace(t) => Some(t),
+    }
+}
+
+/// Jobsets that must not be submitted. Steps and jobsets are numbered from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JobsetFault {
+    /// A jobset names a step that the plan does not have.
+    #[error("jobset {jobset} names step {step}, which does not exist")]
+    NoStep {
+        /// The jobset.
+        jobset: usize,
+        /// The step.
+        step: usize,
+    },
+    /// A step comes out of order, or twice.
+    #[error("jobset {jobset} has step {step} where step {expected} should come")]
+    OutOfOrder {
+        /// The jobset.
+        jobset: usize,
+        /// The step found.
+        step: usize,
+        /// The step that is due.
+        expected: usize,
+    },
+    /// Steps are in no jobset.
+    #[error("step {0} is in no jobset")]
+    Missing(usize),
+    /// Two steps of one jobset use the same node.
+    #[error("jobset {jobset}: step {step} uses node number {node}, which an earlier step of the jobset uses")]
+    SharedNode {
+        /// The jobset.
+        jobset: usize,
+        /// The later step.
+        step: usize,
+        /// The node's position in the cluster.
+        node: NodeIdx,
+    },
+}
+
+/// Checks that the jobsets contain every step exactly once and in order, and that
+/// within a jobset no node is used by two steps, be it as an old or a new one.
+///
+/// # Errors
+/// The first deviation.
+pub fn check_jobsets(steps: &[Step], jobsets: &[Vec<usize>]) -> Result<(), JobsetFault> {
+    let mut due = 0;
+    for (at, jobset) in jobsets.iter().enumerate() {
+        let jobset_number = at + 1;
+        let mut used = BTreeSet::new();
+        for &index in jobset {
+            let Some(step) = steps.get(index) else {
+                return Err(JobsetFault::NoStep { jobset: jobset_number, step: index.saturating_add(1) });
+            };
+            if index != due {
+                let (step, expected) = (index + 1, due + 1);
+                return Err(JobsetFault::OutOfOrder { jobset: jobset_number, step, expected });
+            }
+            due += 1;
+            let ends = [step.from.primary, step.to.primary].into_iter();
+            let own: BTreeSet<NodeIdx> = ends.chain(step.from.secondary).chain(step.to.secondary).collect();
+            if let Some(node) = own.iter().find(|n| used.contains(*n)) {
+                return Err(JobsetFault::SharedNode { jobset: jobset_number, step: due, node: *node });
+            }
+            used.extend(own);
+        }
+    }
+    if due < steps.len() { Err(JobsetFault::Missing(due + 1)) } else { Ok(()) }
+}

@@ -1,0 +1,133 @@
+//! The score that each step claims, computed again from the definition.
+
+use std::collections::BTreeMap;
+
+use super::state::{Figures, State};
+use crate::model::{Cluster, NodeIdx, TagId};
+use crate::search::Step;
+
+/// A step claims a score that the cluster does not have after it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("step {step} claims score {claimed}, but it leads to {found}")]
+pub struct WrongScore {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// The score it claims.
+    pub claimed: f64,
+    /// The score computed.
+    pub found: f64,
+}
+
+/// Deviation that rounding may cause, relative to the score (or to 1, if that is
+/// more).
+const TOLERANCE: f64 = 1e-9;
+
+/// Checks the scores of a plan for the set `nodes` that starts from `cluster`.
+/// The steps must be possible (see [`check`](super::check)).
+///
+/// # Errors
+/// The first step whose score is wrong.
+pub fn check_scores(cluster: &Cluster, nodes: &[NodeIdx], steps: &[Step]) -> Result<(), WrongScore> {
+    let mut state = State::new(cluster);
+    for (at, step) in steps.iter().enumerate() {
+        state.jump(step.instance, step.to);
+        let found = score(&state, nodes);
+        let claimed = step.score;
+        let near = (claimed - found).abs() <= TOLERANCE * claimed.abs().max(1.0);
+        if !near && claimed != found {
+            return Err(WrongScore { step: at + 1, claimed, found });
+        }
+    }
+    Ok(())
+}
+
+/// Population standard deviation.
+fn deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let n = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / n;
+    (values.map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+fn disk_ratio(state: &State<'_>, node: NodeIdx, disk: f64, spindles: i64) -> f64 {
+    let spec = state.spec(node);
+    let (free, total) = if spec.exclusive_storage {
+        (spindles as f64, spec.spindle_total as f64)
+    } else {
+        (disk, spec.disk_total)
+    };
+    if total == 0.0 { 1.0 } else { free / total }
+}
+
+/// The weighted sum of the twenty metrics.
+fn score(state: &State<'_>, nodes: &[NodeIdx]) -> f64 {
+    let (offline, online): (Vec<NodeIdx>, Vec<NodeIdx>) = nodes.iter().partition(|n| state.spec(**n).offline);
+    if online.is_empty() {
+        return 0.0;
+    }
+    let all: Vec<(NodeIdx, Figures)> = online.iter().map(|n| (*n, state.figures(*n))).collect();
+    let sd = |value: &dyn Fn(NodeIdx, &Figures) -> f64| deviation(all.iter().map(|(n, f)| value(*n, f)));
+    let spec = |n: NodeIdx| state.spec(n);
+    let primaries = |n: NodeIdx| state.primaries(n).count() as f64;
+    let instances = |n: NodeIdx| primaries(n) + state.secondaries(n).count() as f64;
+
+    let free_mem = sd(&|n, f| f.mem_unallocated.as_f64() / spec(n).mem_total);
+    let free_disk = sd(&|n, f| disk_ratio(state, n, f.disk_free.as_f64(), f.spindles_free));
+    let on_failing: f64 = all.iter().filter(|(_, f)| f.n1_fail).map(|(n, _)| instances(*n)).sum();
+    let reserved = sd(&|n, f| f.mem_reserved.as_f64() / spec(n).mem_total);
+    let reserved_total: f64 = all.iter().map(|(n, f)| f.mem_reserved.as_f64() / spec(*n).mem_total).sum();
+    let offline_instances: f64 = offline.iter().map(|n| instances(*n)).sum();
+    let offline_primaries: f64 = offline.iter().map(|n| primaries(*n)).sum();
+    let vcpus = sd(&|n, f| f.vcpus as f64 / spec(n).cpu_total / spec(n).cpu_speed);
+    let cpu_load = sd(&|n, _| state.load(n).cpu);
+    let mem_load = sd(&|n, _| state.load(n).mem);
+    let disk_load = sd(&|n, _| state.load(n).disk);
+    let net_load = sd(&|n, _| state.load(n).net);
+    let conflicts: i64 =
+        online.iter().map(|n| state.tag_counts(*n).values().map(|count| count - 1).sum::<i64>()).sum();
+    let spindles = sd(&|n, f| f.spindles_used / spec(n).spindle_limit);
+    let free_mem_planned = sd(&|n, f| f.mem_free_planned.as_f64() / spec(n).mem_total);
+    let free_disk_planned =
+        sd(&|n, f| disk_ratio(state, n, f.disk_free_planned.as_f64(), f.spindles_free_planned));
+    let vcpus_planned = sd(&|n, f| f.vcpus_planned as f64 / spec(n).cpu_total / spec(n).cpu_speed);
+    let spindles_planned = sd(&|n, f| f.spindles_used_planned / spec(n).spindle_limit);
+
+    0.5 * (free_mem + free_disk + vcpus + spindles)
+        + 0.5 * (free_mem_planned + free_disk_planned + vcpus_planned + spindles_planned)
+        + on_failing
+        + reserved
+        + 0.25 * reserved_total
+        + 4.0 * offline_instances
+        + 16.0 * offline_primaries
+        + (cpu_load + mem_load + disk_load + net_load)
+        + 2.0 * conflicts as f64
+        + location_costs(state, &online) as f64
+        + crowding(state, &online) as f64
+}
+
+/// Locations shared by both nodes of an instance, and desired ones that its
+/// primary does not offer.
+fn location_costs(state: &State<'_>, online: &[NodeIdx]) -> i64 {
+    let cost = |node: NodeIdx| {
+        let here = &state.spec(node).location_tags;
+        let missing = |i: &crate::model::Instance| {
+            i.desired_locations.iter().filter(|tag| !here.contains(*tag)).count() as i64
+        };
+        state.primaries(node).map(|i| state.location_score(i) + missing(i)).sum::<i64>()
+    };
+    online.iter().map(|n| cost(*n)).sum()
+}
+
+/// Primaries of the same service in the same location beyond the first.
+fn crowding(state: &State<'_>, online: &[NodeIdx]) -> i64 {
+    let mut counts: BTreeMap<(TagId, TagId), i64> = BTreeMap::new();
+    for node in online {
+        for instance in state.primaries(*node) {
+            for location in state.spec(*node).location_tags.iter() {
+                for tag in &instance.exclusion_tags {
+                    *counts.entry((location, *tag)).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+    counts.values().map(|count| count - 1).sum()
+}
