@@ -248,7 +248,8 @@ fn instance(
 fn mark_immobile(cluster: &mut Cluster, selection: &Selection) {
     let split: Vec<bool> = cluster.instances.iter().map(|i| cluster.is_split(i)).collect();
     for (at, instance) in cluster.instances.iter_mut().enumerate() {
-        let without_mirror = instance.template.has_secondary() && instance.secondary.is_none();
+        let own_mirror = instance.secondary.is_none_or(|s| s == instance.primary);
+        let without_mirror = instance.template.has_secondary() && own_mirror;
         instance.immobile = if !instance.template.is_movable() {
             Some(Immobile::Template)
         } else if let Some(reason) = selection.reason(&instance.name) {

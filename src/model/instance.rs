@@ -17,7 +17,8 @@ pub enum Immobile {
     NotSelected,
     /// Its two nodes are in different groups.
     Split,
-    /// A DRBD instance for which the source names no secondary.
+    /// A DRBD instance for which the source names no secondary, or the primary
+    /// node itself.
     NoSecondary,
 }
 
