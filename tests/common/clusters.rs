@@ -1,0 +1,380 @@
+//! Random clusters of every kind, from a few numbers that shrink well.
+
+use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish, merge};
+use htools::load::raw::{Disk, RawCluster, RawGroup, RawInstance, RawNode};
+use htools::model::{
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus, Utilisation,
+};
+use htools::search::{BalanceOptions, MoveRules};
+use proptest::prelude::*;
+
+/// A small generator of random numbers (SplitMix64).
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`, 0 if there is none.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    /// True in `percent` of all cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// What kind of cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// A bit of everything, with reasonable figures.
+    Mixed,
+    /// Scarce memory and disk, tight policies: many refusals, N+1 failures.
+    Tight,
+    /// Identical nodes, few kinds of instances: ties down to the last bit.
+    Symmetric,
+    /// As symmetric, with many instances that cannot leave offline nodes.
+    Stranded,
+    /// Figures that no cluster has.
+    Weird,
+}
+
+/// How to make a cluster.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    pub style: Style,
+    pub nodes: usize,
+    pub instances: usize,
+    pub seed: u64,
+}
+
+/// Clusters of the given styles and sizes.
+pub fn recipes(
+    styles: &'static [Style],
+    nodes: std::ops::RangeInclusive<usize>,
+    instances: std::ops::RangeInclusive<usize>,
+) -> impl Strategy<Value = Recipe> {
+    let seed = any::<u64>().no_shrink();
+    (prop::sample::select(styles), nodes, instances, seed)
+        .prop_map(|(style, nodes, instances, seed)| Recipe { style, nodes, instances, seed })
+}
+
+const TEMPLATES: [DiskTemplate; 12] = [
+    DiskTemplate::Drbd,
+    DiskTemplate::Drbd,
+    DiskTemplate::Drbd,
+    DiskTemplate::Drbd,
+    DiskTemplate::Ext,
+    DiskTemplate::Rbd,
+    DiskTemplate::SharedFile,
+    DiskTemplate::Gluster,
+    DiskTemplate::BlockDev,
+    DiskTemplate::Plain,
+    DiskTemplate::File,
+    DiskTemplate::Diskless,
+];
+const WEIRD: [f64; 12] =
+    [0.0, -0.0, -1.0, -4096.0, 1e-300, 1e18, 3e18, 1e30, 1e200, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+
+struct Kitchen<'r> {
+    recipe: &'r Recipe,
+    dice: Dice,
+    tags: bool,
+    locations: bool,
+    migrations: bool,
+    exclusive: bool,
+    forthcoming: usize,
+    groups: usize,
+}
+
+impl Recipe {
+    fn kitchen(&self) -> Kitchen<'_> {
+        let mut dice = Dice::new(self.seed);
+        let plain = self.symmetric() && dice.chance(70);
+        Kitchen {
+            tags: !plain && dice.chance(50),
+            locations: !plain && dice.chance(40),
+            migrations: !plain && dice.chance(25),
+            exclusive: !plain && dice.chance(12),
+            forthcoming: if plain || dice.chance(60) { 0 } else { 20 },
+            groups: if plain || dice.chance(70) { 1 } else { 1 + dice.below(3) },
+            recipe: self,
+            dice,
+        }
+    }
+
+    fn symmetric(&self) -> bool {
+        matches!(self.style, Style::Symmetric | Style::Stranded)
+    }
+
+    /// The raw data.
+    pub fn raw(&self) -> RawCluster {
+        self.kitchen().raw()
+    }
+
+    /// The finished cluster.
+    pub fn cluster(&self) -> Cluster {
+        let raw = self.raw();
+        let mut dice = Dice::new(self.seed ^ 1);
+        let weird = self.style == Style::Weird;
+        let some_load = !self.symmetric() && dice.chance(50);
+        let load = |dice: &mut Dice| {
+            if weird && dice.chance(2) { dice.of(&WEIRD) } else { dice.of(&[0.0, 0.1, 0.5, 1.0, 2.5, 13.7]) }
+        };
+        let mut utilisation = Vec::new();
+        for instance in raw.instances.iter().filter(|_| some_load) {
+            let util = Utilisation {
+                cpu: load(&mut dice),
+                mem: load(&mut dice),
+                disk: load(&mut dice),
+                net: load(&mut dice),
+            };
+            utilisation.push((instance.name.clone(), util));
+        }
+        let ignore_dynu = dice.chance(10);
+        let options = MergeOptions { utilisation, ignore_dynu, ..MergeOptions::default() };
+        let mut cluster = merge(raw, &options).expect("no selection that could fail");
+        let min_disk = if dice.chance(20) { dice.of(&[0.05, 0.2, 0.5]) } else { 0.0 };
+        let max_cpu = dice.chance(15).then(|| dice.of(&[-1.0, 0.5, 2.0, 64.0]));
+        apply_node_options(&mut cluster, &NodeOptions { min_disk, max_cpu, ..NodeOptions::default() })
+            .expect("no names that could be unknown");
+        finish(&mut cluster, Mib(0));
+        cluster
+    }
+}
+
+impl Kitchen<'_> {
+    fn style(&self) -> Style {
+        self.recipe.style
+    }
+
+    /// The figure, or in weird clusters now and then another one.
+    fn odd(&mut self, usual: f64) -> f64 {
+        if self.style() == Style::Weird && self.dice.chance(1) { self.dice.of(&WEIRD) } else { usual }
+    }
+
+    fn odd_int(&mut self, usual: i64) -> i64 {
+        if self.style() == Style::Weird && self.dice.chance(1) {
+            self.dice.of(&[0, -1, -1000, 1 << 40, 1 << 53, 1 << 61, i64::MAX, i64::MIN])
+        } else {
+            usual
+        }
+    }
+
+    fn raw(mut self) -> RawCluster {
+        let groups: Vec<RawGroup> = (0..self.groups).map(|at| self.group(at)).collect();
+        let mut nodes: Vec<RawNode> = (0..self.recipe.nodes).map(|at| self.node(at)).collect();
+        let mut instances = Vec::new();
+        if !nodes.is_empty() {
+            instances.extend((0..self.recipe.instances).map(|at| self.instance(at, &nodes)));
+        }
+        for (at, node) in nodes.iter_mut().enumerate() {
+            self.fill(NodeIdx::new(at), node, &instances);
+        }
+        let tags = [
+            "htools:iextags:svc",
+            "htools:nlocation:loc",
+            "htools:desiredlocation:loc",
+            "htools:migration:mig",
+            "htools:allowmigration:mig:0::mig:1",
+            "htools:allowmigration:mig:1::mig:2",
+        ];
+        RawCluster {
+            groups,
+            nodes,
+            instances,
+            tags: tags.map(str::to_owned).to_vec(),
+            policy: InstancePolicy::default(),
+            first_node_number: 0,
+        }
+    }
+
+    fn group(&mut self, at: usize) -> RawGroup {
+        let mut policy = InstancePolicy::default();
+        match self.style() {
+            Style::Tight => {
+                policy.vcpu_ratio = self.dice.of(&[1.0, 1.5, 2.0, 4.0]);
+                policy.spindle_ratio = self.dice.of(&[1.5, 3.0, 8.0]);
+            }
+            Style::Weird => {
+                policy.vcpu_ratio = self.dice.of(&[4.0, 8.0, -1.0]);
+                policy.spindle_ratio = self.odd(32.0);
+            }
+            _ => policy.vcpu_ratio = self.dice.of(&[4.0, 16.0]),
+        }
+        RawGroup {
+            name: format!("group{at}"),
+            uuid: format!("uuid-{at}"),
+            alloc_policy: AllocPolicy::Preferred,
+            networks: Vec::new(),
+            policy,
+            tags: Vec::new(),
+        }
+    }
+
+    fn node(&mut self, at: usize) -> RawNode {
+        let symmetric = self.recipe.symmetric();
+        let mem: f64 = if symmetric { 16384.0 } else { self.dice.of(&[8192.0, 16384.0, 24576.0, 65536.0]) };
+        let disk: f64 = if symmetric { 204800.0 } else { self.dice.of(&[102400.0, 204800.0, 500000.0]) };
+        let cpus: f64 = if symmetric { 8.0 } else { self.dice.of(&[4.0, 8.0, 12.0]) };
+        let diskless_node = self.style() == Style::Mixed && self.dice.chance(2);
+        let mut tags = Vec::new();
+        if self.locations {
+            tags.push(format!("loc:{}", self.dice.below(4)));
+            if self.dice.chance(20) {
+                tags.push(format!("loc:{}", self.dice.below(4)));
+            }
+        }
+        if self.migrations && self.dice.chance(60) {
+            tags.push(format!("mig:{}", self.dice.below(3)));
+        }
+        let offline = match self.style() {
+            Style::Stranded => at < 2,
+            Style::Symmetric => self.dice.chance(3),
+            _ => self.dice.chance(10),
+        };
+        let exclusive_storage = self.exclusive && self.dice.chance(50);
+        let speed = if symmetric { 1.0 } else { self.dice.of(&[1.0, 1.0, 1.0, 1.5]) };
+        RawNode {
+            name: format!("node{at}"),
+            mem_total: self.odd(mem),
+            mem_node: Mib(if symmetric { 0 } else { self.dice.of(&[0, 512, 1024]) }),
+            mem_free: Mib(0),
+            disk_total: if diskless_node { 0.0 } else { self.odd(disk) },
+            disk_free: Mib(0),
+            cpu_total: self.odd(cpus),
+            cpu_node: if symmetric { 0 } else { 1 },
+            cpu_speed: self.odd(speed),
+            spindle_total: if exclusive_storage { 40 } else { self.dice.of(&[2, 2, 4]) },
+            spindle_free: 0,
+            exclusive_storage,
+            offline,
+            master: at == 0,
+            group: GroupIdx::new(at % self.groups),
+            tags,
+            hypervisor: None,
+        }
+    }
+
+    fn instance(&mut self, at: usize, nodes: &[RawNode]) -> RawInstance {
+        let symmetric = self.recipe.symmetric();
+        let template = match self.style() {
+            Style::Symmetric => self.dice.of(&[DiskTemplate::Ext, DiskTemplate::Drbd]),
+            Style::Stranded if at.is_multiple_of(3) => DiskTemplate::Plain,
+            Style::Stranded => DiskTemplate::Ext,
+            _ => self.dice.of(&TEMPLATES),
+        };
+        let status = match self.dice.below(if symmetric { 1 } else { 20 }) {
+            17 => RunStatus::AdminOffline,
+            18 => RunStatus::AdminDown,
+            19 => self.dice.of(RunStatus::ALL),
+            _ => RunStatus::Running,
+        };
+        // most instances crowd on part of the nodes, so that there is work to do
+        let stranded = self.style() == Style::Stranded && template == DiskTemplate::Plain;
+        let primary = match (stranded, self.dice.below(4)) {
+            (true, _) => self.dice.below(2.min(nodes.len())),
+            (_, 0) => self.dice.below(nodes.len()),
+            (_, 1) => at % nodes.len(),
+            _ => self.dice.below(nodes.len().div_ceil(2)),
+        };
+        let split = self.dice.chance(3);
+        let partners: Vec<usize> = (0..nodes.len())
+            .filter(|n| *n != primary && (split || nodes[*n].group == nodes[primary].group))
+            .collect();
+        let odd_secondary = !symmetric && self.dice.chance(4);
+        let wants_secondary = template == DiskTemplate::Drbd || odd_secondary;
+        let secondary = (wants_secondary && !partners.is_empty()).then(|| self.dice.of(&partners));
+        let mut tags = Vec::new();
+        if self.tags {
+            for _ in 0..self.dice.below(3) {
+                tags.push(format!("svc:{}", self.dice.below(5)));
+            }
+        }
+        if self.locations && self.dice.chance(20) {
+            tags.push(format!("loc:{}", self.dice.below(4)));
+        }
+        let mem = if symmetric { 1024 } else { self.dice.of(&[128, 512, 1024, 2048, 3000, 4096]) };
+        let disk = if template == DiskTemplate::Diskless { 0 } else { self.dice.of(&[1024, 10240, 33333]) };
+        let disk = Mib(if symmetric { 10240 } else { disk });
+        let spindles = if self.dice.chance(95) { Some(self.dice.of(&[0, 1, 2])) } else { None };
+        RawInstance {
+            name: format!("instance{at}"),
+            mem: Mib(self.odd_int(mem)),
+            disk: Mib(self.odd_int(disk.0)),
+            disks: vec![Disk { size: disk, spindles }],
+            vcpus: if symmetric { 1 } else { self.dice.of(&[1, 2, 4]) },
+            status,
+            auto_balance: symmetric || self.dice.chance(92),
+            primary: NodeIdx::new(primary),
+            secondary: secondary.map(NodeIdx::new),
+            template,
+            spindle_use: if symmetric { 1 } else { self.dice.of(&[0, 1, 1, 2]) },
+            tags,
+            networks: Vec::new(),
+            forthcoming: self.dice.chance(self.forthcoming),
+        }
+    }
+
+    /// Sets what is free on a node to about what its instances leave.
+    fn fill(&mut self, at: NodeIdx, node: &mut RawNode, instances: &[RawInstance]) {
+        let real = || instances.iter().filter(|i| !i.forthcoming);
+        let primaries = real().filter(|i| i.primary == at);
+        let mem: i64 =
+            primaries.filter(|i| i.status.uses_memory()).fold(0, |sum, i| sum.wrapping_add(i.mem.0));
+        let on_node = real().filter(|i| i.primary == at || i.secondary == Some(at));
+        let local = || on_node.clone().filter(|i| i.template.uses_local_storage());
+        let disk = local().fold(0i64, |sum, i| sum.wrapping_add(i.disk.0));
+        let spindles: i64 = local().map(|i| i.disks[0].spindles.unwrap_or(0)).sum();
+        let clean = self.recipe.symmetric() || self.dice.chance(50);
+        let noise = if clean { 0 } else { self.dice.below(1500) as i64 - 500 };
+        let free_mem = (node.mem_total as i64).wrapping_sub(node.mem_node.0).wrapping_sub(mem);
+        let free_disk = (node.disk_total as i64).wrapping_sub(disk);
+        let (mut free_mem, mut free_disk) = (free_mem.wrapping_sub(noise), free_disk.wrapping_sub(noise));
+        if self.style() == Style::Tight {
+            let left = self.dice.of(&[500, 2000, 4000, 8000]);
+            free_mem = free_mem.min(left);
+            free_disk = free_disk.min(self.dice.of(&[5000, 20000, 60000]));
+        }
+        node.mem_free = Mib(self.odd_int(free_mem));
+        node.disk_free = Mib(self.odd_int(free_disk));
+        node.spindle_free = node.spindle_total - if node.exclusive_storage { spindles } else { 0 };
+    }
+}
+
+/// Random settings of a balancing run.
+pub fn balance_options() -> impl Strategy<Value = BalanceOptions> {
+    let often = || prop::bool::weighted(0.85);
+    let seldom = || prop::bool::weighted(0.15);
+    let rules = (often(), often(), seldom(), seldom()).prop_map(
+        |(disk_moves, instance_moves, restricted_migration, ignore_soft_errors)| MoveRules {
+            disk_moves,
+            instance_moves,
+            restricted_migration,
+            ignore_soft_errors,
+        },
+    );
+    let gains = prop::sample::select(&[(0.01, 0.1), (0.0, 0.0), (0.01, 0.1), (0.2, 100.0), (1e-9, 0.5)][..]);
+    (rules, seldom(), gains).prop_map(|(rules, evacuate, (min_gain, min_gain_limit))| BalanceOptions {
+        rules,
+        evacuate,
+        min_gain,
+        min_gain_limit,
+        max_length: 40,
+        ..BalanceOptions::default()
+    })
+}
