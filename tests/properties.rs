@@ -181,6 +181,18 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(24))]
+
+    #[test]
+    fn bounds_hold_where_counts_make_most_of_the_score(
+        recipe in recipes(&[Style::Stranded], 12..=30, 300..=900),
+        options in balance_options(),
+    ) {
+        bounds_hold(&recipe, options, 0)?;
+    }
+}
+
 /// Adds the integers of a node's ledger up, from where the instances are. Free
 /// disk and planned memory are those of the start, changed by who came and went.
 fn added_up(start: &Cluster, now: &Cluster, node: NodeIdx) -> Ledger {

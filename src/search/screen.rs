@@ -120,6 +120,9 @@ impl Departed {
 /// Relative error of a variance, rounded up (see [`Running::variance_error`]).
 const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
 
+/// Relative error of a score that consists of counts, rounded up.
+const COUNT_ERROR: f64 = 64.0 * U;
+
 fn clamp(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }
@@ -334,7 +337,8 @@ impl<'a> Screen<'a> {
 
         let floors = self.floors(trial, instance);
         let (failover_reserve, reserve_now) = self.reserves(trial, instance, scratch, wants_targets);
-        let constant = |counts: f64| counts - self.slack;
+        // next to large counts even the last bits of the rest of the score are lost
+        let constant = |counts: f64| counts - self.slack - COUNT_ERROR * counts.abs();
         Bounds {
             primary_now: self.primary_now,
             primary_swapped,
