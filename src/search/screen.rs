@@ -506,10 +506,26 @@ impl<'a> Screen<'a> {
 /// Values above this could overflow when squared and summed up.
 const LARGEST: f64 = 1e100;
 
-/// The bounds count on it that an instance more on a node never frees memory.
+/// A few integers up to this can be added without wrapping.
+const LARGEST_INTEGER: u64 = 1 << 59;
+
+/// The bounds count on it that an instance more on a node never frees memory, and
+/// that no sum of integers is so large that it wraps.
 fn amounts_are_plausible(cluster: &Cluster, board: &Board, movable: &[&Instance]) -> bool {
-    let peers_positive = |n: &NodeIdx| cluster.node(*n).state.peers.iter().all(|(_, held)| held >= Mib::ZERO);
-    movable.iter().all(|i| i.mem >= Mib::ZERO) && board.nodes().iter().all(peers_positive)
+    let small = |x: i64| x.unsigned_abs() <= LARGEST_INTEGER;
+    let node_is_plausible = |n: &NodeIdx| {
+        let node = cluster.node(*n);
+        let l = &node.state.ledger;
+        let figures = [l.mem_unallocated(&node.spec), l.mem_free_planned, l.disk_free, l.disk_free_planned];
+        figures.iter().all(|x| small(x.0))
+            && small(l.mem_instances.0)
+            && small(l.vcpus)
+            && small(l.vcpus_planned)
+            && node.state.peers.iter().all(|(_, held)| held >= Mib::ZERO && small(held.0))
+    };
+    let instance_is_plausible =
+        |i: &&Instance| i.mem >= Mib::ZERO && small(i.mem.0) && small(i.disk.0) && small(i.vcpus);
+    movable.iter().all(instance_is_plausible) && board.nodes().iter().all(node_is_plausible)
 }
 
 struct Floors {
