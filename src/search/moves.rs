@@ -420,3 +420,36 @@ impl<'a> Trial<'a> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(mirror_usable: bool, primary_online: bool, rules: MoveRules) -> Vec<Move> {
+        let n = NodeIdx::new(9);
+        mirrored_moves(mirror_usable, primary_online, &rules).iter().map(|kind| kind(n)).collect()
+    }
+
+    #[test]
+    fn moves_of_mirrored_instances_to_one_node() {
+        use Move::{FailoverAndReplace, ReplaceAndFailover, ReplacePrimary, ReplaceSecondary};
+        let n = NodeIdx::new(9);
+        let all = MoveRules::default();
+        let restricted = MoveRules { restricted_migration: true, ..all };
+        let no_disks = MoveRules { disk_moves: false, ..restricted };
+        let no_instances = MoveRules { instance_moves: false, ..restricted };
+        for online in [true, false] {
+            let four = [ReplaceSecondary(n), ReplaceAndFailover(n), ReplacePrimary(n), FailoverAndReplace(n)];
+            assert_eq!(kinds(true, online, all), four);
+            assert_eq!(kinds(false, online, all), [ReplaceSecondary(n), ReplaceAndFailover(n)]);
+            assert_eq!(kinds(true, online, no_disks), []);
+            assert_eq!(kinds(true, online, no_instances), [ReplaceSecondary(n)]);
+            assert_eq!(kinds(false, online, no_instances), [ReplaceSecondary(n)]);
+        }
+        assert_eq!(kinds(true, true, restricted), [ReplaceSecondary(n)]);
+        assert_eq!(kinds(false, true, restricted), [ReplaceSecondary(n)]);
+        let leaving = [ReplaceSecondary(n), ReplaceAndFailover(n), FailoverAndReplace(n)];
+        assert_eq!(kinds(true, false, restricted), leaving);
+        assert_eq!(kinds(false, false, restricted), [ReplaceSecondary(n), ReplaceAndFailover(n)]);
+    }
+}
