@@ -62,7 +62,7 @@ fn screening_changes_nothing(recipe: &Recipe, options: BalanceOptions) -> Result
 }
 
 proptest! {
-    #![proptest_config(cases(160))]
+    #![proptest_config(cases(640))]
 
     #[test]
     fn screened_and_exhaustive_search_find_the_same_steps(

@@ -100,9 +100,10 @@ impl<'a> State<'a> {
     /// secondary role: for others it has no meaning and never changes.
     pub fn leave_all(&mut self, instance: InstanceIdx) {
         self.leave_primary(instance);
-        if self.instance(instance).template.has_secondary()
-            && let Some(node) = self.places[instance.get()].secondary.take()
-        {
+        if !self.instance(instance).template.has_secondary() {
+            return;
+        }
+        if let Some(node) = self.places[instance.get()].secondary.take() {
             self.now[node.get()].secondaries.remove(&instance);
             self.note_change(instance, node, false);
         }
@@ -134,9 +135,8 @@ impl<'a> State<'a> {
     pub fn jump(&mut self, instance: InstanceIdx, to: Placement) {
         self.leave_all(instance);
         self.enter_primary(instance, to.primary);
-        if self.instance(instance).template.has_secondary()
-            && let Some(secondary) = to.secondary
-        {
+        let mirrored = self.instance(instance).template.has_secondary();
+        if let Some(secondary) = to.secondary.filter(|_| mirrored) {
             self.enter_secondary(instance, secondary, to.primary);
         }
     }
