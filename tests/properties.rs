@@ -6,7 +6,8 @@ mod clusters;
 
 use clusters::{Dice, Recipe, Style, balance_options, recipes};
 use htools::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx, RunStatus, Strictness, TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx, Placement, RunStatus, Strictness,
+    TagArrival,
 };
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
@@ -443,5 +444,52 @@ proptest! {
         }
         let cluster = htools::load::merge::merge(raw, &Default::default()).expect("nothing to select");
         prop_assert!(Board::new(&cluster, &cluster.all_nodes()).score() <= 1e-12);
+    }
+}
+
+/// The checker allows exactly the moves that the search thinks possible.
+fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result<(), TestCaseError> {
+    let mut cluster = recipe.cluster();
+    let checks = CheckOptions { ignore_soft_errors: options.rules.ignore_soft_errors };
+    for nodes in groups(&cluster) {
+        let mut balancer = Balancer::new(&mut cluster, &nodes, options);
+        for _ in 0..steps {
+            balancer.next_step();
+        }
+        let (cluster, board) = (balancer.cluster(), balancer.board());
+        let of_set = |i: &&Instance| board.contains(i.primary) && balancer.is_candidate(i);
+        for instance in cluster.instances.iter().filter(of_set) {
+            let trial = Trial::new(cluster, instance, &options.rules);
+            let from = Placement { primary: instance.primary, secondary: instance.secondary };
+            for (mv, _) in moves(cluster, board, instance, &balancer.repertoire(instance)) {
+                let to = mv.placement(instance);
+                let step = Step { instance: instance.idx, mv, from, to, score: 0.0 };
+                let (tried, checked) = (trial.run(mv).err(), check(cluster, &nodes, &[step], checks).err());
+                let name = &instance.name;
+                prop_assert_eq!(
+                    tried.is_some(),
+                    checked.is_some(),
+                    "{:?} of {}: {:?}, {:?}",
+                    mv,
+                    name,
+                    tried,
+                    checked
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn search_and_checker_agree_on_what_is_possible(
+        recipe in recipes(SANE, 2..=12, 1..=30),
+        options in balance_options(),
+        steps in 0usize..5,
+    ) {
+        verdicts_agree(&recipe, options, steps)?;
     }
 }
