@@ -482,7 +482,7 @@ fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Res
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn search_and_checker_agree_on_what_is_possible(
