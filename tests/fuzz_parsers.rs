@@ -5,6 +5,7 @@ use htools::load::{self, LoadError};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 
 const TEXT: &str = "\
 g1|u1|preferred|a,b|net1\ng2|u2|last_resort|\n\n\
@@ -129,8 +130,19 @@ fn document() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC])
 }
 
+fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let rng_seed = match config.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(1),
+        fixed => fixed,
+    };
+    let cases = config.cases.saturating_mul(2);
+    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    // the same input in every run; PROPTEST_RNG_SEED and PROPTEST_CASES look further
+    #![proptest_config(config())]
 
     #[test]
     fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..2000), source in ".{0,300}") {

@@ -207,24 +207,26 @@ fn metrics_after_the_first_step() {
 }
 
 #[test]
-fn without_online_nodes_there_is_no_score() {
+fn without_online_nodes_instances_on_offline_ones_count() {
     let mut cluster = cluster();
     for node in &mut cluster.nodes {
         node.spec.offline = true;
     }
     let board = Board::new(&cluster, &cluster.all_nodes());
-    assert_eq!((board.score(), board.components().values.len()), (0.0, 0));
+    // three primaries and one secondary
+    assert_eq!((board.score(), board.components().values.len()), (3.0 * 20.0 + 4.0, 20));
+    assert_eq!(Board::new(&cluster, &[]).components().values.len(), 0);
 }
 
 #[test]
-fn the_first_flags_compare_reported_memory_with_the_reserve() {
+fn the_first_flags_compare_unallocated_memory_with_the_reserve() {
     let flags = |mem_free: i64| {
         let mut cluster = cluster();
         cluster.nodes[N2].spec.mem_free = Mib(mem_free);
         finish(&mut cluster, Mib(0));
         cluster.nodes[N2].state.ledger.n1_fail
     };
-    assert_eq!([2047, 2048, 2049].map(flags), [true, false, false]);
+    assert_eq!([2047, 2048, 2049].map(flags), [true, true, false]);
 }
 
 /// The plan that moves `web` away from n1 and then `aux` to n1 or n3.

@@ -48,7 +48,8 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
         // as any new file, or as the one that is replaced; the umask applies
         options.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
     }
-    let mut file = tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| options.open(path))?;
+    let mut file =
+        tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| options.open(path))?;
     file.write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;

@@ -214,6 +214,11 @@ impl<'c> Balancer<'c> {
         }
     }
 
+    /// The board of the set in its present state.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
     /// The set being balanced.
     pub fn nodes(&self) -> &[NodeIdx] {
         self.board.nodes()
