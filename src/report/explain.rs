@@ -20,6 +20,19 @@ pub fn hold_text(hold: Hold) -> &'static str {
     }
 }
 
+/// Why an instance is passed over, in one word.
+pub fn hold_name(hold: Hold) -> &'static str {
+    match hold {
+        Hold::Immobile(Immobile::Template) => "disk-template",
+        Hold::Immobile(Immobile::Excluded) => "excluded",
+        Hold::Immobile(Immobile::NotSelected) => "not-selected",
+        Hold::Immobile(Immobile::Split) => "split",
+        Hold::Immobile(Immobile::NoSecondary) => "no-secondary",
+        Hold::NotAutoBalanced => "not-auto-balanced",
+        Hold::NothingToEvacuate => "nothing-to-evacuate",
+    }
+}
+
 /// A rule, in one word.
 pub fn rule_name(rule: Rule) -> &'static str {
     match rule {

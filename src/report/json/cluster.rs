@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, InstanceIdx, InstancePolicy, InstanceSpec, NodeIdx};
 
 /// A cluster, or the part of it that a tool worked on.
 #[derive(Debug, Clone, Serialize)]
 pub struct State {
     tags: Vec<String>,
+    common_suffix: String,
+    policy: Policy,
     groups: Vec<Group>,
     nodes: Vec<Node>,
     instances: Vec<Instance>,
@@ -18,11 +20,39 @@ struct Group {
     name: String,
     uuid: String,
     alloc_policy: &'static str,
+    networks: Vec<String>,
+    policy: Policy,
     tags: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Node {
+struct Policy {
+    vcpu_ratio: f64,
+    spindle_ratio: f64,
+    disk_templates: Vec<&'static str>,
+    standard: Specification,
+    ranges: Vec<Range>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Range {
+    min: Specification,
+    max: Specification,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Specification {
+    memory: i64,
+    vcpus: i64,
+    disk: i64,
+    disks: i64,
+    nics: i64,
+    spindle_use: i64,
+}
+
+/// A node.
+#[derive(Debug, Clone, Serialize)]
+pub struct Node {
     name: String,
     group: String,
     offline: bool,
@@ -85,6 +115,8 @@ struct Instance {
     secondary: Option<String>,
     status: &'static str,
     disk_template: &'static str,
+    spindle_use: i64,
+    spindles: Option<i64>,
     memory: i64,
     disk: i64,
     vcpus: i64,
@@ -99,6 +131,8 @@ impl State {
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> State {
         State {
             tags: cluster.tags.clone(),
+            common_suffix: cluster.common_suffix.clone(),
+            policy: policy(&cluster.policy),
             groups: cluster
                 .groups
                 .iter()
@@ -106,12 +140,45 @@ impl State {
                     name: g.name.clone(),
                     uuid: g.uuid.clone(),
                     alloc_policy: g.alloc_policy.as_str(),
+                    networks: g.networks.clone(),
+                    policy: policy(&g.policy),
                     tags: g.tags.clone(),
                 })
                 .collect(),
-            nodes: nodes.iter().map(|n| node(cluster, *n)).collect(),
+            nodes: self::nodes(cluster, nodes),
             instances: instances.iter().map(|i| instance(cluster, *i)).collect(),
         }
+    }
+}
+
+/// Nodes as they are now.
+pub fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<Node> {
+    nodes.iter().map(|n| node(cluster, *n)).collect()
+}
+
+fn policy(policy: &InstancePolicy) -> Policy {
+    Policy {
+        vcpu_ratio: policy.vcpu_ratio,
+        spindle_ratio: policy.spindle_ratio,
+        disk_templates: policy.disk_templates.iter().map(|t| t.as_str()).collect(),
+        standard: specification(&policy.std),
+        ranges: policy
+            .ranges
+            .iter()
+            .map(|r| Range { min: specification(&r.min), max: specification(&r.max) })
+            .collect(),
+    }
+}
+
+fn specification(spec: &InstanceSpec) -> Specification {
+    let InstanceSpec { memory, cpus, disk_size, disk_count, nic_count, spindle_use } = *spec;
+    Specification {
+        memory: memory.0,
+        vcpus: cpus,
+        disk: disk_size.0,
+        disks: disk_count,
+        nics: nic_count,
+        spindle_use,
     }
 }
 
@@ -162,6 +229,8 @@ fn instance(cluster: &Cluster, idx: InstanceIdx) -> Instance {
         secondary: i.secondary.map(name),
         status: i.status.as_str(),
         disk_template: i.template.as_str(),
+        spindle_use: i.spindle_use,
+        spindles: i.spindles,
         memory: i.mem.0,
         disk: i.disk.0,
         vcpus: i.vcpus,

@@ -2,31 +2,44 @@
 
 use serde::Serialize;
 
-use crate::model::{Cluster, NodeIdx};
+use super::{Nodes, kind};
+use crate::model::{Cluster, NodeIdx, Placement};
 use crate::plan::command::notation;
-use crate::report::explain::{hold_text, outlook_name, rule_name};
-use crate::search::explain::{Explanation, Verdict};
+use crate::report::explain::{hold_name, outlook_name, rule_name};
+use crate::search::explain::{Explanation, Outlook, Verdict};
 use crate::search::shortfall::Shortfall;
 
 /// Why one instance moves or does not.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explained {
     instance: String,
-    primary: String,
-    secondary: Option<String>,
+    group: String,
+    at: Nodes,
     score: f64,
     outlook: &'static str,
-    holds: Vec<String>,
+    /// The better step, if another instance comes first.
+    next_step: Option<NextStep>,
+    holds: Vec<&'static str>,
     best: Option<usize>,
     moves: Vec<Move>,
 }
 
 #[derive(Debug, Clone, Serialize)]
+struct NextStep {
+    instance: String,
+    #[serde(rename = "move")]
+    kind: &'static str,
+    notation: String,
+    to: Nodes,
+    score: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
 struct Move {
     #[serde(rename = "move")]
+    kind: &'static str,
     notation: String,
-    primary: String,
-    secondary: Option<String>,
+    to: Nodes,
     /// The score afterwards, of possible moves.
     score: Option<f64>,
     refusal: Option<Refusal>,
@@ -57,21 +70,32 @@ pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
                 Verdict::Refused(r, s) => (None, Some(refused(name(r.node), rule_name(r.rule), s))),
             };
             Move {
+                kind: kind(m.mv),
                 notation: notation(cluster, m.mv),
-                primary: name(m.to.primary),
-                secondary: m.to.secondary.map(name),
+                to: Nodes::of(cluster, m.to),
                 score,
                 refusal,
             }
         })
         .collect();
+    let next_step = match &e.outlook {
+        Outlook::OtherFirst(step) => Some(NextStep {
+            instance: cluster.instance(step.instance).name.clone(),
+            kind: kind(step.mv),
+            notation: notation(cluster, step.mv),
+            to: Nodes::of(cluster, step.to),
+            score: step.score,
+        }),
+        _ => None,
+    };
     Explained {
         instance: instance.name.clone(),
-        primary: name(instance.primary),
-        secondary: instance.secondary.map(name),
+        group: cluster.group(cluster.node(instance.primary).spec.group).name.clone(),
+        at: Nodes::of(cluster, Placement { primary: instance.primary, secondary: instance.secondary }),
         score: e.score,
         outlook: outlook_name(&e.outlook),
-        holds: e.holds.iter().map(|h| hold_text(*h).to_owned()).collect(),
+        next_step,
+        holds: e.holds.iter().map(|h| hold_name(*h)).collect(),
         best: e.best,
         moves,
     }

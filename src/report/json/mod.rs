@@ -8,7 +8,9 @@ pub mod plan;
 
 use serde::Serialize;
 
+use crate::model::{Cluster, Placement};
 use crate::score::{Components, TABLE};
+use crate::search::Move;
 
 /// A document as it is printed.
 pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
@@ -29,10 +31,36 @@ impl Generator {
     }
 }
 
+/// The nodes of an instance, by full name.
+#[derive(Debug, Clone, Serialize)]
+struct Nodes {
+    primary: String,
+    secondary: Option<String>,
+}
+
+impl Nodes {
+    fn of(cluster: &Cluster, placement: Placement) -> Nodes {
+        let name = |n| cluster.node(n).spec.name.clone();
+        Nodes { primary: name(placement.primary), secondary: placement.secondary.map(name) }
+    }
+}
+
+/// A kind of move, in one word.
+fn kind(mv: Move) -> &'static str {
+    match mv {
+        Move::Failover => "failover",
+        Move::FailoverTo(_) => "failover-to-any",
+        Move::ReplaceSecondary(_) => "replace-secondary",
+        Move::ReplaceAndFailover(_) => "replace-and-failover",
+        Move::ReplacePrimary(_) => "replace-primary",
+        Move::FailoverAndReplace(_) => "failover-and-replace",
+    }
+}
+
 /// A score with its metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct Score {
-    score: f64,
+    total: f64,
     components: Vec<Component>,
 }
 
@@ -52,7 +80,7 @@ impl Score {
             weight: metric.weight,
         };
         Score {
-            score: components.score(),
+            total: components.score(),
             components: TABLE.iter().zip(&components.values).map(component).collect(),
         }
     }

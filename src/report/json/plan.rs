@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::cluster::State;
+use super::cluster::{Node, State};
 use super::explain::Explained;
-use super::{Generator, Score};
-use crate::model::{Cluster, NodeIdx, Placement};
+use super::{Generator, Nodes, Score, kind};
+use crate::model::Cluster;
 use crate::plan::command::{commands, notation};
 use crate::plan::jobset::Jobset;
-use crate::search::{Move, Step};
+use crate::search::Step;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.plan/1";
@@ -43,16 +43,17 @@ pub struct Document {
     /// The group's nodes and instances before the first step.
     pub cluster: State,
     /// The score before the first step.
-    pub initial: Option<Score>,
+    pub initial_score: Option<Score>,
     /// The part of it that reserving memory makes unavoidable.
     pub unavoidable_score: Option<f64>,
     /// The score after the last step.
-    #[serde(rename = "final")]
-    pub last: Option<Score>,
+    pub final_score: Option<Score>,
     /// The steps, in order.
     pub steps: Vec<PlanStep>,
     /// Numbers of the steps that can run at the same time, in order.
     pub jobsets: Vec<Vec<usize>>,
+    /// The group's nodes after the last step; none without steps.
+    pub nodes_after: Vec<Node>,
     /// Why instances that were asked about move or do not.
     pub explanations: Vec<Explained>,
 }
@@ -90,16 +91,8 @@ pub struct PlanStep {
     commands: Vec<String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
-struct Nodes {
-    primary: String,
-    secondary: Option<String>,
-}
-
 /// The steps of a plan.
 pub fn steps(cluster: &Cluster, steps: &[Step]) -> Vec<PlanStep> {
-    let name = |n: NodeIdx| cluster.node(n).spec.name.clone();
-    let nodes = |p: Placement| Nodes { primary: name(p.primary), secondary: p.secondary.map(name) };
     (1..)
         .zip(steps)
         .map(|(number, step)| PlanStep {
@@ -107,8 +100,8 @@ pub fn steps(cluster: &Cluster, steps: &[Step]) -> Vec<PlanStep> {
             instance: cluster.instance(step.instance).name.clone(),
             kind: kind(step.mv),
             notation: notation(cluster, step.mv),
-            from: nodes(step.from),
-            to: nodes(step.to),
+            from: Nodes::of(cluster, step.from),
+            to: Nodes::of(cluster, step.to),
             score: step.score,
             commands: commands(cluster, step),
         })
@@ -118,15 +111,4 @@ pub fn steps(cluster: &Cluster, steps: &[Step]) -> Vec<PlanStep> {
 /// The jobsets of a plan, by the numbers of their steps.
 pub fn jobsets(jobsets: &[Jobset]) -> Vec<Vec<usize>> {
     jobsets.iter().map(|set| set.iter().map(|position| position + 1).collect()).collect()
-}
-
-fn kind(mv: Move) -> &'static str {
-    match mv {
-        Move::Failover => "failover",
-        Move::FailoverTo(_) => "failover-to-any",
-        Move::ReplaceSecondary(_) => "replace-secondary",
-        Move::ReplaceAndFailover(_) => "replace-and-failover",
-        Move::ReplacePrimary(_) => "replace-primary",
-        Move::FailoverAndReplace(_) => "failover-and-replace",
-    }
 }

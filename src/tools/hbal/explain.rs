@@ -43,11 +43,12 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
             ending: json::plan::Ending::Explained,
             group: None,
             cluster: json::cluster::State::of(cluster, &cluster.all_nodes(), &instances),
-            initial: None,
+            initial_score: None,
             unavoidable_score: None,
-            last: None,
+            final_score: None,
             steps: Vec::new(),
             jobsets: Vec::new(),
+            nodes_after: Vec::new(),
             explanations: documents,
         };
         text.output.write(&json::text(&document)?)?;

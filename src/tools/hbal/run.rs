@@ -86,6 +86,21 @@ struct Outcome {
     last: Components,
     steps: Vec<Step>,
     jobsets: Vec<Jobset>,
+    /// The nodes among which instances were moved; none without steps.
+    moved: Vec<NodeIdx>,
+}
+
+impl Outcome {
+    fn without_steps(components: Components, unavoidable: f64) -> Outcome {
+        Outcome {
+            initial: components.clone(),
+            unavoidable,
+            last: components,
+            steps: Vec::new(),
+            jobsets: Vec::new(),
+            moved: Vec::new(),
+        }
+    }
 }
 
 /// Balances one group of the cluster.
@@ -127,14 +142,14 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         for line in balanced_message(balancer.score(), unavoidable, options.min_score) {
             text.line(line)?;
         }
-        let outcome =
-            Outcome { last: initial.clone(), initial, unavoidable, steps: Vec::new(), jobsets: Vec::new() };
+        let outcome = Outcome::without_steps(initial, unavoidable);
         return document(cluster, &outcome, json::plan::Ending::Balanced, state, head, text);
     }
     text.line("Trying to minimize the CV...")?;
     let steps = search(&mut balancer, &scope, &mut text)?;
     let last = balancer.components();
-    let outcome = Outcome { jobsets: jobsets(cluster, &steps), initial, unavoidable, last, steps };
+    let moved = if steps.is_empty() { Vec::new() } else { scope.nodes.clone() };
+    let outcome = Outcome { jobsets: jobsets(cluster, &steps), initial, unavoidable, last, steps, moved };
     report(options, cluster, &scope, &outcome, totals, &mut text)?;
     let ending = match outcome.steps.is_empty() {
         true => json::plan::Ending::NoSolution,
@@ -149,14 +164,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
 }
 
 fn finish_empty(cluster: &Cluster, text: Text<'_>) -> anyhow::Result<ExitStatus> {
-    let nothing = Components { values: Vec::new() };
-    let outcome = Outcome {
-        initial: nothing.clone(),
-        unavoidable: 0.0,
-        last: nothing,
-        steps: Vec::new(),
-        jobsets: Vec::new(),
-    };
+    let outcome = Outcome::without_steps(Components { values: Vec::new() }, 0.0);
     let state = json::cluster::State::of(cluster, &cluster.all_nodes(), &[]);
     document(cluster, &outcome, json::plan::Ending::Empty, state, None, text)
 }
@@ -408,11 +416,12 @@ fn document(
             ending,
             group,
             cluster: state,
-            initial: scored.then(|| json::Score::of(&outcome.initial)),
+            initial_score: scored.then(|| json::Score::of(&outcome.initial)),
             unavoidable_score: scored.then_some(outcome.unavoidable),
-            last: scored.then(|| json::Score::of(&outcome.last)),
+            final_score: scored.then(|| json::Score::of(&outcome.last)),
             steps: json::plan::steps(cluster, &outcome.steps),
             jobsets: json::plan::jobsets(&outcome.jobsets),
+            nodes_after: json::cluster::nodes(cluster, &outcome.moved),
             explanations: Vec::new(),
         };
         text.output.write(&json::text(&document)?)?;

@@ -1,0 +1,318 @@
+//! `--json`: every document follows its schema and says what the text says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use jsonschema::Validator;
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
+
+/// Standard output of a successful run.
+fn stdout(words: &[&str]) -> String {
+    let mut command = Command::new(PROGRAM);
+    let run = command.env_remove("HTOOLS").args(words).assert().code(0);
+    String::from_utf8(run.get_output().stdout.clone()).unwrap()
+}
+
+fn schema(name: &str) -> Value {
+    let text = fs::read_to_string(Path::new("docs/schema").join(name)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn validator(name: &str) -> Validator {
+    jsonschema::draft202012::new(&schema(name)).unwrap()
+}
+
+/// The document: one JSON text, with its line end, and nothing else.
+fn document(words: &[&str], validator: &Validator) -> Value {
+    let text = stdout(&[words, &["--json"]].concat());
+    assert!(text.starts_with("{\n") && text.ends_with("\n}\n"), "{words:?}");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{words:?}: {errors:#?}");
+    document
+}
+
+fn samples() -> Vec<PathBuf> {
+    let mut samples: Vec<PathBuf> = fs::read_dir("data").unwrap().map(|e| e.unwrap().path()).collect();
+    samples.retain(|path| path.extension().is_some_and(|end| end == "data"));
+    samples.sort();
+    assert!(samples.len() >= 6);
+    samples
+}
+
+/// The groups of a sample: hbal works on one.
+fn groups(sample: &Path) -> Vec<String> {
+    let text = fs::read_to_string(sample).unwrap();
+    let rows = text.lines().take_while(|line| !line.is_empty());
+    rows.map(|row| row.split('|').next().unwrap().to_owned()).collect()
+}
+
+/// `text` as the text output has it: eight digits, half to even as they are.
+fn shown(number: &Value) -> String {
+    htools::report::components::score(number.as_f64().unwrap_or(f64::NAN))
+}
+
+fn array<'d>(document: &'d Value, key: &str) -> &'d Vec<Value> {
+    document[key].as_array().unwrap()
+}
+
+/// Compares the document of a run of hbal with the text of the same run.
+fn compare_plan(words: &[&str], document: &Value) {
+    let text = stdout(&[words, &["-C", "-v", "-v"]].concat());
+    let steps: Vec<&str> = text.lines().filter(|line| line.contains(" a=")).collect();
+    assert_eq!(array(document, "steps").len(), steps.len(), "{words:?}");
+    let overall = |start: &str| {
+        text.lines().find_map(|line| line.strip_prefix(start)).map(|rest| rest.trim().to_owned())
+    };
+    assert_eq!(overall("Initial coefficients: overall"), Some(shown(&document["initial_score"]["total"])));
+    for (number, (step, line)) in (1..).zip(array(document, "steps").iter().zip(steps)) {
+        let (places, notation) = line.split_once(" a=").unwrap();
+        assert_eq!(step["notation"], notation, "{line}");
+        assert_eq!(step["number"], number);
+        assert_eq!(places.rsplit(' ').next(), Some(shown(&step["score"]).as_str()), "{line}");
+    }
+    let commands = |step: &Value| -> Vec<String> {
+        step["commands"].as_array().unwrap().iter().map(|c| c.as_str().unwrap().to_owned()).collect()
+    };
+    let sets: Vec<Vec<usize>> = serde_json::from_value(document["jobsets"].clone()).unwrap();
+    let in_sets: Vec<String> =
+        sets.iter().flatten().flat_map(|number| commands(&document["steps"][number - 1])).collect();
+    let printed: Vec<&str> = text.lines().map(str::trim).filter(|l| l.starts_with("gnt-")).collect();
+    assert_eq!(in_sets, printed, "{words:?}");
+    let titles: Vec<String> =
+        (1..).zip(&sets).map(|(at, set)| format!("  echo jobset {at}, {} jobs", set.len())).collect();
+    let printed: Vec<&str> = text.lines().filter(|line| line.contains("echo jobset")).collect();
+    assert_eq!(titles, printed, "{words:?}");
+    match document["ending"].as_str().unwrap() {
+        "balanced" => assert!(text.contains("Nothing to do, exiting"), "{words:?}"),
+        "no-solution" => assert!(text.contains("No solution found"), "{words:?}"),
+        "improved" => {
+            assert_eq!(
+                overall("Final coefficients:   overall"),
+                Some(shown(&document["final_score"]["total"]))
+            );
+            let last = array(document, "steps").last().unwrap();
+            assert_eq!(shown(&last["score"]), shown(&document["final_score"]["total"]));
+        }
+        other => panic!("{words:?}: {other}"),
+    }
+    let components = array(&document["initial_score"], "components");
+    for component in components {
+        let line = format!(" {} ", component["name"].as_str().unwrap());
+        let printed = text.lines().find(|l| l.contains(&line)).unwrap();
+        assert_eq!(printed.split_whitespace().nth(1), Some(shown(&component["value"]).as_str()));
+    }
+}
+
+#[test]
+fn the_schemas_are_schemas() {
+    for name in ["htools.plan-1.json", "htools.info-1.json"] {
+        let schema = schema(name);
+        assert!(jsonschema::meta::is_valid(&schema), "{name}");
+        strict(&schema, name);
+    }
+    assert_eq!(validator("htools.info-1.json").is_valid(&serde_json::json!({})), false);
+}
+
+/// Every object names all of its keys, requires them and says what they are.
+fn strict(schema: &Value, place: &str) {
+    let Value::Object(members) = schema else {
+        if let Value::Array(items) = schema {
+            items.iter().for_each(|item| strict(item, place));
+        }
+        return;
+    };
+    if let Some(Value::Object(properties)) = members.get("properties") {
+        assert_eq!(members.get("additionalProperties"), Some(&Value::Bool(false)), "{place}");
+        let required: Vec<&str> = array(schema, "required").iter().map(|k| k.as_str().unwrap()).collect();
+        assert!(properties.keys().eq(required.iter().copied()), "{place}");
+        for (key, property) in properties {
+            let said = ["description", "const", "$ref"].iter().any(|word| property.get(word).is_some());
+            assert!(said, "{place}: {key} has no description");
+        }
+    }
+    members.iter().for_each(|(key, value)| strict(value, &format!("{place}/{key}")));
+}
+
+#[test]
+fn plans_of_all_samples() {
+    let validator = validator("htools.plan-1.json");
+    let option_sets: [&[&str]; 14] = [
+        &[],
+        &["-E"],
+        &["-l", "1"],
+        &["-l", "0"],
+        &["--no-disk-moves"],
+        &["--no-instance-moves"],
+        &["--restricted-migration", "--ignore-soft-errors"],
+        &["--max-cpu", "0.8"],
+        &["--min-disk", "0.6"],
+        &["-e", "1"],
+        &["-g", "0.5", "--min-gain-limit", "20"],
+        &["-U", "data/utilisation.txt"],
+        &["--ignore-dynu"],
+        &["--exclusion-tags", "customer"],
+    ];
+    for sample in samples() {
+        for group in groups(&sample) {
+            for options in option_sets {
+                let words = [&["hbal", "-t", sample.to_str().unwrap(), "-G", &group], options].concat();
+                let document = document(&words, &validator);
+                assert_eq!(document["group"]["name"], group.as_str());
+                compare_plan(&words, &document);
+            }
+        }
+    }
+}
+
+#[test]
+fn nodes_after_a_plan() {
+    let validator = validator("htools.plan-1.json");
+    let plan = document(&["hbal", "-t", "data/unbalanced-drbd.data"], &validator);
+    for node in array(&plan, "nodes_after") {
+        let name = node["name"].as_str().unwrap();
+        let mut expected: Vec<&str> = Vec::new();
+        for instance in array(&plan["cluster"], "instances") {
+            let moved = array(&plan, "steps").iter().rev().find(|step| step["instance"] == instance["name"]);
+            let primary = moved.map_or(&instance["primary"], |step| &step["to"]["primary"]);
+            if primary == name {
+                expected.push(instance["name"].as_str().unwrap());
+            }
+        }
+        let mut found: Vec<&str> = array(node, "primaries").iter().map(|i| i.as_str().unwrap()).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{name}");
+    }
+    let balanced = document(&["hbal", "-t", "data/balanced.data"], &validator);
+    assert!(array(&balanced, "nodes_after").is_empty());
+}
+
+#[test]
+fn explanations_of_all_samples() {
+    let validator = validator("htools.plan-1.json");
+    let mut refusals = 0;
+    for sample in samples() {
+        let text = fs::read_to_string(&sample).unwrap();
+        let instances: Vec<&str> =
+            text.split("\n\n").nth(2).unwrap().lines().map(|row| row.split('|').next().unwrap()).collect();
+        let wanted: Vec<String> = instances.iter().map(|name| format!("--explain={name}")).collect();
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        for options in [&[][..], &["-E"], &["--min-disk=0.9", "--max-cpu=0.3"], &["--exclude-instances=web1"]]
+        {
+            if options.contains(&"--exclude-instances=web1") && !text.contains("\nweb1") {
+                continue;
+            }
+            let words = [&["hbal", "-t", sample.to_str().unwrap()], options, &wanted].concat();
+            let document = document(&words, &validator);
+            assert_eq!(document["ending"], "explained");
+            assert_eq!(array(&document, "explanations").len(), instances.len());
+            for explained in array(&document, "explanations") {
+                let held = !array(explained, "holds").is_empty();
+                assert_eq!(explained["outlook"] == "held", held);
+                assert_eq!(explained["outlook"] == "other-first", !explained["next_step"].is_null());
+                for way in array(explained, "moves") {
+                    assert!(way["score"].is_null() != way["refusal"].is_null(), "{way}");
+                    refusals += usize::from(way["score"].is_null());
+                }
+                if let Some(best) = explained["best"].as_u64() {
+                    let score = |at: usize| explained["moves"][at]["score"].as_f64();
+                    let all = (0..array(explained, "moves").len()).filter_map(score);
+                    assert_eq!(score(best as usize), all.reduce(f64::min));
+                }
+            }
+        }
+    }
+    assert!(refusals > 100);
+}
+
+#[test]
+fn information_about_all_samples() {
+    let validator = validator("htools.info-1.json");
+    let option_sets: [&[&str]; 4] = [&[], &["--ignore-dynu"], &["-q"], &["--static-kvm-node-memory=0"]];
+    for sample in samples() {
+        for options in option_sets {
+            let words = [&["hinfo", "-t", sample.to_str().unwrap()], options].concat();
+            compare_information(&words, &document(&words, &validator));
+        }
+    }
+    let more: [&[&str]; 5] = [
+        &["hinfo", "-I", "data/allocate.json"],
+        &["hinfo", "--simulate", "p,3,1t,32g,16", "--simulate", "u,2,1t,32g,16"],
+        &["hinfo", "-t", "data/unbalanced-drbd.data", "-O", "node1", "-O", "node2", "-O", "node3"],
+        &["hinfo", "-t", "data/unbalanced-drbd.data", "--mond", "--mond-data", "data/monitoring.json"],
+        &["hinfo", "--simulate", "p,0,1t,32g,16"],
+    ];
+    for words in more {
+        compare_information(words, &document(words, &validator));
+    }
+}
+
+fn compare_information(words: &[&str], document: &Value) {
+    let text = stdout(&[words, &["-v", "-v", "-v"]].concat());
+    let score = text.lines().find_map(|line| line.strip_prefix("Cluster score: ")).unwrap();
+    assert_eq!(score, shown(&document["score"]["total"]), "{words:?}");
+    let happy = if document["n1_happy"] == true { "Cluster is N+1 happy" } else { "Cluster is N+1 unhappy" };
+    assert!(text.lines().any(|line| line == happy), "{words:?}");
+    for group in array(document, "groups") {
+        let start = format!("   {} ", group["name"].as_str().unwrap());
+        let row = text.lines().find(|line| line.starts_with(&start)).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells[1..3], [group["nodes"].to_string(), group["instances"].to_string()]);
+        assert_eq!(cells[3], array(group, "bad_nodes").len().to_string());
+        assert_eq!(cells[4], group["bad_instances"].to_string());
+        assert_eq!(cells[6], shown(&group["score"]));
+    }
+    let suffix = document["cluster"]["common_suffix"].as_str().unwrap();
+    assert_eq!(text.contains("Stripping common suffix"), !suffix.is_empty());
+}
+
+/// A node without memory makes scores undefined: null, and still a document.
+#[test]
+fn numbers_that_are_not_finite_are_null() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("odd.data");
+    let sample = fs::read_to_string("data/unbalanced-drbd.data").unwrap();
+    for (odd, load) in [("NaN", ""), ("0", ""), ("Infinity", ""), ("49152", "NaN"), ("49152", "Infinity")] {
+        let row = "node3.example.com|49152|";
+        fs::write(&file, sample.replace(row, &format!("node3.example.com|{odd}|"))).unwrap();
+        let name = file.to_str().unwrap();
+        let loads = directory.path().join("loads");
+        let line = format!("db1.example.com {load} 1 1 1\n");
+        fs::write(&loads, if load.is_empty() { "" } else { &line }).unwrap();
+        let loads = loads.to_str().unwrap();
+        let plan = document(&["hbal", "-t", name, "-U", loads, "-q"], &validator("htools.plan-1.json"));
+        if !load.is_empty() || odd == "NaN" {
+            assert_eq!(plan["initial_score"]["total"], Value::Null, "{odd} {load}");
+        }
+        let info = document(&["hinfo", "-t", name, "-q"], &validator("htools.info-1.json"));
+        let node = &info["cluster"]["nodes"][2];
+        assert_eq!(node["memory"]["total"].is_null(), odd == "NaN" || odd == "Infinity");
+    }
+}
+
+#[test]
+fn an_empty_cluster_has_a_plan_document() {
+    let validator = validator("htools.plan-1.json");
+    let plan = document(&["hbal", "--simulate", "p,2,1t,32g,16"], &validator);
+    assert_eq!(plan["ending"], "empty");
+    assert_eq!(plan["group"], Value::Null);
+}
+
+/// Lists and saved states do not get into the document.
+#[test]
+fn the_document_is_alone_on_standard_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = directory.path().join("state");
+    let script = directory.path().join("commands");
+    let (prefix, script) = (prefix.to_str().unwrap(), format!("-C{}", script.display()));
+    let sample = ["hbal", "-t", "data/unbalanced-drbd.data"];
+    let validator = validator("htools.plan-1.json");
+    let more = ["-p", "--print-instances", "-v", "-v", "-v", "-v", "-v", "-S", prefix, &script];
+    let words = [&sample[..], &more].concat();
+    assert_eq!(document(&words, &validator), document(&sample, &validator));
+}
