@@ -219,7 +219,11 @@ fn the_executable_under_its_own_name() {
 #[test]
 fn completion_scripts() {
     for shell in ["bash", "zsh", "fish"] {
-        htools(&["completion", shell]).assert().code(0).stderr("").stdout(contains("print-instances"));
+        htools(&["completion", shell])
+            .assert()
+            .code(0)
+            .stderr("")
+            .stdout(contains("print-instances").and(contains("hetero")));
     }
     htools(&["completion", "csh"])
         .assert()
@@ -270,11 +274,78 @@ fn directories_are_never_replaced() {
     install(&directory.path().join("missing"), &[]).code(1).stderr(starts_with("Error: cannot make "));
 }
 
+// --- generate
+
+fn generate(args: &str) -> Assert {
+    htools(&["generate"]).args(args.split_whitespace()).assert()
+}
+
+#[test]
+fn made_up_clusters_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.data");
+    for line in
+        ["20 100 drbd", "12 60 mixed --groups=2 --hetero --skew=0.3 --fill=0.4 --tags --seed 8", "0 0 ext"]
+    {
+        let made = generate(line).code(0).stderr("").get_output().stdout.clone();
+        assert_eq!(made, generate(line).get_output().stdout, "the same arguments, the same cluster");
+        fs::write(&file, made).unwrap();
+        let mut words = line.split(' ');
+        let (nodes, instances) = (words.next().unwrap(), words.next().unwrap());
+        htools(&["hinfo", "-t"])
+            .arg(&file)
+            .assert()
+            .code(0)
+            .stdout(contains(format!("Loaded {nodes} nodes, {instances} instances")));
+    }
+    assert_ne!(generate("5 9 ext").get_output().stdout, generate("5 9 ext --seed=2").get_output().stdout);
+}
+
+#[test]
+fn instances_without_room_are_counted() {
+    generate("2 500 drbd").code(0).stderr(contains(" of 500 instances found no room and were left out\n"));
+}
+
+#[test]
+fn malformed_requests_for_clusters() {
+    for (line, complaint) in [
+        ("x 1 drbd", "NODES: 'x' is not a number from 0 to 1000000"),
+        ("1 1000001 drbd", "INSTANCES: '1000001' is not a number from 0 to 1000000"),
+        ("1 1.5 drbd", "INSTANCES: '1.5' is not a number from 0 to 1000000"),
+        ("1 1 raid", "TEMPLATE: 'raid' is none of drbd, ext, plain, mixed"),
+    ] {
+        generate(line).code(1).stdout("").stderr(format!("Error: {complaint}\n"));
+    }
+    for (line, complaint) in [
+        ("1 1 ext --seed=-1", "option --seed: '-1' is not a number from 0 on"),
+        ("1 1 ext --seed=x", "option --seed: cannot parse string 'x'"),
+        ("1 1 ext --groups=0", "option --groups: '0' is not a number of groups, 1 to 1000000"),
+        ("1 1 ext --fill=2", "option --fill: '2' is not a share from 0 to 1"),
+        ("1 1 ext --skew=NaN", "option --skew: 'NaN' is not a share from 0 to 1"),
+    ] {
+        let wanted = format!("Error while parsing command line arguments:\n{complaint}\n");
+        generate(line).code(1).stdout("").stderr(wanted);
+    }
+    for (line, complaint) in [
+        ("", "expected NODES, INSTANCES and TEMPLATE, got 0 word(s)\n"),
+        ("1 2 drbd 4", "expected NODES, INSTANCES and TEMPLATE, got 4 word(s)\n"),
+        ("1 2 drbd --bogus", "unrecognized option `--bogus'\n"),
+    ] {
+        let wanted = starts_with(format!("Command line error: {complaint}"));
+        let usage = contains("Usage: htools generate [OPTION...] NODES INSTANCES TEMPLATE\n");
+        generate(line).code(2).stdout("").stderr(wanted.and(usage));
+    }
+    htools(&["--force", "generate", "1", "1", "ext"]).assert().code(2).stderr(contains("belong behind it"));
+    generate("--help").code(0).stderr("").stdout(contains("--fill=F").and(contains("[0.55]")));
+}
+
 // --- streams
 
 #[test]
 fn a_closed_pipe_ends_the_program_quietly() {
-    for args in [&["hbal", "--help"][..], &["--list"], &["completion", "bash"]] {
+    for args in
+        [&["hbal", "--help"][..], &["--list"], &["completion", "bash"], &["generate", "5", "9", "drbd"]]
+    {
         // a socket pair is a pipe whose reader can be closed before the program starts
         let (reader, writer) = UnixStream::pair().unwrap();
         drop(reader);

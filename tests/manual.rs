@@ -6,11 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use htools::tools::{TOOLS, launcher};
-
-const BEGIN: &str =
-    ".\\\" options: begin (made from the definitions; UPDATE_MAN=1 cargo test --test manual)\n";
-const END: &str = ".\\\" options: end\n";
+use htools::tools::{TOOLS, generate, launcher};
 
 fn options_section(command: clap::Command) -> String {
     let mut text = Vec::new();
@@ -18,12 +14,16 @@ fn options_section(command: clap::Command) -> String {
     String::from_utf8(text).expect("roff is text")
 }
 
-fn check(name: &str, command: clap::Command) {
+/// Compares the part of a page that is called `part` with what it should be.
+fn check(name: &str, part: &str, section: &str) {
+    let begin =
+        format!(".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test manual)\n");
+    let end = format!(".\\\" {part}: end\n");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(format!("{name}.1"));
     let page = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let (before, rest) = page.split_once(BEGIN).unwrap_or_else(|| panic!("{name}: no begin marker"));
-    let (_, after) = rest.split_once(END).unwrap_or_else(|| panic!("{name}: no end marker"));
-    let wanted = format!("{before}{BEGIN}{}{END}{after}", options_section(command));
+    let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{name}: no begin marker"));
+    let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{name}: no end marker"));
+    let wanted = format!("{before}{begin}{section}{end}{after}");
     if page == wanted {
         return;
     }
@@ -36,9 +36,13 @@ fn check(name: &str, command: clap::Command) {
 
 #[test]
 fn pages_describe_the_options_and_have_the_usual_sections() {
-    check(launcher::SPEC.name, launcher::SPEC.command());
+    check(launcher::SPEC.name, "options", &options_section(launcher::SPEC.command()));
+    let of_generate = options_section(generate::SPEC.command().name("generate"));
+    // a heading below the page's own options
+    let of_generate = of_generate.replacen(".SH OPTIONS", ".SS \"Options of generate\"", 1);
+    check(launcher::SPEC.name, "options of generate", &of_generate);
     for tool in TOOLS {
-        check(tool.spec.name, tool.spec.command());
+        check(tool.spec.name, "options", &options_section(tool.spec.command()));
     }
     every_page_has_the_usual_sections();
 }

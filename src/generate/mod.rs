@@ -2,13 +2,10 @@
 //! random, feasible (every node can take over what it must, N+1) and
 //! unbalanced, so that there is something to do.
 
-pub mod args;
 mod cluster;
 pub mod random;
-pub mod text;
 
 pub use cluster::cluster;
-pub use text::to_text;
 
 /// Which disk templates the instances have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,9 +29,9 @@ pub fn cluster_text(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceI
         push(&mut out, &[tag]);
     }
     out.push('\n');
-    policy_row(&mut out, "", &cluster.policy);
+    push(&mut out, &[&policy_row("", &cluster.policy)]);
     for g in &cluster.groups {
-        policy_row(&mut out, &g.name, &g.policy);
+        push(&mut out, &[&policy_row(&g.name, &g.policy)]);
     }
     out
 }
@@ -93,20 +93,19 @@ fn instance_row(out: &mut String, cluster: &Cluster, i: &Instance) {
     );
 }
 
-fn policy_row(out: &mut String, owner: &str, policy: &InstancePolicy) {
+/// The row of a policy: a group's, or the cluster's if `owner` is empty.
+pub fn policy_row(owner: &str, policy: &InstancePolicy) -> String {
     let ranges: Vec<String> = policy.ranges.iter().flat_map(|r| [spec(&r.min), spec(&r.max)]).collect();
     let templates: Vec<&str> = policy.disk_templates.iter().map(|t| t.as_str()).collect();
-    push(
-        out,
-        &[
-            owner,
-            &spec(&policy.std),
-            &ranges.join(";"),
-            &templates.join(","),
-            &plain(policy.vcpu_ratio),
-            &plain(policy.spindle_ratio),
-        ],
-    );
+    let columns = [
+        owner,
+        &spec(&policy.std),
+        &ranges.join(";"),
+        &templates.join(","),
+        &plain(policy.vcpu_ratio),
+        &plain(policy.spindle_ratio),
+    ];
+    columns.join("|")
 }
 
 fn spec(s: &InstanceSpec) -> String {

@@ -9,13 +9,19 @@ use clap_complete::Shell;
 use super::cli::catalogue::{FORCE, HELP, LIST, VERSION};
 use super::cli::{self, Spec, Stop, usage};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, find, links};
+use super::{ExitStatus, TOOLS, find, generate, links};
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec = Spec {
     name: "htools",
     summary: "plan and carry out where the virtual machines of a Ganeti cluster live",
-    forms: &["TOOL [OPTION...]", "install-links [--force] DIR", "completion SHELL", "--list"],
+    forms: &[
+        "TOOL [OPTION...]",
+        "install-links [--force] DIR",
+        "completion SHELL",
+        "generate [OPTION...] NODES INSTANCES TEMPLATE",
+        "--list",
+    ],
     options: &[LIST, FORCE, VERSION, HELP],
 };
 
@@ -52,6 +58,10 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         if let Some(tool) = find(&first.to_string_lossy().to_lowercase()) {
             return (tool.start)(rest);
         }
+        // a command with options of its own
+        if first == "generate" {
+            return generate::start(rest);
+        }
     }
     let mut output = Output::standard();
     let (mut list, mut force) = (false, false);
@@ -83,6 +93,7 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 fn misuse(words: &[&str]) -> Stop {
     let complaint = match words.first().copied() {
         None => "which tool?".to_owned(),
+        Some("generate") => "the options of `generate' belong behind it".to_owned(),
         Some(word @ ("install-links" | "completion")) => format!("wrong arguments for `{word}'"),
         Some(word) => format!("there is no tool `{word}'"),
     };
@@ -120,6 +131,7 @@ pub fn command() -> clap::Command {
         .subcommands(TOOLS.iter().map(|tool| tool.spec.command()))
         .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
         .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
+        .subcommand(generate::command())
 }
 
 /// The complaint about a name that is no tool's.

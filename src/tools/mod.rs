@@ -5,6 +5,7 @@
 //! turns what comes back into an exit status.
 
 pub mod cli;
+pub mod generate;
 mod group;
 pub mod hbal;
 pub mod hinfo;

@@ -2,9 +2,9 @@
 //! forms, now and then broken; or an allocator request.
 
 use htools::generate::random::Random;
-use htools::generate::text::{group_row, instance_row, policy_row};
-use htools::load::raw::RawNode;
-use htools::model::{InstancePolicy, InstanceSpec, RunStatus};
+use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use htools::model::{InstancePolicy, InstanceSpec, NodeIdx, RunStatus};
+use htools::report::text::policy_row;
 use serde_json::{Value, json};
 
 use super::clusters::OddCluster;
@@ -63,13 +63,42 @@ pub fn text(odd: &mut OddCluster, random: &mut Random) -> String {
     if random.chance(0.02) { whole.trim_end_matches('\n').to_owned() } else { whole }
 }
 
+fn yes_no(yes: bool) -> &'static str {
+    if yes { "Y" } else { "N" }
+}
+
+fn group_row(group: &RawGroup) -> String {
+    let RawGroup { name, uuid, alloc_policy, networks, tags, policy: _ } = group;
+    format!("{name}|{uuid}|{alloc_policy}|{}|{}", tags.join(","), networks.join(","))
+}
+
+fn instance_row(cluster: &RawCluster, instance: &RawInstance) -> String {
+    let node = |node: NodeIdx| cluster.nodes[node.get()].name.as_str();
+    // one unknown number makes the sum unknown
+    let spindles: Option<i64> = instance.disks.iter().map(|disk| disk.spindles).sum();
+    let sizes = [instance.mem.0, instance.disk.0, instance.vcpus].map(|size| size.to_string());
+    let columns = [
+        instance.name.as_str(),
+        &sizes.join("|"),
+        instance.status.as_str(),
+        yes_no(instance.auto_balance),
+        node(instance.primary),
+        instance.secondary.map_or("", node),
+        instance.template.as_str(),
+        &instance.tags.join(","),
+        &instance.spindle_use.to_string(),
+        &spindles.map_or("-".to_owned(), |n| n.to_string()),
+        yes_no(instance.forthcoming),
+    ];
+    columns.join("|")
+}
+
 fn node_row(uuid: &str, node: &RawNode) -> String {
     let role = match (node.offline, node.master) {
         (true, _) => "Y",
         (false, true) => "M",
         (false, false) => "N",
     };
-    let yes = |b| if b { "Y" } else { "N" };
     // totals as they are: a fraction is part of the comparison
     format!(
         "{}|{}|{}|{}|{}|{}|{}|{role}|{uuid}|{}|{}|{}|{}|{}|{:?}",
@@ -82,7 +111,7 @@ fn node_row(uuid: &str, node: &RawNode) -> String {
         node.cpu_total,
         node.spindle_total,
         node.tags.join(","),
-        yes(node.exclusive_storage),
+        yes_no(node.exclusive_storage),
         node.spindle_free,
         node.cpu_node,
         node.cpu_speed,

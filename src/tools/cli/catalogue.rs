@@ -203,6 +203,27 @@ pub const LIST: OptionDef = OptionDef::new("list", "list the tools, one a line")
 pub const FORCE: OptionDef =
     OptionDef::new("force", "with install-links: replace files that are in the way").added();
 
+// made-up clusters
+
+/// `--seed`
+pub const SEED: OptionDef =
+    OptionDef::new("seed", "the same seed gives the same cluster [1]").takes("N", Kind::Integer).added();
+/// `--groups`
+pub const GROUPS: OptionDef =
+    OptionDef::new("groups", "the number of node groups [1]").takes("G", Kind::Integer).added();
+/// `--hetero`
+pub const HETERO: OptionDef = OptionDef::new("hetero", "nodes of different sizes").added();
+/// `--skew`
+pub const SKEW: OptionDef =
+    OptionDef::new("skew", "the share of the nodes that holds most instances, 0 to 1 [0.5]")
+        .takes("S", Kind::Float)
+        .added();
+/// `--fill`
+pub const FILL: OptionDef =
+    OptionDef::new("fill", "the mean share of memory in use, 0 to 1 [0.55]").takes("F", Kind::Float).added();
+/// `--tags`
+pub const TAGS: OptionDef = OptionDef::new("tags", "exclusion tags and node locations").added();
+
 // every program
 
 /// `-V`

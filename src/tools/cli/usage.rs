@@ -8,8 +8,8 @@ use super::option::{OptionDef, Spec};
 
 /// The first line of the version and of the usage text.
 fn title(spec: &Spec) -> String {
-    // the launcher is the package, so it does not name it twice
-    let package = if spec.name == env!("CARGO_PKG_NAME") { "" } else { " (htools)" };
+    // the launcher and its commands begin with the package's name and do not repeat it
+    let package = if spec.name.starts_with(env!("CARGO_PKG_NAME")) { "" } else { " (htools)" };
     format!("{}{package} version {}", spec.name, env!("CARGO_PKG_VERSION"))
 }
 

@@ -1,0 +1,186 @@
+//! `htools generate`: a made-up cluster in the text format.
+
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+
+use anyhow::{Context, bail};
+
+use super::ExitStatus;
+use super::cli::catalogue::{FILL, GROUPS, HELP, HETERO, SEED, SKEW, TAGS};
+use super::cli::{self, Given, Spec, Stop, ValueError, usage};
+use super::output::Output;
+use crate::generate::{ClusterSpec, TemplateMix, cluster};
+use crate::load::merge::{MergeOptions, finish, merge};
+use crate::load::number::{parse_int, shown};
+use crate::model::Mib;
+use crate::report::text::cluster_text;
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools generate",
+    summary: "print a random, feasible, unbalanced cluster in the text format",
+    forms: &["[OPTION...] NODES INSTANCES TEMPLATE"],
+    options: &[SEED, GROUPS, HETERO, SKEW, FILL, TAGS, HELP],
+};
+
+/// The words that TEMPLATE may be.
+const TEMPLATES: [(&str, TemplateMix); 4] = [
+    ("drbd", TemplateMix::Drbd),
+    ("ext", TemplateMix::Ext),
+    ("plain", TemplateMix::Plain),
+    ("mixed", TemplateMix::Mixed),
+];
+
+/// Most nodes, instances or groups: far beyond any cluster, but a slip of the
+/// finger does not fill the memory.
+const MOST: i64 = 1_000_000;
+
+/// The command for clap, a subcommand of the executable.
+pub fn command() -> clap::Command {
+    let word = |name: &'static str| clap::Arg::new(name).required(true);
+    SPEC.command().name("generate").args([
+        word("NODES"),
+        word("INSTANCES"),
+        word("TEMPLATE").value_parser(TEMPLATES.map(|(name, _)| name)),
+    ])
+}
+
+/// Reads the words behind `generate` and prints the cluster that they ask for.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    let mut spec = ClusterSpec::new(0, 0, TemplateMix::Drbd, 1);
+    let words = match cli::read(&SPEC, args, |given| apply(&mut spec, given)) {
+        Ok(words) => words,
+        Err(stop) => return stop.show(&mut output),
+    };
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let [nodes, instances, template] = words.as_slice() else {
+        return misuse(words.len()).show(&mut output);
+    };
+    spec.nodes = count("NODES", nodes)?;
+    spec.instances = count("INSTANCES", instances)?;
+    spec.templates = template_mix(template)?;
+    let made = Made::new(&spec)?;
+    output.write(&made.text)?;
+    output.flush()?;
+    if made.left_out > 0 {
+        let (left_out, wanted) = (made.left_out, spec.instances);
+        output
+            .error_line(&format!("Note: {left_out} of {wanted} instances found no room and were left out"))?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// A cluster as text.
+pub struct Made {
+    /// The text.
+    pub text: String,
+    /// Instances for which there was no room.
+    pub left_out: usize,
+}
+
+impl Made {
+    /// Makes the cluster that `spec` describes.
+    ///
+    /// # Errors
+    /// None that the generator is known to lead to.
+    pub fn new(spec: &ClusterSpec) -> anyhow::Result<Made> {
+        let mut made = merge(cluster(spec), &MergeOptions::default()).context("cannot make the cluster")?;
+        finish(&mut made, Mib::ZERO);
+        let instances: Vec<_> = made.instances.iter().map(|i| i.idx).collect();
+        let text = cluster_text(&made, &made.all_nodes(), &instances);
+        Ok(Made { text, left_out: spec.instances - instances.len() })
+    }
+}
+
+fn apply(spec: &mut ClusterSpec, given: &Given) -> Result<(), ValueError> {
+    let whole = |range: RangeInclusive<i64>, expected| {
+        let number = given.int()?;
+        if range.contains(&number) { Ok(number) } else { Err(given.out_of_range(expected)) }
+    };
+    let share = || {
+        let number = given.float()?;
+        let inside = (0.0..=1.0).contains(&number);
+        if inside { Ok(number) } else { Err(given.out_of_range("a share from 0 to 1")) }
+    };
+    match given.option.long {
+        "seed" => spec.seed = whole(0..=i64::MAX, "a number from 0 on")?.unsigned_abs(),
+        "groups" => spec.groups = whole(1..=MOST, "a number of groups, 1 to 1000000")? as usize,
+        "hetero" => spec.heterogeneous = true,
+        "skew" => spec.skew = share()?,
+        "fill" => spec.fill = share()?,
+        "tags" => spec.tags = true,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn count(what: &str, text: &str) -> anyhow::Result<usize> {
+    match parse_int(text) {
+        Ok(number) if (0..=MOST).contains(&number) => Ok(number as usize),
+        _ => bail!("{what}: '{}' is not a number from 0 to {MOST}", shown(text)),
+    }
+}
+
+fn template_mix(text: &str) -> anyhow::Result<TemplateMix> {
+    let Some((_, mix)) = TEMPLATES.iter().find(|(name, _)| *name == text) else {
+        let names = TEMPLATES.map(|(name, _)| name).join(", ");
+        bail!("TEMPLATE: '{}' is none of {names}", shown(text));
+    };
+    Ok(*mix)
+}
+
+fn misuse(words: usize) -> Stop {
+    let usage = usage::usage(&SPEC);
+    Stop::Syntax(format!(
+        "Command line error: expected NODES, INSTANCES and TEMPLATE, got {words} word(s)\n\n{usage}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cli::testing::words;
+    use super::*;
+
+    #[test]
+    fn options_become_a_specification() {
+        let mut spec = ClusterSpec::new(0, 0, TemplateMix::Drbd, 1);
+        let line =
+            words(&["--seed=9", "--groups", "2", "--het", "--skew=0.25", "--fill", "0.7", "--tags", "3"]);
+        let rest = cli::read(&SPEC, &line, |given| apply(&mut spec, given)).unwrap();
+        assert_eq!(rest, ["3"]);
+        let wanted = ClusterSpec {
+            groups: 2,
+            heterogeneous: true,
+            skew: 0.25,
+            fill: 0.7,
+            tags: true,
+            ..ClusterSpec::new(0, 0, TemplateMix::Drbd, 9)
+        };
+        assert_eq!(spec, wanted);
+    }
+
+    #[test]
+    fn a_whole_cluster() {
+        let text = Made::new(&ClusterSpec::new(2, 1, TemplateMix::Drbd, 1)).unwrap().text;
+        let sections: Vec<&str> = text.split("\n\n").collect();
+        assert_eq!(sections[0], "group-01|uuid-01|preferred||");
+        assert!(sections[1].starts_with("node-00001.example.com|65536|1024|"), "{text}");
+        assert!(sections[1].contains("|24|M|uuid-01|1||N|1|1|1.0"), "{text}");
+        assert!(sections[2].ends_with("|drbd||1|-|N"), "{text}");
+        assert!(sections[3].starts_with("\n|128,1,1024,1,1,1|128,1,1024,1,1,1;32768,8,"), "{text}");
+    }
+
+    #[test]
+    fn every_kind_and_size_can_be_written() {
+        for (_, templates) in TEMPLATES {
+            for (nodes, instances) in [(0, 0), (0, 5), (1, 5), (2, 0), (12, 90)] {
+                let spec =
+                    ClusterSpec { groups: 3, tags: true, ..ClusterSpec::new(nodes, instances, templates, 4) };
+                let made = Made::new(&spec).unwrap();
+                let rows = made.text.lines().filter(|line| line.starts_with("inst-")).count();
+                assert_eq!(rows + made.left_out, instances);
+            }
+        }
+    }
+}
