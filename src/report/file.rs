@@ -40,17 +40,18 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    let mut create = OpenOptions::new();
+    create.write(true).create_new(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
         // as any new file, or as the one that is replaced; the umask applies
-        options.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
+        create.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
     }
+    // opened and written here, because tempfile would put its own name into the messages
     let mut file =
-        tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| options.open(path))?;
-    file.write_all(content.as_bytes())?;
+        tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| create.open(path))?;
+    file.as_file_mut().write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(())
@@ -74,8 +75,9 @@ mod tests {
     fn errors_name_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("absent").join("state");
-        let error = write_whole(&path, "x").unwrap_err().to_string();
-        assert!(error.contains("absent/state"), "{error}");
+        let error = write_whole(&path, "x").unwrap_err();
+        assert!(error.to_string().ends_with("absent/state'"), "{error}");
+        assert_eq!(error.source.raw_os_error(), Some(2), "{}", error.source);
     }
 
     #[cfg(unix)]

@@ -137,5 +137,5 @@ pub fn apply_node_settings(cluster: &mut Cluster, options: &LoadOptions) -> anyh
         min_disk: options.min_disk,
     };
     apply_node_options(cluster, &settings)
-        .map_err(|unknown| anyhow::anyhow!("wrong node name(s) set as offline: {}\n", unknown.join(",")))
+        .map_err(|unknown| anyhow::anyhow!("wrong node name(s) set as offline: {}", unknown.join(",")))
 }
