@@ -264,12 +264,14 @@ impl<'c> Balancer<'c> {
         }
     }
 
-    /// The instances that may move, in order; of instances that are alike in
-    /// everything that counts only the first, since it wins every tie.
+    /// The instances that may move, by primary node, which lets the screen share
+    /// work between neighbours; of instances that are alike in everything that
+    /// counts only the first, since it wins every tie.
     fn candidates(&self) -> Vec<&Instance> {
         let mut seen = HashSet::with_capacity(self.instances.len());
         let exhaustive = self.options.effort == Effort::Exhaustive;
-        self.instances
+        let mut movable: Vec<&Instance> = self
+            .instances
             .iter()
             .map(|i| self.cluster.instance(*i))
             .filter(|i| self.is_candidate(i))
@@ -277,7 +279,9 @@ impl<'c> Balancer<'c> {
                 let alike = (i.primary, i.secondary, i.location_score, self.shapes.get(i.idx));
                 exhaustive || seen.insert(alike)
             })
-            .collect()
+            .collect();
+        movable.sort_by_key(|i| i.primary);
+        movable
     }
 
     fn best_exhaustive(&self, movable: &[&Instance]) -> Option<Scored> {

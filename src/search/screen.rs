@@ -164,9 +164,11 @@ pub struct Screen<'a> {
     slack: f64,
 }
 
-/// Space for the bounds of one instance, reused from one to the next.
+/// Space for the bounds of one instance, reused from one to the next of the
+/// same search.
 #[derive(Default)]
 pub struct Scratch {
+    kept: Kept,
     /// Primary lanes, the primary role going from P to the row.
     primary_to: Vec<f64>,
     /// Member lanes, the row replacing S.
@@ -175,6 +177,67 @@ pub struct Scratch {
     member_for_primary: Vec<f64>,
     /// Reserve, by move.
     reserve: [Vec<f64>; 4],
+}
+
+/// Costs that the instances of one primary node share: what a lane costs after
+/// one of them left depends on its amount alone, and amounts repeat.
+#[derive(Default)]
+struct Kept {
+    primary: Option<NodeIdx>,
+    columns: Vec<Column>,
+    /// How many of the columns are those of `primary`.
+    used: usize,
+}
+
+/// The costs of one amount in one lane, by row.
+#[derive(Default)]
+struct Column {
+    lane: usize,
+    amount: f64,
+    costs: Vec<f64>,
+}
+
+/// More amounts than this are not kept: they hardly repeat.
+const MOST_KEPT: usize = 32;
+
+impl Kept {
+    /// Forgets the costs if they are another node's.
+    fn turn_to(&mut self, primary: NodeIdx) {
+        if self.primary.replace(primary) != Some(primary) {
+            self.used = 0;
+        }
+    }
+
+    /// Does what [`add_arrivals`] does, for an instance that left the node.
+    fn add_arrivals(
+        &mut self,
+        out: &mut [f64],
+        data: &LaneData,
+        departed: Departed,
+        amount: f64,
+        inv_n: f64,
+    ) {
+        let columns = &self.columns[..self.used];
+        let found = columns.iter().position(|c| c.lane == data.lane && c.amount == amount);
+        let at = match found {
+            Some(at) => at,
+            None if self.used == MOST_KEPT => return add_arrivals(out, data, departed, amount, inv_n),
+            None => {
+                if self.used == self.columns.len() {
+                    self.columns.push(Column::default());
+                }
+                let column = &mut self.columns[self.used];
+                (column.lane, column.amount) = (data.lane, amount);
+                reset(&mut column.costs, out.len(), 0.0);
+                add_arrivals(&mut column.costs, data, departed, amount, inv_n);
+                self.used += 1;
+                self.used - 1
+            }
+        };
+        for (out, cost) in out.iter_mut().zip(&self.columns[at].costs) {
+            *out += cost;
+        }
+    }
 }
 
 /// Positions of the moves to a new node in [`Scratch::reserve`] and
@@ -303,6 +366,7 @@ impl<'a> Screen<'a> {
         let wants_targets = !repertoire.to_target.is_empty();
         let rows = self.reserved_mem.len();
 
+        scratch.kept.turn_to(instance.primary);
         if wants_targets {
             reset(&mut scratch.primary_to, rows, 0.0);
             reset(&mut scratch.member_for_primary, rows, 0.0);
@@ -313,7 +377,7 @@ impl<'a> Screen<'a> {
             let amount = amount(instance, data.lane);
             let departed = data.departed(p, p.map_or(0.0, |row| -amount * data.scale[row]));
             if wants_targets {
-                add_arrivals(&mut scratch.primary_to, data, departed, amount, self.inv_n);
+                scratch.kept.add_arrivals(&mut scratch.primary_to, data, departed, amount, self.inv_n);
             }
             if let Some(row) = s {
                 let mut swapped = departed;
@@ -324,13 +388,12 @@ impl<'a> Screen<'a> {
         if wants_targets {
             for data in &self.member_lanes {
                 let amount = amount(instance, data.lane);
-                let leave = |out: &mut [f64], row: Option<usize>| {
-                    let departed = data.departed(row, row.map_or(0.0, |row| -amount * data.scale[row]));
-                    add_arrivals(out, data, departed, amount, self.inv_n);
-                };
-                leave(&mut scratch.member_for_primary, p);
+                let departed =
+                    |row: Option<usize>| data.departed(row, row.map_or(0.0, |row| -amount * data.scale[row]));
+                let Scratch { kept, member_for_primary, member_for_mirror, .. } = scratch;
+                kept.add_arrivals(member_for_primary, data, departed(p), amount, self.inv_n);
                 if mirrored {
-                    leave(&mut scratch.member_for_mirror, s);
+                    add_arrivals(member_for_mirror, data, departed(s), amount, self.inv_n);
                 }
             }
         }
