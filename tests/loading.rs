@@ -6,7 +6,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use htools::generate::random::Random;
-use htools::generate::{ClusterSpec, TemplateMix, cluster, to_text};
+use htools::generate::{ClusterSpec, TemplateMix, cluster};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::RawCluster;
 use htools::load::{iallocator, simulate, text};
@@ -24,6 +24,10 @@ fn model(raw: RawCluster) -> Cluster {
     let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
     finish(&mut cluster, Mib(4096));
     cluster
+}
+
+fn to_text(raw: &RawCluster) -> String {
+    written(&model(raw.clone()))
 }
 
 fn from_text(content: &str) -> RawCluster {
