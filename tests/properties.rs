@@ -9,7 +9,8 @@ use htools::model::{
     Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx, Placement, RunStatus, Strictness,
     TagArrival,
 };
-use htools::plan::checker::{CheckOptions, check, check_scores};
+use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
+use htools::plan::jobset::jobsets;
 use htools::score::Board;
 use htools::score::running::Running;
 use htools::search::moves::{Repertoire, Trial};
@@ -313,6 +314,7 @@ proptest! {
             let replay = check(&start, &nodes, &steps, checks);
             prop_assert!(replay.as_ref().is_ok_and(|r| r.leads_to(&end)), "{replay:?}");
             prop_assert_eq!(check_scores(&start, &nodes, &steps), Ok(()));
+            prop_assert_eq!(check_jobsets(&steps, &jobsets(&start, &steps)), Ok(()));
             if !steps.is_empty() {
                 damage_is_found(&start, &nodes, &steps, checks, &mut dice)?;
             }

@@ -6,6 +6,7 @@ pub mod moves;
 pub mod screen;
 pub mod shape;
 pub mod shortfall;
+mod sieve;
 
 pub use balance::{BalanceOptions, Balancer, Effort, Step};
 pub use moves::{Move, MoveRules};

@@ -131,8 +131,10 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
     describe_group(cluster, &scope, options, &mut text)?;
     print_lists("Initial", options, cluster, &scope, text.output)?;
 
-    let state = json::cluster::State::of(cluster, &scope.nodes, &scope.instances);
-    let head = json_group(cluster, &scope);
+    let start = options.json.then(|| Start {
+        state: json::cluster::State::of(cluster, &scope.nodes, &scope.instances),
+        group: Some(json_group(cluster, &scope)),
+    });
     let totals = totals(cluster, &scope.nodes);
     let mut balancer = Balancer::new(cluster, &scope.nodes, balance_options(options));
     let initial = balancer.components();
@@ -143,7 +145,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
             text.line(line)?;
         }
         let outcome = Outcome::without_steps(initial, unavoidable);
-        return document(cluster, &outcome, json::plan::Ending::Balanced, state, head, text);
+        return document(cluster, &outcome, json::plan::Ending::Balanced, start, text);
     }
     text.line("Trying to minimize the CV...")?;
     let steps = search(&mut balancer, &scope, &mut text)?;
@@ -155,7 +157,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         true => json::plan::Ending::NoSolution,
         false => json::plan::Ending::Improved,
     };
-    let status = document(cluster, &outcome, ending, state, head, text)?;
+    let status = document(cluster, &outcome, ending, start, text)?;
     if options.exec && !outcome.steps.is_empty() {
         output.flush()?;
         bail!("hbal: Execution of commands possible only on LUXI");
@@ -165,8 +167,10 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
 
 fn finish_empty(cluster: &Cluster, text: Text<'_>) -> anyhow::Result<ExitStatus> {
     let outcome = Outcome::without_steps(Components { values: Vec::new() }, 0.0);
-    let state = json::cluster::State::of(cluster, &cluster.all_nodes(), &[]);
-    document(cluster, &outcome, json::plan::Ending::Empty, state, None, text)
+    let start = text
+        .json
+        .then(|| Start { state: json::cluster::State::of(cluster, &cluster.all_nodes(), &[]), group: None });
+    document(cluster, &outcome, json::plan::Ending::Empty, start, text)
 }
 
 fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {
@@ -385,10 +389,10 @@ fn save(prefix: &Path, suffix: &str, when: &str, content: &str, output: &mut Out
     Ok(())
 }
 
-fn json_group(cluster: &Cluster, scope: &Scope) -> Option<json::plan::Group> {
+fn json_group(cluster: &Cluster, scope: &Scope) -> json::plan::Group {
     let group = cluster.group(scope.group);
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
-    Some(json::plan::Group {
+    json::plan::Group {
         name: group.name.clone(),
         uuid: group.uuid.clone(),
         nodes: scope.nodes.len(),
@@ -396,35 +400,39 @@ fn json_group(cluster: &Cluster, scope: &Scope) -> Option<json::plan::Group> {
         bad_nodes: names(&scope.failures.nodes),
         bad_instances: scope.failures.instances,
         policy_violating_nodes: names(&scope.policy_violating(cluster)),
-    })
+    }
 }
 
-/// Prints the document, if one is wanted.
+/// What a document says about the time before the first step.
+struct Start {
+    state: json::cluster::State,
+    group: Option<json::plan::Group>,
+}
+
+/// Prints the document, if one is wanted: then there is a start.
 fn document(
     cluster: &Cluster,
     outcome: &Outcome,
     ending: json::plan::Ending,
-    state: json::cluster::State,
-    group: Option<json::plan::Group>,
+    start: Option<Start>,
     text: Text<'_>,
 ) -> anyhow::Result<ExitStatus> {
-    if text.json {
-        let scored = group.is_some();
-        let document = json::plan::Document {
-            schema: json::plan::SCHEMA,
-            generator: json::Generator::this(),
-            ending,
-            group,
-            cluster: state,
-            initial_score: scored.then(|| json::Score::of(&outcome.initial)),
-            unavoidable_score: scored.then_some(outcome.unavoidable),
-            final_score: scored.then(|| json::Score::of(&outcome.last)),
-            steps: json::plan::steps(cluster, &outcome.steps),
-            jobsets: json::plan::jobsets(&outcome.jobsets),
-            nodes_after: json::cluster::nodes(cluster, &outcome.moved),
-            explanations: Vec::new(),
-        };
-        text.output.write(&json::text(&document)?)?;
-    }
+    let Some(Start { state, group }) = start else { return Ok(ExitStatus::Success) };
+    let scored = group.is_some();
+    let document = json::plan::Document {
+        schema: json::plan::SCHEMA,
+        generator: json::Generator::this(),
+        ending,
+        group,
+        cluster: state,
+        initial_score: scored.then(|| json::Score::of(&outcome.initial)),
+        unavoidable_score: scored.then_some(outcome.unavoidable),
+        final_score: scored.then(|| json::Score::of(&outcome.last)),
+        steps: json::plan::steps(cluster, &outcome.steps),
+        jobsets: json::plan::jobsets(&outcome.jobsets),
+        nodes_after: json::cluster::nodes(cluster, &outcome.moved),
+        explanations: Vec::new(),
+    };
+    text.output.write(&json::text(&document)?)?;
     Ok(ExitStatus::Success)
 }
