@@ -9,7 +9,8 @@ fn recorded_answers() {
     TestCases::new()
         .register_bin("htools", trycmd::cargo::cargo_bin!("htools"))
         .env("LC_ALL", "C.UTF-8")
-        .case("tests/recorded/*.trycmd");
+        .case("tests/recorded/*.trycmd")
+        .case("README.md");
 }
 
 /// Every sample has recorded answers.
