@@ -40,6 +40,8 @@
 //! are computed in one fixed order, and everything faster than that only decides
 //! which scores need not be computed.
 
+#![deny(missing_docs)]
+
 pub mod generate;
 pub mod load;
 pub mod model;
