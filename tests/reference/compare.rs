@@ -75,12 +75,17 @@ fn excuse(case: &Case, theirs: &Output, ours: &Output, a: &Parts, b: &Parts) -> 
     // with -X the number of steps decides about our status
     let executes = case.facts.execute;
     let ended = ours.status == Some(0) || executes;
-    let broke_off = || theirs.status == Some(1) && ended && b[1].1.starts_with(&a[1].1);
+    let ends_early = theirs.status == Some(1) && ended;
+    let broke_off = || ends_early && b[1].1.starts_with(&a[1].1);
+    let may_break_off = || {
+        ends_early && [Rule::SplitInstanceOutput, Rule::DrbdWithoutSecondary].iter().any(|r| r.applies(case))
+    };
     Rule::ALL.into_iter().filter(|rule| rule.applies(case)).find(|rule| match rule {
         Rule::FullNamesInCommands | Rule::SplitInstanceNames => false,
         Rule::SplitInstanceOutput | Rule::DrbdWithoutSecondary => broke_off(),
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 => {
-            loaded(&a[1].1) == loaded(&b[1].1) && (theirs.status == ours.status || executes)
+            loaded(&a[1].1) == loaded(&b[1].1)
+                && (theirs.status == ours.status || executes || may_break_off())
         }
     })
 }

@@ -83,8 +83,17 @@ fn settings() -> Settings {
     }
 }
 
+/// The page that has to list every rule.
+const DIFFERENCES: &str = include_str!("../../docs/differences.md");
+
 fn main() -> ExitCode {
     let settings = settings();
+    if let Some(rule) =
+        rules::Rule::ALL.iter().find(|rule| !DIFFERENCES.contains(&format!("`{}`", rule.name())))
+    {
+        eprintln!("docs/differences.md does not list the rule {}", rule.name());
+        return ExitCode::FAILURE;
+    }
     let programs = match Programs::find() {
         Ok(programs) => programs,
         Err(problem) => {
