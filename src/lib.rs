@@ -51,3 +51,6 @@ pub mod report;
 pub mod score;
 pub mod search;
 pub mod tools;
+
+#[cfg(test)]
+mod testing;

@@ -41,3 +41,39 @@ pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {
     sets.iter_mut().for_each(|set| set.reverse());
     sets
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::NodeIdx;
+    use crate::search::{BalanceOptions, Balancer, Move};
+    use crate::testing::cluster;
+
+    #[test]
+    fn steps_join_those_behind_them() {
+        let nodes = ["15000", "19000", "19000", "18000", "14000"];
+        let nodes: Vec<String> =
+            (0..).zip(nodes).map(|(n, free)| format!("N{n}|20000|0|{free}|1000|1000|9|N|u|1")).collect();
+        let instances =
+            [(2000, 3), (3000, 4), (1000, 1), (2000, 4), (1000, 4), (2000, 0), (1000, 2), (3000, 0)];
+        let instances: Vec<String> = (0..)
+            .zip(instances)
+            .map(|(i, (mem, node))| format!("i{i}|{mem}|0|1|running|Y|N{node}||ext||1"))
+            .collect();
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+        let mut cluster = cluster(&nodes, &instances, &[]);
+        let all = cluster.all_nodes();
+        let mut balancer = Balancer::new(&mut cluster, &all, BalanceOptions::default());
+        let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
+        let to = |n| Move::FailoverTo(NodeIdx::new(n));
+        assert_eq!(steps.iter().map(|s| s.mv).collect::<Vec<_>>(), [to(1), to(2), to(3)]);
+        // the second step shares no node with the first, and yet waits for it: it belongs to the third
+        assert_eq!(jobsets(&cluster, &steps), [vec![0], vec![1, 2]]);
+    }
+
+    #[test]
+    fn no_steps_no_jobsets() {
+        assert_eq!(jobsets(&cluster(&[], &[], &[]), &[]), Vec::<Jobset>::new());
+    }
+}

@@ -83,3 +83,34 @@ fn pairs<'a>(node: &'a NodeSpec, instance: &'a Instance) -> impl Iterator<Item =
     let tags = &instance.exclusion_tags;
     node.location_tags.iter().flat_map(move |location| tags.iter().map(move |tag| (location, *tag)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cluster;
+
+    #[test]
+    fn one_of_a_service_in_each_location_is_enough() {
+        let node = |name: &str, rack: &str| format!("{name}|9000|0|8000|9000|9000|9|N|u|1|rack:{rack}");
+        let nodes = [node("n1", "1"), node("n2", "1"), node("n3", "2")];
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let mut cluster = cluster(
+            &nodes,
+            &["a|500|0|1|running|Y|n1||ext|web:x", "b|500|0|1|running|Y|n2||ext|web:x"],
+            &["htools:iextags:web", "htools:nlocation:rack"],
+        );
+        let all = cluster.all_nodes();
+        let spread = Spread::of(&cluster, &all);
+        assert_eq!(spread.surplus(), 1);
+        let [n1, n2, n3] = [0, 1, 2].map(|n| &cluster.nodes[n].spec);
+        let b = &cluster.instances[1];
+        assert_eq!(spread.change(b, n2, Some(n3)), -1);
+        assert_eq!(spread.change(b, n2, Some(n1)), 0);
+        assert_eq!(spread.change(b, n2, None), -1);
+        let mut moved = spread.clone();
+        moved.relocate(b, n2, n3);
+        assert_eq!(moved.surplus(), 0);
+        cluster.nodes[1].spec.offline = true;
+        assert_eq!(Spread::of(&cluster, &all).surplus(), 0, "offline nodes do not count");
+    }
+}
