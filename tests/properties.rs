@@ -136,7 +136,7 @@ fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result
         let running = Running::of(&board);
         let of_set = |i: &&Instance| board.contains(i.primary) && balancer.is_candidate(i);
         let movable: Vec<&Instance> = cluster.instances.iter().filter(of_set).collect();
-        let screen = Screen::new(cluster, &board, &running, &movable);
+        let screen = Screen::new(cluster, &board, &running, &movable, &[]);
         let mut scratch = Scratch::default();
         for instance in movable {
             let repertoire = balancer.repertoire(instance);
@@ -144,7 +144,7 @@ fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result
             let bounds = screen
                 .as_ref()
                 .filter(|s| s.covers(instance))
-                .map(|s| s.instance_bounds(&trial, instance, &repertoire, &mut scratch));
+                .map(|s| s.instance_bounds(&trial, instance, &repertoire, s.rows().len(), &mut scratch));
             let mut lowest = Vec::new();
             if let Some(bounds) = &bounds {
                 bounds.lowest(&repertoire, &mut lowest);

@@ -32,6 +32,11 @@ impl Spread {
         spread
     }
 
+    /// Whether no primary with an exclusion tag is in any location.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
     /// Instances beyond the first of each pair.
     pub fn surplus(&self) -> i64 {
         self.surplus

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use super::memory::Memory;
 use super::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
 use super::shape::Shapes;
 use super::sieve::{self, Order, Scored, better, rank};
@@ -80,6 +81,7 @@ pub struct Balancer<'c> {
     score: f64,
     unavoidable: f64,
     steps: i64,
+    memory: Memory,
 }
 
 impl<'c> Balancer<'c> {
@@ -92,7 +94,17 @@ impl<'c> Balancer<'c> {
         let unavoidable = unavoidable_score(cluster, nodes);
         let shapes = Shapes::of(cluster);
         let score = board.score();
-        Balancer { cluster, instances, shapes, board, options, score, unavoidable, steps: 0 }
+        Balancer {
+            cluster,
+            instances,
+            shapes,
+            board,
+            options,
+            score,
+            unavoidable,
+            steps: 0,
+            memory: Memory::default(),
+        }
     }
 
     /// The cluster in its present state.
@@ -126,8 +138,10 @@ impl<'c> Balancer<'c> {
         if !within_length || !self.may_continue() {
             return None;
         }
-        let best = self.worthwhile_move()?;
-        let step = self.step(&best);
+        let mut memory = std::mem::take(&mut self.memory);
+        let best = self.worthwhile_move(&mut memory);
+        self.memory = memory;
+        let step = self.step(&best?);
         self.perform(&step);
         self.steps += 1;
         Some(step)
@@ -135,7 +149,7 @@ impl<'c> Balancer<'c> {
 
     /// The step that would come next if there is no limit on their number.
     pub fn peek(&self) -> Option<Step> {
-        let best = if self.may_continue() { self.worthwhile_move() } else { None };
+        let best = if self.may_continue() { self.worthwhile_move(&mut Memory::default()) } else { None };
         best.map(|b| self.step(&b))
     }
 
@@ -146,8 +160,8 @@ impl<'c> Balancer<'c> {
     }
 
     /// The best move, if its gain is large enough.
-    fn worthwhile_move(&self) -> Option<Scored> {
-        let best = self.best_move()?;
+    fn worthwhile_move(&self, memory: &mut Memory) -> Option<Scored> {
+        let best = self.best_move(memory)?;
         let gain = self.score - best.score;
         let enough = self.score > self.options.min_gain_limit || gain >= self.options.min_gain;
         enough.then_some(best)
@@ -167,6 +181,11 @@ impl<'c> Balancer<'c> {
     /// The board of the set in its present state.
     pub fn board(&self) -> &Board {
         &self.board
+    }
+
+    /// Which instances are alike.
+    pub(super) fn shapes(&self) -> &Shapes {
+        &self.shapes
     }
 
     /// The set being balanced.
@@ -206,10 +225,10 @@ impl<'c> Balancer<'c> {
     }
 
     /// The best move that beats the present score.
-    fn best_move(&self) -> Option<Scored> {
+    fn best_move(&self, memory: &mut Memory) -> Option<Scored> {
         let movable: Vec<&Instance> = self.candidates();
         match self.options.effort {
-            Effort::Screened => sieve::best(self, &movable),
+            Effort::Screened => sieve::best(self, &movable, memory),
             Effort::Exhaustive => self.best_exhaustive(&movable),
         }
     }
@@ -299,6 +318,7 @@ impl<'c> Balancer<'c> {
         self.board.commit(outcome.touched(), instance, spec(step.from.primary), spec(step.to.primary));
         let ledgers: Vec<(NodeIdx, Ledger)> =
             outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
+        self.memory.step_changed(ledgers.iter().map(|(node, _)| *node));
         for (node, ledger) in ledgers {
             self.cluster.nodes[node.get()].state.ledger = ledger;
         }

@@ -2,6 +2,7 @@
 
 pub mod balance;
 pub mod explain;
+mod memory;
 pub mod moves;
 pub mod screen;
 pub mod shape;

@@ -55,6 +55,11 @@ impl Shapes {
         Shapes(cluster.instances.iter().map(number).collect())
     }
 
+    /// How many different shapes there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().max().map_or(0, |most| *most as usize + 1)
+    }
+
     /// The number of an instance's shape.
     pub fn get(&self, instance: InstanceIdx) -> u32 {
         self.0[instance.get()]

@@ -13,7 +13,8 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
 use super::balance::Balancer;
-use super::moves::{Move, Trial};
+use super::memory::Memory;
+use super::moves::{Move, Repertoire, Trial};
 use super::screen::{Scratch, Screen};
 use crate::model::{Instance, InstanceIdx};
 use crate::score::running::Running;
@@ -60,28 +61,50 @@ impl Limit {
     }
 }
 
-/// The best move that beats the present score.
-pub(super) fn best(balancer: &Balancer<'_>, movable: &[&Instance]) -> Option<Scored> {
+/// The best move that beats the present score. What is learnt about the instances
+/// goes into `memory`.
+pub(super) fn best(balancer: &Balancer<'_>, movable: &[&Instance], memory: &mut Memory) -> Option<Scored> {
     let running = Running::of(balancer.board());
     let limit = Limit::new(balancer.starting_limit());
-    let screen = Screen::new(balancer.cluster(), balancer.board(), &running, movable);
-    let search = Search { balancer, running: &running, screen: screen.as_ref(), limit: &limit };
-    let found: Vec<(Option<Scored>, Vec<Survivor>)> = movable
+    let screen = Screen::new(balancer.cluster(), balancer.board(), &running, movable, memory.changed());
+    match &screen {
+        Some(_) => memory.catch_up(balancer, &running, movable),
+        None => memory.clear(),
+    }
+    let search = Search {
+        balancer,
+        running: &running,
+        screen: screen.as_ref(),
+        limit: &limit,
+        changed: memory.changed().iter().filter(|n| balancer.board().row(**n).is_some()).count(),
+        memory,
+    };
+    let mut first = Workspace::default();
+    if let Some(instance) = search.most_promising(movable) {
+        search.look_at(instance, &mut first);
+    }
+    let found: Vec<Found> = movable
         .par_chunks(CHUNK)
         .map_init(Workspace::default, |space, chunk| {
             for instance in chunk {
-                search.examine(instance, space);
+                search.look_at(instance, space);
             }
-            (space.best.take(), std::mem::take(&mut space.survivors))
+            std::mem::take(&mut space.found)
         })
         .collect();
     let mut best = None;
     let mut survivors = Vec::new();
-    for (scored, survived) in found {
-        best = scored.map_or(best, |s| better(best, s, balancer.score()));
-        survivors.extend(survived);
+    let mut gains = Vec::with_capacity(movable.len());
+    for new in std::iter::once(first.found).chain(found) {
+        best = new.best.map_or(best, |s| better(best, s, balancer.score()));
+        survivors.extend(new.survivors);
+        gains.extend(new.gains);
     }
-    search.score_survivors(survivors, best)
+    let best = search.score_survivors(survivors, best);
+    if screen.is_some() {
+        memory.note(gains);
+    }
+    best
 }
 
 /// Instances that one thread takes at a time.
@@ -107,10 +130,27 @@ pub(super) fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<
 /// What a thread reuses from one instance to the next.
 #[derive(Default)]
 struct Workspace {
+    /// For looks at all nodes, and at those that changed.
     scratch: Scratch,
+    narrow_scratch: Scratch,
     lowest: Vec<f64>,
+    found: Found,
+}
+
+/// What a thread found.
+#[derive(Default)]
+struct Found {
     survivors: Vec<Survivor>,
     best: Option<Scored>,
+    /// The most that each instance can gain.
+    gains: Vec<(InstanceIdx, f64)>,
+}
+
+/// An instance being looked at.
+struct Look<'a> {
+    instance: &'a Instance,
+    repertoire: Repertoire,
+    trial: Trial<'a>,
 }
 
 /// One search for the best move.
@@ -119,70 +159,122 @@ struct Search<'a> {
     running: &'a Running,
     screen: Option<&'a Screen<'a>>,
     limit: &'a Limit,
+    memory: &'a Memory,
+    /// Number of the screen's first rows whose nodes changed since the last step.
+    changed: usize,
 }
 
 impl Search<'_> {
-    /// Sifts the moves of one instance.
-    fn examine(&self, instance: &Instance, space: &mut Workspace) {
+    /// Of the instances about which something is known, the one that could gain
+    /// most: a look at it first makes the limit low for all others.
+    fn most_promising<'i>(&self, movable: &[&'i Instance]) -> Option<&'i Instance> {
+        let gain = |i: &&Instance| self.memory.gain(i.idx);
+        let known = movable.iter().copied().filter(|i| gain(i).is_finite());
+        known.max_by_key(|i| OrderedFloat(gain(i)))
+    }
+
+    /// Sifts the moves of one instance; only those to nodes that changed, if no
+    /// other can be the best.
+    fn look_at(&self, instance: &Instance, space: &mut Workspace) {
         let balancer = self.balancer;
         let repertoire = balancer.repertoire(instance);
         if repertoire.len(1) == 0 {
             return;
         }
         let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
+        let look = Look { instance, repertoire, trial };
         let Some(screen) = self.screen.filter(|s| s.covers(instance)) else {
             for (rank, _, mv) in balancer.moves(instance, repertoire) {
-                self.keep_if_promising(&trial, instance, mv, rank, space);
+                self.keep_if_promising(&look, mv, rank, space);
             }
             return;
         };
-        let Workspace { scratch, lowest, .. } = space;
-        let bounds = screen.instance_bounds(&trial, instance, &repertoire, scratch);
-        let mut promising = Vec::new();
-        if repertoire.failover && !(bounds.of(Move::Failover, 0) > self.limit.get()) {
-            promising.push((0, Move::Failover));
+        let known = self.memory.gain(instance.idx);
+        let mut gain = known;
+        if known < f64::INFINITY {
+            gain = known.max(self.sift(screen, &look, self.changed, space));
         }
+        if gain + self.margin(screen) >= balancer.score() - self.limit.get() {
+            gain = self.sift(screen, &look, screen.rows().len(), space);
+        }
+        space.found.gains.push((instance.idx, gain));
+    }
+
+    /// Remembered gains are trusted up to this: bounds of different times differ by
+    /// rounding.
+    fn margin(&self, screen: &Screen<'_>) -> f64 {
+        screen.slack() + 1e-9 * (1.0 + self.balancer.score().abs())
+    }
+
+    /// Sifts an instance's moves to the first `rows` rows of the screen (the
+    /// failover only together with all rows); returns what they can gain at most.
+    fn sift(&self, screen: &Screen<'_>, look: &Look<'_>, rows: usize, space: &mut Workspace) -> f64 {
+        let Look { instance, repertoire, trial } = look;
+        let all = rows == screen.rows().len();
+        let Workspace { scratch, narrow_scratch, lowest, .. } = space;
+        let scratch = if all { scratch } else { narrow_scratch };
+        let bounds = screen.instance_bounds(trial, instance, repertoire, rows, scratch);
+        let mut least = f64::INFINITY;
+        let mut promising = Vec::new();
         let limit = self.limit.get();
-        let targets = if repertoire.to_target.is_empty() { &[] } else { screen.rows() };
-        bounds.lowest(&repertoire, lowest);
+        let mut sift = |bound: f64, rank: usize, mv: Move| {
+            if bound > limit {
+                least = least.min(bound);
+            } else {
+                promising.push((rank, mv));
+            }
+        };
+        if repertoire.failover && all {
+            sift(bounds.of(Move::Failover, 0), 0, Move::Failover);
+        }
+        let targets = if repertoire.to_target.is_empty() { &[] } else { &screen.rows()[..rows] };
+        bounds.lowest(repertoire, lowest);
         for (row, target) in targets.iter().enumerate() {
-            if lowest[row] > limit || *target == instance.primary || Some(*target) == instance.secondary {
+            if *target == instance.primary || Some(*target) == instance.secondary {
                 continue;
             }
+            if lowest[row] > limit {
+                sift(lowest[row], 0, Move::Failover);
+                continue;
+            }
+            let order = self.balancer.board().row(*target).unwrap_or_default();
             for (at, kind) in repertoire.to_target.iter().enumerate() {
                 let mv = kind(*target);
-                if !(bounds.of(mv, row) > limit) {
-                    promising.push((rank(row, at), mv));
-                }
+                sift(bounds.of(mv, row), rank(order, at), mv);
             }
         }
         for (rank, mv) in promising {
-            self.keep_if_promising(&trial, instance, mv, rank, space);
+            if let Some(lo) = self.keep_if_promising(look, mv, rank, space) {
+                least = if lo.is_nan() { f64::NEG_INFINITY } else { least.min(lo) };
+            }
         }
+        self.balancer.score() - least
     }
 
-    /// Keeps a move that is possible and whose score may be the smallest.
+    /// Keeps a move that is possible and whose score may be the smallest. Returns
+    /// the lower bound of its score, if it is possible.
     fn keep_if_promising(
         &self,
-        trial: &Trial<'_>,
-        instance: &Instance,
+        look: &Look<'_>,
         mv: Move,
         rank: usize,
         space: &mut Workspace,
-    ) {
-        let Ok(outcome) = trial.run(mv) else { return };
+    ) -> Option<f64> {
+        let outcome = look.trial.run(mv).ok()?;
         let board = self.balancer.board();
-        let spread = board.spread().surplus() + self.balancer.spread_change(instance, outcome.placement);
+        let spread = board.spread().surplus() + self.balancer.spread_change(look.instance, outcome.placement);
         let interval = self.running.interval(board, outcome.touched(), spread);
         if interval.lo > self.limit.get() {
-            return;
+            return Some(interval.lo);
         }
         self.limit.lower(interval.hi);
-        space.survivors.push(Survivor { lo: interval.lo, order: (instance.idx, rank), mv });
-        if space.survivors.len() >= MOST_SURVIVORS {
-            let survivors = std::mem::take(&mut space.survivors);
-            space.best = self.score_survivors(survivors, space.best.take());
+        let found = &mut space.found;
+        found.survivors.push(Survivor { lo: interval.lo, order: (look.instance.idx, rank), mv });
+        if found.survivors.len() >= MOST_SURVIVORS {
+            let survivors = std::mem::take(&mut found.survivors);
+            found.best = self.score_survivors(survivors, found.best.take());
         }
+        Some(interval.lo)
     }
 
     /// The best of the survivors and of what was found before, by exact score.

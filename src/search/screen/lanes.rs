@@ -24,7 +24,7 @@ pub(super) const MEMBER_LANES: [usize; 5] =
 
 /// What one instance adds to a lane of its node, before the division by the
 /// node's size.
-pub(super) fn amount(instance: &Instance, lane: usize) -> f64 {
+pub(in crate::search) fn amount(instance: &Instance, lane: usize) -> f64 {
     let spindle_use = if instance.template.uses_local_storage() { instance.spindle_use as f64 } else { 0.0 };
     match lane {
         lane::FREE_MEM => -instance.mem_in_use().as_f64(),
@@ -41,7 +41,7 @@ pub(super) fn amount(instance: &Instance, lane: usize) -> f64 {
 }
 
 /// What to multiply an [`amount`] with on a node without exclusive storage.
-pub(super) fn scale(cluster: &Cluster, node: NodeIdx, lane: usize) -> f64 {
+pub(in crate::search) fn scale(cluster: &Cluster, node: NodeIdx, lane: usize) -> f64 {
     let spec = &cluster.node(node).spec;
     match lane {
         lane::FREE_MEM | lane::FREE_MEM_PLANNED | lane::RESERVED_MEM => 1.0 / spec.mem_total,
@@ -142,6 +142,9 @@ pub(super) struct Column {
 /// More amounts than this are not kept: they hardly repeat.
 pub(super) const MOST_KEPT: usize = 32;
 
+/// For fewer rows than this, looking a column up costs more than computing it.
+const FEWEST_KEPT: usize = 8;
+
 impl Kept {
     /// Forgets the costs if they are another node's.
     pub(super) fn turn_to(&mut self, primary: NodeIdx) {
@@ -159,6 +162,9 @@ impl Kept {
         amount: f64,
         inv_n: f64,
     ) {
+        if out.len() < FEWEST_KEPT {
+            return add_arrivals(out, data, departed, amount, inv_n);
+        }
         let columns = &self.columns[..self.used];
         let found = columns.iter().position(|c| c.lane == data.lane && c.amount == amount);
         let at = match found {

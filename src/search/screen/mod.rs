@@ -13,7 +13,7 @@
 //! that some other move is known to reach cannot win.
 
 mod bounds;
-mod lanes;
+pub(super) mod lanes;
 mod reserve;
 
 pub use bounds::Bounds;
@@ -26,12 +26,18 @@ use self::lanes::{
 use super::moves::{Repertoire, Trial};
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx};
 use crate::score::Board;
-use crate::score::metrics::{Counted, lane};
+use crate::score::metrics::{Counted, Lanes, PADDED_LANES, lane};
 use crate::score::running::{Running, counted_score};
 
 /// Below this many online nodes the error analysis of the bounds does not hold,
 /// and looking at every move is fast anyway.
 const FEWEST_NODES: usize = 12;
+
+/// Marks nodes without a row.
+const NO_ROW: u32 = u32::MAX;
+
+/// Stands for the values of a node without a row; never looked at.
+static NO_LANES: Lanes = [0.0; PADDED_LANES];
 
 /// The state of the nodes, laid out for [`Screen::instance_bounds`].
 pub struct Screen<'a> {
@@ -39,6 +45,8 @@ pub struct Screen<'a> {
     board: &'a Board,
     /// The online nodes, by row.
     rows: Vec<NodeIdx>,
+    /// For each node of the cluster, its row; [`NO_ROW`] without.
+    row_of: Vec<u32>,
     inv_n: f64,
     primary_lanes: Vec<LaneData>,
     member_lanes: Vec<LaneData>,
@@ -74,18 +82,23 @@ pub struct Scratch {
 
 impl<'a> Screen<'a> {
     /// Lays the state of a board's online nodes out, for the instances that may
-    /// move. Nothing if the cluster is too small or too odd for bounds.
+    /// move; the nodes in `first` get the first rows. Nothing if the cluster is too
+    /// small or too odd for bounds.
     pub fn new(
         cluster: &'a Cluster,
         board: &'a Board,
         running: &Running,
         movable: &[&Instance],
+        first: &[NodeIdx],
     ) -> Option<Screen<'a>> {
         if !amounts_are_plausible(cluster, board, movable) {
             return None;
         }
-        let online: Vec<NodeIdx> =
-            board.nodes().iter().copied().filter(|n| board.row(*n).is_some()).collect();
+        let is_online = |n: &NodeIdx| board.row(*n).is_some();
+        let (mut online, rest): (Vec<NodeIdx>, Vec<NodeIdx>) =
+            board.nodes().iter().copied().filter(is_online).partition(|n| first.contains(n));
+        online.extend(rest);
+        let values = |n: &NodeIdx| board.row(*n).map_or(&NO_LANES, |row| &board.rows()[row]);
         let exclusive = |n: &NodeIdx| cluster.node(*n).spec.exclusive_storage;
         if online.len() < FEWEST_NODES || online.iter().any(exclusive) {
             return None;
@@ -94,7 +107,7 @@ impl<'a> Screen<'a> {
         let mut slack = 0.0;
         let mut plausible = true;
         let mut data = |lane: usize| {
-            let y: Vec<f64> = board.rows().iter().map(|row| row[lane] - running.centre(lane)).collect();
+            let y: Vec<f64> = online.iter().map(|n| values(n)[lane] - running.centre(lane)).collect();
             let scale: Vec<f64> = online.iter().map(|n| scale(cluster, *n, lane)).collect();
             let largest_scale = scale.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
             let largest_amount = movable.iter().fold(0.0, |m: f64, i| {
@@ -122,6 +135,10 @@ impl<'a> Screen<'a> {
         if !plausible || !slack.is_finite() {
             return None;
         }
+        let mut row_of = vec![NO_ROW; cluster.nodes.len()];
+        for (row, node) in online.iter().enumerate() {
+            row_of[node.get()] = row as u32;
+        }
         let mut reserved_for = vec![Vec::new(); cluster.nodes.len()];
         for (row, node) in online.iter().enumerate() {
             for (primary, amount) in cluster.node(*node).state.peers.iter() {
@@ -144,6 +161,7 @@ impl<'a> Screen<'a> {
                 .map(|n| cluster.node(*n).state.ledger.mem_reserved.as_f64())
                 .collect(),
             rows: online,
+            row_of,
             reserved_total: running.reserved_total(),
             reserved_for,
             factor: 1.0 - 4.0 * U * (n + 16.0),
@@ -156,25 +174,32 @@ impl<'a> Screen<'a> {
         &self.rows
     }
 
+    /// The row of a node, if it is online and in the set.
+    pub fn row(&self, node: NodeIdx) -> Option<usize> {
+        let row = self.row_of[node.get()];
+        (row != NO_ROW).then_some(row as usize)
+    }
+
     /// Whether the bounds hold for an instance. Forthcoming ones change other
     /// values and are rare.
     pub fn covers(&self, instance: &Instance) -> bool {
         !instance.forthcoming
     }
 
-    /// Bounds the scores of all moves of one instance from below.
+    /// Bounds the scores of the moves of one instance from below: the moves to the
+    /// first `rows` rows. The scratch must always be used with the same `rows`.
     pub fn instance_bounds<'s>(
         &self,
         trial: &Trial<'_>,
         instance: &Instance,
         repertoire: &Repertoire,
+        rows: usize,
         scratch: &'s mut Scratch,
     ) -> Bounds<'s> {
-        let p = self.board.row(instance.primary);
-        let s = instance.mirror().and_then(|s| self.board.row(s));
+        let p = self.row(instance.primary);
+        let s = instance.mirror().and_then(|s| self.row(s));
         let mirrored = instance.mirror().is_some();
         let wants_targets = !repertoire.to_target.is_empty();
-        let rows = self.reserved_mem.len();
 
         scratch.kept.turn_to(instance.primary);
         if wants_targets {
@@ -209,7 +234,8 @@ impl<'a> Screen<'a> {
         }
 
         let floors = self.floors(trial, instance);
-        let (failover_reserve, reserve_now) = self.reserves(trial, instance, scratch, wants_targets);
+        let (failover_reserve, reserve_now) =
+            self.reserves(trial, instance, scratch, wants_targets.then_some(rows));
         // next to large counts even the last bits of the rest of the score are lost
         let constant = |counts: f64| counts - self.slack - COUNT_ERROR * counts.abs();
         Bounds {
@@ -222,6 +248,12 @@ impl<'a> Screen<'a> {
             factor: self.factor,
             scratch,
         }
+    }
+
+    /// By how much a score can be off that was worked out from bounds of different
+    /// times.
+    pub fn slack(&self) -> f64 {
+        8.0 * self.slack
     }
 
     /// The counts that each kind of move cannot go below.

@@ -9,13 +9,14 @@ use crate::search::moves::Trial;
 
 impl Screen<'_> {
     /// Fills in the bounds of the reserve (its deviation and its sum) for each
-    /// kind of move; returns those of the failover and of no change.
+    /// kind of move to the first `rows` rows; returns those of the failover and of
+    /// no change.
     pub(super) fn reserves(
         &self,
         trial: &Trial<'_>,
         instance: &Instance,
         scratch: &mut Scratch,
-        wants_targets: bool,
+        rows: Option<usize>,
     ) -> (f64, f64) {
         let data = &self.reserved;
         let now = data.departed(None, 0.0);
@@ -27,7 +28,7 @@ impl Screen<'_> {
             return (reserve_now, reserve_now);
         };
         let need = instance.mem_reserved();
-        let (p, s) = (self.board.row(instance.primary), self.board.row(mirror));
+        let (p, s) = (self.row(instance.primary), self.row(mirror));
         let p_state = &self.cluster.node(instance.primary).state;
         let s_state = &self.cluster.node(mirror).state;
         // S reserves less; a row that comes to reserve `amount` for another node
@@ -52,10 +53,8 @@ impl Screen<'_> {
         let s_base = s_left.mem_reserved.as_f64();
         let p_keeps = |target: NodeIdx| with(p, p_base, (p_state.peers.get(target) + need).as_f64());
         let failover = p_keeps(mirror);
-        if !wants_targets {
-            return (failover, reserve_now);
-        }
-        let rows = self.reserved_mem.len();
+        let Some(rows) = rows else { return (failover, reserve_now) };
+        let within = |target: NodeIdx| self.row(target).filter(|row| *row < rows);
         let on_target =
             |row: usize, held: Mib| with(Some(row), self.reserved_mem[row], (held + need).as_f64());
 
@@ -64,21 +63,21 @@ impl Screen<'_> {
         reset(replace_secondary, rows, 0.0);
         self.add_reserve_arrivals(replace_secondary, s_gone, s_change, need.as_f64());
         failover_and_replace.clone_from(replace_secondary);
-        for &(row, held) in &self.reserved_for[instance.primary.get()] {
+        for &(row, held) in self.reserved_for[instance.primary.get()].iter().filter(|r| r.0 < rows) {
             replace_secondary[row] = on_target(row, held);
         }
-        for &(row, held) in &self.reserved_for[mirror.get()] {
+        for &(row, held) in self.reserved_for[mirror.get()].iter().filter(|r| r.0 < rows) {
             failover_and_replace[row] = on_target(row, held);
         }
         reset(replace_and_failover, rows, with(p, p_base, need.as_f64()));
         for (target, held) in p_state.peers.iter() {
-            if let Some(row) = self.board.row(target) {
+            if let Some(row) = within(target) {
                 replace_and_failover[row] = with(p, p_base, (held + need).as_f64());
             }
         }
         reset(replace_primary, rows, with(s, s_base, need.as_f64()));
         for (target, held) in s_state.peers.iter() {
-            if let Some(row) = self.board.row(target) {
+            if let Some(row) = within(target) {
                 replace_primary[row] = with(s, s_base, (held + need).as_f64());
             }
         }
