@@ -23,7 +23,8 @@
 //! * [`redundancy`]: what survives the loss of a node.
 //! * [`search`]: which step is best. [`moves`](search::moves) works one move out,
 //!   [`screen`](search::screen) bounds all moves of an instance at once,
-//!   [`balance`](search::balance) finds the best of all and repeats,
+//!   [`balance`](search::balance) finds the best of all and repeats, with sieves that
+//!   leave out what cannot win and a memory of what instances can gain,
 //!   [`explain`](search::explain) says why an instance stays where it is.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands, and a checker that replays them by the plain rules.
