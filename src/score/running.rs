@@ -13,7 +13,7 @@ use super::metrics::{Counted, Kind, LANES, Lanes, PADDED_LANES, TABLE, lane, lan
 
 /// Half the distance from 1 to the next double: the relative error of one
 /// operation.
-const U: f64 = f64::EPSILON / 2.0;
+pub(crate) const U: f64 = f64::EPSILON / 2.0;
 
 /// Relative error allowed for the handful of operations on M and A; generous.
 const VARIANCE_ERROR: f64 = 128.0 * U;
@@ -197,6 +197,6 @@ pub fn counted_score(counted: &Counted, spread: i64) -> f64 {
 }
 
 /// The number, or 0 if it is negative; not-a-number stays what it is.
-fn clamp(x: f64) -> f64 {
+pub(crate) fn clamp(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }

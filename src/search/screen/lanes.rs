@@ -3,9 +3,7 @@
 
 use crate::model::{Cluster, Instance, NodeIdx};
 use crate::score::metrics::{LANES, lane};
-
-/// Half the distance from 1 to the next double.
-pub(super) const U: f64 = f64::EPSILON / 2.0;
+use crate::score::running::{U, clamp};
 
 /// Lanes that follow the primary role.
 pub(super) const PRIMARY_LANES: [usize; 7] = [
@@ -103,10 +101,6 @@ pub(super) const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
 
 /// Relative error of a score that consists of counts, rounded up.
 pub(super) const COUNT_ERROR: f64 = 64.0 * U;
-
-pub(super) fn clamp(x: f64) -> f64 {
-    if x < 0.0 { 0.0 } else { x }
-}
 
 /// Adds to each row's bound the lane's deviation when the instance arrives there.
 pub(super) fn add_arrivals(out: &mut [f64], data: &LaneData, departed: Departed, amount: f64, inv_n: f64) {

@@ -20,14 +20,13 @@ pub use bounds::Bounds;
 
 use self::bounds::{FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY};
 use self::lanes::{
-    COUNT_ERROR, Kept, LaneData, MEMBER_LANES, PRIMARY_LANES, U, add_arrivals, amount, merge_equal, reset,
-    scale,
+    COUNT_ERROR, Kept, LaneData, MEMBER_LANES, PRIMARY_LANES, add_arrivals, amount, merge_equal, reset, scale,
 };
 use super::moves::{Repertoire, Trial};
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx};
 use crate::score::Board;
 use crate::score::metrics::{Counted, Lanes, PADDED_LANES, lane};
-use crate::score::running::{Running, counted_score};
+use crate::score::running::{Running, U, counted_score};
 
 /// Below this many online nodes the error analysis of the bounds does not hold,
 /// and looking at every move is fast anyway.

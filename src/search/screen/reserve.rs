@@ -1,10 +1,10 @@
 //! Bounds of what a move makes of the memory reserved for failovers: its deviation
 //! and its sum.
 
-use super::lanes::{Departed, VARIANCE_FACTOR, clamp, reset};
+use super::lanes::{Departed, VARIANCE_FACTOR, reset};
 use super::{Scratch, Screen};
 use crate::model::{Instance, Mib, NodeIdx};
-use crate::score::running::RESERVED_TOTAL_WEIGHT;
+use crate::score::running::{RESERVED_TOTAL_WEIGHT, clamp};
 use crate::search::moves::Trial;
 
 impl Screen<'_> {

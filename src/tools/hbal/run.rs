@@ -112,16 +112,17 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
     }
     // the saved state is the cluster as it was read
-    let as_read = options.save.as_ref().map(|_| cluster.clone());
+    let as_read = options.save.as_ref().map(|prefix| {
+        let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
+        (prefix, cluster_text(cluster, &cluster.all_nodes(), &instances))
+    });
     source::apply_node_settings(cluster, &options.load)?;
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
         return finish_empty(cluster, text);
     }
     describe_cluster(cluster, level, &mut text)?;
-    if let (Some(prefix), Some(as_read)) = (&options.save, &as_read) {
-        let instances: Vec<_> = as_read.instances.iter().map(|i| i.idx).collect();
-        let content = cluster_text(as_read, &as_read.all_nodes(), &instances);
+    if let Some((prefix, content)) = as_read {
         save(prefix, "original", "before balancing", &content, text.output)?;
     }
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
