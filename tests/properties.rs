@@ -13,8 +13,8 @@ use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
 use htools::score::Board;
 use htools::score::running::Running;
+use htools::search::forecast::Forecast;
 use htools::search::moves::{Repertoire, Trial};
-use htools::search::screen::{Scratch, Screen};
 use htools::search::{BalanceOptions, Balancer, Effort, Move, Step};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -102,23 +102,51 @@ proptest! {
 }
 
 /// All moves of an instance to the nodes of a set.
-fn moves(
-    cluster: &Cluster,
-    board: &Board,
-    instance: &Instance,
-    repertoire: &Repertoire,
-) -> Vec<(Move, usize)> {
+fn moves(cluster: &Cluster, board: &Board, instance: &Instance, repertoire: &Repertoire) -> Vec<Move> {
     let mut moves = Vec::new();
     if repertoire.failover {
-        moves.push((Move::Failover, 0));
+        moves.push(Move::Failover);
     }
     for node in board.nodes().iter().filter(|n| !cluster.node(**n).spec.offline) {
         if *node != instance.primary && Some(*node) != instance.secondary {
-            let row = board.row(*node).expect("an online node of the board");
-            moves.extend(repertoire.to_target.iter().map(|kind| (kind(*node), row)));
+            moves.extend(repertoire.to_target.iter().map(|kind| kind(*node)));
         }
     }
     moves
+}
+
+/// An instance's possible moves, with their exact scores, are inside the intervals
+/// and not below the bounds.
+fn moves_are_bounded(
+    balancer: &Balancer<'_>,
+    forecast: Option<&Forecast>,
+    running: &Running,
+    instance: &Instance,
+) -> Result<(), TestCaseError> {
+    let (cluster, board) = (balancer.cluster(), balancer.board());
+    let repertoire = balancer.repertoire(instance);
+    let trial = Trial::new(cluster, instance, balancer.rules());
+    for mv in moves(cluster, board, instance, &repertoire) {
+        let Ok(outcome) = trial.run(mv) else { continue };
+        let score = balancer.score_after(instance, &outcome);
+        if score.is_nan() {
+            continue;
+        }
+        let to = outcome.placement.primary;
+        let spec = |n: NodeIdx| &cluster.node(n).spec;
+        let spread = match to == instance.primary {
+            true => 0,
+            false => board.spread().change(instance, spec(instance.primary), Some(spec(to))),
+        };
+        let interval = running.interval(board, outcome.touched(), board.spread().surplus() + spread);
+        let outside = interval.lo > score || interval.hi < score;
+        prop_assert!(!outside, "{mv:?} of {}: {score:e} is not in {interval:?}", instance.name);
+        if let Some(bounds) = forecast.and_then(|f| f.bounds(instance, mv)) {
+            let fine = bounds.iter().all(|bound| *bound <= score);
+            prop_assert!(fine, "{mv:?} of {}: {score:e} is below one of {bounds:?}", instance.name);
+        }
+    }
+    Ok(())
 }
 
 fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result<(), TestCaseError> {
@@ -128,49 +156,15 @@ fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result
         for _ in 0..steps {
             balancer.next_step();
         }
-        let cluster = balancer.cluster();
-        let board = Board::new(cluster, &nodes);
-        if board.score().is_nan() {
+        if balancer.score().is_nan() {
             continue;
         }
-        let running = Running::of(&board);
-        let of_set = |i: &&Instance| board.contains(i.primary) && balancer.is_candidate(i);
-        let movable: Vec<&Instance> = cluster.instances.iter().filter(of_set).collect();
-        let screen = Screen::new(cluster, &board, &running, &movable, &[]);
-        let mut scratch = Scratch::default();
-        for instance in movable {
-            let repertoire = balancer.repertoire(instance);
-            let trial = Trial::new(cluster, instance, &options.rules);
-            let bounds = screen
-                .as_ref()
-                .filter(|s| s.covers(instance))
-                .map(|s| s.instance_bounds(&trial, instance, &repertoire, s.rows().len(), &mut scratch));
-            let mut lowest = Vec::new();
-            if let Some(bounds) = &bounds {
-                bounds.lowest(&repertoire, &mut lowest);
-            }
-            for (mv, row) in moves(cluster, &board, instance, &repertoire) {
-                let Ok(outcome) = trial.run(mv) else { continue };
-                let to = outcome.placement.primary;
-                let spec = |n: NodeIdx| &cluster.node(n).spec;
-                let spread = if to == instance.primary {
-                    0
-                } else {
-                    board.spread().change(instance, spec(instance.primary), Some(spec(to)))
-                };
-                let score = board.score_with(outcome.touched(), spread);
-                if score.is_nan() {
-                    continue;
-                }
-                let interval = running.interval(&board, outcome.touched(), board.spread().surplus() + spread);
-                let outside = interval.lo > score || interval.hi < score;
-                prop_assert!(!outside, "{mv:?} of {}: {score:e} is not in {interval:?}", instance.name);
-                if let Some(bounds) = &bounds {
-                    let bound = bounds.of(mv, row);
-                    let too_high = bound > score || (mv != Move::Failover && lowest[row] > score);
-                    prop_assert!(!too_high, "{mv:?} of {}: {score:e} is below {bound:e}", instance.name);
-                }
-            }
+        balancer.forecast();
+        let forecast = balancer.last_forecast();
+        let (cluster, fresh) = (balancer.cluster(), Running::of(balancer.board()));
+        let of_set = |i: &&Instance| balancer.board().contains(i.primary) && balancer.is_candidate(i);
+        for instance in cluster.instances.iter().filter(of_set) {
+            moves_are_bounded(&balancer, forecast, forecast.map_or(&fresh, Forecast::running), instance)?;
         }
     }
     Ok(())
@@ -473,7 +467,7 @@ fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Res
         for instance in cluster.instances.iter().filter(of_set) {
             let trial = Trial::new(cluster, instance, &options.rules);
             let from = Placement { primary: instance.primary, secondary: instance.secondary };
-            for (mv, _) in moves(cluster, board, instance, &balancer.repertoire(instance)) {
+            for mv in moves(cluster, board, instance, &balancer.repertoire(instance)) {
                 let to = mv.placement(instance);
                 let step = Step { instance: instance.idx, mv, from, to, score: 0.0 };
                 let (tried, checked) = (trial.run(mv).err(), check(cluster, &nodes, &[step], checks).err());

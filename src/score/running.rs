@@ -45,6 +45,10 @@ pub struct Running {
     mean_abs: Lanes,
     /// Sum of the reserved-memory ratios.
     reserved_total: f64,
+    /// Bound on the rounding errors that replacements left in `squares`.
+    drift: Lanes,
+    /// The same in `reserved_total`.
+    reserved_drift: f64,
 }
 
 /// A sum that carries its rounding errors along (Neumaier).
@@ -94,7 +98,35 @@ impl Running {
             sums: column_sum(&|row, k| row[k] - centre[k]),
             mean_abs: column_sum(&|row, k| row[k].abs()).map(|s| s / n.max(1.0)),
             reserved_total: totals[lane::RESERVED_MEM],
+            drift: [0.0; PADDED_LANES],
+            reserved_drift: 0.0,
         }
+    }
+
+    /// Follows a node whose values were `old` and are `new`. The centres stay.
+    pub fn replace(&mut self, old: &Lanes, new: &Lanes) {
+        for k in 0..LANES {
+            let (y, z) = (old[k] - self.centre[k], new[k] - self.centre[k]);
+            self.squares[k] += z * z - y * y;
+            self.sums[k] += z - y;
+            self.mean_abs[k] += (new[k].abs() - old[k].abs()) / self.n;
+            // five operations, of which none is on more than this
+            self.drift[k] += 8.0 * U * (self.squares[k].abs() + y * y + z * z);
+        }
+        let (old, new) = (old[lane::RESERVED_MEM], new[lane::RESERVED_MEM]);
+        self.reserved_total += new - old;
+        self.reserved_drift += 4.0 * U * (self.reserved_total.abs() + old.abs() + new.abs());
+    }
+
+    /// What replacements may have left in a lane's sum of squares as rounding
+    /// errors.
+    pub fn drift(&self, lane: usize) -> f64 {
+        self.drift[lane]
+    }
+
+    /// The same for the sum of the reserved-memory ratios.
+    pub fn reserved_drift(&self) -> f64 {
+        self.reserved_drift
     }
 
     /// Number of online nodes.
@@ -137,6 +169,7 @@ impl Running {
     /// of the values that changed sum up to `changed`.
     pub fn variance_error(&self, lane: usize, changed: f64, variance: f64) -> f64 {
         VARIANCE_ERROR * ((self.squares[lane] + changed) / self.n + variance.abs())
+            + self.drift[lane] / self.n
     }
 
     /// Bounds on the score with some nodes in other states and the spread's
@@ -173,7 +206,7 @@ impl Running {
             }
         }
         let counted = counted_score(&board.counted_with(touched), spread);
-        let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size;
+        let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size + self.reserved_drift;
         let weight = RESERVED_TOTAL_WEIGHT;
         lo += counted + weight * (reserved - reserved_error);
         hi += counted + weight * (reserved + reserved_error);

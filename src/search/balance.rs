@@ -4,8 +4,7 @@
 //! in the reference's arithmetic; how it is found without computing that
 //! arithmetic for every move is the business of `sieve`.
 
-use std::collections::HashSet;
-
+use super::forecast::Forecast;
 use super::memory::Memory;
 use super::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
 use super::shape::Shapes;
@@ -147,6 +146,20 @@ impl<'c> Balancer<'c> {
         Some(step)
     }
 
+    /// The bounds that the search has for the present state, unless the set of nodes
+    /// is too small or too odd for them.
+    pub fn forecast(&mut self) -> Option<&Forecast> {
+        let mut memory = std::mem::take(&mut self.memory);
+        memory.forecast(self);
+        self.memory = memory;
+        self.last_forecast()
+    }
+
+    /// The bounds as they were when the search last needed them.
+    pub fn last_forecast(&self) -> Option<&Forecast> {
+        self.memory.last_forecast()
+    }
+
     /// The step that would come next if there is no limit on their number.
     pub fn peek(&self) -> Option<Step> {
         let best = if self.may_continue() { self.worthwhile_move(&mut Memory::default()) } else { None };
@@ -181,6 +194,11 @@ impl<'c> Balancer<'c> {
     /// The board of the set in its present state.
     pub fn board(&self) -> &Board {
         &self.board
+    }
+
+    /// The instances of the set, movable or not.
+    pub(super) fn instances(&self) -> &[InstanceIdx] {
+        &self.instances
     }
 
     /// Which instances are alike.
@@ -226,35 +244,20 @@ impl<'c> Balancer<'c> {
 
     /// The best move that beats the present score.
     fn best_move(&self, memory: &mut Memory) -> Option<Scored> {
-        let movable: Vec<&Instance> = self.candidates();
         match self.options.effort {
-            Effort::Screened => sieve::best(self, &movable, memory),
-            Effort::Exhaustive => self.best_exhaustive(&movable),
+            Effort::Screened => sieve::best(self, memory),
+            Effort::Exhaustive => self.best_exhaustive(),
         }
     }
 
-    /// The instances that may move, by primary node, which lets the screen share
-    /// work between neighbours; of instances that are alike in everything that
-    /// counts only the first, since it wins every tie.
-    fn candidates(&self) -> Vec<&Instance> {
-        let mut seen = HashSet::with_capacity(self.instances.len());
-        let exhaustive = self.options.effort == Effort::Exhaustive;
-        let mut movable: Vec<&Instance> = self
-            .instances
-            .iter()
-            .map(|i| self.cluster.instance(*i))
-            .filter(|i| self.is_candidate(i))
-            .filter(|i| {
-                let alike = (i.primary, i.secondary, i.location_score, self.shapes.get(i.idx));
-                exhaustive || seen.insert(alike)
-            })
-            .collect();
-        movable.sort_by_key(|i| i.primary);
-        movable
+    /// The instances that may move.
+    pub(super) fn candidates(&self) -> Vec<&Instance> {
+        let all = self.instances.iter().map(|i| self.cluster.instance(*i));
+        all.filter(|i| self.is_candidate(i)).collect()
     }
 
-    fn best_exhaustive(&self, movable: &[&Instance]) -> Option<Scored> {
-        let moves = movable.iter().flat_map(|instance| {
+    fn best_exhaustive(&self) -> Option<Scored> {
+        let moves = self.candidates().into_iter().flat_map(|instance| {
             let repertoire = self.repertoire(instance);
             let trial = Trial::new(self.cluster, instance, &self.options.rules);
             let scored = move |(rank, _, mv)| self.score_of(&trial, instance, mv, (instance.idx, rank));
@@ -275,6 +278,13 @@ impl<'c> Balancer<'c> {
         failover.into_iter().chain(self.targets(instance).flat_map(move |(row, target)| {
             kinds.iter().enumerate().map(move |(at, kind)| (rank(row, at), row, kind(target)))
         }))
+    }
+
+    /// The rank of a move in the order of its instance's moves.
+    pub(super) fn rank(&self, repertoire: &Repertoire, mv: Move) -> usize {
+        let Some(target) = mv.target() else { return 0 };
+        let at = repertoire.to_target.iter().position(|kind| kind(target) == mv);
+        rank(self.board.row(target).unwrap_or_default(), at.unwrap_or_default())
     }
 
     /// The score that a move must not exceed to be of interest at all.
@@ -318,7 +328,7 @@ impl<'c> Balancer<'c> {
         self.board.commit(outcome.touched(), instance, spec(step.from.primary), spec(step.to.primary));
         let ledgers: Vec<(NodeIdx, Ledger)> =
             outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
-        self.memory.step_changed(ledgers.iter().map(|(node, _)| *node));
+        self.memory.step_made(step, ledgers.iter().map(|(node, _)| *node).collect());
         for (node, ledger) in ledgers {
             self.cluster.nodes[node.get()].state.ledger = ledger;
         }

@@ -2,9 +2,9 @@
 
 pub mod balance;
 pub mod explain;
+pub mod forecast;
 mod memory;
 pub mod moves;
-pub mod screen;
 pub mod shape;
 pub mod shortfall;
 mod sieve;

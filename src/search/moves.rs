@@ -1,6 +1,10 @@
 //! The moves of one instance, in the order in which they are tried, and what
 //! each does to the nodes it touches.
 
+mod ends;
+
+pub use ends::{Ends, MirrorEnds};
+
 use crate::model::{
     Cluster, DiskCheck, Instance, Ledger, Mib, Mirroring, NodeIdx, NodeSpec, Placement, Rule, Strictness,
     TagArrival,

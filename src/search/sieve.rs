@@ -1,7 +1,7 @@
 //! The best move, without computing the exact score of every move.
 //!
-//! Three sieves: bounds for all targets of an instance at once ([`Screen`]); for
-//! what may matter, the placement rules and an interval from running statistics;
+//! Three sieves: bounds that are kept from step to step ([`Forecast`]); for what
+//! may matter, the placement rules and an interval from running statistics;
 //! the exact score of the few that remain. Which moves pass does not depend on
 //! the number of threads: a move is left out only if it is sure to lose against
 //! one that is possible, and the last sieve compares with the smallest upper
@@ -13,9 +13,9 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
 use super::balance::Balancer;
+use super::forecast::{Forecast, Prospect, Seen};
 use super::memory::Memory;
-use super::moves::{Move, Repertoire, Trial};
-use super::screen::{Scratch, Screen};
+use super::moves::{Move, Trial};
 use crate::model::{Instance, InstanceIdx};
 use crate::score::running::Running;
 
@@ -61,54 +61,28 @@ impl Limit {
     }
 }
 
-/// The best move that beats the present score. What is learnt about the instances
-/// goes into `memory`.
-pub(super) fn best(balancer: &Balancer<'_>, movable: &[&Instance], memory: &mut Memory) -> Option<Scored> {
-    let running = Running::of(balancer.board());
+/// The best move that beats the present score.
+pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Scored> {
     let limit = Limit::new(balancer.starting_limit());
-    let screen = Screen::new(balancer.cluster(), balancer.board(), &running, movable, memory.changed());
-    match &screen {
-        Some(_) => memory.catch_up(balancer, &running, movable),
-        None => memory.clear(),
-    }
-    let search = Search {
-        balancer,
-        running: &running,
-        screen: screen.as_ref(),
-        limit: &limit,
-        changed: memory.changed().iter().filter(|n| balancer.board().row(**n).is_some()).count(),
-        memory,
+    let Some(forecast) = memory.forecast(balancer) else {
+        let running = Running::of(balancer.board());
+        return Search { balancer, running: &running, limit: &limit }.without_bounds();
     };
-    let mut first = Workspace::default();
-    if let Some(instance) = search.most_promising(movable) {
-        search.look_at(instance, &mut first);
-    }
-    let found: Vec<Found> = movable
-        .par_chunks(CHUNK)
-        .map_init(Workspace::default, |space, chunk| {
-            for instance in chunk {
-                search.look_at(instance, space);
-            }
-            std::mem::take(&mut space.found)
-        })
-        .collect();
-    let mut best = None;
-    let mut survivors = Vec::new();
-    let mut gains = Vec::with_capacity(movable.len());
-    for new in std::iter::once(first.found).chain(found) {
-        best = new.best.map_or(best, |s| better(best, s, balancer.score()));
-        survivors.extend(new.survivors);
-        gains.extend(new.gains);
-    }
-    let best = search.score_survivors(survivors, best);
-    if screen.is_some() {
-        memory.note(gains);
-    }
+    let search = Search { balancer, running: forecast.running(), limit: &limit };
+    let (best, work) = search.with_bounds(forecast);
+    forecast.note_work(work);
     best
 }
 
 /// Instances that one thread takes at a time.
 const CHUNK: usize = 32;
+
+/// Blocks of instances that are looked at one after the other, to find a low limit,
+/// before the others are looked at in parallel.
+const FIRST_BLOCKS: usize = 8;
+
+/// For fewer blocks than this, other threads are not worth waking.
+const FEWEST_BLOCKS: usize = 32;
 
 /// The rank of the `at`th kind of move to the node in `row`.
 pub(super) fn rank(row: usize, at: usize) -> usize {
@@ -130,10 +104,8 @@ pub(super) fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<
 /// What a thread reuses from one instance to the next.
 #[derive(Default)]
 struct Workspace {
-    /// For looks at all nodes, and at those that changed.
-    scratch: Scratch,
-    narrow_scratch: Scratch,
-    lowest: Vec<f64>,
+    near: Vec<(f64, u32)>,
+    prospects: Vec<Prospect>,
     found: Found,
 }
 
@@ -142,139 +114,141 @@ struct Workspace {
 struct Found {
     survivors: Vec<Survivor>,
     best: Option<Scored>,
-    /// The most that each instance can gain.
-    gains: Vec<(InstanceIdx, f64)>,
+    seen: Seen,
+    /// Moves for which the placement rules were worked out.
+    trials: u64,
 }
 
-/// An instance being looked at.
-struct Look<'a> {
-    instance: &'a Instance,
-    repertoire: Repertoire,
-    trial: Trial<'a>,
+impl Found {
+    /// Roughly how long it took, in nanoseconds.
+    fn work(&self) -> u64 {
+        600 * self.seen.instances + 40 * self.seen.bounds + 400 * self.trials
+    }
 }
 
 /// One search for the best move.
 struct Search<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
-    screen: Option<&'a Screen<'a>>,
     limit: &'a Limit,
-    memory: &'a Memory,
-    /// Number of the screen's first rows whose nodes changed since the last step.
-    changed: usize,
 }
 
 impl Search<'_> {
-    /// Of the instances about which something is known, the one that could gain
-    /// most: a look at it first makes the limit low for all others.
-    fn most_promising<'i>(&self, movable: &[&'i Instance]) -> Option<&'i Instance> {
-        let gain = |i: &&Instance| self.memory.gain(i.idx);
-        let known = movable.iter().copied().filter(|i| gain(i).is_finite());
-        known.max_by_key(|i| OrderedFloat(gain(i)))
+    /// Looks at every move.
+    fn without_bounds(&self) -> Option<Scored> {
+        let candidates = self.balancer.candidates();
+        let found: Vec<Found> = candidates
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut found = Found::default();
+                for instance in chunk {
+                    let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
+                    for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
+                        self.keep_if_promising(&trial, instance, mv, rank, &mut found);
+                    }
+                }
+                found
+            })
+            .collect();
+        self.best_of(found).0
     }
 
-    /// Sifts the moves of one instance; only those to nodes that changed, if no
-    /// other can be the best.
-    fn look_at(&self, instance: &Instance, space: &mut Workspace) {
-        let balancer = self.balancer;
-        let repertoire = balancer.repertoire(instance);
-        if repertoire.len(1) == 0 {
-            return;
-        }
-        let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
-        let look = Look { instance, repertoire, trial };
-        let Some(screen) = self.screen.filter(|s| s.covers(instance)) else {
-            for (rank, _, mv) in balancer.moves(instance, repertoire) {
-                self.keep_if_promising(&look, mv, rank, space);
-            }
-            return;
-        };
-        let known = self.memory.gain(instance.idx);
-        let mut gain = known;
-        if known < f64::INFINITY {
-            gain = known.max(self.sift(screen, &look, self.changed, space));
-        }
-        if gain + self.margin(screen) >= balancer.score() - self.limit.get() {
-            gain = self.sift(screen, &look, screen.rows().len(), space);
-        }
-        space.found.gains.push((instance.idx, gain));
-    }
-
-    /// Remembered gains are trusted up to this: bounds of different times differ by
-    /// rounding.
-    fn margin(&self, screen: &Screen<'_>) -> f64 {
-        screen.slack() + 1e-9 * (1.0 + self.balancer.score().abs())
-    }
-
-    /// Sifts an instance's moves to the first `rows` rows of the screen (the
-    /// failover only together with all rows); returns what they can gain at most.
-    fn sift(&self, screen: &Screen<'_>, look: &Look<'_>, rows: usize, space: &mut Workspace) -> f64 {
-        let Look { instance, repertoire, trial } = look;
-        let all = rows == screen.rows().len();
-        let Workspace { scratch, narrow_scratch, lowest, .. } = space;
-        let scratch = if all { scratch } else { narrow_scratch };
-        let bounds = screen.instance_bounds(trial, instance, repertoire, rows, scratch);
-        let mut least = f64::INFINITY;
-        let mut promising = Vec::new();
+    /// Looks at the moves that the bounds do not exclude. Also returns how much
+    /// work that was.
+    fn with_bounds(&self, forecast: &Forecast) -> (Option<Scored>, u64) {
+        let mut space = Workspace::default();
+        let blocks = forecast.blocks(self.limit.get());
+        let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
+        self.look_at_blocks(forecast, first, &mut space);
         let limit = self.limit.get();
-        let mut sift = |bound: f64, rank: usize, mv: Move| {
-            if bound > limit {
-                least = least.min(bound);
-            } else {
-                promising.push((rank, mv));
-            }
-        };
-        if repertoire.failover && all {
-            sift(bounds.of(Move::Failover, 0), 0, Move::Failover);
+        let rest = &rest[..rest.partition_point(|(bound, _)| *bound <= limit)];
+        let mut found = Vec::new();
+        if rest.len() < FEWEST_BLOCKS {
+            self.look_at_blocks(forecast, rest, &mut space);
+        } else {
+            let look = |space: &mut Workspace, block: &(f64, usize)| {
+                self.look_at_blocks(forecast, std::slice::from_ref(block), space);
+                std::mem::take(&mut space.found)
+            };
+            found = rest.par_iter().map_init(Workspace::default, look).collect();
         }
-        let targets = if repertoire.to_target.is_empty() { &[] } else { &screen.rows()[..rows] };
-        bounds.lowest(repertoire, lowest);
-        for (row, target) in targets.iter().enumerate() {
-            if *target == instance.primary || Some(*target) == instance.secondary {
-                continue;
-            }
-            if lowest[row] > limit {
-                sift(lowest[row], 0, Move::Failover);
-                continue;
-            }
-            let order = self.balancer.board().row(*target).unwrap_or_default();
-            for (at, kind) in repertoire.to_target.iter().enumerate() {
-                let mv = kind(*target);
-                sift(bounds.of(mv, row), rank(order, at), mv);
-            }
-        }
-        for (rank, mv) in promising {
-            if let Some(lo) = self.keep_if_promising(look, mv, rank, space) {
-                least = if lo.is_nan() { f64::NEG_INFINITY } else { least.min(lo) };
-            }
-        }
-        self.balancer.score() - least
+        found.push(space.found);
+        self.best_of(found)
     }
 
-    /// Keeps a move that is possible and whose score may be the smallest. Returns
-    /// the lower bound of its score, if it is possible.
+    fn best_of(&self, found: Vec<Found>) -> (Option<Scored>, u64) {
+        let mut best = None;
+        let mut survivors = Vec::new();
+        let mut work = 0;
+        for new in found {
+            work += new.work();
+            best = new.best.map_or(best, |s| better(best, s, self.balancer.score()));
+            survivors.extend(new.survivors);
+        }
+        (self.score_survivors(survivors, best), work)
+    }
+
+    /// Looks at the instances of some blocks, the most promising ones first.
+    fn look_at_blocks(&self, forecast: &Forecast, blocks: &[(f64, usize)], space: &mut Workspace) {
+        let mut near = std::mem::take(&mut space.near);
+        for (bound, block) in blocks {
+            if *bound > self.limit.get() {
+                break;
+            }
+            forecast.members(*block, self.limit.get(), &mut near);
+            for (bound, position) in &near {
+                if *bound > self.limit.get() {
+                    break;
+                }
+                self.look_at(forecast, *position, space);
+            }
+        }
+        space.near = near;
+    }
+
+    /// Looks at the moves of one instance.
+    fn look_at(&self, forecast: &Forecast, position: u32, space: &mut Workspace) {
+        let balancer = self.balancer;
+        let instance = balancer.cluster().instance(forecast.instance(position));
+        let Workspace { prospects, found, .. } = space;
+        forecast.prospects(position, instance, self.limit.get(), prospects, &mut found.seen);
+        if prospects.is_empty() {
+            return;
+        }
+        prospects.sort_unstable_by_key(|p| OrderedFloat(p.bound));
+        let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
+        let repertoire = balancer.repertoire(instance);
+        for Prospect { bound, mv } in prospects.iter() {
+            if *bound > self.limit.get() {
+                break;
+            }
+            self.keep_if_promising(&trial, instance, *mv, balancer.rank(&repertoire, *mv), found);
+        }
+    }
+
+    /// Keeps a move that is possible and whose score may be the smallest.
     fn keep_if_promising(
         &self,
-        look: &Look<'_>,
+        trial: &Trial<'_>,
+        instance: &Instance,
         mv: Move,
         rank: usize,
-        space: &mut Workspace,
-    ) -> Option<f64> {
-        let outcome = look.trial.run(mv).ok()?;
+        found: &mut Found,
+    ) {
+        found.trials += 1;
+        let Ok(outcome) = trial.run(mv) else { return };
         let board = self.balancer.board();
-        let spread = board.spread().surplus() + self.balancer.spread_change(look.instance, outcome.placement);
+        let spread = board.spread().surplus() + self.balancer.spread_change(instance, outcome.placement);
         let interval = self.running.interval(board, outcome.touched(), spread);
         if interval.lo > self.limit.get() {
-            return Some(interval.lo);
+            return;
         }
         self.limit.lower(interval.hi);
-        let found = &mut space.found;
-        found.survivors.push(Survivor { lo: interval.lo, order: (look.instance.idx, rank), mv });
+        found.survivors.push(Survivor { lo: interval.lo, order: (instance.idx, rank), mv });
         if found.survivors.len() >= MOST_SURVIVORS {
             let survivors = std::mem::take(&mut found.survivors);
             found.best = self.score_survivors(survivors, found.best.take());
         }
-        Some(interval.lo)
     }
 
     /// The best of the survivors and of what was found before, by exact score.

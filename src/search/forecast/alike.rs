@@ -1,0 +1,53 @@
+//! Instances that are alike in everything that counts. Of these only the first
+//! one is looked at, since it wins every tie.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::model::{Instance, NodeIdx};
+
+/// What alike instances share: nodes, location score and shape.
+type Key = (NodeIdx, Option<NodeIdx>, i64, u32);
+
+/// All instances, by position, in sets of alike ones.
+#[derive(Debug, Default)]
+pub(super) struct Alike {
+    sets: HashMap<Key, BTreeSet<u32>>,
+    key_of: Vec<Option<Key>>,
+}
+
+fn key(instance: &Instance, shape: u32) -> Key {
+    (instance.primary, instance.secondary, instance.location_score, shape)
+}
+
+impl Alike {
+    /// Room for so many instances.
+    pub fn new(instances: usize) -> Alike {
+        Alike { sets: HashMap::new(), key_of: vec![None; instances] }
+    }
+
+    /// Enters an instance, or enters it anew after it moved. Returns the others
+    /// that have now become the first of their set, or no longer are.
+    pub fn enter(&mut self, position: u32, instance: &Instance, shape: u32) -> Vec<u32> {
+        let mut others = Vec::new();
+        let new = key(instance, shape);
+        if let Some(old) = self.key_of[position as usize].replace(new) {
+            let set = self.sets.entry(old).or_default();
+            set.remove(&position);
+            others.extend(set.first());
+            if set.is_empty() {
+                self.sets.remove(&old);
+            }
+        }
+        let set = self.sets.entry(new).or_default();
+        others.extend(set.first());
+        set.insert(position);
+        others.retain(|other| *other != position);
+        others
+    }
+
+    /// Whether an instance is the first of its set.
+    pub fn is_first(&self, position: u32) -> bool {
+        let set = self.key_of[position as usize].and_then(|key| self.sets.get(&key));
+        set.and_then(BTreeSet::first) == Some(&position)
+    }
+}

@@ -1,0 +1,272 @@
+//! What a move of an instance does to the nodes that it has: to P and to S.
+
+use super::ground::{COUNT_ERROR, Ground};
+use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, least, most};
+use super::place::Places;
+use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
+use crate::model::{Cluster, Instance, Ledger, NodeIdx};
+use crate::score::Board;
+use crate::score::metrics::{Counted, Lanes, PADDED_LANES, lane, lanes};
+use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
+use crate::search::moves::{Ends, Move, Repertoire, Trial};
+
+const fn both(a: Lanes, b: Lanes) -> Lanes {
+    let mut sum = NONE;
+    let mut k = 0;
+    while k < PADDED_LANES {
+        sum[k] = a[k] + b[k];
+        k += 1;
+    }
+    sum
+}
+
+/// The lanes of P that change, by slot. In the lane of the reserve P only grows:
+/// by the instance as its secondary.
+const FROM_P: [Lanes; SLOTS] =
+    [both(PRIMARY, RESERVE), NONE, both(PRIMARY, RESERVE), both(PRIMARY, MEMBER), both(PRIMARY, MEMBER)];
+
+/// The lanes of S that change, by slot: a primary arrives, a secondary leaves. When
+/// S stays the secondary, for another primary, the reserve's change is kept apart.
+const FROM_S: [Lanes; SLOTS] =
+    [both(PRIMARY, RESERVE), both(MEMBER, RESERVE), both(MEMBER, RESERVE), NONE, both(PRIMARY, RESERVE)];
+
+/// One instance's departures.
+#[derive(Debug, Clone)]
+pub(super) struct Departure {
+    /// Rows of P and S, if they are online.
+    pub p: Option<u32>,
+    pub s: Option<u32>,
+    /// Changes of P's values: without the instance, but the reserve as its
+    /// secondary node.
+    p_change: Lanes,
+    /// Changes of S's values: primary lanes with the instance as a primary, the
+    /// others without it.
+    s_change: Lanes,
+    /// Change of S's reserve as the secondary for another primary.
+    again: f64,
+    /// For each slot the change of everything in the score but deviations;
+    /// infinite where no such move is possible.
+    pub fixed: [f64; SLOTS],
+    /// The same with the prices of the changed deviations.
+    pub cost: [f64; SLOTS],
+}
+
+/// Changes of variances by departures, from a least to a largest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    from_p: Range,
+    from_s: Range,
+    again: (f64, f64),
+}
+
+/// Changes of variances by the departures of one instance.
+pub(super) struct Changes {
+    from_p: Lanes,
+    from_s: Lanes,
+    again: f64,
+}
+
+impl Reach {
+    pub fn empty() -> Reach {
+        Reach { from_p: Range::empty(), from_s: Range::empty(), again: (f64::INFINITY, f64::NEG_INFINITY) }
+    }
+
+    pub fn include(&mut self, changes: &Changes) {
+        self.from_p.include(&changes.from_p);
+        self.from_s.include(&changes.from_s);
+        self.again = (least(changes.again, self.again.0), most(changes.again, self.again.1));
+    }
+
+    pub fn join(&mut self, other: &Reach) {
+        self.from_p.join(&other.from_p);
+        self.from_s.join(&other.from_s);
+        self.again = (least(other.again.0, self.again.0), most(other.again.1, self.again.1));
+    }
+
+    /// The changes of the moves of one slot.
+    pub fn range(&self, slot: usize) -> Range {
+        let zero = Range { lo: NONE, hi: NONE };
+        let mut range =
+            zero.plus(&self.from_p.or_zero(), &FROM_P[slot]).plus(&self.from_s.or_zero(), &FROM_S[slot]);
+        if slot == AGAIN && self.again.0 <= self.again.1 {
+            range.lo[lane::RESERVED_MEM] += self.again.0;
+            range.hi[lane::RESERVED_MEM] += self.again.1;
+        }
+        range
+    }
+}
+
+impl Changes {
+    /// The changes that the moves of one slot bring.
+    pub fn of_slot(&self, slot: usize) -> Lanes {
+        let mut changes: Lanes =
+            std::array::from_fn(|k| FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
+        if slot == AGAIN {
+            changes[lane::RESERVED_MEM] += self.again;
+        }
+        changes
+    }
+
+    /// A range of just these.
+    pub fn reach(&self) -> Reach {
+        let mut reach = Reach::empty();
+        reach.include(self);
+        reach
+    }
+}
+
+/// What is needed to look at departures.
+pub(super) struct Scene<'a> {
+    pub cluster: &'a Cluster,
+    pub board: &'a Board,
+    pub places: &'a Places,
+}
+
+impl Departure {
+    /// An instance that does not move.
+    pub fn none() -> Departure {
+        Departure {
+            p: None,
+            s: None,
+            p_change: NONE,
+            s_change: NONE,
+            again: 0.0,
+            fixed: [f64::INFINITY; SLOTS],
+            cost: [f64::INFINITY; SLOTS],
+        }
+    }
+
+    /// Works out what the moves of an instance do to its nodes. The cost is left
+    /// open.
+    pub fn of(
+        scene: &Scene<'_>,
+        trial: &Trial<'_>,
+        instance: &Instance,
+        repertoire: &Repertoire,
+    ) -> Departure {
+        let Scene { cluster, board, .. } = scene;
+        let row = |n: NodeIdx| board.row(n);
+        let (p, s) = (row(instance.primary), instance.mirror().and_then(row));
+        let mut departure = Departure { p: p.map(|r| r as u32), s: s.map(|r| r as u32), ..Departure::none() };
+        let ends = trial.ends();
+        let reserve = lane::RESERVED_MEM;
+        // the values of a node in another state, less the present ones
+        let change = |row: Option<usize>, node: NodeIdx, state: &Ledger| match row {
+            Some(row) => {
+                let (old, new) = (&board.rows()[row], lanes(&cluster.node(node).spec, state));
+                std::array::from_fn(|k| new[k] - old[k])
+            }
+            None => NONE,
+        };
+        departure.p_change = change(p, instance.primary, &ends.p_left);
+        departure.p_change[reserve] =
+            ends.p_as_secondary.as_ref().map_or(0.0, |l| change(p, instance.primary, l)[reserve]);
+        if let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) {
+            let left = change(s, mirror, &m.left);
+            let primary = m.as_primary.as_ref().map_or(NONE, |l| change(s, mirror, l));
+            departure.s_change =
+                std::array::from_fn(|k| PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
+            departure.again = m.again.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
+        }
+        departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);
+        departure
+    }
+
+    fn fixed(
+        &self,
+        scene: &Scene<'_>,
+        trial: &Trial<'_>,
+        instance: &Instance,
+        repertoire: &Repertoire,
+        ends: &Ends,
+    ) -> [f64; SLOTS] {
+        let Scene { cluster, board, places, .. } = scene;
+        let counted = |node: NodeIdx, state: &Ledger| {
+            let node = cluster.node(node);
+            if board.contains(node.spec.idx) {
+                Counted::of(&node.spec, state) - Counted::of_node(node)
+            } else {
+                Counted::default()
+            }
+        };
+        let score = |change: Counted, places: i64, reserve: f64| {
+            let counts = counted_score(&change, places);
+            counts - COUNT_ERROR * counts.abs() + RESERVED_TOTAL_WEIGHT * reserve
+        };
+        let mut fixed = [f64::INFINITY; SLOTS];
+        let [p_grows, s_falls] = [self.p_change, self.s_change].map(|c| c[lane::RESERVED_MEM]);
+        if repertoire.failover
+            && let Ok(outcome) = trial.run(Move::Failover)
+        {
+            let change = outcome.touched().iter().map(|t| counted(t.spec.idx, &t.after));
+            let spread = places.failover(board.spread(), cluster, instance);
+            fixed[FAILOVER] = score(change.fold(Counted::default(), |a, b| a + b), spread, p_grows + s_falls);
+        }
+        let p = instance.primary;
+        let p_left = counted(p, &ends.p_left);
+        for mv in repertoire.to_target {
+            let slot = super::slot(mv(p));
+            let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) else {
+                fixed[slot] = score(p_left, places.least(board.spread(), cluster, instance, slot), 0.0);
+                continue;
+            };
+            let place = || places.least(board.spread(), cluster, instance, slot);
+            let s_left = counted(mirror, &m.left);
+            let possible = match slot {
+                REPLACE_SECONDARY => ends.p_stays.then(|| score(s_left, place(), s_falls)),
+                REPLACE_AND_FAILOVER => ends
+                    .p_as_secondary
+                    .as_ref()
+                    .map(|l| score(counted(p, l) + s_left, place(), p_grows + s_falls)),
+                REPLACE_PRIMARY => m
+                    .again
+                    .as_ref()
+                    .filter(|_| m.reachable)
+                    .map(|l| score(p_left + counted(mirror, l), place(), self.again)),
+                _ => m
+                    .as_primary
+                    .as_ref()
+                    .filter(|_| m.reachable)
+                    .map(|l| score(p_left + counted(mirror, l), place(), s_falls)),
+            };
+            fixed[slot] = possible.unwrap_or(f64::INFINITY);
+        }
+        fixed
+    }
+
+    /// Whether the instance has any moves.
+    pub fn is_possible(&self) -> bool {
+        self.fixed.iter().any(|fixed| *fixed < f64::INFINITY)
+    }
+
+    /// The changes of the variances, as the nodes are now.
+    pub fn changes(&self, ground: &Ground) -> Changes {
+        let of = |row: Option<u32>, d: &Lanes| row.map_or(NONE, |row| ground.change(row as usize, d));
+        let mut again = NONE;
+        again[lane::RESERVED_MEM] = self.again;
+        Changes {
+            from_p: of(self.p, &self.p_change),
+            from_s: of(self.s, &self.s_change),
+            again: of(self.s, &again)[lane::RESERVED_MEM],
+        }
+    }
+
+    /// Sums the costs up.
+    pub fn set_cost(&mut self, changes: &Changes, slopes: &Lanes) {
+        let parts = |changes: &Lanes| {
+            let (mut primary, mut member) = (0.0, 0.0);
+            for k in 0..PADDED_LANES {
+                let price = slopes[k] * changes[k];
+                primary += PRIMARY[k] * price;
+                member += MEMBER[k] * price;
+            }
+            let reserve = lane::RESERVED_MEM;
+            [primary, member, slopes[reserve] * changes[reserve]]
+        };
+        let ([pp, pm, pr], [sp, sm, sr]) = (parts(&changes.from_p), parts(&changes.from_s));
+        let again = slopes[lane::RESERVED_MEM] * changes.again;
+        // in the order of the slots; compare FROM_P and FROM_S
+        let prices = [pp + pr + sp + sr, sm + sr, pp + pr + sm + sr, pp + pm + again, pp + pm + sp + sr];
+        self.cost = std::array::from_fn(|slot| self.fixed[slot] + prices[slot]);
+    }
+}

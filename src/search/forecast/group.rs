@@ -1,0 +1,92 @@
+//! Instances whose bounds share everything but their own costs, in blocks.
+
+use std::collections::HashMap;
+
+use super::SLOTS;
+use super::departure::Departure;
+use super::lanes::least;
+
+/// What the instances of a group have in common: their size, and the row of
+/// arrivals of each slot. The failover has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Group {
+    pub size: u32,
+    pub rows: [u32; SLOTS],
+}
+
+/// More instances than this are not kept in one block.
+const LARGEST_BLOCK: usize = 64;
+
+/// Some instances of a group.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub group: u32,
+    /// Positions in the forecast's list of instances.
+    pub members: Vec<u32>,
+    /// The smallest cost of each slot.
+    pub least: [f64; SLOTS],
+}
+
+/// All groups and blocks.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    pub groups: Vec<Group>,
+    numbers: HashMap<Group, u32>,
+    pub blocks: Vec<Block>,
+    /// For each group a block with room.
+    open: Vec<usize>,
+    /// By position, the instance's block.
+    block_of: Vec<Option<u32>>,
+}
+
+impl Groups {
+    /// Room for so many instances, none of them in a group yet.
+    pub fn new(instances: usize) -> Groups {
+        Groups { block_of: vec![None; instances], ..Groups::default() }
+    }
+
+    /// The block and the group of an instance that is in one.
+    pub fn of(&self, position: u32) -> Option<(&Block, &Group)> {
+        let block = &self.blocks[self.block_of[position as usize]? as usize];
+        Some((block, &self.groups[block.group as usize]))
+    }
+
+    /// Moves an instance to a group. Returns the block that it left and the one
+    /// that it joined; their smallest costs have to be found anew.
+    pub fn assign(&mut self, position: u32, group: Group) -> Vec<u32> {
+        let next = self.groups.len() as u32;
+        let number = *self.numbers.entry(group).or_insert(next);
+        if number == next {
+            self.groups.push(group);
+            self.open.push(usize::MAX);
+        }
+        let mut changed = Vec::new();
+        if let Some(block) = self.block_of[position as usize] {
+            if self.blocks[block as usize].group == number {
+                return vec![block];
+            }
+            self.blocks[block as usize].members.retain(|m| *m != position);
+            changed.push(block);
+        }
+        let open = &mut self.open[number as usize];
+        if *open == usize::MAX || self.blocks[*open].members.len() >= LARGEST_BLOCK {
+            *open = self.blocks.len();
+            self.blocks.push(Block { group: number, members: Vec::new(), least: [f64::INFINITY; SLOTS] });
+        }
+        self.blocks[*open].members.push(position);
+        self.block_of[position as usize] = Some(*open as u32);
+        changed.push(*open as u32);
+        changed
+    }
+}
+
+impl Block {
+    /// Finds the smallest costs of the members.
+    pub fn summarise(&mut self, departures: &[Departure]) {
+        self.least = [f64::INFINITY; SLOTS];
+        for member in &self.members {
+            let cost = &departures[*member as usize].cost;
+            self.least = std::array::from_fn(|slot| least(cost[slot], self.least[slot]));
+        }
+    }
+}

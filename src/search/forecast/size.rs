@@ -1,0 +1,241 @@
+//! Instances of about the same size, and the lines that bound what their moves
+//! make of the deviations.
+
+use std::collections::HashMap;
+
+use super::SLOTS;
+use super::departure::Reach;
+use super::ground::{Ground, Present};
+use super::lanes::{NONE, Range, amounts, dot, least, most};
+use super::row::Role;
+use crate::model::{Instance, TagSet};
+use crate::score::metrics::{Lanes, PADDED_LANES, lane};
+use crate::score::running::U;
+
+/// The sizes of instances that are treated as one: a box.
+pub(super) struct Size {
+    /// The smallest and the largest amounts, on nodes without and with exclusive
+    /// storage.
+    pub lo: [Lanes; 2],
+    pub hi: [Lanes; 2],
+    /// The smallest reserve, in MiB, and the largest.
+    pub need: (f64, f64),
+    /// An instance that is as small as the smallest one in everything; what it may
+    /// not do, none may.
+    pub smallest: Instance,
+    /// The most that a lane's values change altogether.
+    change: Lanes,
+    /// How far the changes of variances range: those of departures, and those of
+    /// arrivals by role.
+    pub departures: Reach,
+    pub arrivals: [Range; 2],
+    /// Slopes of the lines, the same for all moves.
+    pub slopes: Lanes,
+    /// For each slot the sum of the lines' constants and of the rest of the
+    /// score.
+    pub base: [f64; SLOTS],
+    /// See [`Present::offset`].
+    pub offset: Lanes,
+    /// What the rounding errors of sums of bounds amount to at most.
+    rounding: f64,
+}
+
+impl Size {
+    fn of(members: &[&Instance], ground: &Ground) -> Size {
+        let first = members[0];
+        let mut boxes = [Range::empty(), Range::empty()];
+        let mut need = Range::empty();
+        let mut smallest = first.clone();
+        for i in members {
+            for exclusive in [0, 1] {
+                boxes[exclusive].include(&amounts(i, exclusive == 1));
+            }
+            need.include(&[i.mem_reserved().as_f64(); PADDED_LANES]);
+            smallest.mem = smallest.mem.min(i.mem);
+            smallest.disk = smallest.disk.min(i.disk);
+            smallest.vcpus = smallest.vcpus.min(i.vcpus);
+            smallest.spindle_use = smallest.spindle_use.min(i.spindle_use);
+            smallest.spindles = smallest.spindles.min(i.spindles);
+        }
+        if first.spindles.is_none() {
+            // the arrival of an unknown number makes the free ones what they never are
+            for k in [lane::FREE_DISK, lane::FREE_DISK_PLANNED] {
+                (boxes[1].lo[k], boxes[1].hi[k]) = (-ground.most_spindles, ground.most_spindles);
+            }
+        }
+        // these do not depend on the size
+        smallest.exclusion_tags = Vec::new();
+        smallest.desired_locations = TagSet::default();
+        let need = if first.forthcoming { (0.0, 0.0) } else { (need.lo[0], need.hi[0]) };
+        let change = std::array::from_fn(|k| {
+            let sizes = boxes[..ground.storage_kinds()].iter().map(|b| most(b.lo[k].abs(), b.hi[k].abs()));
+            let amount = if k == lane::RESERVED_MEM { need.1 } else { sizes.fold(0.0, most) };
+            amount * ground.largest_scale[k]
+        });
+        Size {
+            lo: [boxes[0].lo, boxes[1].lo],
+            hi: [boxes[0].hi, boxes[1].hi],
+            need,
+            smallest,
+            change,
+            departures: Reach::empty(),
+            arrivals: [Range::empty(); 2],
+            slopes: NONE,
+            base: [0.0; SLOTS],
+            offset: NONE,
+            rounding: 0.0,
+        }
+    }
+
+    /// The most that an instance of any size changes a lane.
+    pub fn largest_change(sizes: &[Size]) -> Lanes {
+        sizes.iter().fold(NONE, |largest, size| std::array::from_fn(|k| most(size.change[k], largest[k])))
+    }
+
+    /// The changes of variances that the moves of a slot can lead to.
+    fn range(&self, departures: &Reach, slot: usize) -> Range {
+        let own = departures.range(slot);
+        match Role::of_target(slot) {
+            Some(role) => own.plus(&self.arrivals[role as usize].or_zero(), &role.lanes()),
+            None => own,
+        }
+    }
+
+    /// Chooses the slopes anew: the chords over everything that can happen.
+    pub fn choose_slopes(&mut self, present: &Present) {
+        let mut all = Range { lo: NONE, hi: NONE };
+        for slot in 0..SLOTS {
+            all.join(&self.range(&self.departures, slot));
+        }
+        let offset = present.offset(&present.mean_effect(&self.change));
+        self.slopes = present.slopes(&offset, &all);
+    }
+
+    /// Finds the constants for the slopes, as things are now.
+    pub fn settle(&mut self, present: &Present) {
+        self.offset = present.offset(&present.mean_effect(&self.change));
+        let mut largest = NONE;
+        for slot in 0..SLOTS {
+            let range = self.range(&self.departures, slot);
+            for k in 0..PADDED_LANES {
+                largest[k] = most(most(range.lo[k].abs(), range.hi[k].abs()), largest[k]);
+            }
+            self.base[slot] = present.intercept(&self.offset, &self.slopes, &range);
+        }
+        self.rounding =
+            1024.0 * U * (dot(&self.slopes, &largest) + self.base.iter().fold(0.0, |m, b| most(m, b.abs())));
+        for base in &mut self.base {
+            *base += present.rest - self.rounding;
+        }
+    }
+
+    /// The same as `base` for one instance, whose departures are known: a better
+    /// bound.
+    pub fn base_of(&self, present: &Present, departures: &Reach, slot: usize) -> f64 {
+        let range = self.range(departures, slot);
+        present.intercept(&self.offset, &self.slopes, &range) + present.rest - self.rounding
+    }
+
+    /// A lower bound of the score's rest, for bounds that do without lines.
+    pub fn rest(&self, present: &Present) -> f64 {
+        present.rest - self.rounding
+    }
+
+    /// The changes of variances when an instance arrives at the node of a row: the
+    /// smallest that any size of the box leads to, lane by lane. Also returned: by
+    /// how much the reserved part of the node's memory grows at least.
+    pub fn arrival(&self, ground: &Ground, row: usize, role: Role) -> (Lanes, f64) {
+        let exclusive = usize::from(ground.exclusive[row]);
+        let (y, s) = (&ground.y[row], &ground.scale[row]);
+        let (lo, hi, lanes) = (&self.lo[exclusive], &self.hi[exclusive], role.lanes());
+        let mut change: Lanes = std::array::from_fn(|k| {
+            let (a, b) = (lo[k] * s[k], hi[k] * s[k]);
+            // d (2 y + d) is smallest at -y
+            let d = least(most(-y[k], least(a, b)), most(a, b));
+            lanes[k] * d * (2.0 * y[k] + d) * ground.inv_n
+        });
+        let mut reserve = 0.0;
+        if role == Role::Secondary {
+            let k = lane::RESERVED_MEM;
+            reserve = most(self.need.0 - ground.reserved[row], 0.0) * s[k];
+            change[k] = reserve * (2.0 * y[k] + reserve) * ground.inv_n;
+        }
+        (change, reserve)
+    }
+
+    /// The lines' values for changes of the variances.
+    pub fn price(&self, change: &Lanes) -> f64 {
+        dot(&self.slopes, change)
+    }
+}
+
+/// Everything about a size that decides about the box.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    flags: [bool; 7],
+    amounts: [u64; 9],
+}
+
+/// A number with all but the first `bits` bits of its mantissa cut off; nothing at
+/// all for a negative number of bits.
+fn rounded(x: f64, bits: i32) -> u64 {
+    if bits < 0 { 0 } else { x.to_bits() >> (52 - bits) }
+}
+
+impl Key {
+    fn of(i: &Instance, bits: i32) -> Key {
+        let amounts = [
+            i.mem.as_f64(),
+            i.disk.as_f64(),
+            i.vcpus as f64,
+            i.spindle_use as f64,
+            i.spindles.map_or(-1.0, |n| n as f64),
+            i.util.cpu,
+            i.util.mem,
+            i.util.disk,
+            i.util.net,
+        ];
+        Key {
+            flags: [
+                i.status.uses_memory(),
+                i.status.is_offline(),
+                i.auto_balance,
+                i.forthcoming,
+                i.template.uses_local_storage(),
+                i.template.has_secondary(),
+                i.spindles.is_some(),
+            ],
+            amounts: amounts.map(|x| rounded(x, bits)),
+        }
+    }
+}
+
+/// How finely sizes are told apart, at first and as long as that gives too many.
+const BITS: [i32; 9] = [52, 8, 6, 4, 3, 2, 1, 0, -1];
+
+/// Sorts instances into sizes; returns the sizes and the number of each
+/// instance's. No more than `most` of them, but never fewer than needed to tell
+/// the kinds of instances apart.
+pub(super) fn sizes(instances: &[&Instance], ground: &Ground, most: usize) -> (Vec<Size>, Vec<u32>) {
+    let mut numbers: HashMap<Key, u32> = HashMap::new();
+    let mut of = Vec::with_capacity(instances.len());
+    for bits in BITS {
+        numbers.clear();
+        of.clear();
+        for i in instances {
+            let next = numbers.len() as u32;
+            of.push(*numbers.entry(Key::of(i, bits)).or_insert(next));
+            if numbers.len() > most && bits >= 0 {
+                break;
+            }
+        }
+        if numbers.len() <= most {
+            break;
+        }
+    }
+    let mut members: Vec<Vec<&Instance>> = vec![Vec::new(); numbers.len()];
+    for (i, size) in instances.iter().zip(&of) {
+        members[*size as usize].push(i);
+    }
+    (members.iter().map(|m| Size::of(m, ground)).collect(), of)
+}
