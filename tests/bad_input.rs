@@ -332,6 +332,16 @@ fn odd_clusters_that_are_clusters() {
     }
 }
 
+#[test]
+fn names_of_any_length() {
+    let place = Place::new();
+    let text = fs::read_to_string(sample("unbalanced-drbd.data")).unwrap();
+    place.write("c.data", text.replace("node1.example.com", &"n".repeat(70_000)));
+    for words in [&["hbal", "-t", "c.data", "-l1", "-C"][..], &["hbal", "-t", "c.data", "--explain=db1"]] {
+        assert_eq!(place.run(words).status, Some(0), "{words:?}");
+    }
+}
+
 // --- other files
 
 #[test]

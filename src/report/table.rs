@@ -9,6 +9,18 @@ pub enum Align {
     Right,
 }
 
+impl Align {
+    /// The text with blanks, `width` characters wide or as wide as it is. Unlike the width of a format, which
+    /// panics beyond 16 bits, this takes names of any length.
+    pub fn pad(self, text: &str, width: usize) -> String {
+        let blanks = " ".repeat(width.saturating_sub(text.chars().count()));
+        match self {
+            Align::Left => format!("{text}{blanks}"),
+            Align::Right => format!("{blanks}{text}"),
+        }
+    }
+}
+
 /// A table: a header, then rows; all have as many cells as there are columns.
 #[derive(Debug, Clone)]
 pub struct Table {
@@ -43,10 +55,7 @@ impl Table {
                 .iter()
                 .zip(&widths)
                 .zip(&self.align)
-                .map(|((cell, width), align)| match align {
-                    Align::Left => format!("{cell:<width$}"),
-                    Align::Right => format!("{cell:>width$}"),
-                })
+                .map(|((cell, width), align)| align.pad(cell, *width))
                 .collect();
             format!("{prefix} {}", cells.join(" "))
         };
@@ -63,5 +72,11 @@ mod tests {
         let mut table = Table::new([("F", Align::Left), ("Näme", Align::Left), ("n", Align::Right)]);
         table.push(vec!["".into(), "x".into(), "10".into()]);
         assert_eq!(table.lines(" "), ["  F Näme  n", "    x    10"]);
+    }
+
+    #[test]
+    fn columns_may_be_of_any_width() {
+        assert_eq!(Align::Left.pad("x", 70_000).len(), 70_000);
+        assert_eq!(Align::Right.pad("äx", 1), "äx");
     }
 }

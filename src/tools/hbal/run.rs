@@ -12,6 +12,7 @@ use crate::redundancy::n_plus_one::Failures;
 use crate::report::components::{components, score};
 use crate::report::file::write_whole;
 use crate::report::number::general;
+use crate::report::table::Align;
 use crate::report::text::cluster_text;
 use crate::report::{debug, json};
 use crate::score::Components;
@@ -299,10 +300,10 @@ fn step_line(
         None => alias(p.primary).to_owned(),
     };
     format!(
-        "  {number:3}. {:<instance_width$} {:<nodes_width$} => {:<nodes_width$} {:>12} a={}",
-        cluster.instance(step.instance).alias(),
-        nodes(step.from),
-        nodes(step.to),
+        "  {number:3}. {} {} => {} {:>12} a={}",
+        Align::Left.pad(cluster.instance(step.instance).alias(), instance_width),
+        Align::Left.pad(&nodes(step.from), nodes_width),
+        Align::Left.pad(&nodes(step.to), nodes_width),
         score(step.score),
         notation(cluster, step.mv)
     )
