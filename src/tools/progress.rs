@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// Shorter searches show nothing.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Searches show nothing in their first moments, and most are over then.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// The progress line of a search. Nothing is shown unless standard error is a
 /// terminal and the search takes long.
@@ -19,7 +19,7 @@ impl Progress {
     pub fn start() -> Progress {
         let bar = ProgressBar::new_spinner();
         let late = |state: &ProgressState, line: &mut dyn Write| {
-            if state.elapsed() >= PATIENCE {
+            if state.elapsed() >= SILENCE {
                 // an indicator is not worth an error
                 let _ = write!(line, "[{} s] ", state.elapsed().as_secs());
             }
@@ -34,8 +34,9 @@ impl Progress {
 
     /// Shows how far the search is.
     pub fn step(&mut self, steps: usize, score: f64) {
-        if self.bar.elapsed() >= PATIENCE {
-            self.bar.set_message(format!("{steps} steps, score {score:.8}"));
+        let elapsed = self.bar.elapsed();
+        if elapsed >= SILENCE {
+            self.bar.set_message(message(steps, score, elapsed));
         }
     }
 
@@ -45,8 +46,24 @@ impl Progress {
     }
 }
 
+fn message(steps: usize, score: f64, elapsed: Duration) -> String {
+    let rate = steps as f64 / elapsed.as_secs_f64();
+    format!("{steps} steps, score {score:.8}, {rate:.1} steps a second")
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_shows_steps_score_and_rate() {
+        let line = message(30, 1.5, Duration::from_secs(4));
+        assert_eq!(line, "30 steps, score 1.50000000, 7.5 steps a second");
     }
 }
