@@ -70,7 +70,11 @@ fn long_options() {
 #[test]
 fn options_that_ganeti_lacks() {
     accepted(&["--json", "--explain=i", "--explain", "j", "--simulate=p,1,1,1,1", "--j", "--sim", "x"]);
+    accepted(&["--time-limit=0.5", "--time-limit", "2", "--ti=1e3", "--time-limit=( 1 )"]);
     syntax_error(&["--json=x"], "option `--json' doesn't allow an argument");
+    syntax_error(&["--time"], "option `--time' requires an argument SECONDS");
+    // what these abbreviate for the reference
+    accepted(&["--t", "f", "--te=f"]);
 }
 
 #[test]
@@ -127,6 +131,9 @@ fn unusable_values() {
     value_error(&["--mond=maybe"], "mond", "maybe");
     value_error(&["--mond="], "mond", "");
     value_error(&["--priority=urgent"], "priority", "urgent");
+    for value in ["0", "0.0", "-1", "-0.5", "NaN", "Infinity", "1e999", "soon", "", ".5", "5s"] {
+        value_error(&["--time-limit", value], "time-limit", value);
+    }
     value_error(&["x", "-gA", "-lB"], "min-gain", "A");
 }
 
@@ -147,6 +154,7 @@ fn completion_list() {
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
             "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--explain none\n\
+                 --time-limit float\n\
                  -V,--version none\n-h,--help none\n--help-completion none\n",
         )),
     );

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use htools::report::json::plan::Stopped;
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -141,11 +142,12 @@ fn strict(schema: &Value, place: &str) {
 #[test]
 fn plans_of_all_samples() {
     let validator = validator("htools.plan-1.json");
-    let option_sets: [&[&str]; 14] = [
+    let option_sets: [&[&str]; 15] = [
         &[],
         &["-E"],
         &["-l", "1"],
         &["-l", "0"],
+        &["--time-limit", "1e-12"],
         &["--no-disk-moves"],
         &["--no-instance-moves"],
         &["--restricted-migration", "--ignore-soft-errors"],
@@ -167,6 +169,21 @@ fn plans_of_all_samples() {
             }
         }
     }
+}
+
+/// Why a search ended early, if it did; tests/early_end.rs has the runs.
+#[test]
+fn reasons_to_stop() {
+    let validator = validator("htools.plan-1.json");
+    let mut plan = document(&["hbal", "-t", "data/unbalanced-drbd.data"], &validator);
+    assert_eq!(plan["stopped"], Value::Null);
+    for (stopped, word) in [(Stopped::TimeLimit, "time-limit"), (Stopped::Interrupt, "interrupt")] {
+        plan["stopped"] = serde_json::to_value(stopped).unwrap();
+        assert_eq!(plan["stopped"], word);
+        assert!(validator.is_valid(&plan), "{word}");
+    }
+    plan["stopped"] = "boredom".into();
+    assert!(!validator.is_valid(&plan));
 }
 
 #[test]

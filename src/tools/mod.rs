@@ -14,6 +14,7 @@ mod links;
 mod listing;
 pub mod options;
 pub mod output;
+mod patience;
 mod progress;
 mod source;
 

@@ -1,6 +1,7 @@
 //! What the options of each tool mean: typed, with every default in place.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::cli::{Given, ValueError};
 use crate::model::Mib;
@@ -113,6 +114,15 @@ fn ratio_above_zero(given: &Given) -> Result<f64, ValueError> {
     if ratio <= 0.0 { Err(given.out_of_range("a ratio above 0")) } else { Ok(ratio) }
 }
 
+fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
+    let seconds = given.float()?;
+    if !(seconds > 0.0 && seconds.is_finite()) {
+        return Err(given.out_of_range("a time in seconds, above 0"));
+    }
+    // beyond what a duration can hold nothing is ever late
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
 /// Where the commands of a plan go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandTarget {
@@ -158,6 +168,8 @@ pub struct HbalOptions {
     pub group: Option<String>,
     /// `-l`; negative: no limit.
     pub max_length: i64,
+    /// `--time-limit`
+    pub time_limit: Option<Duration>,
     /// `-e`
     pub min_score: f64,
     /// `-g`
@@ -194,6 +206,7 @@ impl Default for HbalOptions {
             reason: None,
             group: None,
             max_length: -1,
+            time_limit: None,
             min_score: 1e-9,
             min_gain: 0.01,
             min_gain_limit: 0.1,
@@ -228,6 +241,7 @@ impl HbalOptions {
             "reason" => self.reason = Some(given.text()?.to_owned()),
             "group" => self.group = Some(given.text()?.to_owned()),
             "max-length" => self.max_length = given.int()?,
+            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             "min-score" => self.min_score = given.float()?,
             "min-gain" => self.min_gain = given.float()?,
             "min-gain-limit" => self.min_gain_limit = given.float()?,

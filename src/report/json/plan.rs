@@ -29,6 +29,16 @@ pub enum Ending {
     Explained,
 }
 
+/// What ended a search that could have gone on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// The time was up.
+    TimeLimit,
+    /// The user interrupted it.
+    Interrupt,
+}
+
 /// A plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct Document {
@@ -38,6 +48,8 @@ pub struct Document {
     pub generator: Generator,
     /// How the run ended.
     pub ending: Ending,
+    /// What ended the search, if it did not end by itself.
+    pub stopped: Option<Stopped>,
     /// The group that was balanced; none in an empty cluster.
     pub group: Option<Group>,
     /// The group's nodes and instances before the first step.

@@ -122,6 +122,11 @@ pub const MAX_LENGTH: OptionDef =
     OptionDef::new("max-length", "stop after N steps; a negative number sets no limit [-1]")
         .short('l')
         .takes("N", Kind::Integer);
+/// `--time-limit`
+pub const TIME_LIMIT: OptionDef =
+    OptionDef::new("time-limit", "end the search after the step in progress once SECONDS have passed")
+        .takes("SECONDS", Kind::Float)
+        .added();
 /// `--max-cpu`
 pub const MAX_CPU: OptionDef =
     OptionDef::new("max-cpu", "most virtual CPUs per physical CPU, above 0 [from the group's policy]")

@@ -17,6 +17,7 @@ static TABLE: &[OptionDef] = &[
     SAVE,
     SIMULATE,
     EXPLAIN,
+    TIME_LIMIT,
     VERSION,
     HELP,
 ];
@@ -87,6 +88,7 @@ fn abbreviations() {
 #[test]
 fn added_options_never_disturb_an_abbreviation() {
     assert_eq!(canonical(&["--e"]), "evac-mode|");
+    assert_eq!(canonical(&["--t=x", "--ti=1"]), "text-data=x time-limit=1|");
     assert_eq!(canonical(&["--s=x", "--si=y", "--ex", "z"]), "save=x simulate=y explain=z|");
 }
 

@@ -41,6 +41,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
             schema: json::plan::SCHEMA,
             generator: json::Generator::this(),
             ending: json::plan::Ending::Explained,
+            stopped: None,
             group: None,
             cluster: json::cluster::State::of(cluster, &cluster.all_nodes(), &instances),
             initial_score: None,

@@ -2,6 +2,7 @@
 
 mod explain;
 mod run;
+mod search;
 
 use std::ffi::OsString;
 
@@ -57,6 +58,7 @@ pub const SPEC: Spec = Spec {
         SIMULATE,
         JSON,
         EXPLAIN,
+        TIME_LIMIT,
         VERSION,
         HELP,
         HELP_COMPLETION,

@@ -4,22 +4,21 @@ use std::path::Path;
 
 use anyhow::bail;
 
+use super::search::{Found, search};
 use super::{ExitStatus, HbalOptions};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement};
-use crate::plan::command::{command_list, listing as command_listing, notation, script};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
+use crate::plan::command::{command_list, listing as command_listing, script};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::redundancy::n_plus_one::Failures;
 use crate::report::components::{components, score};
 use crate::report::file::write_whole;
 use crate::report::number::general;
-use crate::report::table::Align;
 use crate::report::text::cluster_text;
 use crate::report::{debug, json};
 use crate::score::Components;
 use crate::search::{BalanceOptions, Balancer, Effort, MoveRules, Step};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
-use crate::tools::progress::Progress;
 use crate::tools::{group, listing, source};
 
 /// What the options mean for the search.
@@ -86,6 +85,7 @@ struct Outcome {
     unavoidable: f64,
     last: Components,
     steps: Vec<Step>,
+    stopped: Option<json::plan::Stopped>,
     jobsets: Vec<Jobset>,
     /// The nodes among which instances were moved; none without steps.
     moved: Vec<NodeIdx>,
@@ -98,6 +98,7 @@ impl Outcome {
             unavoidable,
             last: components,
             steps: Vec::new(),
+            stopped: None,
             jobsets: Vec::new(),
             moved: Vec::new(),
         }
@@ -150,10 +151,11 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         return document(cluster, &outcome, json::plan::Ending::Balanced, start, text);
     }
     text.line("Trying to minimize the CV...")?;
-    let steps = search(&mut balancer, &scope, &mut text)?;
+    let Found { steps, stopped } = search(options, &mut balancer, &scope.instances, &mut text)?;
     let last = balancer.components();
     let moved = if steps.is_empty() { Vec::new() } else { scope.nodes.clone() };
-    let outcome = Outcome { jobsets: jobsets(cluster, &steps), initial, unavoidable, last, steps, moved };
+    let outcome =
+        Outcome { jobsets: jobsets(cluster, &steps), initial, unavoidable, last, steps, stopped, moved };
     report(options, cluster, &scope, &outcome, totals, &mut text)?;
     let ending = match outcome.steps.is_empty() {
         true => json::plan::Ending::NoSolution,
@@ -263,50 +265,6 @@ fn balanced_message(initial: f64, unavoidable: f64, min_score: f64) -> [String; 
         format!("minimum score {}).", general(min_score)),
         "Nothing to do, exiting".to_owned(),
     ]
-}
-
-/// Performs step after step, printing each as it is found.
-fn search(balancer: &mut Balancer<'_>, scope: &Scope, text: &mut Text<'_>) -> anyhow::Result<Vec<Step>> {
-    let cluster = balancer.cluster();
-    let width = |name: &str| name.chars().count();
-    let instance_width =
-        scope.instances.iter().map(|i| width(cluster.instance(*i).alias())).max().unwrap_or(0);
-    let node_width = scope.nodes.iter().map(|n| width(cluster.node(*n).spec.alias())).max().unwrap_or(0);
-    let mut progress = Progress::start();
-    let mut steps = Vec::new();
-    while let Some(step) = balancer.next_step() {
-        steps.push(step);
-        let line = step_line(balancer.cluster(), steps.len(), &step, instance_width, 2 * node_width + 1);
-        progress.aside(|| {
-            text.line(line)?;
-            // a reader should see each step as it is found
-            anyhow::Ok(text.output.flush()?)
-        })?;
-        progress.step(steps.len(), step.score);
-    }
-    Ok(steps)
-}
-
-fn step_line(
-    cluster: &Cluster,
-    number: usize,
-    step: &Step,
-    instance_width: usize,
-    nodes_width: usize,
-) -> String {
-    let alias = |n: NodeIdx| cluster.node(n).spec.alias();
-    let nodes = |p: Placement| match p.secondary {
-        Some(s) => format!("{}:{}", alias(p.primary), alias(s)),
-        None => alias(p.primary).to_owned(),
-    };
-    format!(
-        "  {number:3}. {} {} => {} {:>12} a={}",
-        Align::Left.pad(cluster.instance(step.instance).alias(), instance_width),
-        Align::Left.pad(&nodes(step.from), nodes_width),
-        Align::Left.pad(&nodes(step.to), nodes_width),
-        score(step.score),
-        notation(cluster, step.mv)
-    )
 }
 
 /// Everything that is said and written once the search is over.
@@ -425,6 +383,7 @@ fn document(
         schema: json::plan::SCHEMA,
         generator: json::Generator::this(),
         ending,
+        stopped: outcome.stopped,
         group,
         cluster: state,
         initial_score: scored.then(|| json::Score::of(&outcome.initial)),

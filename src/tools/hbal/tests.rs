@@ -1,5 +1,6 @@
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::super::options::{CommandTarget, LoadOptions, Priority};
 use super::*;
@@ -100,6 +101,19 @@ fn values_are_checked_and_named() {
     );
     assert!(refused(&["--mond="]).contains("invalid choice ''"));
     assert_eq!(parsed(&["--priority", "high"]).priority, Some(Priority::High));
+}
+
+#[test]
+fn times_are_above_zero_and_finite() {
+    let limit = |value: &str| parsed(&["--time-limit", value]).time_limit;
+    assert_eq!(limit("2"), Some(Duration::from_secs(2)));
+    assert_eq!(limit("0.25"), Some(Duration::from_millis(250)));
+    assert_eq!((limit("1e-99"), limit("1e99")), (Some(Duration::ZERO), Some(Duration::MAX)));
+    for value in ["0", "-0", "-1", "NaN", "Infinity", "-Infinity", "1e999"] {
+        let wanted = format!("option --time-limit: '{value}' is not a time in seconds, above 0");
+        assert_eq!(refused(&["--time-limit", value]), wanted);
+    }
+    assert_eq!(refused(&["--time-limit=soon"]), "option --time-limit: cannot parse string 'soon'");
 }
 
 #[test]

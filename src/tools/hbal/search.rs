@@ -1,0 +1,120 @@
+//! The search of a balancing run: step after step, until it ends or has to.
+
+use anyhow::Context;
+
+use super::HbalOptions;
+use super::run::Text;
+use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement};
+use crate::plan::command::notation;
+use crate::report::components::score;
+use crate::report::json::plan::Stopped;
+use crate::report::table::Align;
+use crate::search::{Balancer, Step};
+use crate::tools::patience::Patience;
+use crate::tools::progress::Progress;
+
+/// What a search found.
+pub struct Found {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// What ended the search, if it did not end by itself.
+    pub stopped: Option<Stopped>,
+}
+
+/// Performs step after step, printing each as it is found; then says on
+/// standard error if something ended the search early.
+pub fn search(
+    options: &HbalOptions,
+    balancer: &mut Balancer<'_>,
+    instances: &[InstanceIdx],
+    text: &mut Text<'_>,
+) -> anyhow::Result<Found> {
+    let columns = Columns::of(balancer.cluster(), balancer.nodes(), instances);
+    let patience = Patience::begin(options.time_limit).context("cannot prepare for interrupts")?;
+    let found = find(options, balancer, &columns, &patience, text)?;
+    if let Some(stopped) = found.stopped {
+        text.output.error_line(&early_end(stopped, found.steps.len()))?;
+    }
+    Ok(found)
+}
+
+fn find(
+    options: &HbalOptions,
+    balancer: &mut Balancer<'_>,
+    columns: &Columns,
+    patience: &Patience,
+    text: &mut Text<'_>,
+) -> anyhow::Result<Found> {
+    let mut progress = Progress::start();
+    let mut steps = Vec::new();
+    while let Some(step) = balancer.next_step() {
+        steps.push(step);
+        let line = columns.line(balancer.cluster(), steps.len(), &step);
+        progress.aside(|| {
+            text.line(line)?;
+            // a reader should see each step as it is found
+            anyhow::Ok(text.output.flush()?)
+        })?;
+        progress.step(steps.len(), step.score);
+        // a search that ends here by itself is complete, whatever the time
+        let complete = !balancer.may_continue() || options.max_length == steps.len() as i64;
+        if let Some(stopped) = patience.exhausted().filter(|_| !complete) {
+            return Ok(Found { steps, stopped: Some(stopped) });
+        }
+    }
+    Ok(Found { steps, stopped: None })
+}
+
+/// The widths of the columns in the lines of the steps.
+struct Columns {
+    instance: usize,
+    nodes: usize,
+}
+
+impl Columns {
+    fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> Columns {
+        let width = |name: &str| name.chars().count();
+        let instance = instances.iter().map(|i| width(cluster.instance(*i).alias())).max();
+        let node = nodes.iter().map(|n| width(cluster.node(*n).spec.alias())).max();
+        Columns { instance: instance.unwrap_or(0), nodes: 2 * node.unwrap_or(0) + 1 }
+    }
+
+    fn line(&self, cluster: &Cluster, number: usize, step: &Step) -> String {
+        let alias = |n: NodeIdx| cluster.node(n).spec.alias();
+        let nodes = |p: Placement| match p.secondary {
+            Some(s) => format!("{}:{}", alias(p.primary), alias(s)),
+            None => alias(p.primary).to_owned(),
+        };
+        format!(
+            "  {number:3}. {} {} => {} {:>12} a={}",
+            Align::Left.pad(cluster.instance(step.instance).alias(), self.instance),
+            Align::Left.pad(&nodes(step.from), self.nodes),
+            Align::Left.pad(&nodes(step.to), self.nodes),
+            score(step.score),
+            notation(cluster, step.mv)
+        )
+    }
+}
+
+fn counted(steps: usize) -> String {
+    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
+}
+
+fn early_end(stopped: Stopped, steps: usize) -> String {
+    let what = match stopped {
+        Stopped::TimeLimit => "The time limit",
+        Stopped::Interrupt => "An interrupt",
+    };
+    format!("{what} ended the search after {}", counted(steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_ends_in_words() {
+        assert_eq!(early_end(Stopped::TimeLimit, 1), "The time limit ended the search after 1 step");
+        assert_eq!(early_end(Stopped::Interrupt, 12), "An interrupt ended the search after 12 steps");
+    }
+}

@@ -1,0 +1,232 @@
+//! Searches that end early, by time or by interrupt: everything found counts,
+//! as if -l had ended them there.
+//!
+//! None of this depends on how fast the search is. A time limit that is over at
+//! once leaves one step, and a search whose lines do not fit into a pipe waits
+//! for its reader.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use htools::generate::{ClusterSpec, TemplateMix};
+use htools::tools::generate::Made;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
+const SIGINT: i32 = 2;
+
+/// A directory with a generated cluster in `c.data`.
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new(nodes: usize, instances: usize) -> Place {
+        let made = Made::new(&ClusterSpec::new(nodes, instances, TemplateMix::Drbd, 1)).unwrap();
+        Place::with(&made.text)
+    }
+
+    fn with(text: &str) -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("c.data"), text).unwrap();
+        Place { directory }
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join(name)).unwrap()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.env_remove("HTOOLS").current_dir(self.directory.path()).stdin(Stdio::null());
+        command.args(["hbal", "-t", "c.data"]).args(words);
+        command
+    }
+
+    /// What a successful run gave.
+    fn run(&self, words: &[&str]) -> Output {
+        let output = self.command(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
+        output
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn steps(stdout: &str) -> usize {
+    stdout.lines().filter(|line| line.contains(" a=")).count()
+}
+
+// --- time
+
+#[test]
+fn a_time_limit_ends_the_search_as_l_does() {
+    let place = Place::new(200, 2000);
+    let limited = place.run(&["--time-limit", "0.000001", "-C", "-S", "limited"]);
+    let short = place.run(&["-l", "1", "-C", "-S", "short"]);
+    assert_eq!(text(&limited.stdout), text(&short.stdout));
+    assert_eq!(steps(&text(&limited.stdout)), 1);
+    for state in ["original", "balanced"] {
+        assert_eq!(place.file(&format!("limited.{state}")), place.file(&format!("short.{state}")));
+    }
+    let notes = text(&limited.stderr);
+    let notes: Vec<&str> = notes.lines().filter(|line| !line.starts_with("The cluster state ")).collect();
+    assert_eq!(notes, ["The time limit ended the search after 1 step"]);
+}
+
+#[test]
+fn a_time_limit_that_is_not_reached_changes_nothing() {
+    let place = Place::new(10, 60);
+    let whole = place.run(&[]);
+    assert!(steps(&text(&whole.stdout)) > 1);
+    for limit in ["1e9", "1e300"] {
+        let limited = place.run(&["--time-limit", limit]);
+        assert_eq!((limited.stdout, text(&limited.stderr)), (whole.stdout.clone(), String::new()));
+    }
+}
+
+/// A search that ends by itself just then was not ended by anything else.
+#[test]
+fn the_last_step_is_no_early_end() {
+    let place = Place::new(10, 60);
+    let output = place.run(&["--time-limit=1e-12", "-l1"]);
+    assert_eq!((steps(&text(&output.stdout)), text(&output.stderr).as_str()), (1, ""));
+    let reached = place.run(&["--time-limit=1e-12", "-e1000"]);
+    assert_eq!((steps(&text(&reached.stdout)), text(&reached.stderr).as_str()), (0, ""));
+}
+
+#[test]
+fn documents_say_that_the_search_ended_early() {
+    let place = Place::new(10, 60);
+    let document = |words: &[&str]| -> Value {
+        serde_json::from_slice(&place.run(&[words, &["--json"]].concat()).stdout).unwrap()
+    };
+    let mut limited = document(&["--time-limit=1e-12"]);
+    assert_eq!(limited["stopped"], "time-limit");
+    assert_eq!(limited["ending"], "improved");
+    let short = document(&["-l1"]);
+    assert_eq!(short["stopped"], Value::Null);
+    limited["stopped"] = Value::Null;
+    assert_eq!(limited, short);
+}
+
+// --- interrupts
+
+/// A cluster whose nodes have names so long that the line about a step does
+/// not fit into a pipe, let alone all of them: the search cannot end before its
+/// output is read.
+fn wide() -> Place {
+    let made = Made::new(&ClusterSpec::new(10, 60, TemplateMix::Drbd, 1)).unwrap();
+    let text = made.text.replace("node-", &format!("{}-", "n".repeat(20_000)));
+    assert_ne!(text, made.text);
+    Place::with(&text)
+}
+
+/// A run whose output is read bit by bit.
+struct Run {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// What was read so far.
+    text: String,
+}
+
+impl Run {
+    fn start(place: &Place, words: &[&str]) -> Run {
+        let mut child = place.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // a small buffer, so that little is read ahead
+        let stdout = BufReader::with_capacity(64, child.stdout.take().unwrap());
+        Run { child, stdout, text: String::new() }
+    }
+
+    /// A search that is writing the line about its first step.
+    fn searching(place: &Place, words: &[&str]) -> Run {
+        let mut run = Run::start(place, words);
+        run.read_to_line("Trying to minimize the CV...");
+        let mut start = [0; 7];
+        run.stdout.read_exact(&mut start).unwrap();
+        assert_eq!(&start, b"    1. ");
+        run.text += "    1. ";
+        run
+    }
+
+    /// Reads up to the line that begins so.
+    fn read_to_line(&mut self, wanted: &str) {
+        loop {
+            let start = self.text.len();
+            assert_ne!(self.stdout.read_line(&mut self.text).unwrap(), 0, "there is no {wanted}");
+            if self.text[start..].starts_with(wanted) {
+                return;
+            }
+        }
+    }
+
+    fn interrupt(&self) {
+        // the shell's own command, so that nothing else need be installed
+        let line = format!("kill -INT {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    }
+
+    /// Reads the rest.
+    fn end(mut self) -> Output {
+        self.stdout.read_to_string(&mut self.text).unwrap();
+        let output = self.child.wait_with_output().unwrap();
+        Output { stdout: self.text.into_bytes(), ..output }
+    }
+
+    /// Interrupts until the program is gone: signals that come too close
+    /// together count as one.
+    fn interrupt_to_death(&mut self) {
+        for _ in 0..1000 {
+            self.interrupt();
+            std::thread::sleep(Duration::from_millis(10));
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert_eq!(status.signal(), Some(SIGINT), "{status}");
+                return;
+            }
+        }
+        self.child.kill().unwrap();
+        panic!("interrupts have no effect");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_search_as_l_does() {
+    let place = wide();
+    let run = Run::searching(&place, &["-q", "-S", "interrupted"]);
+    run.interrupt();
+    let output = run.end();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    assert!(stdout.lines().last().unwrap().starts_with("Cluster score improved from "));
+    let found = steps(&stdout);
+    // one where a pipe holds the usual 64 KiB, a few more where it holds more
+    assert!((1..20).contains(&found), "{found}");
+    assert!(stdout == text(&place.run(&["-q", "-S", "short", "-l", &found.to_string()]).stdout));
+    assert!(place.file("interrupted.balanced") == place.file("short.balanced"));
+    let notes = text(&output.stderr);
+    let note = format!("An interrupt ended the search after {found} step");
+    assert_eq!(notes.lines().filter(|line| line.starts_with(&note)).count(), 1, "{notes}");
+}
+
+#[test]
+fn a_second_interrupt_ends_the_program() {
+    // the first changes nothing as long as nobody reads the line about the step
+    Run::searching(&wide(), &[]).interrupt_to_death();
+}
+
+/// The commands do not fit into a pipe either.
+#[test]
+fn after_the_search_the_first_interrupt_ends_the_program() {
+    let place = wide();
+    let mut run = Run::start(&place, &["-l", "5", "-C"]);
+    run.read_to_line("Commands to run");
+    run.interrupt();
+    let output = run.end();
+    assert_eq!((output.status.signal(), text(&output.stderr).as_str()), (Some(SIGINT), ""));
+}
