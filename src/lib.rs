@@ -25,7 +25,8 @@
 //!   [`screen`](search::screen) bounds all moves of an instance at once,
 //!   [`balance`](search::balance) finds the best of all and repeats, with sieves that
 //!   leave out what cannot win and a memory of what instances can gain,
-//!   [`explain`](search::explain) says why an instance stays where it is.
+//!   [`explain`](search::explain) says why an instance stays where it is,
+//!   [`tally`](search::tally) counts how much work it was.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands, and a checker that replays them by the plain rules.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved

@@ -1,5 +1,5 @@
-//! Searches that end early, by time or by interrupt: everything found counts,
-//! as if -l had ended them there.
+//! Searches that end early, by time or by interrupt, and what they say about
+//! themselves: everything found counts, as if -l had ended them there.
 //!
 //! None of this depends on how fast the search is. A time limit that is over at
 //! once leaves one step, and a search whose lines do not fit into a pipe waits
@@ -8,6 +8,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -229,4 +230,28 @@ fn after_the_search_the_first_interrupt_ends_the_program() {
     run.interrupt();
     let output = run.end();
     assert_eq!((output.status.signal(), text(&output.stderr).as_str()), (Some(SIGINT), ""));
+}
+
+// --- what -v says
+
+#[test]
+fn verbose_searches_say_how_they_went() {
+    let place = Place::new(10, 60);
+    let notes = |words: &[&str]| -> Vec<String> {
+        let stderr = text(&place.run(words).stderr);
+        stderr.lines().filter(|line| line.starts_with("Search: ")).map(str::to_owned).collect()
+    };
+    assert!(notes(&[]).is_empty());
+    assert!(notes(&["-v", "-q"]).is_empty());
+    for words in [&["-v", "-l2"][..], &["-v", "-v", "-v", "-l2"], &["-v", "--json", "-l2"]] {
+        let found = notes(words);
+        let [line] = found.as_slice() else { panic!("{words:?}: {found:?}") };
+        assert!(line.starts_with("Search: 2 steps in "), "{line}");
+        for figure in [" s; ", " moves considered, ", " skipped without a look, ", " a second)"] {
+            assert!(line.contains(figure), "{line}");
+        }
+    }
+    // no search
+    let balanced = fs::read_to_string(Path::new("data/balanced.data")).unwrap();
+    assert!(text(&Place::with(&balanced).run(&["-v"]).stderr).is_empty());
 }

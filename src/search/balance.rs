@@ -9,6 +9,7 @@ use super::memory::Memory;
 use super::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
 use super::shape::Shapes;
 use super::sieve::{self, Order, Scored, better, rank};
+use super::tally::Tally;
 use crate::model::{Cluster, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::score::{Board, Components};
@@ -81,6 +82,7 @@ pub struct Balancer<'c> {
     unavoidable: f64,
     steps: i64,
     memory: Memory,
+    tally: Tally,
 }
 
 impl<'c> Balancer<'c> {
@@ -103,6 +105,7 @@ impl<'c> Balancer<'c> {
             unavoidable,
             steps: 0,
             memory: Memory::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -189,6 +192,11 @@ impl<'c> Balancer<'c> {
             to: best.mv.placement(instance),
             score: best.score,
         }
+    }
+
+    /// How much work the steps so far have been.
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// The board of the set in its present state.

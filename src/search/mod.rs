@@ -8,6 +8,8 @@ pub mod moves;
 pub mod shape;
 pub mod shortfall;
 mod sieve;
+pub mod tally;
 
 pub use balance::{BalanceOptions, Balancer, Effort, Step};
 pub use moves::{Move, MoveRules};
+pub use tally::Tally;

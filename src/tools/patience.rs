@@ -32,12 +32,17 @@ impl Patience {
         Ok(Patience { began: Instant::now(), limit, interrupted })
     }
 
+    /// The time since the search began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// Why the search should end now, if it should.
     pub fn exhausted(&self) -> Option<Stopped> {
         if self.interrupted.load(Ordering::SeqCst) {
             return Some(Stopped::Interrupt);
         }
-        let late = self.limit.is_some_and(|limit| self.began.elapsed() >= limit);
+        let late = self.limit.is_some_and(|limit| self.elapsed() >= limit);
         late.then_some(Stopped::TimeLimit)
     }
 }

@@ -1,5 +1,7 @@
 //! The search of a balancing run: step after step, until it ends or has to.
 
+use std::time::Duration;
+
 use anyhow::Context;
 
 use super::HbalOptions;
@@ -9,7 +11,7 @@ use crate::plan::command::notation;
 use crate::report::components::score;
 use crate::report::json::plan::Stopped;
 use crate::report::table::Align;
-use crate::search::{Balancer, Step};
+use crate::search::{Balancer, Step, Tally};
 use crate::tools::patience::Patience;
 use crate::tools::progress::Progress;
 
@@ -22,7 +24,7 @@ pub struct Found {
 }
 
 /// Performs step after step, printing each as it is found; then says on
-/// standard error if something ended the search early.
+/// standard error what is to be said about the search itself.
 pub fn search(
     options: &HbalOptions,
     balancer: &mut Balancer<'_>,
@@ -32,8 +34,12 @@ pub fn search(
     let columns = Columns::of(balancer.cluster(), balancer.nodes(), instances);
     let patience = Patience::begin(options.time_limit).context("cannot prepare for interrupts")?;
     let found = find(options, balancer, &columns, &patience, text)?;
+    let (steps, took) = (found.steps.len(), patience.elapsed());
     if let Some(stopped) = found.stopped {
-        text.output.error_line(&early_end(stopped, found.steps.len()))?;
+        text.output.error_line(&early_end(stopped, steps))?;
+    }
+    if options.load.verbosity > 1 {
+        text.output.error_line(&summary(steps, took, balancer.tally()))?;
     }
     Ok(found)
 }
@@ -108,6 +114,19 @@ fn early_end(stopped: Stopped, steps: usize) -> String {
     format!("{what} ended the search after {}", counted(steps))
 }
 
+/// How the search went, in one line.
+fn summary(steps: usize, took: Duration, tally: Tally) -> String {
+    let Tally { considered, skipped, evaluated, scored: _ } = tally;
+    let seconds = took.as_secs_f64();
+    // no clock is that fine
+    let rate = evaluated as f64 / seconds.max(1e-9);
+    format!(
+        "Search: {} in {seconds:.3} s; {considered} moves considered, {skipped} skipped without a look, \
+         {evaluated} evaluated ({rate:.0} a second)",
+        counted(steps)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +135,16 @@ mod tests {
     fn early_ends_in_words() {
         assert_eq!(early_end(Stopped::TimeLimit, 1), "The time limit ended the search after 1 step");
         assert_eq!(early_end(Stopped::Interrupt, 12), "An interrupt ended the search after 12 steps");
+    }
+
+    #[test]
+    fn a_search_in_one_line() {
+        let tally = Tally { considered: 5000, skipped: 4000, evaluated: 1000, scored: 10 };
+        assert_eq!(
+            summary(3, Duration::from_millis(500), tally),
+            "Search: 3 steps in 0.500 s; 5000 moves considered, 4000 skipped without a look, \
+             1000 evaluated (2000 a second)"
+        );
+        assert!(summary(0, Duration::ZERO, Tally::default()).ends_with(" 0 evaluated (0 a second)"));
     }
 }

@@ -1,0 +1,15 @@
+//! How much work a search was.
+
+/// Moves counted during a search, over all its steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Moves that come into question: all moves of all instances, at every step.
+    /// Each of them is either skipped or evaluated.
+    pub considered: u64,
+    /// Moves that were never looked at, because a bound excluded them.
+    pub skipped: u64,
+    /// Moves for which the placement rules were worked out.
+    pub evaluated: u64,
+    /// Moves whose exact score was computed.
+    pub scored: u64,
+}
