@@ -5,7 +5,9 @@
 //! reassociation; lanes are independent of each other, which is what lets the
 //! compiler use vector registers without changing a bit.
 
-use super::metrics::{Counted, Kind, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
+use multiversion::multiversion;
+
+use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
 use super::spread::Spread;
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec};
 
@@ -48,6 +50,10 @@ pub struct Board {
     row_of: Vec<u32>,
     /// The values of the online nodes of the set, in order.
     rows: Vec<Lanes>,
+    /// The same by lane.
+    columns: Vec<Vec<f64>>,
+    /// For each lane the first one whose values are the same, bit for bit.
+    twins: [usize; LANES],
     counted: Counted,
     spread: Spread,
 }
@@ -67,7 +73,34 @@ impl Board {
                 rows.push(lanes(&node.spec, &node.state.ledger));
             }
         }
-        Board { nodes: nodes.to_vec(), row_of, rows, counted, spread: Spread::of(cluster, nodes) }
+        let columns: Vec<Vec<f64>> = (0..LANES).map(|k| rows.iter().map(|row| row[k]).collect()).collect();
+        let equal = |a: usize, b: usize| rows.iter().all(|row| row[a].to_bits() == row[b].to_bits());
+        let twins = std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k));
+        Board {
+            nodes: nodes.to_vec(),
+            row_of,
+            rows,
+            columns,
+            twins,
+            counted,
+            spread: Spread::of(cluster, nodes),
+        }
+    }
+
+    /// One lane's values of the online nodes, in order.
+    pub(super) fn column(&self, lane: usize) -> &[f64] {
+        &self.columns[lane]
+    }
+
+    /// A lane whose values are the same, bit for bit: the lane itself or an earlier
+    /// one.
+    pub(super) fn twin(&self, lane: usize) -> usize {
+        self.twins[lane]
+    }
+
+    /// Sum and deviation of each lane.
+    pub(super) fn moments(&self) -> (Lanes, Lanes) {
+        two_passes(&self.rows, &[])
     }
 
     /// The set of nodes.
@@ -159,43 +192,59 @@ impl Board {
         }
         for t in touched {
             if let Some(row) = self.row(t.spec.idx) {
-                self.rows[row] = lanes(t.spec, &t.after);
+                let values = lanes(t.spec, &t.after);
+                self.rows[row] = values;
+                for k in 0..LANES {
+                    self.columns[k][row] = values[k];
+                    if values[k].to_bits() != values[self.twins[k]].to_bits() {
+                        self.twins[k] = k;
+                    }
+                }
             }
         }
     }
 }
 
-/// Calls `visit` for every row in order, with `replaced` (ascending) in place of
-/// the rows that they name.
-fn each_row(rows: &[Lanes], replaced: &[(usize, Lanes)], mut visit: impl FnMut(&Lanes)) {
+/// All rows in order, with `replaced` (ascending, at most three) in place of the
+/// rows that they name: as stretches of rows.
+fn stretches<'a>(rows: &'a [Lanes], replaced: &'a [(usize, Lanes)]) -> [&'a [Lanes]; 7] {
+    let mut stretches: [&[Lanes]; 7] = [&[]; 7];
     let mut from = 0;
-    for (row, values) in replaced {
-        rows[from..*row].iter().for_each(&mut visit);
-        visit(values);
+    for (at, (row, values)) in replaced.iter().enumerate() {
+        stretches[2 * at] = &rows[from..*row];
+        stretches[2 * at + 1] = std::slice::from_ref(values);
         from = row + 1;
     }
-    rows[from..].iter().for_each(&mut visit);
+    stretches[6] = &rows[from..];
+    stretches
 }
 
-/// Sum and standard deviation of each lane.
+/// Sum and standard deviation of each lane. Wider registers change no bit: each
+/// lane is added up on its own, in order.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
     let mut sums = [0.0; PADDED_LANES];
     let mut squares = [0.0; PADDED_LANES];
     if rows.is_empty() {
         return (sums, squares);
     }
-    each_row(rows, replaced, |row| {
-        for lane in 0..PADDED_LANES {
-            sums[lane] += row[lane];
+    let stretches = stretches(rows, replaced);
+    for stretch in stretches {
+        for row in stretch {
+            for lane in 0..PADDED_LANES {
+                sums[lane] += row[lane];
+            }
         }
-    });
+    }
     let n = rows.len() as f64;
     let means = sums.map(|sum| sum / n);
-    each_row(rows, replaced, |row| {
-        for lane in 0..PADDED_LANES {
-            let d = row[lane] - means[lane];
-            squares[lane] += d * d;
+    for stretch in stretches {
+        for row in stretch {
+            for lane in 0..PADDED_LANES {
+                let d = row[lane] - means[lane];
+                squares[lane] += d * d;
+            }
         }
-    });
+    }
     (sums, squares.map(|s| (s / n).sqrt()))
 }

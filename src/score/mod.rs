@@ -1,5 +1,6 @@
 //! How good a placement is: metrics, their exact sum, running statistics.
 
+pub mod batch;
 pub mod board;
 pub mod metrics;
 pub mod running;

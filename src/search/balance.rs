@@ -82,7 +82,6 @@ pub struct Balancer<'c> {
     unavoidable: f64,
     steps: i64,
     memory: Memory,
-    tally: Tally,
 }
 
 impl<'c> Balancer<'c> {
@@ -105,7 +104,6 @@ impl<'c> Balancer<'c> {
             unavoidable,
             steps: 0,
             memory: Memory::default(),
-            tally: Tally::default(),
         }
     }
 
@@ -196,7 +194,7 @@ impl<'c> Balancer<'c> {
 
     /// How much work the steps so far have been.
     pub fn tally(&self) -> Tally {
-        self.tally
+        self.memory.tally
     }
 
     /// The board of the set in its present state.
@@ -254,7 +252,7 @@ impl<'c> Balancer<'c> {
     fn best_move(&self, memory: &mut Memory) -> Option<Scored> {
         match self.options.effort {
             Effort::Screened => sieve::best(self, memory),
-            Effort::Exhaustive => self.best_exhaustive(),
+            Effort::Exhaustive => self.best_exhaustive(&mut memory.tally),
         }
     }
 
@@ -264,14 +262,21 @@ impl<'c> Balancer<'c> {
         all.filter(|i| self.is_candidate(i)).collect()
     }
 
-    fn best_exhaustive(&self) -> Option<Scored> {
-        let moves = self.candidates().into_iter().flat_map(|instance| {
-            let repertoire = self.repertoire(instance);
+    /// Computes the exact score of every possible move.
+    fn best_exhaustive(&self, tally: &mut Tally) -> Option<Scored> {
+        let mut best = None;
+        for instance in self.candidates() {
             let trial = Trial::new(self.cluster, instance, &self.options.rules);
-            let scored = move |(rank, _, mv)| self.score_of(&trial, instance, mv, (instance.idx, rank));
-            self.moves(instance, repertoire).filter_map(scored).collect::<Vec<_>>()
-        });
-        moves.fold(None, |best, new| better(best, new, self.score))
+            for (rank, _, mv) in self.moves(instance, self.repertoire(instance)) {
+                tally.considered += 1;
+                tally.evaluated += 1;
+                if let Some(new) = self.score_of(&trial, instance, mv, (instance.idx, rank)) {
+                    tally.scored += 1;
+                    best = better(best, new, self.score);
+                }
+            }
+        }
+        best
     }
 
     /// All moves of an instance with their rank in its order and the row of the

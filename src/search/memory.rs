@@ -2,6 +2,7 @@
 
 use super::balance::{Balancer, Step};
 use super::forecast::Forecast;
+use super::tally::Tally;
 use crate::model::NodeIdx;
 
 /// The bounds of all moves, if there are any, and what happened since they were
@@ -12,6 +13,8 @@ pub struct Memory {
     /// There can be no bounds for this group.
     hopeless: bool,
     last: Option<Change>,
+    /// The work of all searches so far.
+    pub tally: Tally,
 }
 
 /// A step that was made.

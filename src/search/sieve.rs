@@ -15,8 +15,9 @@ use rayon::prelude::*;
 use super::balance::Balancer;
 use super::forecast::{Forecast, Prospect, Seen};
 use super::memory::Memory;
-use super::moves::{Move, Trial};
+use super::moves::{Move, Outcome, Trial};
 use crate::model::{Instance, InstanceIdx};
+use crate::score::batch::Changed;
 use crate::score::running::Running;
 
 /// A possible move with its exact score.
@@ -64,13 +65,27 @@ impl Limit {
 /// The best move that beats the present score.
 pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Scored> {
     let limit = Limit::new(balancer.starting_limit());
-    let Some(forecast) = memory.forecast(balancer) else {
-        let running = Running::of(balancer.board());
-        return Search { balancer, running: &running, limit: &limit }.without_bounds();
+    let scored = AtomicU64::new(0);
+    let (best, considered, found) = match memory.forecast(balancer) {
+        Some(forecast) => {
+            let search = Search { balancer, running: forecast.running(), limit: &limit, scored: &scored };
+            let (best, found) = search.with_bounds(forecast);
+            let considered = forecast.moves();
+            forecast.note_work(found.work);
+            (best, considered, found)
+        }
+        None => {
+            let running = Running::of(balancer.board());
+            let search = Search { balancer, running: &running, limit: &limit, scored: &scored };
+            let (best, found) = search.without_bounds();
+            (best, found.trials, found)
+        }
     };
-    let search = Search { balancer, running: forecast.running(), limit: &limit };
-    let (best, work) = search.with_bounds(forecast);
-    forecast.note_work(work);
+    let tally = &mut memory.tally;
+    tally.considered += considered;
+    tally.evaluated += found.trials;
+    tally.skipped += considered - found.trials;
+    tally.scored += scored.into_inner();
     best
 }
 
@@ -120,9 +135,10 @@ struct Found {
 }
 
 impl Found {
-    /// Roughly how long it took, in nanoseconds.
+    /// Roughly how long the work took that better bounds could save, in
+    /// nanoseconds.
     fn work(&self) -> u64 {
-        600 * self.seen.instances + 40 * self.seen.bounds + 400 * self.trials
+        400 * self.seen.instances + 40 * self.seen.bounds
     }
 }
 
@@ -131,11 +147,27 @@ struct Search<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
     limit: &'a Limit,
+    /// How many exact scores were computed.
+    scored: &'a AtomicU64,
+}
+
+/// How much there was to do.
+#[derive(Default)]
+struct Effort {
+    trials: u64,
+    work: u64,
+}
+
+impl Effort {
+    fn add(&mut self, found: &[Found]) {
+        self.trials += found.iter().map(|f| f.trials).sum::<u64>();
+        self.work += found.iter().map(Found::work).sum::<u64>();
+    }
 }
 
 impl Search<'_> {
     /// Looks at every move.
-    fn without_bounds(&self) -> Option<Scored> {
+    fn without_bounds(&self) -> (Option<Scored>, Effort) {
         let candidates = self.balancer.candidates();
         let found: Vec<Found> = candidates
             .par_chunks(CHUNK)
@@ -150,68 +182,99 @@ impl Search<'_> {
                 found
             })
             .collect();
-        self.best_of(found).0
+        let mut effort = Effort::default();
+        effort.add(&found);
+        (self.best_of(found), effort)
     }
 
-    /// Looks at the moves that the bounds do not exclude. Also returns how much
-    /// work that was.
-    fn with_bounds(&self, forecast: &Forecast) -> (Option<Scored>, u64) {
+    /// Looks at the moves that the bounds do not exclude. At first only at those
+    /// with bounds near the smallest one: most often one of these is possible, and
+    /// then all others are excluded without a look.
+    fn with_bounds(&self, forecast: &Forecast) -> (Option<Scored>, Effort) {
+        let start = self.limit.get();
+        let blocks = forecast.blocks(start);
+        let least = blocks.first().map_or(start, |(bound, _)| *bound);
+        let (mut effort, mut found) = (Effort::default(), Vec::new());
+        for share in [0.02, 0.2, 1.0] {
+            let ceiling = if share < 1.0 { least + share * (start - least) } else { start };
+            found = self.up_to(forecast, &blocks, ceiling);
+            effort.add(&found);
+            if self.limit.get() <= ceiling {
+                break;
+            }
+        }
+        (self.best_of(found), effort)
+    }
+
+    /// Looks at the moves whose bounds are neither above the ceiling nor above the
+    /// limit.
+    fn up_to(&self, forecast: &Forecast, blocks: &[(f64, usize)], ceiling: f64) -> Vec<Found> {
         let mut space = Workspace::default();
-        let blocks = forecast.blocks(self.limit.get());
         let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
-        self.look_at_blocks(forecast, first, &mut space);
-        let limit = self.limit.get();
+        self.look_at_blocks(forecast, first, ceiling, &mut space);
+        let limit = self.limit_below(ceiling);
         let rest = &rest[..rest.partition_point(|(bound, _)| *bound <= limit)];
         let mut found = Vec::new();
         if rest.len() < FEWEST_BLOCKS {
-            self.look_at_blocks(forecast, rest, &mut space);
+            self.look_at_blocks(forecast, rest, ceiling, &mut space);
         } else {
             let look = |space: &mut Workspace, block: &(f64, usize)| {
-                self.look_at_blocks(forecast, std::slice::from_ref(block), space);
+                self.look_at_blocks(forecast, std::slice::from_ref(block), ceiling, space);
                 std::mem::take(&mut space.found)
             };
             found = rest.par_iter().map_init(Workspace::default, look).collect();
         }
         found.push(space.found);
-        self.best_of(found)
+        found
     }
 
-    fn best_of(&self, found: Vec<Found>) -> (Option<Scored>, u64) {
+    fn limit_below(&self, ceiling: f64) -> f64 {
+        let limit = self.limit.get();
+        if limit < ceiling { limit } else { ceiling }
+    }
+
+    /// The best of everything found.
+    fn best_of(&self, found: Vec<Found>) -> Option<Scored> {
         let mut best = None;
         let mut survivors = Vec::new();
-        let mut work = 0;
         for new in found {
-            work += new.work();
             best = new.best.map_or(best, |s| better(best, s, self.balancer.score()));
             survivors.extend(new.survivors);
         }
-        (self.score_survivors(survivors, best), work)
+        self.score_survivors(survivors, best)
     }
 
     /// Looks at the instances of some blocks, the most promising ones first.
-    fn look_at_blocks(&self, forecast: &Forecast, blocks: &[(f64, usize)], space: &mut Workspace) {
+    fn look_at_blocks(
+        &self,
+        forecast: &Forecast,
+        blocks: &[(f64, usize)],
+        ceiling: f64,
+        space: &mut Workspace,
+    ) {
         let mut near = std::mem::take(&mut space.near);
         for (bound, block) in blocks {
-            if *bound > self.limit.get() {
+            if *bound > self.limit_below(ceiling) {
                 break;
             }
-            forecast.members(*block, self.limit.get(), &mut near);
+            forecast.members(*block, self.limit_below(ceiling), &mut near);
             for (bound, position) in &near {
-                if *bound > self.limit.get() {
+                let limit = self.limit_below(ceiling);
+                if *bound > limit {
                     break;
                 }
-                self.look_at(forecast, *position, space);
+                self.look_at(forecast, *position, limit, space);
             }
         }
         space.near = near;
     }
 
-    /// Looks at the moves of one instance.
-    fn look_at(&self, forecast: &Forecast, position: u32, space: &mut Workspace) {
+    /// Looks at the moves of one instance whose bounds are up to `limit`.
+    fn look_at(&self, forecast: &Forecast, position: u32, limit: f64, space: &mut Workspace) {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(forecast.instance(position));
         let Workspace { prospects, found, .. } = space;
-        forecast.prospects(position, instance, self.limit.get(), prospects, &mut found.seen);
+        forecast.prospects(position, instance, limit, prospects, &mut found.seen);
         if prospects.is_empty() {
             return;
         }
@@ -257,25 +320,36 @@ impl Search<'_> {
         survivors.retain(|s| !(s.lo > limit));
         survivors.sort_unstable_by_key(|s| (OrderedFloat(s.lo), s.order));
         let current = self.balancer.score();
-        let best = survivors
-            .par_chunks(SCORED_AT_ONCE)
-            .map(|chunk| {
-                chunk.iter().fold(None, |best: Option<Scored>, s| {
-                    if best.is_some_and(|b| s.lo > b.score) {
-                        return best;
-                    }
-                    self.exact(s).map_or(best, |new| better(best, new, current))
-                })
-            })
-            .reduce(|| None, |a, b| b.map_or(a, |b| better(a, b, current)));
-        before.map_or(best, |b| better(best, b, current))
+        let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
+        let chunks = survivors.par_chunks(SCORED_AT_ONCE);
+        let best = chunks.map(|chunk| self.best_scored(chunk)).reduce(|| None, both);
+        both(best, before)
     }
 
-    fn exact(&self, survivor: &Survivor) -> Option<Scored> {
+    /// The best of some survivors.
+    fn best_scored(&self, survivors: &[Survivor]) -> Option<Scored> {
+        self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
         let balancer = self.balancer;
-        let instance = balancer.cluster().instance(survivor.order.0);
-        let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
-        balancer.score_of(&trial, instance, survivor.mv, survivor.order)
+        let outcomes: Vec<(&Survivor, Outcome<'_>, i64)> = survivors
+            .iter()
+            .filter_map(|s| {
+                let instance = balancer.cluster().instance(s.order.0);
+                let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
+                let outcome = trial.run(s.mv).ok()?;
+                Some((s, outcome, balancer.spread_change(instance, outcome.placement)))
+            })
+            .collect();
+        let states: Vec<Changed<'_>> = outcomes
+            .iter()
+            .map(|(_, outcome, spread_change)| Changed {
+                touched: outcome.touched(),
+                spread_change: *spread_change,
+            })
+            .collect();
+        let scores = balancer.board().scores_with(&states);
+        let scored = outcomes.iter().zip(scores).filter(|(_, score)| !score.is_nan());
+        let scored = scored.map(|((s, ..), score)| Scored { score, order: s.order, mv: s.mv });
+        scored.fold(None, |best, new| better(best, new, balancer.score()))
     }
 }
 

@@ -13,6 +13,7 @@ type Key = (NodeIdx, Option<NodeIdx>, i64, u32);
 pub(super) struct Alike {
     sets: HashMap<Key, BTreeSet<u32>>,
     key_of: Vec<Option<Key>>,
+    first: Vec<bool>,
 }
 
 fn key(instance: &Instance, shape: u32) -> Key {
@@ -22,7 +23,7 @@ fn key(instance: &Instance, shape: u32) -> Key {
 impl Alike {
     /// Room for so many instances.
     pub fn new(instances: usize) -> Alike {
-        Alike { sets: HashMap::new(), key_of: vec![None; instances] }
+        Alike { sets: HashMap::new(), key_of: vec![None; instances], first: vec![false; instances] }
     }
 
     /// Enters an instance, or enters it anew after it moved. Returns the others
@@ -33,21 +34,25 @@ impl Alike {
         if let Some(old) = self.key_of[position as usize].replace(new) {
             let set = self.sets.entry(old).or_default();
             set.remove(&position);
-            others.extend(set.first());
-            if set.is_empty() {
+            if let Some(first) = set.first() {
+                self.first[*first as usize] = true;
+                others.push(*first);
+            } else {
                 self.sets.remove(&old);
             }
         }
         let set = self.sets.entry(new).or_default();
-        others.extend(set.first());
+        if let Some(first) = set.first() {
+            self.first[*first as usize] = *first < position;
+            others.push(*first);
+        }
+        self.first[position as usize] = set.first().is_none_or(|first| position < *first);
         set.insert(position);
-        others.retain(|other| *other != position);
         others
     }
 
     /// Whether an instance is the first of its set.
     pub fn is_first(&self, position: u32) -> bool {
-        let set = self.key_of[position as usize].and_then(|key| self.sets.get(&key));
-        set.and_then(BTreeSet::first) == Some(&position)
+        self.first[position as usize]
     }
 }

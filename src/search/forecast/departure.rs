@@ -1,7 +1,7 @@
 //! What a move of an instance does to the nodes that it has: to P and to S.
 
 use super::ground::{COUNT_ERROR, Ground};
-use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, least, most};
+use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, lanewise, least, most};
 use super::place::Places;
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx};
@@ -100,7 +100,7 @@ impl Changes {
     /// The changes that the moves of one slot bring.
     pub fn of_slot(&self, slot: usize) -> Lanes {
         let mut changes: Lanes =
-            std::array::from_fn(|k| FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
+            lanewise!(k => FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
         if slot == AGAIN {
             changes[lane::RESERVED_MEM] += self.again;
         }
@@ -154,7 +154,7 @@ impl Departure {
         let change = |row: Option<usize>, node: NodeIdx, state: &Ledger| match row {
             Some(row) => {
                 let (old, new) = (&board.rows()[row], lanes(&cluster.node(node).spec, state));
-                std::array::from_fn(|k| new[k] - old[k])
+                lanewise!(k => new[k] - old[k])
             }
             None => NONE,
         };
@@ -165,7 +165,7 @@ impl Departure {
             let left = change(s, mirror, &m.left);
             let primary = m.as_primary.as_ref().map_or(NONE, |l| change(s, mirror, l));
             departure.s_change =
-                std::array::from_fn(|k| PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
+                lanewise!(k => PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
             departure.again = m.again.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
         }
         departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);

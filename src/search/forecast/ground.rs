@@ -1,6 +1,6 @@
 //! The online nodes as the bounds see them, and the score in its present state.
 
-use super::lanes::{Range, growth, least, most, scales};
+use super::lanes::{Range, growth, lanewise, least, most, scales};
 use crate::model::{Cluster, Mib, NodeIdx};
 use crate::score::Board;
 use crate::score::metrics::{LANES, Lanes, PADDED_LANES};
@@ -26,6 +26,10 @@ pub(super) struct Ground {
     pub y: Vec<Lanes>,
     /// What turns an amount into a change of the value.
     pub scale: Vec<Lanes>,
+    /// `y` and `scale` once more, by lane.
+    pub columns: Vec<Column>,
+    /// For each lane the first one with the same columns.
+    pub twin: [usize; LANES],
     /// Whether disks are given out by whole spindles: 0 or 1.
     pub exclusive: Vec<u8>,
     /// No node with exclusive storage can come to have more free spindles, or more
@@ -38,6 +42,13 @@ pub(super) struct Ground {
     largest_value: Lanes,
     pub running: Running,
     pub inv_n: f64,
+}
+
+/// One lane of all nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Column {
+    pub y: Vec<f64>,
+    pub scale: Vec<f64>,
 }
 
 /// Whether a figure can be added to a few others without wrapping.
@@ -55,9 +66,12 @@ impl Ground {
         for s in &scale {
             (0..PADDED_LANES).for_each(|k| largest_scale[k] = most(s[k].abs(), largest_scale[k]));
         }
+        let column = |k: usize| Column { y: vec![0.0; nodes.len()], scale: scale.iter().map(|s| s[k]).collect() };
         let mut ground = Ground {
             values: board.rows().to_vec(),
             y: board.rows().to_vec(),
+            columns: (0..LANES).map(column).collect(),
+            twin: [0; LANES],
             scale,
             exclusive: nodes.iter().map(|n| u8::from(spec(n).exclusive_storage)).collect(),
             most_spindles: most_spindles(cluster, &nodes),
@@ -84,12 +98,15 @@ impl Ground {
         for row in 0..self.nodes.len() {
             self.place(row, &board.rows()[row]);
         }
+        let first = |k: &usize| (0..*k).find(|j| self.columns[*j] == self.columns[*k]).unwrap_or(*k);
+        self.twin = std::array::from_fn(|k| first(&k));
     }
 
     fn place(&mut self, row: usize, values: &Lanes) {
         self.values[row] = *values;
         for k in 0..LANES {
             self.y[row][k] = values[k] - self.running.centre(k);
+            self.columns[k].y[row] = self.y[row][k];
             self.largest_value[k] = most(values[k].abs(), self.largest_value[k]);
         }
     }
@@ -198,20 +215,26 @@ impl Present {
     /// ([`Ground::change`] leaves it out), where all its changes of a lane add up
     /// to no more than `total`.
     pub fn mean_effect(&self, total: &Lanes) -> Lanes {
-        std::array::from_fn(|k| (2.0 * self.sums[k] + total[k]) * total[k] * self.inv_n * self.inv_n)
+        lanewise!(k => (2.0 * self.sums[k] + total[k]) * total[k] * self.inv_n * self.inv_n)
     }
 
     /// What is added to the change of a variance before the square root is taken.
     pub fn offset(&self, mean_effect: &Lanes) -> Lanes {
-        std::array::from_fn(|k| {
+        lanewise!(k => {
             (self.variance[k] - mean_effect[k]) * VARIANCE_FACTOR - self.variance_slack[k]
         })
     }
 
+    /// The offset for further changes after some.
+    pub fn offset_after(&self, offset: &Lanes, change: &Lanes) -> Lanes {
+        lanewise!(k => offset[k] + VARIANCE_FACTOR * change[k])
+    }
+
     /// Lower bounds of the weighted deviations, where the variances change by
     /// `change` and `offset` comes from [`offset`](Present::offset).
+    #[inline(always)]
     pub fn deviations(&self, offset: &Lanes, change: &Lanes) -> Lanes {
-        std::array::from_fn(|k| self.weight[k] * clamp(offset[k] + VARIANCE_FACTOR * change[k]).sqrt())
+        lanewise!(k => self.weight[k] * clamp(offset[k] + VARIANCE_FACTOR * change[k]).sqrt())
     }
 
     /// Lines that stay below the deviations over a range of changes: for each
@@ -219,7 +242,7 @@ impl Present {
     pub fn slopes(&self, offset: &Lanes, range: &Range) -> Lanes {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
-        std::array::from_fn(|k| {
+        lanewise!(k => {
             let width = range.hi[k] - range.lo[k];
             if width > 0.0 { ((hi[k] - lo[k]) / width).clamp(0.0, STEEPEST) } else { 0.0 }
         })
@@ -242,8 +265,8 @@ impl Present {
     /// deviation counts as 0 and is not concave: there, a rising line is highest at
     /// the upper end.
     fn reachable(&self, offset: &Lanes, range: &Range) -> Range {
-        let lo = |k: usize| least(most(range.lo[k], -offset[k] / VARIANCE_FACTOR), range.hi[k]);
-        Range { lo: std::array::from_fn(lo), hi: range.hi }
+        let lo = lanewise!(k => least(most(range.lo[k], -offset[k] / VARIANCE_FACTOR), range.hi[k]));
+        Range { lo, hi: range.hi }
     }
 }
 

@@ -51,6 +51,11 @@ impl Groups {
         Some((block, &self.groups[block.group as usize]))
     }
 
+    /// The block of an instance that is in one.
+    pub fn block_of(&self, position: u32) -> Option<u32> {
+        self.block_of[position as usize]
+    }
+
     /// Moves an instance to a group. Returns the block that it left and the one
     /// that it joined; their smallest costs have to be found anew.
     pub fn assign(&mut self, position: u32, group: Group) -> Vec<u32> {

@@ -19,6 +19,21 @@ const PRIMARY_LANES: [usize; 7] = [
 const MEMBER_LANES: [usize; 5] =
     [lane::FREE_DISK, lane::DISK_LOAD, lane::SPINDLES, lane::FREE_DISK_PLANNED, lane::SPINDLES_PLANNED];
 
+/// An array of lanes whose `k`th value is the expression; a plain loop, since closures are
+/// not compiled for wider registers together with the function that calls them.
+macro_rules! lanewise {
+    ($k:ident => $value:expr) => {{
+        let mut lanes = [0.0; crate::score::metrics::PADDED_LANES];
+        let mut $k = 0;
+        while $k < lanes.len() {
+            lanes[$k] = $value;
+            $k += 1;
+        }
+        lanes
+    }};
+}
+pub(super) use lanewise;
+
 const fn mask(of: &[usize]) -> Lanes {
     let mut lanes = [0.0; PADDED_LANES];
     let mut at = 0;
@@ -87,28 +102,40 @@ pub(super) fn scales(spec: &NodeSpec) -> Lanes {
 }
 
 /// The smaller number; not made for NaN.
+#[inline(always)]
 pub(super) fn least(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
 /// The larger number; not made for NaN.
+#[inline(always)]
 pub(super) fn most(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
 /// By how much the sum of squares of each lane grows when a centred value `y`
 /// becomes `y + d`.
+#[inline(always)]
 pub(super) fn growth(d: &Lanes, y: &Lanes) -> Lanes {
-    std::array::from_fn(|k| d[k] * (2.0 * y[k] + d[k]))
+    lanewise!(k => d[k] * (2.0 * y[k] + d[k]))
 }
 
 /// The sum of the products.
+#[inline(always)]
 pub(super) fn dot(a: &Lanes, b: &Lanes) -> f64 {
-    let mut sums = [0.0; 4];
-    for k in 0..PADDED_LANES {
-        sums[k % 4] += a[k] * b[k];
+    sum(&lanewise!(k => a[k] * b[k]))
+}
+
+/// The sum of all lanes, by halves: no order is prescribed for bounds.
+#[inline(always)]
+pub(super) fn sum(lanes: &Lanes) -> f64 {
+    let mut left = *lanes;
+    for width in [8, 4, 2, 1] {
+        for k in 0..width {
+            left[k] += left[k + width];
+        }
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    left[0]
 }
 
 /// A range of values in each lane.
@@ -148,8 +175,8 @@ impl Range {
     /// Adds the lanes of another range for which the mask is 1.
     pub fn plus(&self, other: &Range, mask: &Lanes) -> Range {
         Range {
-            lo: std::array::from_fn(|k| self.lo[k] + mask[k] * other.lo[k]),
-            hi: std::array::from_fn(|k| self.hi[k] + mask[k] * other.hi[k]),
+            lo: lanewise!(k => self.lo[k] + mask[k] * other.lo[k]),
+            hi: lanewise!(k => self.hi[k] + mask[k] * other.hi[k]),
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The moves that could be the best, with the bounds to prove it of the others.
 
-use super::lanes::least;
-use super::row::Role;
+use multiversion::multiversion;
+
+use super::departure::{Changes, Departure};
+use super::ground::{Ground, Present};
+use super::lanes::{least, sum};
+use super::row::Row;
 use super::size::Size;
-use super::{FAILOVER, Forecast, REPLACE_PRIMARY, SLOTS, slot};
+use super::{FAILOVER, Forecast, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
 use crate::score::metrics::Lanes;
 use crate::score::running::RESERVED_TOTAL_WEIGHT;
@@ -92,28 +96,22 @@ impl Forecast {
                 continue;
             }
             let base = size.base_of(&self.present, &reach, slot) + departure.cost[slot];
-            match Role::of_target(slot) {
-                None if base <= limit => found.push(Prospect { bound: base, mv: Move::Failover }),
-                None => {}
-                Some(role) => {
-                    let row = &self.rows[group.rows[slot] as usize];
-                    if base + row.smallest > limit {
-                        continue;
-                    }
-                    let arrivals = Arrivals { role, slot, changes: changes.of_slot(slot) };
-                    for at in row.up_to(limit - base) {
-                        let target = self.ground.nodes[at];
-                        if target == instance.primary || Some(target) == instance.secondary {
-                            continue;
-                        }
-                        seen.bounds += 1;
-                        let bound =
-                            departure.fixed[slot] + row.fixed[at] + self.bound_at(size, &arrivals, at);
-                        if bound <= limit {
-                            let mv = arrivals.mv(instance, target);
-                            found.push(Prospect { bound, mv });
-                        }
-                    }
+            let Some(row) = self.rows.get(group.rows[slot] as usize) else {
+                // the failover
+                if base <= limit {
+                    found.push(Prospect { bound: base, mv: Move::Failover });
+                }
+                continue;
+            };
+            if base + row.smallest > limit {
+                continue;
+            }
+            let near = near(&self.arrivals(departure, &changes, size, row, slot), limit - base, limit);
+            seen.bounds += near.looked_at;
+            for (at, bound) in near.rows {
+                let target = self.ground.nodes[at];
+                if target != instance.primary && Some(target) != instance.secondary {
+                    found.push(Prospect { bound, mv: mv(slot, instance, target) });
                 }
             }
         }
@@ -139,41 +137,83 @@ impl Forecast {
         let changes = departure.changes(&self.ground);
         let base = size.base_of(&self.present, &changes.reach(), slot) + departure.cost[slot];
         let at = mv.target().map(|t| self.ground.nodes.binary_search(&t));
-        let (Some(role), Some(Ok(at))) = (Role::of_target(slot), at) else {
+        let Some(Ok(at)) = at else {
             return Some([bounds[0], bounds[1], base, base]);
         };
         let row = &self.rows[group.rows[slot] as usize];
-        let arrivals = Arrivals { role, slot, changes: changes.of_slot(slot) };
-        let own = departure.fixed[slot] + row.fixed[at] + self.bound_at(size, &arrivals, at);
+        let own = self.arrivals(departure, &changes, size, row, slot).bound(at);
         Some([bounds[0], bounds[1], base + row.cost[at], own])
     }
 
-    /// The bound of one move without what is not a deviation: by the square roots,
-    /// not by their chords.
-    fn bound_at(&self, size: &Size, arrivals: &Arrivals, at: usize) -> f64 {
-        let (change, reserve) = size.arrival(&self.ground, at, arrivals.role);
-        let change: Lanes = std::array::from_fn(|k| change[k] + arrivals.changes[k]);
-        let deviations = self.present.deviations(&size.offset, &change);
-        size.rest(&self.present) + RESERVED_TOTAL_WEIGHT * reserve + deviations.iter().sum::<f64>()
+    fn arrivals<'a>(
+        &'a self,
+        departure: &Departure,
+        changes: &Changes,
+        size: &'a Size,
+        row: &'a Row,
+        slot: usize,
+    ) -> Arrivals<'a> {
+        Arrivals {
+            ground: &self.ground,
+            present: &self.present,
+            size,
+            row,
+            offset: self.present.offset_after(&size.offset, &changes.of_slot(slot)),
+            rest: size.rest(&self.present) + departure.fixed[slot],
+        }
     }
 }
 
 /// The arrivals of one instance in one slot.
-struct Arrivals {
-    role: Role,
-    slot: usize,
-    /// Changes of variances by the departure.
-    changes: Lanes,
+struct Arrivals<'a> {
+    ground: &'a Ground,
+    present: &'a Present,
+    size: &'a Size,
+    row: &'a Row,
+    /// The size's offset, with the changes of the departure.
+    offset: Lanes,
+    /// Of the score, what is not a deviation and does not depend on the new node.
+    rest: f64,
 }
 
-impl Arrivals {
-    fn mv(&self, instance: &Instance, target: NodeIdx) -> Move {
-        match self.slot {
-            REPLACE_PRIMARY if instance.mirror().is_none() => Move::FailoverTo(target),
-            REPLACE_PRIMARY => Move::ReplacePrimary(target),
-            super::REPLACE_SECONDARY => Move::ReplaceSecondary(target),
-            super::REPLACE_AND_FAILOVER => Move::ReplaceAndFailover(target),
-            _ => Move::FailoverAndReplace(target),
+impl Arrivals<'_> {
+    /// The bound of the move to the node in one row: by the square roots, not by
+    /// their chords.
+    #[inline(always)]
+    fn bound(&self, at: usize) -> f64 {
+        let (change, reserve) = self.size.arrival(self.ground, at, self.row.arrival.role);
+        let deviations = self.present.deviations(&self.offset, &change);
+        self.rest + self.row.fixed[at] + RESERVED_TOTAL_WEIGHT * reserve + sum(&deviations)
+    }
+}
+
+/// Rows that may be of interest, with their bounds.
+struct Near {
+    rows: Vec<(usize, f64)>,
+    /// How many bounds had to be worked out.
+    looked_at: u64,
+}
+
+/// The rows whose cost is at most `cost` and whose bound at most `limit`.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn near(arrivals: &Arrivals, cost: f64, limit: f64) -> Near {
+    let mut near = Near { rows: Vec::new(), looked_at: 0 };
+    for at in arrivals.row.up_to(cost) {
+        near.looked_at += 1;
+        let bound = arrivals.bound(at);
+        if bound <= limit {
+            near.rows.push((at, bound));
         }
+    }
+    near
+}
+
+fn mv(slot: usize, instance: &Instance, target: NodeIdx) -> Move {
+    match slot {
+        REPLACE_PRIMARY if instance.mirror().is_none() => Move::FailoverTo(target),
+        REPLACE_PRIMARY => Move::ReplacePrimary(target),
+        REPLACE_SECONDARY => Move::ReplaceSecondary(target),
+        REPLACE_AND_FAILOVER => Move::ReplaceAndFailover(target),
+        _ => Move::FailoverAndReplace(target),
     }
 }

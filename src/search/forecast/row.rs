@@ -1,11 +1,12 @@
 //! What the arrival of an instance of one size costs on each node.
 
 use super::ground::Ground;
-use super::lanes::{MEMBER, PRIMARY, RESERVE, Range, least};
+use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, lanewise};
+use super::sweep::{LaneOf, add_arrivals, add_reserves, smallest};
 use super::size::Size;
 use super::{FAILOVER, FAILOVER_AND_REPLACE, REPLACE_SECONDARY};
-use crate::model::{Cluster, DiskCheck, Mib, NodeIdx, NodeSpec, Strictness, TagArrival};
-use crate::score::metrics::{Counted, Lanes};
+use crate::model::{Cluster, DiskCheck, Mib, Strictness, TagArrival};
+use crate::score::metrics::{Counted, LANES, Lanes, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
 
 /// As what an instance arrives.
@@ -28,7 +29,7 @@ impl Role {
     /// The lanes that an arrival changes.
     pub fn lanes(self) -> Lanes {
         let own = if self == Role::Primary { &PRIMARY } else { &RESERVE };
-        std::array::from_fn(|k| own[k] + MEMBER[k])
+        lanewise!(k => own[k] + MEMBER[k])
     }
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Arrival {
     pub role: Role,
     /// Whether only the impossible forbids it.
     pub forced: bool,
-    /// The kind of node ([`Kinds`]) from which the instance
+    /// The kind of node ([`Kinds`](super::kinds::Kinds)) from which the instance
     /// migrates, if that matters.
     pub from: Option<u32>,
 }
@@ -101,13 +102,47 @@ impl Row {
     /// Works all costs out. Returns the range of the changes of the variances.
     pub fn assess_all(&mut self, ground: &Ground, size: &Size) -> Range {
         let mut range = Range::empty();
-        for row in 0..self.cost.len() {
-            self.assess(ground, size, row, &mut range);
+        if ground.storage_kinds() == 1 {
+            range = self.assess_by_lane(ground, size);
+        } else {
+            for row in 0..self.cost.len() {
+                self.assess(ground, size, row, &mut range);
+            }
         }
         for stretch in 0..self.stretches.len() {
             self.summarise(stretch);
         }
         self.smallest = smallest(&self.stretches);
+        range
+    }
+
+    /// Works all costs out lane by lane, where all nodes have the same kind of storage.
+    fn assess_by_lane(&mut self, ground: &Ground, size: &Size) -> Range {
+        let mut range = Range { lo: NONE, hi: NONE };
+        let lanes = self.arrival.role.lanes();
+        let (lo, hi) = (&size.lo[0], &size.hi[0]);
+        self.cost.copy_from_slice(&self.fixed);
+        for k in 0..LANES {
+            if lanes[k] == 0.0 || (lo[k] == 0.0 && hi[k] == 0.0) {
+                continue;
+            }
+            let same = |j: usize| ground.twin[j] == ground.twin[k] && lo[j] == lo[k] && hi[j] == hi[k];
+            // twins are worked out together
+            if (0..k).any(|j| lanes[j] == 1.0 && same(j)) {
+                continue;
+            }
+            let twins = || (k..LANES).filter(|j| lanes[*j] == 1.0 && same(*j));
+            let slope: f64 = twins().map(|j| size.slopes[j]).sum();
+            let lane = LaneOf { column: &ground.columns[k], slope, inv_n: ground.inv_n };
+            let (least, most) = add_arrivals((lo[k], hi[k]), &lane, &self.fixed, &mut self.cost);
+            twins().for_each(|j| (range.lo[j], range.hi[j]) = (least, most));
+        }
+        if self.arrival.role == Role::Secondary {
+            let k = lane::RESERVED_MEM;
+            let lane = LaneOf { column: &ground.columns[k], slope: size.slopes[k], inv_n: ground.inv_n };
+            (range.lo[k], range.hi[k]) =
+                add_reserves(size.need.0, &ground.reserved, &lane, &self.fixed, &mut self.cost);
+        }
         range
     }
 
@@ -135,68 +170,5 @@ impl Row {
             let costs = &self.cost[from..self.cost.len().min(from + STRETCH)];
             costs.iter().enumerate().filter(move |(_, cost)| **cost <= limit).map(move |(at, _)| from + at)
         })
-    }
-}
-
-/// The smallest number, found in vector registers.
-fn smallest(values: &[f64]) -> f64 {
-    let mut found = [f64::INFINITY; 8];
-    let chunks = values.chunks_exact(8);
-    for (k, value) in chunks.remainder().iter().enumerate() {
-        found[k] = least(*value, found[k]);
-    }
-    for chunk in chunks {
-        for k in 0..8 {
-            found[k] = least(chunk[k], found[k]);
-        }
-    }
-    found.into_iter().fold(f64::INFINITY, least)
-}
-
-/// Kinds of nodes: those with the same migration tags and the same tags from
-/// which they can receive instances.
-pub(super) struct Kinds {
-    /// By node of the cluster.
-    of: Vec<u32>,
-    /// For each pair of kinds whether instances can migrate from one to the other.
-    reachable: Vec<bool>,
-    count: usize,
-}
-
-impl Kinds {
-    /// More kinds than this are not told apart.
-    const MOST: usize = 8;
-
-    pub fn of(cluster: &Cluster) -> Kinds {
-        let mut examples: Vec<&NodeSpec> = Vec::new();
-        let mut of = Vec::with_capacity(cluster.nodes.len());
-        for node in cluster.nodes.iter().map(|n| &n.spec) {
-            let alike = |e: &&NodeSpec| {
-                e.migration_tags == node.migration_tags && e.receivable_tags == node.receivable_tags
-            };
-            let kind = examples.iter().position(alike).unwrap_or_else(|| {
-                examples.push(node);
-                examples.len() - 1
-            });
-            if examples.len() > Kinds::MOST {
-                return Kinds { of: vec![0; cluster.nodes.len()], reachable: vec![true], count: 1 };
-            }
-            of.push(kind as u32);
-        }
-        let reachable = examples.iter().flat_map(|from| examples.iter().map(|to| from.can_migrate_to(to)));
-        Kinds { of, reachable: reachable.collect(), count: examples.len() }
-    }
-
-    /// The kind of a node, if there are nodes to which its instances cannot
-    /// migrate.
-    pub fn restricting(&self, node: NodeIdx) -> Option<u32> {
-        let kind = self.of[node.get()];
-        let from = kind as usize * self.count;
-        self.reachable[from..from + self.count].contains(&false).then_some(kind)
-    }
-
-    /// Whether instances can migrate from nodes of a kind to a node.
-    pub fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
-        from.is_none_or(|from| self.reachable[from as usize * self.count + self.of[to.get()] as usize])
     }
 }

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use super::SLOTS;
 use super::departure::Reach;
 use super::ground::{Ground, Present};
-use super::lanes::{NONE, Range, amounts, dot, least, most};
+use super::lanes::{NONE, Range, lanewise, amounts, dot, most};
 use super::row::Role;
+use super::sweep::smallest_growth;
 use crate::model::{Instance, TagSet};
 use crate::score::metrics::{Lanes, PADDED_LANES, lane};
 use crate::score::running::U;
@@ -67,7 +68,7 @@ impl Size {
         smallest.exclusion_tags = Vec::new();
         smallest.desired_locations = TagSet::default();
         let need = if first.forthcoming { (0.0, 0.0) } else { (need.lo[0], need.hi[0]) };
-        let change = std::array::from_fn(|k| {
+        let change = lanewise!(k => {
             let sizes = boxes[..ground.storage_kinds()].iter().map(|b| most(b.lo[k].abs(), b.hi[k].abs()));
             let amount = if k == lane::RESERVED_MEM { need.1 } else { sizes.fold(0.0, most) };
             amount * ground.largest_scale[k]
@@ -89,7 +90,7 @@ impl Size {
 
     /// The most that an instance of any size changes a lane.
     pub fn largest_change(sizes: &[Size]) -> Lanes {
-        sizes.iter().fold(NONE, |largest, size| std::array::from_fn(|k| most(size.change[k], largest[k])))
+        sizes.iter().fold(NONE, |largest, size| lanewise!(k => most(size.change[k], largest[k])))
     }
 
     /// The changes of variances that the moves of a slot can lead to.
@@ -144,15 +145,13 @@ impl Size {
     /// The changes of variances when an instance arrives at the node of a row: the
     /// smallest that any size of the box leads to, lane by lane. Also returned: by
     /// how much the reserved part of the node's memory grows at least.
+    #[inline(always)]
     pub fn arrival(&self, ground: &Ground, row: usize, role: Role) -> (Lanes, f64) {
         let exclusive = usize::from(ground.exclusive[row]);
         let (y, s) = (&ground.y[row], &ground.scale[row]);
         let (lo, hi, lanes) = (&self.lo[exclusive], &self.hi[exclusive], role.lanes());
-        let mut change: Lanes = std::array::from_fn(|k| {
-            let (a, b) = (lo[k] * s[k], hi[k] * s[k]);
-            // d (2 y + d) is smallest at -y
-            let d = least(most(-y[k], least(a, b)), most(a, b));
-            lanes[k] * d * (2.0 * y[k] + d) * ground.inv_n
+        let mut change: Lanes = lanewise!(k => {
+            lanes[k] * smallest_growth(lo[k], hi[k], s[k], y[k]) * ground.inv_n
         });
         let mut reserve = 0.0;
         if role == Role::Secondary {

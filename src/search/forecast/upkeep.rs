@@ -16,14 +16,14 @@ use crate::search::moves::{Move, Trial};
 /// and by fixed prices, so that it does not depend on clocks.
 #[derive(Default)]
 pub(super) struct Upkeep {
-    /// Work of the first search after the slopes were chosen.
-    fresh: Option<u64>,
-    /// By how much later searches took more.
+    /// The least work that a search took since the slopes were chosen.
+    least: Option<u64>,
+    /// By how much the others took more.
     excess: u64,
 }
 
-const COST_OF_PLACE: u64 = 25;
-const COST_OF_INSTANCE: u64 = 150;
+const COST_OF_PLACE: u64 = 5;
+const COST_OF_INSTANCE: u64 = 60;
 
 /// Instances that one thread takes at a time.
 const CHUNK: usize = 2048;
@@ -73,7 +73,10 @@ impl Forecast {
         touched.sort_unstable();
         touched.dedup();
         self.inspect_rows(balancer, &rows);
-        let blocks: Vec<u32> = touched.iter().flat_map(|p| self.sort_in(balancer, *p)).collect();
+        // only the nodes that it has decide about an instance's group
+        let position = self.position[moved.get()];
+        let mut blocks = position.map_or_else(Vec::new, |position| self.sort_in(balancer, position));
+        blocks.extend(touched.iter().filter_map(|p| self.groups.block_of(*p)));
         self.inspect_departures(balancer, &touched);
         if self.upkeep.is_due(self.price_of_slopes()) {
             self.ground.measure(board);
@@ -83,15 +86,16 @@ impl Forecast {
             }
             self.choose_slopes();
         } else {
-            self.assess(&rows, &touched, &blocks);
+            self.assess(&rows, &touched, blocks);
         }
         true
     }
 
     /// Notes how much work a search was.
     pub fn note_work(&mut self, work: u64) {
-        let fresh = *self.upkeep.fresh.get_or_insert(work);
-        self.upkeep.excess += work.saturating_sub(fresh);
+        let least = self.upkeep.least.map_or(work, |least| least.min(work));
+        self.upkeep.least = Some(least);
+        self.upkeep.excess += work - least;
     }
 
     fn price_of_slopes(&self) -> u64 {
@@ -263,7 +267,7 @@ impl Forecast {
     }
 
     /// Finds the costs anew that a step changed.
-    fn assess(&mut self, changed: &[usize], touched: &[u32], blocks: &[u32]) {
+    fn assess(&mut self, changed: &[usize], touched: &[u32], mut blocks: Vec<u32>) {
         let Forecast { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
         for row in rows {
             let size = &mut sizes[row.arrival.size as usize];
@@ -280,7 +284,6 @@ impl Forecast {
             size.departures.include(&changes);
             departures[at].set_cost(&changes, &size.slopes);
         }
-        let mut blocks = blocks.to_vec();
         blocks.sort_unstable();
         blocks.dedup();
         for block in blocks {

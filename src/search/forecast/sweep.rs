@@ -1,0 +1,113 @@
+//! Loops over all nodes in one lane, written so that compilers use the widest
+//! registers that there are. The results only enter bounds.
+
+use multiversion::multiversion;
+
+use super::ground::Column;
+use super::lanes::{least, most};
+use crate::score::running::RESERVED_TOTAL_WEIGHT;
+
+/// How many numbers are worked on at once.
+const WIDTH: usize = 8;
+
+/// One lane and its line.
+pub(super) struct LaneOf<'a> {
+    pub column: &'a Column,
+    pub slope: f64,
+    pub inv_n: f64,
+}
+
+/// The smallest and the largest of many numbers, and 0.
+struct Ends([f64; WIDTH], [f64; WIDTH]);
+
+impl Ends {
+    fn new() -> Ends {
+        Ends([0.0; WIDTH], [0.0; WIDTH])
+    }
+
+    #[inline(always)]
+    fn take(&mut self, k: usize, value: f64) {
+        self.0[k] = least(value, self.0[k]);
+        self.1[k] = most(value, self.1[k]);
+    }
+
+    fn ends(self) -> (f64, f64) {
+        (self.0.into_iter().fold(0.0, least), self.1.into_iter().fold(0.0, most))
+    }
+}
+
+/// Some numbers from a list.
+#[inline(always)]
+fn some(values: &[f64], at: usize) -> &[f64; WIDTH] {
+    values[at..].first_chunk().expect("as many as asked for")
+}
+
+/// The smallest change of the sum of squares when an amount from `lo` to `hi`,
+/// times `scale`, is added to `y`.
+#[inline(always)]
+pub(super) fn smallest_growth(lo: f64, hi: f64, scale: f64, y: f64) -> f64 {
+    let (a, b) = (lo * scale, hi * scale);
+    // d (2 y + d) is smallest at -y
+    let d = least(most(-y, least(a, b)), most(a, b));
+    d * (2.0 * y + d)
+}
+
+/// Calls `price` for each node with the position in the registers and the node's
+/// number, reserve, y and scale; adds the price to its cost.
+macro_rules! sweep {
+    ($costs:ident, $($list:expr),+; |$k:ident, $($value:ident),+| $price:block) => {{
+        let n = $costs.len();
+        let whole = n - n % WIDTH;
+        for at in (0..whole).step_by(WIDTH) {
+            for $k in 0..WIDTH {
+                $(let $value = some($list, at)[$k];)+
+                $costs[at + $k] += $price;
+            }
+        }
+        for at in whole..n {
+            let $k = 0;
+            $(let $value = $list[at];)+
+            $costs[at] += $price;
+        }
+    }};
+}
+
+/// Adds the price of an arrival in one lane to the cost of each node. Returns the
+/// range of the changes of the variance on nodes that do not refuse, and 0.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub(super) fn add_arrivals(amounts: (f64, f64), lane: &LaneOf, fixed: &[f64], costs: &mut [f64]) -> (f64, f64) {
+    let (lo, hi) = amounts;
+    let mut ends = Ends::new();
+    sweep!(costs, &lane.column.y, &lane.column.scale, fixed; |k, y, scale, fixed| {
+        let change = smallest_growth(lo, hi, scale, y) * lane.inv_n;
+        ends.take(k, if fixed < f64::INFINITY { change } else { 0.0 });
+        lane.slope * change
+    });
+    ends.ends()
+}
+
+/// The same for the reserve: `need` MiB for another node.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub(super) fn add_reserves(need: f64, reserved: &[f64], lane: &LaneOf, fixed: &[f64], costs: &mut [f64]) -> (f64, f64) {
+    let mut ends = Ends::new();
+    sweep!(costs, &lane.column.y, &lane.column.scale, fixed, reserved; |k, y, scale, fixed, reserved| {
+        let more = most(need - reserved, 0.0) * scale;
+        let change = more * (2.0 * y + more) * lane.inv_n;
+        ends.take(k, if fixed < f64::INFINITY { change } else { 0.0 });
+        lane.slope * change + RESERVED_TOTAL_WEIGHT * more
+    });
+    ends.ends()
+}
+
+/// The smallest number.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub(super) fn smallest(values: &[f64]) -> f64 {
+    let mut found = [f64::INFINITY; WIDTH];
+    let (chunks, rest) = values.as_chunks::<WIDTH>();
+    for chunk in chunks {
+        for k in 0..WIDTH {
+            found[k] = least(chunk[k], found[k]);
+        }
+    }
+    rest.iter().chain(&found).copied().fold(f64::INFINITY, least)
+}
