@@ -2,7 +2,7 @@
 //! processes, the best of several runs, on clusters of the library's own
 //! generator or of a script. Prints tables in Markdown:
 //!
-//!     cargo bench --bench figures [-- [--reference] [--limit SECONDS] [--quick]
+//!     cargo bench --bench figures [-- [--reference] [--limit SECONDS] [--quick | --long]
 //!         [--clusters PYTHON_SCRIPT]]
 //!
 //! With --reference the same commands are given to Ganeti's own tools in the
@@ -14,20 +14,33 @@ mod first_step;
 mod loading;
 mod speed;
 mod targets;
+mod to_the_end;
 
 use common::clusters::Input;
 use common::numbers::thousands;
+use common::settings::switch;
 use common::{Bench, Settings};
 use targets::Targets;
 
 fn main() -> anyhow::Result<()> {
-    let matches = Settings::command("figures", "Measures the figures that the project quotes").get_matches();
+    let matches = Settings::command("figures", "Measures the figures that the project quotes")
+        .mut_arg("quick", |quick| {
+            quick.help(
+                "Fewer repetitions, less patience with the reference, no cluster of more than 1,000 nodes",
+            )
+        })
+        .arg(
+            switch("long", "Balance 10,000 nodes and 100,000 instances to the end, too")
+                .conflicts_with("quick"),
+        )
+        .get_matches();
     let bench = Bench::new(Settings::of(&matches))?;
     println!("{}\n", bench.describe());
     let mut targets = Targets::default();
     speed::table(&bench, &mut targets)?;
     first_step::table(&bench, &mut targets)?;
     loading::table(&bench, &mut targets)?;
+    to_the_end::table(&bench, matches.get_flag("long"), &mut targets)?;
     targets.print();
     Ok(())
 }
