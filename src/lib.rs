@@ -22,9 +22,9 @@
 //!   a cost that does not depend on the number of nodes.
 //! * [`redundancy`]: what survives the loss of a node.
 //! * [`search`]: which step is best. [`moves`](search::moves) works one move out,
-//!   [`screen`](search::screen) bounds all moves of an instance at once,
-//!   [`balance`](search::balance) finds the best of all and repeats, with sieves that
-//!   leave out what cannot win and a memory of what instances can gain,
+//!   [`forecast`](search::forecast) keeps lower bounds for all moves from step to
+//!   step (docs/search.md explains them), [`balance`](search::balance) finds the best
+//!   of all and repeats, with sieves that leave out what cannot win,
 //!   [`explain`](search::explain) says why an instance stays where it is,
 //!   [`tally`](search::tally) counts how much work it was.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with

@@ -37,15 +37,28 @@ struct Job {
     count: usize,
 }
 
-impl Board {
-    /// The scores of many states: the same as [`score_with`](Board::score_with) for
-    /// each of them, bit for bit.
-    pub fn scores_with(&self, states: &[Changed<'_>]) -> Vec<f64> {
-        if states.len() < FEWEST || self.rows().is_empty() {
-            return states.iter().map(|s| self.score_with(s.touched, s.spread_change)).collect();
+/// A board with what many changed states have in common.
+pub struct Scorer<'b> {
+    board: &'b Board,
+    /// Sums and deviations of all lanes as they are.
+    moments: (Lanes, Lanes),
+}
+
+impl<'b> Scorer<'b> {
+    /// Prepares to score changed states of a board.
+    pub fn of(board: &'b Board) -> Scorer<'b> {
+        Scorer { board, moments: board.moments() }
+    }
+
+    /// The scores of many states: the same as [`Board::score_with`] gives for each of
+    /// them, bit for bit.
+    pub fn scores(&self, states: &[Changed<'_>]) -> Vec<f64> {
+        let board = self.board;
+        if states.len() < FEWEST || board.rows().is_empty() {
+            return states.iter().map(|s| board.score_with(s.touched, s.spread_change)).collect();
         }
-        let (sums, deviations) = self.moments();
-        let replaced: Vec<Vec<(usize, Lanes)>> = states.iter().map(|s| self.replaced(s.touched)).collect();
+        let (sums, deviations) = &self.moments;
+        let replaced: Vec<Vec<(usize, Lanes)>> = states.iter().map(|s| board.replaced(s.touched)).collect();
         // the result of each lane of each state; the present one where nothing changes
         let mut moments: Vec<[Moments; LANES]> =
             vec![std::array::from_fn(|k| (sums[k], deviations[k])); states.len()];
@@ -53,22 +66,24 @@ impl Board {
             let jobs: Vec<Job> = replaced
                 .iter()
                 .enumerate()
-                .filter_map(|(state, replaced)| self.job(state, replaced, lane))
+                .filter_map(|(state, replaced)| board.job(state, replaced, lane))
                 .collect();
             for jobs in jobs.chunks(ABREAST) {
-                let results = abreast(self.column(lane), jobs);
+                let results = abreast(board.column(lane), jobs);
                 for (job, result) in jobs.iter().zip(results) {
                     moments[job.state][lane] = result;
                 }
             }
         }
         let score = |at: usize| {
-            let lane = |lane: usize| moments[at][self.same_as(&replaced[at], lane)];
-            self.score_of(&states[at], lane)
+            let lane = |lane: usize| moments[at][board.same_as(&replaced[at], lane)];
+            board.score_of(&states[at], lane)
         };
         (0..states.len()).map(score).collect()
     }
+}
 
+impl Board {
     /// The lane whose results are those of this one in a state: an earlier one if
     /// all values are equal.
     fn same_as(&self, replaced: &[(usize, Lanes)], lane: usize) -> usize {

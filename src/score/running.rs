@@ -8,6 +8,8 @@
 //! interval that is sure to contain its exact score; whoever needs the exact
 //! score of the few that matter asks the [`Board`].
 
+use multiversion::multiversion;
+
 use super::board::{Board, Touched};
 use super::metrics::{Counted, Kind, LANES, Lanes, PADDED_LANES, TABLE, lane, lanes};
 
@@ -15,7 +17,8 @@ use super::metrics::{Counted, Kind, LANES, Lanes, PADDED_LANES, TABLE, lane, lan
 /// operation.
 pub(crate) const U: f64 = f64::EPSILON / 2.0;
 
-/// Relative error allowed for the handful of operations on M and A; generous.
+/// Relative error allowed for a variance computed from changed sums, for the handful of operations on
+/// M and A, and on the squares of the values that changed; generous.
 const VARIANCE_ERROR: f64 = 128.0 * U;
 
 /// Bounds on a score. If anything in between is not a number, so are the bounds;
@@ -175,35 +178,21 @@ impl Running {
     /// Bounds on the score with some nodes in other states and the spread's
     /// surplus at `spread`.
     pub fn interval(&self, board: &Board, touched: &[Touched<'_>], spread: i64) -> Interval {
-        let mut squares = self.squares;
-        let mut sums = self.sums;
-        let mut changed = [0.0; PADDED_LANES];
-        let mut extra = [0.0; PADDED_LANES];
+        let mut changes = [Replaced { old: [0.0; PADDED_LANES], new: [0.0; PADDED_LANES] }; 3];
+        let mut count = 0;
+        for t in touched {
+            if let Some(row) = board.row(t.spec.idx) {
+                changes[count] = Replaced { old: board.rows()[row], new: lanes(t.spec, &t.after) };
+                count += 1;
+            }
+        }
+        let changes = &changes[..count];
+        let (mut lo, mut hi) = if self.n > 0.0 { deviations(self, changes) } else { (0.0, 0.0) };
         let mut reserved = self.reserved_total;
         let mut reserved_size = self.mean_abs[lane::RESERVED_MEM] * self.n;
-        for t in touched {
-            let Some(row) = board.row(t.spec.idx) else { continue };
-            let (old, new) = (&board.rows()[row], lanes(t.spec, &t.after));
-            for k in 0..LANES {
-                let (y, z) = (old[k] - self.centre[k], new[k] - self.centre[k]);
-                squares[k] += z * z - y * y;
-                sums[k] += z - y;
-                changed[k] += y * y + z * z;
-                extra[k] += new[k].abs();
-            }
+        for Replaced { old, new } in changes {
             reserved += new[lane::RESERVED_MEM] - old[lane::RESERVED_MEM];
             reserved_size += new[lane::RESERVED_MEM].abs() + old[lane::RESERVED_MEM].abs();
-        }
-        let (mut lo, mut hi) = (0.0, 0.0);
-        if self.n > 0.0 {
-            for k in 0..LANES {
-                let variance = (squares[k] - sums[k] * sums[k] / self.n) / self.n;
-                let slack = self.variance_error(k, changed[k], variance);
-                let (low, high) = (clamp(variance - slack).sqrt(), clamp(variance + slack).sqrt());
-                let error = self.reference_error(k, high, extra[k] / self.n);
-                lo += self.weight[k] * clamp(low - error);
-                hi += self.weight[k] * (high + error);
-            }
         }
         let counted = counted_score(&board.counted_with(touched), spread);
         let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size + self.reserved_drift;
@@ -213,6 +202,45 @@ impl Running {
         let rounding = 64.0 * U;
         Interval { lo: lo - rounding * lo.abs(), hi: hi + rounding * hi.abs() }
     }
+}
+
+/// A node's values on the board and in another state.
+#[derive(Clone, Copy)]
+struct Replaced {
+    old: Lanes,
+    new: Lanes,
+}
+
+/// Bounds on the sum of all weighted deviations, with some nodes in other states.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn deviations(running: &Running, changes: &[Replaced]) -> (f64, f64) {
+    let Running { n, centre, weight, mean_abs, drift, .. } = running;
+    let inv_n = 1.0 / n;
+    let mut squares = running.squares;
+    let mut sums = running.sums;
+    let mut changed = [0.0; PADDED_LANES];
+    let mut extra = [0.0; PADDED_LANES];
+    for Replaced { old, new } in changes {
+        for k in 0..PADDED_LANES {
+            let (y, z) = (old[k] - centre[k], new[k] - centre[k]);
+            squares[k] += z * z - y * y;
+            sums[k] += z - y;
+            changed[k] += y * y + z * z;
+            extra[k] += new[k].abs();
+        }
+    }
+    let (mut low, mut high) = ([0.0; PADDED_LANES], [0.0; PADDED_LANES]);
+    for k in 0..PADDED_LANES {
+        let variance = (squares[k] - sums[k] * sums[k] * inv_n) * inv_n;
+        // see variance_error and reference_error
+        let slack = (VARIANCE_ERROR * (running.squares[k] + changed[k]) + drift[k]) * inv_n
+            + VARIANCE_ERROR * variance.abs();
+        let sd = clamp(variance + slack).sqrt();
+        let error = 2.0 * U * ((n / 2.0 + 8.0) * sd + (n + 8.0) * (mean_abs[k] + extra[k] * inv_n));
+        low[k] = weight[k] * clamp(clamp(variance - slack).sqrt() - error);
+        high[k] = weight[k] * (sd + error);
+    }
+    (low.iter().sum(), high.iter().sum())
 }
 
 /// Weight of the sum of the reserved-memory ratios.

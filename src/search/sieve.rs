@@ -17,7 +17,7 @@ use super::forecast::{Forecast, Prospect, Seen};
 use super::memory::Memory;
 use super::moves::{Move, Outcome, Trial};
 use crate::model::{Instance, InstanceIdx};
-use crate::score::batch::Changed;
+use crate::score::batch::{Changed, Scorer};
 use crate::score::running::Running;
 
 /// A possible move with its exact score.
@@ -318,16 +318,25 @@ impl Search<'_> {
     fn score_survivors(&self, mut survivors: Vec<Survivor>, before: Option<Scored>) -> Option<Scored> {
         let limit = self.limit.get();
         survivors.retain(|s| !(s.lo > limit));
+        if survivors.is_empty() {
+            return before;
+        }
         survivors.sort_unstable_by_key(|s| (OrderedFloat(s.lo), s.order));
         let current = self.balancer.score();
         let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
-        let chunks = survivors.par_chunks(SCORED_AT_ONCE);
-        let best = chunks.map(|chunk| self.best_scored(chunk)).reduce(|| None, both);
+        let scorer = Scorer::of(self.balancer.board());
+        let best = match survivors.len() <= SCORED_AT_ONCE {
+            true => self.best_scored(&scorer, &survivors),
+            false => {
+                let chunks = survivors.par_chunks(SCORED_AT_ONCE);
+                chunks.map(|chunk| self.best_scored(&scorer, chunk)).reduce(|| None, both)
+            }
+        };
         both(best, before)
     }
 
     /// The best of some survivors.
-    fn best_scored(&self, survivors: &[Survivor]) -> Option<Scored> {
+    fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<Scored> {
         self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
         let balancer = self.balancer;
         let outcomes: Vec<(&Survivor, Outcome<'_>, i64)> = survivors
@@ -346,7 +355,7 @@ impl Search<'_> {
                 spread_change: *spread_change,
             })
             .collect();
-        let scores = balancer.board().scores_with(&states);
+        let scores = scorer.scores(&states);
         let scored = outcomes.iter().zip(scores).filter(|(_, score)| !score.is_nan());
         let scored = scored.map(|((s, ..), score)| Scored { score, order: s.order, mv: s.mv });
         scored.fold(None, |best, new| better(best, new, balancer.score()))
@@ -354,4 +363,4 @@ impl Search<'_> {
 }
 
 /// Exact scores that one thread computes at a time.
-const SCORED_AT_ONCE: usize = 64;
+const SCORED_AT_ONCE: usize = 32;

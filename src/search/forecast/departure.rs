@@ -84,6 +84,7 @@ impl Reach {
     }
 
     /// The changes of the moves of one slot.
+    #[inline(always)]
     pub fn range(&self, slot: usize) -> Range {
         let zero = Range { lo: NONE, hi: NONE };
         let mut range =
@@ -164,8 +165,7 @@ impl Departure {
         if let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) {
             let left = change(s, mirror, &m.left);
             let primary = m.as_primary.as_ref().map_or(NONE, |l| change(s, mirror, l));
-            departure.s_change =
-                lanewise!(k => PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
+            departure.s_change = lanewise!(k => PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
             departure.again = m.again.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
         }
         departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);

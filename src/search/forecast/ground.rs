@@ -12,7 +12,7 @@ const LARGEST: f64 = 1e100;
 /// A few integers up to this can be added without wrapping.
 const LARGEST_INTEGER: u64 = 1 << 59;
 
-/// Relative error of a variance, rounded up (see [`Running::variance_error`]).
+/// Relative error of a variance, rounded up (compare the error that [`Running::interval`] allows).
 const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
 
 /// Relative error of a score that consists of counts, rounded up.
@@ -66,7 +66,8 @@ impl Ground {
         for s in &scale {
             (0..PADDED_LANES).for_each(|k| largest_scale[k] = most(s[k].abs(), largest_scale[k]));
         }
-        let column = |k: usize| Column { y: vec![0.0; nodes.len()], scale: scale.iter().map(|s| s[k]).collect() };
+        let column =
+            |k: usize| Column { y: vec![0.0; nodes.len()], scale: scale.iter().map(|s| s[k]).collect() };
         let mut ground = Ground {
             values: board.rows().to_vec(),
             y: board.rows().to_vec(),
@@ -214,11 +215,13 @@ impl Present {
     /// The most that the effect of a move on the means takes off the variances
     /// ([`Ground::change`] leaves it out), where all its changes of a lane add up
     /// to no more than `total`.
+    #[inline(always)]
     pub fn mean_effect(&self, total: &Lanes) -> Lanes {
         lanewise!(k => (2.0 * self.sums[k] + total[k]) * total[k] * self.inv_n * self.inv_n)
     }
 
     /// What is added to the change of a variance before the square root is taken.
+    #[inline(always)]
     pub fn offset(&self, mean_effect: &Lanes) -> Lanes {
         lanewise!(k => {
             (self.variance[k] - mean_effect[k]) * VARIANCE_FACTOR - self.variance_slack[k]
@@ -251,6 +254,7 @@ impl Present {
     /// The sum over all lanes of the largest constants with which lines of the
     /// given slopes stay below the deviations over the range: deviations are
     /// concave, so only the ends matter.
+    #[inline(always)]
     pub fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &Range) -> f64 {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
@@ -264,6 +268,7 @@ impl Present {
     /// A range without the part in which a variance would be negative, where the
     /// deviation counts as 0 and is not concave: there, a rising line is highest at
     /// the upper end.
+    #[inline(always)]
     fn reachable(&self, offset: &Lanes, range: &Range) -> Range {
         let lo = lanewise!(k => least(most(range.lo[k], -offset[k] / VARIANCE_FACTOR), range.hi[k]));
         Range { lo, hi: range.hi }

@@ -152,6 +152,7 @@ impl Range {
     }
 
     /// Takes values in.
+    #[inline(always)]
     pub fn include(&mut self, values: &Lanes) {
         for k in 0..PADDED_LANES {
             self.lo[k] = least(values[k], self.lo[k]);
@@ -168,11 +169,13 @@ impl Range {
     }
 
     /// The range, or 0 alone if it is empty.
+    #[inline(always)]
     pub fn or_zero(&self) -> Range {
         if self.lo[0] > self.hi[0] { Range { lo: NONE, hi: NONE } } else { *self }
     }
 
     /// Adds the lanes of another range for which the mask is 1.
+    #[inline(always)]
     pub fn plus(&self, other: &Range, mask: &Lanes) -> Range {
         Range {
             lo: lanewise!(k => self.lo[k] + mask[k] * other.lo[k]),

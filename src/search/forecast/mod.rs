@@ -2,14 +2,13 @@
 //!
 //! docs/search.md explains the bound and why it is safe. In short: a move changes
 //! the variance of a lane by a part that depends on the nodes that the instance
-//! has (its [`departure`]) and a part that depends on the new node (an arrival,
-//! [`row`]). The deviation is the square root of the variance, which is concave,
-//! so over the range of changes that can occur it lies above its chord; and along
-//! a line the two parts just add up. So the least score that any move of an
-//! instance can lead to is a constant of its size ([`size`]), plus the cost of its
-//! departure, plus the smallest cost of all arrivals. A step changes three nodes:
-//! only the departures from these and the arrivals there have to be found anew,
-//! and the constants.
+//! has (its departure) and a part that depends on the new node (an arrival). The
+//! deviation is the square root of the variance, which is concave, so over the
+//! range of changes that can occur it lies above its chord; and along a line the
+//! two parts just add up. So no move of an instance leads to a score below a
+//! constant of its size, plus the cost of its departure, plus the smallest cost of
+//! all arrivals. A step changes three nodes: only the departures from these and
+//! the arrivals there have to be found anew, and the constants.
 
 mod alike;
 mod departure;
@@ -30,8 +29,8 @@ use self::alike::Alike;
 use self::departure::Departure;
 use self::ground::{Ground, Present, is_plausible, is_small};
 use self::group::Groups;
-use self::place::Places;
 use self::kinds::Kinds;
+use self::place::Places;
 use self::row::{Arrival, Row};
 use self::size::{Size, sizes};
 use super::balance::Balancer;

@@ -2,8 +2,8 @@
 
 use super::ground::Ground;
 use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, lanewise};
-use super::sweep::{LaneOf, add_arrivals, add_reserves, smallest};
 use super::size::Size;
+use super::sweep::{LaneOf, add_arrivals, add_reserves, smallest};
 use super::{FAILOVER, FAILOVER_AND_REPLACE, REPLACE_SECONDARY};
 use crate::model::{Cluster, DiskCheck, Mib, Strictness, TagArrival};
 use crate::score::metrics::{Counted, LANES, Lanes, lane};

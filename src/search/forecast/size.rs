@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
+use multiversion::multiversion;
+
 use super::SLOTS;
 use super::departure::Reach;
 use super::ground::{Ground, Present};
-use super::lanes::{NONE, Range, lanewise, amounts, dot, most};
+use super::lanes::{NONE, Range, amounts, dot, lanewise, most};
 use super::row::Role;
 use super::sweep::smallest_growth;
 use crate::model::{Instance, TagSet};
@@ -94,6 +96,7 @@ impl Size {
     }
 
     /// The changes of variances that the moves of a slot can lead to.
+    #[inline(always)]
     fn range(&self, departures: &Reach, slot: usize) -> Range {
         let own = departures.range(slot);
         match Role::of_target(slot) {
@@ -114,20 +117,7 @@ impl Size {
 
     /// Finds the constants for the slopes, as things are now.
     pub fn settle(&mut self, present: &Present) {
-        self.offset = present.offset(&present.mean_effect(&self.change));
-        let mut largest = NONE;
-        for slot in 0..SLOTS {
-            let range = self.range(&self.departures, slot);
-            for k in 0..PADDED_LANES {
-                largest[k] = most(most(range.lo[k].abs(), range.hi[k].abs()), largest[k]);
-            }
-            self.base[slot] = present.intercept(&self.offset, &self.slopes, &range);
-        }
-        self.rounding =
-            1024.0 * U * (dot(&self.slopes, &largest) + self.base.iter().fold(0.0, |m, b| most(m, b.abs())));
-        for base in &mut self.base {
-            *base += present.rest - self.rounding;
-        }
+        settle(self, present);
     }
 
     /// The same as `base` for one instance, whose departures are known: a better
@@ -165,6 +155,23 @@ impl Size {
     /// The lines' values for changes of the variances.
     pub fn price(&self, change: &Lanes) -> f64 {
         dot(&self.slopes, change)
+    }
+}
+
+/// See [`Size::settle`]; here for the sake of the registers.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn settle(size: &mut Size, present: &Present) {
+    size.offset = present.offset(&present.mean_effect(&size.change));
+    let mut largest = NONE;
+    for slot in 0..SLOTS {
+        let range = size.range(&size.departures, slot);
+        largest = lanewise!(k => most(most(range.lo[k].abs(), range.hi[k].abs()), largest[k]));
+        size.base[slot] = present.intercept(&size.offset, &size.slopes, &range);
+    }
+    let largest_base = size.base.iter().fold(0.0, |m, b| most(m, b.abs()));
+    size.rounding = 1024.0 * U * (dot(&size.slopes, &largest) + largest_base);
+    for base in &mut size.base {
+        *base += present.rest - size.rounding;
     }
 }
 

@@ -52,8 +52,8 @@ pub(super) fn smallest_growth(lo: f64, hi: f64, scale: f64, y: f64) -> f64 {
     d * (2.0 * y + d)
 }
 
-/// Calls `price` for each node with the position in the registers and the node's
-/// number, reserve, y and scale; adds the price to its cost.
+/// Adds to each cost the price that the block computes from the values that the lists
+/// have for the node; the first name is for the position in the registers.
 macro_rules! sweep {
     ($costs:ident, $($list:expr),+; |$k:ident, $($value:ident),+| $price:block) => {{
         let n = $costs.len();
@@ -75,7 +75,12 @@ macro_rules! sweep {
 /// Adds the price of an arrival in one lane to the cost of each node. Returns the
 /// range of the changes of the variance on nodes that do not refuse, and 0.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-pub(super) fn add_arrivals(amounts: (f64, f64), lane: &LaneOf, fixed: &[f64], costs: &mut [f64]) -> (f64, f64) {
+pub(super) fn add_arrivals(
+    amounts: (f64, f64),
+    lane: &LaneOf,
+    fixed: &[f64],
+    costs: &mut [f64],
+) -> (f64, f64) {
     let (lo, hi) = amounts;
     let mut ends = Ends::new();
     sweep!(costs, &lane.column.y, &lane.column.scale, fixed; |k, y, scale, fixed| {
@@ -88,7 +93,13 @@ pub(super) fn add_arrivals(amounts: (f64, f64), lane: &LaneOf, fixed: &[f64], co
 
 /// The same for the reserve: `need` MiB for another node.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-pub(super) fn add_reserves(need: f64, reserved: &[f64], lane: &LaneOf, fixed: &[f64], costs: &mut [f64]) -> (f64, f64) {
+pub(super) fn add_reserves(
+    need: f64,
+    reserved: &[f64],
+    lane: &LaneOf,
+    fixed: &[f64],
+    costs: &mut [f64],
+) -> (f64, f64) {
     let mut ends = Ends::new();
     sweep!(costs, &lane.column.y, &lane.column.scale, fixed, reserved; |k, y, scale, fixed, reserved| {
         let more = most(need - reserved, 0.0) * scale;
@@ -103,11 +114,11 @@ pub(super) fn add_reserves(need: f64, reserved: &[f64], lane: &LaneOf, fixed: &[
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub(super) fn smallest(values: &[f64]) -> f64 {
     let mut found = [f64::INFINITY; WIDTH];
-    let (chunks, rest) = values.as_chunks::<WIDTH>();
-    for chunk in chunks {
+    let whole = values.len() - values.len() % WIDTH;
+    for at in (0..whole).step_by(WIDTH) {
         for k in 0..WIDTH {
-            found[k] = least(chunk[k], found[k]);
+            found[k] = least(some(values, at)[k], found[k]);
         }
     }
-    rest.iter().chain(&found).copied().fold(f64::INFINITY, least)
+    values[whole..].iter().chain(&found).copied().fold(f64::INFINITY, least)
 }

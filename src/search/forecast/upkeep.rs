@@ -25,8 +25,12 @@ pub(super) struct Upkeep {
 const COST_OF_PLACE: u64 = 5;
 const COST_OF_INSTANCE: u64 = 60;
 
-/// Instances that one thread takes at a time.
+/// Instances that one thread takes at a time. For fewer, other threads are not worth
+/// waking.
 const CHUNK: usize = 2048;
+
+/// The same for places in rows.
+const FEWEST_PLACES: usize = 50_000;
 
 impl Forecast {
     /// Looks at everything for the first time.
@@ -193,8 +197,11 @@ impl Forecast {
 
     /// Looks anew at the departures of some instances.
     fn inspect_departures(&mut self, balancer: &Balancer<'_>, positions: &[u32]) {
-        let inspected: Vec<(Departure, u32)> =
-            positions.par_iter().with_min_len(256).map(|p| self.departure(balancer, *p)).collect();
+        let inspect = |position: &u32| self.departure(balancer, *position);
+        let inspected: Vec<(Departure, u32)> = match positions.len() < CHUNK {
+            true => positions.iter().map(inspect).collect(),
+            false => positions.par_iter().map(inspect).collect(),
+        };
         for (position, (departure, moves)) in positions.iter().zip(inspected) {
             let at = *position as usize;
             self.departures[at] = departure;
@@ -224,7 +231,7 @@ impl Forecast {
     /// Chooses the slopes of all lines as fits now, and finds all costs anew.
     fn choose_slopes(&mut self) {
         let present = &self.present;
-        self.sizes.par_iter_mut().for_each(|size| size.choose_slopes(present));
+        self.sizes.iter_mut().for_each(|size| size.choose_slopes(present));
         self.assess_everything();
         self.upkeep = Upkeep::default();
     }
@@ -232,29 +239,32 @@ impl Forecast {
     /// Finds all costs anew.
     fn assess_everything(&mut self) {
         let Forecast { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
-        let ranges: Vec<Range> = rows
-            .par_iter_mut()
-            .map(|row| row.assess_all(ground, &sizes[row.arrival.size as usize]))
-            .collect();
-        let reaches = departures
-            .par_chunks_mut(CHUNK)
-            .zip(size_of.par_chunks(CHUNK))
-            .map(|(departures, size_of)| {
-                let mut reaches = vec![Reach::empty(); sizes.len()];
-                for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
-                    let changes = departure.changes(ground);
-                    reaches[*size as usize].include(&changes);
-                    departure.set_cost(&changes, &sizes[*size as usize].slopes);
-                }
-                reaches
-            })
-            .reduce(
-                || vec![Reach::empty(); sizes.len()],
-                |mut a, b| {
-                    a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
-                    a
-                },
-            );
+        let assess_row = |row: &mut Row| row.assess_all(ground, &sizes[row.arrival.size as usize]);
+        let ranges: Vec<Range> = match rows.len() * ground.nodes.len() < FEWEST_PLACES {
+            true => rows.iter_mut().map(assess_row).collect(),
+            false => rows.par_iter_mut().map(assess_row).collect(),
+        };
+        let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
+            let mut reaches = vec![Reach::empty(); sizes.len()];
+            for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
+                let changes = departure.changes(ground);
+                reaches[*size as usize].include(&changes);
+                departure.set_cost(&changes, &sizes[*size as usize].slopes);
+            }
+            reaches
+        };
+        let join = |mut a: Vec<Reach>, b: Vec<Reach>| {
+            a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
+            a
+        };
+        let reaches = match departures.len() <= CHUNK {
+            true => assess_departures((departures.as_mut_slice(), size_of.as_slice())),
+            false => departures
+                .par_chunks_mut(CHUNK)
+                .zip(size_of.par_chunks(CHUNK))
+                .map(assess_departures)
+                .reduce(|| vec![Reach::empty(); sizes.len()], join),
+        };
         for (size, reach) in sizes.iter_mut().zip(reaches) {
             size.departures = reach;
             size.arrivals = [Range::empty(); 2];
@@ -262,8 +272,8 @@ impl Forecast {
         for (row, range) in rows.iter().zip(&ranges) {
             sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(range);
         }
-        groups.blocks.par_iter_mut().with_min_len(64).for_each(|b| b.summarise(departures));
-        sizes.par_iter_mut().with_min_len(16).for_each(|s| s.settle(present));
+        groups.blocks.iter_mut().for_each(|b| b.summarise(departures));
+        sizes.iter_mut().for_each(|s| s.settle(present));
     }
 
     /// Finds the costs anew that a step changed.
