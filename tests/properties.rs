@@ -12,9 +12,10 @@ use htools::model::{
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
 use htools::score::Board;
+use htools::score::batch::{Changed, Scorer};
 use htools::score::running::Running;
 use htools::search::forecast::Forecast;
-use htools::search::moves::{Repertoire, Trial};
+use htools::search::moves::{Outcome, Repertoire, Trial};
 use htools::search::{BalanceOptions, Balancer, Effort, Move, Step};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -192,6 +193,49 @@ proptest! {
         options in balance_options(),
     ) {
         bounds_hold(&recipe, options, 0)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(10))]
+
+    /// So many different instances that sizes have to be put together.
+    #[test]
+    fn bounds_hold_for_instances_of_very_many_sizes(
+        recipe in recipes(&[Style::Mixed, Style::Tight], 16..=24, 350..=450),
+        options in balance_options(),
+        steps in 0usize..6,
+    ) {
+        bounds_hold(&recipe, options, steps)?;
+        screening_changes_nothing(&recipe, BalanceOptions { max_length: 6, ..options })?;
+    }
+
+    #[test]
+    fn scores_side_by_side_are_those_one_by_one(
+        recipe in recipes(ANY, 1..=40, 0..=80),
+        options in balance_options(),
+        steps in 0usize..4,
+    ) {
+        let mut cluster = recipe.cluster();
+        for nodes in groups(&cluster) {
+            let mut balancer = Balancer::new(&mut cluster, &nodes, options);
+            for _ in 0..steps {
+                balancer.next_step();
+            }
+            let (cluster, board) = (balancer.cluster(), balancer.board());
+            let scorer = Scorer::of(board);
+            for instance in cluster.instances.iter().filter(|i| board.contains(i.primary)) {
+                let trial = Trial::new(cluster, instance, balancer.rules());
+                let all = moves(cluster, board, instance, &balancer.repertoire(instance));
+                let outcomes: Vec<Outcome<'_>> = all.iter().filter_map(|mv| trial.run(*mv).ok()).collect();
+                let state = |o: &'_ Outcome<'_>| board.score_with(o.touched(), 3).to_bits();
+                let one_by_one: Vec<u64> = outcomes.iter().map(state).collect();
+                let states: Vec<Changed<'_>> =
+                    outcomes.iter().map(|o| Changed { touched: o.touched(), spread_change: 3 }).collect();
+                let side_by_side: Vec<u64> = scorer.scores(&states).into_iter().map(f64::to_bits).collect();
+                prop_assert_eq!(side_by_side, one_by_one);
+            }
+        }
     }
 }
 

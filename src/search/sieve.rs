@@ -152,16 +152,14 @@ struct Search<'a> {
 }
 
 /// How much there was to do.
-#[derive(Default)]
 struct Effort {
     trials: u64,
     work: u64,
 }
 
 impl Effort {
-    fn add(&mut self, found: &[Found]) {
-        self.trials += found.iter().map(|f| f.trials).sum::<u64>();
-        self.work += found.iter().map(Found::work).sum::<u64>();
+    fn of(found: &[Found]) -> Effort {
+        Effort { trials: found.iter().map(|f| f.trials).sum(), work: found.iter().map(Found::work).sum() }
     }
 }
 
@@ -182,8 +180,7 @@ impl Search<'_> {
                 found
             })
             .collect();
-        let mut effort = Effort::default();
-        effort.add(&found);
+        let effort = Effort::of(&found);
         (self.best_of(found), effort)
     }
 
@@ -194,15 +191,17 @@ impl Search<'_> {
         let start = self.limit.get();
         let blocks = forecast.blocks(start);
         let least = blocks.first().map_or(start, |(bound, _)| *bound);
-        let (mut effort, mut found) = (Effort::default(), Vec::new());
+        let (mut work, mut found) = (0, Vec::new());
         for share in [0.02, 0.2, 1.0] {
             let ceiling = if share < 1.0 { least + share * (start - least) } else { start };
+            // includes what was looked at before
             found = self.up_to(forecast, &blocks, ceiling);
-            effort.add(&found);
+            work += Effort::of(&found).work;
             if self.limit.get() <= ceiling {
                 break;
             }
         }
+        let effort = Effort { work, ..Effort::of(&found) };
         (self.best_of(found), effort)
     }
 

@@ -56,3 +56,31 @@ impl Alike {
         self.first[position as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cluster;
+
+    #[test]
+    fn the_first_of_alike_instances_counts() {
+        let nodes = ["n1|9|0|8|9|9|9|N|u|1", "n2|9|0|8|9|9|9|N|u|1"];
+        let instance = |name: &str, node: &str| format!("{name}|1|1|1|running|Y|{node}||ext|");
+        let instances = [instance("a", "n1"), instance("b", "n1"), instance("c", "n2")];
+        let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+        let mut cluster = cluster(&nodes, &instances, &[]);
+        let mut alike = Alike::new(3);
+        // in any order
+        assert_eq!(alike.enter(1, &cluster.instances[1], 0), [] as [u32; 0]);
+        assert_eq!(alike.enter(0, &cluster.instances[0], 0), [1]);
+        assert_eq!(alike.enter(2, &cluster.instances[2], 0), [] as [u32; 0]);
+        assert_eq!([0, 1, 2].map(|p| alike.is_first(p)), [true, false, true]);
+        // a joins c, which is second now; b is alone
+        cluster.instances[0].primary = cluster.instances[2].primary;
+        assert_eq!(alike.enter(0, &cluster.instances[0], 0), [1, 2]);
+        assert_eq!([0, 1, 2].map(|p| alike.is_first(p)), [true, true, false]);
+        // another shape is another set
+        assert_eq!(alike.enter(0, &cluster.instances[0], 7), [2]);
+        assert_eq!([0, 1, 2].map(|p| alike.is_first(p)), [true, true, true]);
+    }
+}

@@ -245,3 +245,35 @@ pub(super) fn sizes(instances: &[&Instance], ground: &Ground, most: usize) -> (V
     }
     (members.iter().map(|m| Size::of(m, ground)).collect(), of)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::Board;
+    use crate::testing::cluster;
+
+    #[test]
+    fn boxes_hold_all_their_instances() {
+        let nodes: Vec<String> =
+            (0..16).map(|n| format!("n{n}|99999|0|90000|9999999|9999999|99|N|u|1")).collect();
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let instance =
+            |i: i64| format!("i{i}|{}|{}|{}|running|Y|n{}||plain|", 100 + i, 7 * i, 1 + i % 5, i % 16);
+        let instances: Vec<String> = (0..200).map(instance).collect();
+        let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+        let cluster = cluster(&nodes, &instances, &[]);
+        let ground = Ground::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
+        let all: Vec<&Instance> = cluster.instances.iter().collect();
+        assert_eq!(sizes(&all, &ground, 256).0.len(), 200, "no boxes without need");
+        let (boxes, of) = sizes(&all, &ground, 40);
+        assert!(boxes.len() <= 40 && boxes.len() > 1, "{} boxes", boxes.len());
+        for (i, size) in all.iter().zip(of) {
+            let (size, amounts) = (&boxes[size as usize], amounts(i, false));
+            for k in 0..PADDED_LANES {
+                assert!(size.lo[0][k] <= amounts[k] && amounts[k] <= size.hi[0][k]);
+            }
+            assert!(size.smallest.mem <= i.mem && size.smallest.disk <= i.disk);
+            assert!(size.need.0 <= i.mem_reserved().as_f64() && i.mem_reserved().as_f64() <= size.need.1);
+        }
+    }
+}

@@ -122,3 +122,37 @@ pub(super) fn smallest(values: &[f64]) -> f64 {
     }
     values[whole..].iter().chain(&found).copied().fold(f64::INFINITY, least)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_goes_where_it_lowers_the_sum_of_squares_most() {
+        // -3 + 2 is better than -3 + 1, -3 + 3 better than any other
+        assert_eq!(smallest_growth(1.0, 2.0, 1.0, -3.0), 1.0 - 9.0);
+        assert_eq!(smallest_growth(1.0, 5.0, 1.0, -3.0), -9.0);
+        assert_eq!(smallest_growth(-2.0, -1.0, 0.5, 3.0), 4.0 - 9.0);
+        assert_eq!(smallest_growth(2.0, 2.0, 1.0, 1.0), 9.0 - 1.0);
+    }
+
+    #[test]
+    fn whole_registers_and_the_rest_are_treated_alike() {
+        for n in [1, 7, 8, 19] {
+            let y: Vec<f64> = (0..n).map(|k| k as f64 - 5.0).collect();
+            let column = Column { scale: vec![2.0; n], y };
+            let lane = LaneOf { column: &column, slope: 3.0, inv_n: 0.25 };
+            let mut fixed = vec![1.0; n];
+            fixed[n - 1] = f64::INFINITY;
+            let mut costs = fixed.clone();
+            let (lo, hi) = add_arrivals((1.0, 1.0), &lane, &fixed, &mut costs);
+            let changes: Vec<f64> = column.y.iter().map(|y| ((y + 2.0) * (y + 2.0) - y * y) / 4.0).collect();
+            let expected: Vec<f64> = changes.iter().zip(&fixed).map(|(e, fixed)| fixed + 3.0 * e).collect();
+            assert_eq!(costs, expected);
+            let counted = &changes[..n - 1];
+            assert_eq!(lo, counted.iter().copied().fold(0.0, f64::min));
+            assert_eq!(hi, counted.iter().copied().fold(0.0, f64::max));
+            assert_eq!(smallest(&costs), expected.iter().copied().fold(f64::INFINITY, f64::min));
+        }
+    }
+}

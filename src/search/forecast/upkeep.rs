@@ -218,7 +218,8 @@ impl Forecast {
             return (Departure::none(), 0);
         }
         let repertoire = balancer.repertoire(instance);
-        let own = instance.nodes().filter(|n| board.row(*n).is_some()).count();
+        let other = instance.secondary.filter(|s| *s != instance.primary);
+        let own = std::iter::once(instance.primary).chain(other).filter(|n| board.row(*n).is_some()).count();
         let moves = repertoire.len(self.ground.nodes.len() - own) as u32;
         if !self.alike.is_first(position) || repertoire.len(1) == 0 {
             return (Departure::none(), moves);
