@@ -11,6 +11,7 @@
 //! the arrivals there have to be found anew, and the constants.
 
 mod alike;
+mod amounts;
 mod departure;
 mod ground;
 mod group;
@@ -125,7 +126,7 @@ impl Forecast {
             return None;
         }
         let ground = Ground::new(cluster, board);
-        let most = (MOST_PLACES / board.rows().len()).clamp(16, 256);
+        let most = (MOST_PLACES / board.rows().len()).clamp(16, 512);
         let (sizes, size_of) = sizes(&instances, &ground, most);
         let largest_change = Size::largest_change(&sizes);
         let present = Present::of(&ground, board, balancer.score(), &largest_change)?;

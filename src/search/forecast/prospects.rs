@@ -1,7 +1,10 @@
 //! The moves that could be the best, with the bounds to prove it of the others.
 
+use std::borrow::Cow;
+
 use multiversion::multiversion;
 
+use super::amounts::Amounts;
 use super::departure::{Changes, Departure};
 use super::ground::{Ground, Present};
 use super::lanes::{least, sum};
@@ -89,6 +92,7 @@ impl Forecast {
         let departure = &self.departures[position as usize];
         let Some((_, group)) = self.groups.of(position) else { return };
         let size = &self.sizes[group.size as usize];
+        let amounts = self.amounts_of(size, instance);
         let changes = departure.changes(&self.ground);
         let reach = changes.reach();
         for slot in 0..SLOTS {
@@ -106,7 +110,8 @@ impl Forecast {
             if base + row.smallest > limit {
                 continue;
             }
-            let near = near(&self.arrivals(departure, &changes, size, row, slot), limit - base, limit);
+            let near =
+                near(&self.arrivals(departure, &changes, (size, &amounts), row, slot), limit - base, limit);
             seen.bounds += near.looked_at;
             for (at, bound) in near.rows {
                 let target = self.ground.nodes[at];
@@ -134,6 +139,7 @@ impl Forecast {
         if departure.fixed[slot] == f64::INFINITY {
             return Some([bounds[0], bounds[1], f64::INFINITY, f64::INFINITY]);
         }
+        let amounts = self.amounts_of(size, instance);
         let changes = departure.changes(&self.ground);
         let base = size.base_of(&self.present, &changes.reach(), slot) + departure.cost[slot];
         let at = mv.target().map(|t| self.ground.nodes.binary_search(&t));
@@ -141,22 +147,30 @@ impl Forecast {
             return Some([bounds[0], bounds[1], base, base]);
         };
         let row = &self.rows[group.rows[slot] as usize];
-        let own = self.arrivals(departure, &changes, size, row, slot).bound(at);
+        let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bound(at);
         Some([bounds[0], bounds[1], base + row.cost[at], own])
+    }
+
+    /// The amounts of one instance of a size.
+    fn amounts_of<'a>(&self, size: &'a Size, instance: &Instance) -> Cow<'a, Amounts> {
+        match size.amounts.is_box() {
+            true => Cow::Owned(Amounts::of(&[instance], &self.ground)),
+            false => Cow::Borrowed(&size.amounts),
+        }
     }
 
     fn arrivals<'a>(
         &'a self,
         departure: &Departure,
         changes: &Changes,
-        size: &'a Size,
+        (size, amounts): (&Size, &'a Amounts),
         row: &'a Row,
         slot: usize,
     ) -> Arrivals<'a> {
         Arrivals {
             ground: &self.ground,
             present: &self.present,
-            size,
+            amounts,
             row,
             offset: self.present.offset_after(&size.offset, &changes.of_slot(slot)),
             rest: size.rest(&self.present) + departure.fixed[slot],
@@ -168,7 +182,8 @@ impl Forecast {
 struct Arrivals<'a> {
     ground: &'a Ground,
     present: &'a Present,
-    size: &'a Size,
+    /// Of the instance alone.
+    amounts: &'a Amounts,
     row: &'a Row,
     /// The size's offset, with the changes of the departure.
     offset: Lanes,
@@ -181,7 +196,7 @@ impl Arrivals<'_> {
     /// their chords.
     #[inline(always)]
     fn bound(&self, at: usize) -> f64 {
-        let (change, reserve) = self.size.arrival(self.ground, at, self.row.arrival.role);
+        let (change, reserve) = self.amounts.arrival(self.ground, at, self.row.arrival.role);
         let deviations = self.present.deviations(&self.offset, &change);
         self.rest + self.row.fixed[at] + RESERVED_TOTAL_WEIGHT * reserve + sum(&deviations)
     }

@@ -94,7 +94,7 @@ impl Row {
             self.cost[row] = f64::INFINITY;
             return;
         }
-        let (change, reserve) = size.arrival(ground, row, self.arrival.role);
+        let (change, reserve) = size.amounts.arrival(ground, row, self.arrival.role);
         range.include(&change);
         self.cost[row] = self.fixed[row] + RESERVED_TOTAL_WEIGHT * reserve + size.price(&change);
     }
@@ -120,7 +120,7 @@ impl Row {
     fn assess_by_lane(&mut self, ground: &Ground, size: &Size) -> Range {
         let mut range = Range { lo: NONE, hi: NONE };
         let lanes = self.arrival.role.lanes();
-        let (lo, hi) = (&size.lo[0], &size.hi[0]);
+        let (lo, hi) = (&size.amounts.lo[0], &size.amounts.hi[0]);
         self.cost.copy_from_slice(&self.fixed);
         for k in 0..LANES {
             if lanes[k] == 0.0 || (lo[k] == 0.0 && hi[k] == 0.0) {
@@ -141,7 +141,7 @@ impl Row {
             let k = lane::RESERVED_MEM;
             let lane = LaneOf { column: &ground.columns[k], slope: size.slopes[k], inv_n: ground.inv_n };
             (range.lo[k], range.hi[k]) =
-                add_reserves(size.need.0, &ground.reserved, &lane, &self.fixed, &mut self.cost);
+                add_reserves(size.amounts.need.0, &ground.reserved, &lane, &self.fixed, &mut self.cost);
         }
         range
     }

@@ -6,23 +6,19 @@ use std::collections::HashMap;
 use multiversion::multiversion;
 
 use super::SLOTS;
+use super::amounts::Amounts;
 use super::departure::Reach;
 use super::ground::{Ground, Present};
-use super::lanes::{NONE, Range, amounts, dot, lanewise, most};
+use super::lanes::{NONE, Range, dot, lanewise, most};
 use super::row::Role;
-use super::sweep::smallest_growth;
 use crate::model::{Instance, TagSet};
-use crate::score::metrics::{Lanes, PADDED_LANES, lane};
+use crate::score::metrics::Lanes;
 use crate::score::running::U;
 
 /// The sizes of instances that are treated as one: a box.
 pub(super) struct Size {
-    /// The smallest and the largest amounts, on nodes without and with exclusive
-    /// storage.
-    pub lo: [Lanes; 2],
-    pub hi: [Lanes; 2],
-    /// The smallest reserve, in MiB, and the largest.
-    pub need: (f64, f64),
+    /// What the instances take.
+    pub amounts: Amounts,
     /// An instance that is as small as the smallest one in everything; what it may
     /// not do, none may.
     pub smallest: Instance,
@@ -45,42 +41,22 @@ pub(super) struct Size {
 
 impl Size {
     fn of(members: &[&Instance], ground: &Ground) -> Size {
-        let first = members[0];
-        let mut boxes = [Range::empty(), Range::empty()];
-        let mut need = Range::empty();
-        let mut smallest = first.clone();
+        let amounts = Amounts::of(members, ground);
+        let mut smallest = members[0].clone();
         for i in members {
-            for exclusive in [0, 1] {
-                boxes[exclusive].include(&amounts(i, exclusive == 1));
-            }
-            need.include(&[i.mem_reserved().as_f64(); PADDED_LANES]);
             smallest.mem = smallest.mem.min(i.mem);
             smallest.disk = smallest.disk.min(i.disk);
             smallest.vcpus = smallest.vcpus.min(i.vcpus);
             smallest.spindle_use = smallest.spindle_use.min(i.spindle_use);
             smallest.spindles = smallest.spindles.min(i.spindles);
         }
-        if first.spindles.is_none() {
-            // the arrival of an unknown number makes the free ones what they never are
-            for k in [lane::FREE_DISK, lane::FREE_DISK_PLANNED] {
-                (boxes[1].lo[k], boxes[1].hi[k]) = (-ground.most_spindles, ground.most_spindles);
-            }
-        }
         // these do not depend on the size
         smallest.exclusion_tags = Vec::new();
         smallest.desired_locations = TagSet::default();
-        let need = if first.forthcoming { (0.0, 0.0) } else { (need.lo[0], need.hi[0]) };
-        let change = lanewise!(k => {
-            let sizes = boxes[..ground.storage_kinds()].iter().map(|b| most(b.lo[k].abs(), b.hi[k].abs()));
-            let amount = if k == lane::RESERVED_MEM { need.1 } else { sizes.fold(0.0, most) };
-            amount * ground.largest_scale[k]
-        });
         Size {
-            lo: [boxes[0].lo, boxes[1].lo],
-            hi: [boxes[0].hi, boxes[1].hi],
-            need,
+            change: amounts.largest_change(ground),
+            amounts,
             smallest,
-            change,
             departures: Reach::empty(),
             arrivals: [Range::empty(); 2],
             slopes: NONE,
@@ -130,26 +106,6 @@ impl Size {
     /// A lower bound of the score's rest, for bounds that do without lines.
     pub fn rest(&self, present: &Present) -> f64 {
         present.rest - self.rounding
-    }
-
-    /// The changes of variances when an instance arrives at the node of a row: the
-    /// smallest that any size of the box leads to, lane by lane. Also returned: by
-    /// how much the reserved part of the node's memory grows at least.
-    #[inline(always)]
-    pub fn arrival(&self, ground: &Ground, row: usize, role: Role) -> (Lanes, f64) {
-        let exclusive = usize::from(ground.exclusive[row]);
-        let (y, s) = (&ground.y[row], &ground.scale[row]);
-        let (lo, hi, lanes) = (&self.lo[exclusive], &self.hi[exclusive], role.lanes());
-        let mut change: Lanes = lanewise!(k => {
-            lanes[k] * smallest_growth(lo[k], hi[k], s[k], y[k]) * ground.inv_n
-        });
-        let mut reserve = 0.0;
-        if role == Role::Secondary {
-            let k = lane::RESERVED_MEM;
-            reserve = most(self.need.0 - ground.reserved[row], 0.0) * s[k];
-            change[k] = reserve * (2.0 * y[k] + reserve) * ground.inv_n;
-        }
-        (change, reserve)
     }
 
     /// The lines' values for changes of the variances.
@@ -248,6 +204,7 @@ pub(super) fn sizes(instances: &[&Instance], ground: &Ground, most: usize) -> (V
 
 #[cfg(test)]
 mod tests {
+    use super::super::lanes::amounts;
     use super::*;
     use crate::score::Board;
     use crate::testing::cluster;
@@ -269,11 +226,13 @@ mod tests {
         assert!(boxes.len() <= 40 && boxes.len() > 1, "{} boxes", boxes.len());
         for (i, size) in all.iter().zip(of) {
             let (size, amounts) = (&boxes[size as usize], amounts(i, false));
-            for k in 0..PADDED_LANES {
-                assert!(size.lo[0][k] <= amounts[k] && amounts[k] <= size.hi[0][k]);
+            let box_ = &size.amounts;
+            for k in 0..amounts.len() {
+                assert!(box_.lo[0][k] <= amounts[k] && amounts[k] <= box_.hi[0][k]);
             }
             assert!(size.smallest.mem <= i.mem && size.smallest.disk <= i.disk);
-            assert!(size.need.0 <= i.mem_reserved().as_f64() && i.mem_reserved().as_f64() <= size.need.1);
+            let reserved = i.mem_reserved().as_f64();
+            assert!(box_.need.0 <= reserved && reserved <= box_.need.1);
         }
     }
 }
