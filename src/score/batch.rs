@@ -24,7 +24,7 @@ pub struct Changed<'a> {
 const FEWEST: usize = 5;
 
 /// States that are summed up side by side.
-const ABREAST: usize = 16;
+const ABREAST: usize = 32;
 
 /// Sum and deviation of one lane in one state.
 type Moments = (f64, f64);
