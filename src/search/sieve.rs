@@ -97,7 +97,7 @@ const CHUNK: usize = 32;
 const FIRST_BLOCKS: usize = 8;
 
 /// For fewer blocks than this, other threads are not worth waking.
-const FEWEST_BLOCKS: usize = 32;
+const FEWEST_BLOCKS: usize = 64;
 
 /// The rank of the `at`th kind of move to the node in `row`.
 pub(super) fn rank(row: usize, at: usize) -> usize {

@@ -1,7 +1,9 @@
 //! What a move of an instance does to the nodes that it has: to P and to S.
 
+use multiversion::multiversion;
+
 use super::ground::{COUNT_ERROR, Ground};
-use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, lanewise, least, most};
+use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, dot, lanewise, least, most};
 use super::place::Places;
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx};
@@ -241,32 +243,40 @@ impl Departure {
 
     /// The changes of the variances, as the nodes are now.
     pub fn changes(&self, ground: &Ground) -> Changes {
-        let of = |row: Option<u32>, d: &Lanes| row.map_or(NONE, |row| ground.change(row as usize, d));
-        let mut again = NONE;
-        again[lane::RESERVED_MEM] = self.again;
-        Changes {
-            from_p: of(self.p, &self.p_change),
-            from_s: of(self.s, &self.s_change),
-            again: of(self.s, &again)[lane::RESERVED_MEM],
-        }
+        changes(self, ground)
     }
 
     /// Sums the costs up.
     pub fn set_cost(&mut self, changes: &Changes, slopes: &Lanes) {
-        let parts = |changes: &Lanes| {
-            let (mut primary, mut member) = (0.0, 0.0);
-            for k in 0..PADDED_LANES {
-                let price = slopes[k] * changes[k];
-                primary += PRIMARY[k] * price;
-                member += MEMBER[k] * price;
-            }
-            let reserve = lane::RESERVED_MEM;
-            [primary, member, slopes[reserve] * changes[reserve]]
-        };
-        let ([pp, pm, pr], [sp, sm, sr]) = (parts(&changes.from_p), parts(&changes.from_s));
-        let again = slopes[lane::RESERVED_MEM] * changes.again;
-        // in the order of the slots; compare FROM_P and FROM_S
-        let prices = [pp + pr + sp + sr, sm + sr, pp + pr + sm + sr, pp + pm + again, pp + pm + sp + sr];
+        let prices = prices(changes, slopes);
         self.cost = std::array::from_fn(|slot| self.fixed[slot] + prices[slot]);
     }
+}
+
+/// See [`Departure::changes`]; here for the sake of the registers.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn changes(departure: &Departure, ground: &Ground) -> Changes {
+    let mut changes = Changes { from_p: NONE, from_s: NONE, again: 0.0 };
+    if let Some(p) = departure.p {
+        changes.from_p = ground.change(p as usize, &departure.p_change);
+    }
+    if let Some(s) = departure.s {
+        changes.from_s = ground.change(s as usize, &departure.s_change);
+        let y = ground.y[s as usize][lane::RESERVED_MEM];
+        changes.again = departure.again * (2.0 * y + departure.again) * ground.inv_n;
+    }
+    changes
+}
+
+/// The prices of the departures of each slot; compare [`FROM_P`] and [`FROM_S`].
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn prices(changes: &Changes, slopes: &Lanes) -> [f64; SLOTS] {
+    let (p, s) = (&changes.from_p, &changes.from_s);
+    let primary = lanewise!(k => PRIMARY[k] * slopes[k]);
+    let member = lanewise!(k => MEMBER[k] * slopes[k]);
+    let ([pp, pm], [sp, sm]) = ([dot(&primary, p), dot(&member, p)], [dot(&primary, s), dot(&member, s)]);
+    let reserve = slopes[lane::RESERVED_MEM];
+    let (pr, sr) = (reserve * p[lane::RESERVED_MEM], reserve * s[lane::RESERVED_MEM]);
+    let again = reserve * changes.again;
+    [pp + pr + sp + sr, sm + sr, pp + pr + sm + sr, pp + pm + again, pp + pm + sp + sr]
 }

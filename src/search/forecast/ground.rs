@@ -13,7 +13,7 @@ const LARGEST: f64 = 1e100;
 const LARGEST_INTEGER: u64 = 1 << 59;
 
 /// Relative error of a variance, rounded up (compare the error that [`Running::interval`] allows).
-const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
+pub(super) const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
 
 /// Relative error of a score that consists of counts, rounded up.
 pub(super) const COUNT_ERROR: f64 = 64.0 * U;
@@ -127,8 +127,10 @@ impl Ground {
 
     /// By how much the variance grows, apart from the effect on the mean
     /// ([`Present::deviation`]), when the values of a node change by `d`.
+    #[inline(always)]
     pub fn change(&self, row: usize, d: &Lanes) -> Lanes {
-        growth(d, &self.y[row]).map(|x| x * self.inv_n)
+        let growth = growth(d, &self.y[row]);
+        lanewise!(k => growth[k] * self.inv_n)
     }
 }
 
@@ -210,6 +212,11 @@ impl Present {
         slack += 2.0 * COUNT_ERROR * counts.abs();
         present.rest = counts + RESERVED_TOTAL_WEIGHT * reserved - 2.0 * slack;
         slack.is_finite().then_some(present)
+    }
+
+    /// Weight of a lane's deviation.
+    pub fn weight(&self, lane: usize) -> f64 {
+        self.weight[lane]
     }
 
     /// The most that the effect of a move on the means takes off the variances

@@ -12,6 +12,7 @@
 
 mod alike;
 mod amounts;
+mod closely;
 mod departure;
 mod ground;
 mod group;

@@ -2,18 +2,14 @@
 
 use std::borrow::Cow;
 
-use multiversion::multiversion;
-
 use super::amounts::Amounts;
+use super::closely::Arrivals;
 use super::departure::{Changes, Departure};
-use super::ground::{Ground, Present};
-use super::lanes::{least, sum};
+use super::lanes::least;
 use super::row::Row;
 use super::size::Size;
 use super::{FAILOVER, Forecast, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
-use crate::score::metrics::Lanes;
-use crate::score::running::RESERVED_TOTAL_WEIGHT;
 use crate::search::moves::Move;
 
 /// A move that the bounds do not exclude.
@@ -110,11 +106,11 @@ impl Forecast {
             if base + row.smallest > limit {
                 continue;
             }
-            let near =
-                near(&self.arrivals(departure, &changes, (size, &amounts), row, slot), limit - base, limit);
-            seen.bounds += near.looked_at;
-            for (at, bound) in near.rows {
-                let target = self.ground.nodes[at];
+            let rows: Vec<u32> = row.up_to(limit - base).map(|at| at as u32).collect();
+            seen.bounds += rows.len() as u64;
+            let bounds = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&rows);
+            for (at, bound) in rows.into_iter().zip(bounds).filter(|(_, bound)| *bound <= limit) {
+                let target = self.ground.nodes[at as usize];
                 if target != instance.primary && Some(target) != instance.secondary {
                     found.push(Prospect { bound, mv: mv(slot, instance, target) });
                 }
@@ -147,8 +143,8 @@ impl Forecast {
             return Some([bounds[0], bounds[1], base, base]);
         };
         let row = &self.rows[group.rows[slot] as usize];
-        let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bound(at);
-        Some([bounds[0], bounds[1], base + row.cost[at], own])
+        let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&[at as u32]);
+        Some([bounds[0], bounds[1], base + row.cost[at], own[0]])
     }
 
     /// The amounts of one instance of a size.
@@ -167,60 +163,10 @@ impl Forecast {
         row: &'a Row,
         slot: usize,
     ) -> Arrivals<'a> {
-        Arrivals {
-            ground: &self.ground,
-            present: &self.present,
-            amounts,
-            row,
-            offset: self.present.offset_after(&size.offset, &changes.of_slot(slot)),
-            rest: size.rest(&self.present) + departure.fixed[slot],
-        }
+        let offset = self.present.offset_after(&size.offset, &changes.of_slot(slot));
+        let rest = size.rest(&self.present) + departure.fixed[slot];
+        Arrivals::new((&self.ground, &self.present), amounts, row, offset, rest)
     }
-}
-
-/// The arrivals of one instance in one slot.
-struct Arrivals<'a> {
-    ground: &'a Ground,
-    present: &'a Present,
-    /// Of the instance alone.
-    amounts: &'a Amounts,
-    row: &'a Row,
-    /// The size's offset, with the changes of the departure.
-    offset: Lanes,
-    /// Of the score, what is not a deviation and does not depend on the new node.
-    rest: f64,
-}
-
-impl Arrivals<'_> {
-    /// The bound of the move to the node in one row: by the square roots, not by
-    /// their chords.
-    #[inline(always)]
-    fn bound(&self, at: usize) -> f64 {
-        let (change, reserve) = self.amounts.arrival(self.ground, at, self.row.arrival.role);
-        let deviations = self.present.deviations(&self.offset, &change);
-        self.rest + self.row.fixed[at] + RESERVED_TOTAL_WEIGHT * reserve + sum(&deviations)
-    }
-}
-
-/// Rows that may be of interest, with their bounds.
-struct Near {
-    rows: Vec<(usize, f64)>,
-    /// How many bounds had to be worked out.
-    looked_at: u64,
-}
-
-/// The rows whose cost is at most `cost` and whose bound at most `limit`.
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn near(arrivals: &Arrivals, cost: f64, limit: f64) -> Near {
-    let mut near = Near { rows: Vec::new(), looked_at: 0 };
-    for at in arrivals.row.up_to(cost) {
-        near.looked_at += 1;
-        let bound = arrivals.bound(at);
-        if bound <= limit {
-            near.rows.push((at, bound));
-        }
-    }
-    near
 }
 
 fn mv(slot: usize, instance: &Instance, target: NodeIdx) -> Move {

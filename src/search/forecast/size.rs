@@ -99,8 +99,7 @@ impl Size {
     /// The same as `base` for one instance, whose departures are known: a better
     /// bound.
     pub fn base_of(&self, present: &Present, departures: &Reach, slot: usize) -> f64 {
-        let range = self.range(departures, slot);
-        present.intercept(&self.offset, &self.slopes, &range) + present.rest - self.rounding
+        base_of(self, present, departures, slot)
     }
 
     /// A lower bound of the score's rest, for bounds that do without lines.
@@ -112,6 +111,13 @@ impl Size {
     pub fn price(&self, change: &Lanes) -> f64 {
         dot(&self.slopes, change)
     }
+}
+
+/// See [`Size::base_of`]; here for the sake of the registers.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn base_of(size: &Size, present: &Present, departures: &Reach, slot: usize) -> f64 {
+    let range = size.range(departures, slot);
+    present.intercept(&size.offset, &size.slopes, &range) + present.rest - size.rounding
 }
 
 /// See [`Size::settle`]; here for the sake of the registers.

@@ -27,10 +27,10 @@ const COST_OF_INSTANCE: u64 = 60;
 
 /// Instances that one thread takes at a time. For fewer, other threads are not worth
 /// waking.
-const CHUNK: usize = 2048;
+const CHUNK: usize = 4096;
 
 /// The same for places in rows.
-const FEWEST_PLACES: usize = 50_000;
+const FEWEST_PLACES: usize = 200_000;
 
 impl Forecast {
     /// Looks at everything for the first time.
@@ -258,7 +258,7 @@ impl Forecast {
             a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
             a
         };
-        let reaches = match departures.len() <= CHUNK {
+        let reaches = match departures.len() <= 3 * CHUNK {
             true => assess_departures((departures.as_mut_slice(), size_of.as_slice())),
             false => departures
                 .par_chunks_mut(CHUNK)
