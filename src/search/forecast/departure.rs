@@ -125,6 +125,25 @@ pub(super) struct Scene<'a> {
     pub places: &'a Places,
 }
 
+impl Scene<'_> {
+    /// By how much the counts change when a node comes to another state: not at all
+    /// outside the set.
+    fn counted(&self, node: NodeIdx, state: &Ledger) -> Counted {
+        let node = self.cluster.node(node);
+        if self.board.contains(node.spec.idx) {
+            Counted::of(&node.spec, state) - Counted::of_node(node)
+        } else {
+            Counted::default()
+        }
+    }
+}
+
+/// What changes of counts, places and reserves add to the score, rounded down.
+fn fixed_score(counts: Counted, places: i64, reserve: f64) -> f64 {
+    let counts = counted_score(&counts, places);
+    counts - COUNT_ERROR * counts.abs() + RESERVED_TOTAL_WEIGHT * reserve
+}
+
 impl Departure {
     /// An instance that does not move.
     pub fn none() -> Departure {
@@ -174,6 +193,7 @@ impl Departure {
         departure
     }
 
+    /// What the moves of each slot change in the score beside the deviations.
     fn fixed(
         &self,
         scene: &Scene<'_>,
@@ -182,58 +202,65 @@ impl Departure {
         repertoire: &Repertoire,
         ends: &Ends,
     ) -> [f64; SLOTS] {
-        let Scene { cluster, board, places, .. } = scene;
-        let counted = |node: NodeIdx, state: &Ledger| {
-            let node = cluster.node(node);
-            if board.contains(node.spec.idx) {
-                Counted::of(&node.spec, state) - Counted::of_node(node)
-            } else {
-                Counted::default()
-            }
-        };
-        let score = |change: Counted, places: i64, reserve: f64| {
-            let counts = counted_score(&change, places);
-            counts - COUNT_ERROR * counts.abs() + RESERVED_TOTAL_WEIGHT * reserve
-        };
         let mut fixed = [f64::INFINITY; SLOTS];
-        let [p_grows, s_falls] = [self.p_change, self.s_change].map(|c| c[lane::RESERVED_MEM]);
-        if repertoire.failover
-            && let Ok(outcome) = trial.run(Move::Failover)
-        {
-            let change = outcome.touched().iter().map(|t| counted(t.spec.idx, &t.after));
-            let spread = places.failover(board.spread(), cluster, instance);
-            fixed[FAILOVER] = score(change.fold(Counted::default(), |a, b| a + b), spread, p_grows + s_falls);
+        let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
+        if let Some(outcome) = failover {
+            let changes = outcome.touched().iter().map(|t| scene.counted(t.spec.idx, &t.after));
+            let spread = scene.places.failover(scene.board.spread(), scene.cluster, instance);
+            fixed[FAILOVER] = fixed_score(
+                changes.fold(Counted::default(), |a, b| a + b),
+                spread,
+                self.reserve_of_p() + self.reserve_of_s(),
+            );
         }
-        let p = instance.primary;
-        let p_left = counted(p, &ends.p_left);
         for mv in repertoire.to_target {
-            let slot = super::slot(mv(p));
-            let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) else {
-                fixed[slot] = score(p_left, places.least(board.spread(), cluster, instance, slot), 0.0);
-                continue;
-            };
-            let place = || places.least(board.spread(), cluster, instance, slot);
-            let s_left = counted(mirror, &m.left);
-            let possible = match slot {
-                REPLACE_SECONDARY => ends.p_stays.then(|| score(s_left, place(), s_falls)),
-                REPLACE_AND_FAILOVER => ends
-                    .p_as_secondary
-                    .as_ref()
-                    .map(|l| score(counted(p, l) + s_left, place(), p_grows + s_falls)),
-                REPLACE_PRIMARY => m
-                    .again
-                    .as_ref()
-                    .filter(|_| m.reachable)
-                    .map(|l| score(p_left + counted(mirror, l), place(), self.again)),
-                _ => m
-                    .as_primary
-                    .as_ref()
-                    .filter(|_| m.reachable)
-                    .map(|l| score(p_left + counted(mirror, l), place(), s_falls)),
-            };
-            fixed[slot] = possible.unwrap_or(f64::INFINITY);
+            let slot = super::slot(mv(instance.primary));
+            if let Some((counts, reserve)) = self.states(scene, instance, ends, slot) {
+                let places = scene.places.least(scene.board.spread(), scene.cluster, instance, slot);
+                fixed[slot] = fixed_score(counts, places, reserve);
+            }
         }
         fixed
+    }
+
+    /// By how much the counts of P and S and their reserves change by the moves of a
+    /// slot to a new node; nothing where P or S does not allow it.
+    fn states(
+        &self,
+        scene: &Scene<'_>,
+        instance: &Instance,
+        ends: &Ends,
+        slot: usize,
+    ) -> Option<(Counted, f64)> {
+        let p = |state: &Ledger| scene.counted(instance.primary, state);
+        let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) else {
+            return Some((p(&ends.p_left), 0.0));
+        };
+        let s = |state: &Ledger| scene.counted(mirror, state);
+        let [p_grows, s_falls] = [self.reserve_of_p(), self.reserve_of_s()];
+        match slot {
+            REPLACE_SECONDARY => ends.p_stays.then(|| (s(&m.left), s_falls)),
+            REPLACE_AND_FAILOVER => {
+                let p_after = ends.p_as_secondary.as_ref()?;
+                Some((p(p_after) + s(&m.left), p_grows + s_falls))
+            }
+            REPLACE_PRIMARY => {
+                let s_after = m.again.as_ref().filter(|_| m.reachable)?;
+                Some((p(&ends.p_left) + s(s_after), self.again))
+            }
+            _ => {
+                let s_after = m.as_primary.as_ref().filter(|_| m.reachable)?;
+                Some((p(&ends.p_left) + s(s_after), s_falls))
+            }
+        }
+    }
+
+    fn reserve_of_p(&self) -> f64 {
+        self.p_change[lane::RESERVED_MEM]
+    }
+
+    fn reserve_of_s(&self) -> f64 {
+        self.s_change[lane::RESERVED_MEM]
     }
 
     /// Whether the instance has any moves.
