@@ -8,8 +8,8 @@
 
 use multiversion::multiversion;
 
-use super::board::{Board, Touched};
-use super::metrics::{Kind, LANES, Lanes, METRICS, TABLE, lanes};
+use super::board::{Board, Touched, weighted};
+use super::metrics::{LANES, Lanes, lanes};
 
 /// A state in which some nodes (at most three) differ from the board.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +77,7 @@ impl<'b> Scorer<'b> {
         }
         let score = |at: usize| {
             let lane = |lane: usize| moments[at][board.same_as(&replaced[at], lane)];
-            board.score_of(&states[at], lane)
+            weighted(&board.values_of(states[at].touched, states[at].spread_change, lane))
         };
         (0..states.len()).map(score).collect()
     }
@@ -105,17 +105,6 @@ impl Board {
             *to = (*row, values[lane]);
         }
         Some(job)
-    }
-
-    fn score_of(&self, state: &Changed<'_>, moments: impl Fn(usize) -> Moments) -> f64 {
-        let counted = self.counted_with(state.touched);
-        let values: [f64; METRICS] = TABLE.map(|metric| match metric.kind {
-            Kind::Deviation(lane) => moments(lane).1,
-            Kind::Sum(lane) => moments(lane).0,
-            Kind::Spread => (self.spread().surplus() + state.spread_change) as f64,
-            kind => counted.get(kind) as f64,
-        });
-        values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
     }
 
     /// The rows that touched nodes replace, in ascending order.

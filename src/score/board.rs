@@ -21,8 +21,13 @@ pub struct Components {
 impl Components {
     /// The score: the weighted sum, in table order. 0 without components.
     pub fn score(&self) -> f64 {
-        self.values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
+        weighted(&self.values)
     }
+}
+
+/// The weighted sum of the metrics' values, in table order.
+pub(super) fn weighted(values: &[f64]) -> f64 {
+    values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
 }
 
 /// A node in a state other than the one on the board.
@@ -150,8 +155,7 @@ impl Board {
     /// The score with some nodes (at most three) in other states, and the
     /// spread's surplus changed by `spread_change`.
     pub fn score_with(&self, touched: &[Touched<'_>], spread_change: i64) -> f64 {
-        let values = self.values(touched, spread_change);
-        values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
+        weighted(&self.values(touched, spread_change))
     }
 
     /// The counts with some nodes in other states. Nodes outside the set do not
@@ -174,10 +178,20 @@ impl Board {
         }
         replaced[..count].sort_unstable_by_key(|r| r.0);
         let (sums, deviations) = two_passes(&self.rows, &replaced[..count]);
+        self.values_of(touched, spread_change, |lane| (sums[lane], deviations[lane]))
+    }
+
+    /// The values of all metrics, given the sum and the deviation of each lane.
+    pub(super) fn values_of(
+        &self,
+        touched: &[Touched<'_>],
+        spread_change: i64,
+        moments: impl Fn(usize) -> (f64, f64),
+    ) -> [f64; METRICS] {
         let counted = self.counted_with(touched);
         TABLE.map(|metric| match metric.kind {
-            Kind::Deviation(lane) => deviations[lane],
-            Kind::Sum(lane) => sums[lane],
+            Kind::Deviation(lane) => moments(lane).1,
+            Kind::Sum(lane) => moments(lane).0,
             Kind::Spread => (self.spread.surplus() + spread_change) as f64,
             kind => counted.get(kind) as f64,
         })

@@ -7,10 +7,10 @@ use super::ground::{Present, is_plausible};
 use super::group::Group;
 use super::lanes::Range;
 use super::row::{Arrival, Role, Row};
-use super::{Forecast, NO_ROW, SLOTS, slot};
+use super::{Forecast, NO_ROW, REPLACE_PRIMARY, SLOTS};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
 use crate::search::balance::Balancer;
-use crate::search::moves::{Move, Trial};
+use crate::search::moves::Trial;
 
 /// How much work the bounds save, and cost. All work is in nanoseconds, roughly,
 /// and by fixed prices, so that it does not depend on clocks.
@@ -146,17 +146,13 @@ impl Forecast {
         let offline = |n: NodeIdx| cluster.node(n).spec.offline;
         let forced = balancer.rules().ignore_soft_errors || instance.nodes().any(offline);
         let mut group = Group { size, rows: [NO_ROW; SLOTS] };
-        for kind in
-            [Move::ReplaceSecondary, Move::ReplaceAndFailover, Move::ReplacePrimary, Move::FailoverAndReplace]
-        {
-            let slot = slot(kind(instance.primary));
+        for slot in 0..SLOTS {
             let Some(role) = Role::of_target(slot) else { continue };
-            let mirrored = instance.mirror().is_some();
-            if !mirrored && slot != super::REPLACE_PRIMARY {
+            if instance.mirror().is_none() && slot != REPLACE_PRIMARY {
                 continue;
             }
             // from where the instance migrates to the new node
-            let last = if slot == super::REPLACE_PRIMARY { instance.mirror() } else { None };
+            let last = if slot == REPLACE_PRIMARY { instance.mirror() } else { None };
             let from = self.kinds.restricting(last.unwrap_or(instance.primary));
             let from = from.filter(|_| role == Role::Primary);
             group.rows[slot] = self.row(balancer, Arrival { size, role, forced, from });
