@@ -137,7 +137,7 @@ fn moves_are_bounded(
         let spec = |n: NodeIdx| &cluster.node(n).spec;
         let spread = match to == instance.primary {
             true => 0,
-            false => board.spread().change(instance, spec(instance.primary), Some(spec(to))),
+            false => board.spread().change(instance, Some(spec(instance.primary)), Some(spec(to))),
         };
         let interval = running.interval(board, outcome.touched(), board.spread().surplus() + spread);
         let outside = interval.lo > score || interval.hi < score;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::random::Random;
 use super::{ClusterSpec, TemplateMix};
-use crate::load::raw::{Disk, RawCluster, RawGroup, RawInstance, RawNode};
-use crate::model::{AllocPolicy, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus};
+use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use crate::model::{AllocPolicy, Disk, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus};
 
 /// Places tried for an instance before it is left out.
 const TRIES: usize = 200;

@@ -13,7 +13,7 @@ use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    Cluster, Counts, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
+    Cluster, Counts, Disk, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
     NodeIdx, NodeSpec, NodeState, TagArrival, TagSet, TagTable, Utilisation,
 };
 
@@ -227,7 +227,8 @@ fn instance(
         name: raw.name,
         mem: raw.mem,
         disk: raw.disk,
-        spindles: raw.disks.iter().try_fold(0i64, |sum, d| Some(sum.wrapping_add(d.spindles?))),
+        spindles: spindle_total(&raw.disks),
+        disks: raw.disks,
         vcpus: raw.vcpus,
         status: raw.status,
         auto_balance: raw.auto_balance,
@@ -236,6 +237,7 @@ fn instance(
         exclusion_tags: rules.exclusion_tags(&raw.tags, table),
         desired_locations,
         tags: raw.tags,
+        networks: raw.networks.into_iter().flatten().collect(),
         forthcoming: raw.forthcoming,
         immobile: None,
         util,
@@ -243,6 +245,11 @@ fn instance(
         secondary: raw.secondary,
         location_score: 0,
     }
+}
+
+/// The spindles of all disks together; nothing if any is unknown.
+fn spindle_total(disks: &[Disk]) -> Option<i64> {
+    disks.iter().try_fold(0i64, |sum, disk| Some(sum.wrapping_add(disk.spindles?)))
 }
 
 fn mark_immobile(cluster: &mut Cluster, selection: &Selection) {

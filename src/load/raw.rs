@@ -3,7 +3,7 @@
 //! turns it into a [`Cluster`](crate::model::Cluster).
 
 use crate::model::{
-    AllocPolicy, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx, RunStatus,
+    AllocPolicy, Disk, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx, RunStatus,
 };
 
 /// A cluster as read from a source.
@@ -77,15 +77,6 @@ pub struct RawNode {
     pub tags: Vec<String>,
     /// Its hypervisor, where the source says it.
     pub hypervisor: Option<Hypervisor>,
-}
-
-/// One disk of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Disk {
-    /// Size.
-    pub size: Mib,
-    /// Physical spindles it takes, where known.
-    pub spindles: Option<i64>,
 }
 
 /// An instance as read from a source.

@@ -154,4 +154,32 @@ impl Cluster {
         moved.secondary = to.secondary;
         moved.location_score = location_score;
     }
+
+    /// Enters a new instance: gives it the next index and records where it is, in
+    /// itself and in the lists, reserves and tag counts of its nodes. The numbers of
+    /// the nodes (their ledgers) are the caller's business.
+    pub fn adopt(&mut self, instance: &Instance, at: Placement, location_score: i64) -> InstanceIdx {
+        let idx = InstanceIdx::new(self.instances.len());
+        let new = Instance {
+            idx,
+            primary: at.primary,
+            secondary: at.secondary,
+            location_score,
+            ..instance.clone()
+        };
+        let state = &mut self.nodes[at.primary.get()].state;
+        for &tag in &new.exclusion_tags {
+            state.tag_count.add(tag, 1);
+        }
+        if !new.forthcoming {
+            state.primaries.push(idx);
+            if let Some(node) = new.mirror() {
+                let state = &mut self.nodes[node.get()].state;
+                state.peers.set(at.primary, state.peers.get(at.primary) + new.mem_reserved());
+                state.secondaries.push(idx);
+            }
+        }
+        self.instances.push(new);
+        idx
+    }
 }

@@ -22,6 +22,15 @@ pub enum Immobile {
     NoSecondary,
 }
 
+/// One disk of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    /// Size.
+    pub size: Mib,
+    /// Physical spindles it takes, where known.
+    pub spindles: Option<i64>,
+}
+
 /// An instance and where it is.
 #[derive(Debug, Clone)]
 pub struct Instance {
@@ -35,6 +44,8 @@ pub struct Instance {
     pub mem: Mib,
     /// Total disk on each of its nodes.
     pub disk: Mib,
+    /// Its disks; the text format knows only one that stands for all.
+    pub disks: Vec<Disk>,
     /// Physical spindles of all its disks together; `None` if any is unknown.
     pub spindles: Option<i64>,
     /// Virtual CPUs.
@@ -54,6 +65,8 @@ pub struct Instance {
     pub exclusion_tags: Vec<TagId>,
     /// The locations in which it would rather be.
     pub desired_locations: TagSet,
+    /// UUIDs of the networks of its interfaces, where known.
+    pub networks: Vec<String>,
     /// Planned, not yet created: counts in the planned view of nodes only.
     pub forthcoming: bool,
     /// Why balancing may not move it, if so.

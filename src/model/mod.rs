@@ -2,6 +2,7 @@
 //! changes when an instance is placed.
 
 pub mod cluster;
+pub mod failure;
 pub mod index;
 pub mod instance;
 pub mod kinds;
@@ -14,12 +15,13 @@ pub mod units;
 pub mod utilisation;
 
 pub use cluster::{Cluster, Group, Placement};
+pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx};
-pub use instance::{Immobile, Instance};
+pub use instance::{Disk, Immobile, Instance};
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
-pub use placement::{DiskCheck, FailKind, Rule, Strictness, TagArrival};
-pub use policy::{InstancePolicy, InstanceSpec, SpecRange};
+pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
+pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use tags::{Counts, TagId, TagSet, TagTable};
 pub use units::Mib;
 pub use utilisation::Utilisation;

@@ -5,40 +5,10 @@
 //! of placements without touching lists; [`NodeState`] keeps the lists in step
 //! when a placement is final. Rules and their order: Ganeti's resource model.
 
+use super::failure::FailKind;
 use super::instance::Instance;
 use super::node::{Ledger, NodeSpec, NodeState};
 use super::units::Mib;
-
-/// The kinds of refusal that Ganeti's tools count and report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FailKind {
-    /// Memory, including what N+1 reserves.
-    Mem,
-    /// Disk.
-    Disk,
-    /// Virtual CPUs.
-    Cpu,
-    /// Exclusion tags.
-    Tags,
-    /// Migration tags.
-    Mig,
-    /// Spindles.
-    Spindles,
-}
-
-impl FailKind {
-    /// The name as it appears in messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FailKind::Mem => "FailMem",
-            FailKind::Disk => "FailDisk",
-            FailKind::Cpu => "FailCPU",
-            FailKind::Tags => "FailTags",
-            FailKind::Mig => "FailMig",
-            FailKind::Spindles => "FailSpindles",
-        }
-    }
-}
 
 /// The rule that forbids a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

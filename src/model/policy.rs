@@ -1,5 +1,7 @@
 //! Instance policies: what sizes a group accepts, and how far it over-commits.
 
+use super::failure::FailKind;
+use super::instance::Instance;
 use super::kinds::DiskTemplate;
 use super::units::Mib;
 
@@ -69,6 +71,137 @@ impl Default for InstancePolicy {
             disk_templates: DiskTemplate::ALL.to_vec(),
             vcpu_ratio: 4.0,
             spindle_ratio: 32.0,
+        }
+    }
+}
+
+/// The part of a policy that an instance does not keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyBreach {
+    /// Memory outside the first range.
+    Memory {
+        /// What it has.
+        found: Mib,
+        /// What it may have.
+        range: (Mib, Mib),
+    },
+    /// The size of a disk outside the first range.
+    DiskSize {
+        /// What it has.
+        found: Mib,
+        /// What it may have.
+        range: (Mib, Mib),
+    },
+    /// Virtual CPUs outside the first range.
+    Cpus {
+        /// What it has.
+        found: i64,
+        /// What it may have.
+        range: (i64, i64),
+    },
+    /// Spindles (or, without exclusive storage, spindle weight) outside the first range.
+    Spindles {
+        /// What it has; nothing if that is not known.
+        found: Option<i64>,
+        /// What it may have.
+        range: (i64, i64),
+    },
+    /// The number of disks outside the first range.
+    DiskCount {
+        /// What it has.
+        found: i64,
+        /// What it may have.
+        range: (i64, i64),
+    },
+    /// A disk template that the policy does not list.
+    Template(DiskTemplate),
+}
+
+impl PolicyBreach {
+    /// The kind under which the refusal is counted.
+    pub fn kind(self) -> FailKind {
+        match self {
+            PolicyBreach::Memory { .. } => FailKind::Mem,
+            PolicyBreach::DiskSize { .. } | PolicyBreach::Template(_) => FailKind::Disk,
+            PolicyBreach::Cpus { .. } => FailKind::Cpu,
+            PolicyBreach::Spindles { .. } => FailKind::Spindles,
+            PolicyBreach::DiskCount { .. } => FailKind::DiskCount,
+        }
+    }
+}
+
+/// Which side of a range is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Min,
+    Max,
+}
+
+impl SpecRange {
+    /// Whether an instance is within the range; the lower bounds are looked at
+    /// first, all of them.
+    fn admits(&self, instance: &Instance, exclusive_storage: bool) -> Result<(), PolicyBreach> {
+        self.admits_side(instance, exclusive_storage, Bound::Min)?;
+        self.admits_side(instance, exclusive_storage, Bound::Max)
+    }
+
+    fn admits_side(
+        &self,
+        instance: &Instance,
+        exclusive_storage: bool,
+        bound: Bound,
+    ) -> Result<(), PolicyBreach> {
+        let (min, max) = (&self.min, &self.max);
+        let outside = |found: i64, min: i64, max: i64| match bound {
+            Bound::Min => found < min,
+            Bound::Max => found > max,
+        };
+        let check = |broken: bool, breach: PolicyBreach| if broken { Err(breach) } else { Ok(()) };
+
+        let mem = instance.mem;
+        let breach = PolicyBreach::Memory { found: mem, range: (min.memory, max.memory) };
+        check(outside(mem.0, min.memory.0, max.memory.0), breach)?;
+        for disk in &instance.disks {
+            let range = (min.disk_size, max.disk_size);
+            let breach = PolicyBreach::DiskSize { found: disk.size, range };
+            check(outside(disk.size.0, range.0.0, range.1.0), breach)?;
+        }
+        let cpus = (min.cpus, max.cpus);
+        let breach = PolicyBreach::Cpus { found: instance.vcpus, range: cpus };
+        check(outside(instance.vcpus, cpus.0, cpus.1), breach)?;
+
+        let found = if exclusive_storage { instance.spindles } else { Some(instance.spindle_use) };
+        let range = (min.spindle_use, max.spindle_use);
+        let breach = PolicyBreach::Spindles { found, range };
+        check(found.is_none_or(|n| outside(n, range.0, range.1)), breach)?;
+
+        let (found, range) = (instance.disks.len() as i64, (min.disk_count, max.disk_count));
+        let diskless = instance.template == DiskTemplate::Diskless;
+        let breach = PolicyBreach::DiskCount { found, range };
+        check(!diskless && outside(found, range.0, range.1), breach)
+    }
+}
+
+impl InstancePolicy {
+    /// Whether the policy accepts an instance on a node with or without exclusive
+    /// storage. Numbers of network interfaces are not looked at.
+    ///
+    /// # Errors
+    /// What the first range says if no range holds; else a template that is not
+    /// listed.
+    pub fn accepts(&self, instance: &Instance, exclusive_storage: bool) -> Result<(), PolicyBreach> {
+        let mut first = None;
+        let fits = self.ranges.iter().any(|range| {
+            let verdict = range.admits(instance, exclusive_storage);
+            if let Err(breach) = verdict {
+                first.get_or_insert(breach);
+            }
+            verdict.is_ok()
+        });
+        match first {
+            Some(breach) if !fits => Err(breach),
+            _ if self.disk_templates.contains(&instance.template) => Ok(()),
+            _ => Err(PolicyBreach::Template(instance.template)),
         }
     }
 }

@@ -105,6 +105,12 @@ impl Board {
 
     /// Sum and deviation of each lane.
     pub(super) fn moments(&self) -> (Lanes, Lanes) {
+        let (sums, variances) = self.moments_squared();
+        (sums, variances.map(f64::sqrt))
+    }
+
+    /// Sum and variance of each lane.
+    pub(super) fn moments_squared(&self) -> (Lanes, Lanes) {
         two_passes(&self.rows, &[])
     }
 
@@ -177,8 +183,8 @@ impl Board {
             }
         }
         replaced[..count].sort_unstable_by_key(|r| r.0);
-        let (sums, deviations) = two_passes(&self.rows, &replaced[..count]);
-        self.values_of(touched, spread_change, |lane| (sums[lane], deviations[lane]))
+        let (sums, variances) = two_passes(&self.rows, &replaced[..count]);
+        self.values_of(touched, spread_change, |lane| (sums[lane], variances[lane].sqrt()))
     }
 
     /// The values of all metrics, given the sum and the deviation of each lane.
@@ -197,11 +203,17 @@ impl Board {
         })
     }
 
-    /// Takes over the new states of touched nodes, and the move of `instance`
-    /// (still in its old place) to the primary node `to`.
-    pub fn commit(&mut self, touched: &[Touched<'_>], instance: &Instance, from: &NodeSpec, to: &NodeSpec) {
+    /// Takes over the new states of touched nodes, and the way of `instance` from
+    /// one primary node (nowhere, if it is new) to another.
+    pub fn commit(
+        &mut self,
+        touched: &[Touched<'_>],
+        instance: &Instance,
+        from: Option<&NodeSpec>,
+        to: &NodeSpec,
+    ) {
         self.counted = self.counted_with(touched);
-        if from.idx != to.idx {
+        if from.is_none_or(|from| from.idx != to.idx) {
             self.spread.relocate(instance, from, to);
         }
         for t in touched {
@@ -233,7 +245,7 @@ fn stretches<'a>(rows: &'a [Lanes], replaced: &'a [(usize, Lanes)]) -> [&'a [Lan
     stretches
 }
 
-/// Sum and standard deviation of each lane. Wider registers change no bit: each
+/// Sum and variance of each lane. Wider registers change no bit: each
 /// lane is added up on its own, in order.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
@@ -260,5 +272,5 @@ fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
             }
         }
     }
-    (sums, squares.map(|s| (s / n).sqrt()))
+    (sums, squares.map(|s| s / n))
 }

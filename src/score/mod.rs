@@ -2,9 +2,11 @@
 
 pub mod batch;
 pub mod board;
+pub mod increment;
 pub mod metrics;
 pub mod running;
 pub mod spread;
 
 pub use board::{Board, Components, Touched};
+pub use increment::{Change, Statistics};
 pub use metrics::{Kind, Metric, TABLE};

@@ -43,13 +43,14 @@ impl Spread {
     }
 
     /// By how much the surplus changes if primary `instance` goes from one node
-    /// to another, or just away (`to` is nothing). Offline nodes do not count.
-    pub fn change(&self, instance: &Instance, from: &NodeSpec, to: Option<&NodeSpec>) -> i64 {
+    /// to another, just goes away (`to` is nothing) or just comes (`from` is
+    /// nothing). Offline nodes do not count.
+    pub fn change(&self, instance: &Instance, from: Option<&NodeSpec>, to: Option<&NodeSpec>) -> i64 {
         if instance.forthcoming || instance.exclusion_tags.is_empty() {
             return 0;
         }
         let mut changes = Counts::default();
-        for (node, by) in [(Some(from), -1), (to, 1)] {
+        for (node, by) in [(from, -1), (to, 1)] {
             if let Some(node) = node.filter(|n| !n.offline) {
                 pairs(node, instance).for_each(|key| changes.add(key, by));
             }
@@ -64,14 +65,15 @@ impl Spread {
             .sum()
     }
 
-    /// Records that primary `instance` went from one node to another.
-    pub fn relocate(&mut self, instance: &Instance, from: &NodeSpec, to: &NodeSpec) {
+    /// Records that primary `instance` went from one node (nowhere, if it is new)
+    /// to another.
+    pub fn relocate(&mut self, instance: &Instance, from: Option<&NodeSpec>, to: &NodeSpec) {
         self.surplus += self.change(instance, from, Some(to));
         if instance.forthcoming {
             return;
         }
-        for (node, by) in [(from, -1), (to, 1)] {
-            if !node.offline {
+        for (node, by) in [(from, -1), (Some(to), 1)] {
+            if let Some(node) = node.filter(|n| !n.offline) {
                 for key in pairs(node, instance) {
                     let count = self.counts.entry(key).or_insert(0);
                     *count += by;
@@ -109,11 +111,11 @@ mod tests {
         assert_eq!(spread.surplus(), 1);
         let [n1, n2, n3] = [0, 1, 2].map(|n| &cluster.nodes[n].spec);
         let b = &cluster.instances[1];
-        assert_eq!(spread.change(b, n2, Some(n3)), -1);
-        assert_eq!(spread.change(b, n2, Some(n1)), 0);
-        assert_eq!(spread.change(b, n2, None), -1);
+        assert_eq!(spread.change(b, Some(n2), Some(n3)), -1);
+        assert_eq!(spread.change(b, Some(n2), Some(n1)), 0);
+        assert_eq!(spread.change(b, Some(n2), None), -1);
         let mut moved = spread.clone();
-        moved.relocate(b, n2, n3);
+        moved.relocate(b, Some(n2), n3);
         assert_eq!(moved.surplus(), 0);
         cluster.nodes[1].spec.offline = true;
         assert_eq!(Spread::of(&cluster, &all).surplus(), 0, "offline nodes do not count");

@@ -328,7 +328,7 @@ impl<'c> Balancer<'c> {
             return 0;
         }
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
-        self.board.spread().change(instance, spec(instance.primary), Some(spec(to.primary)))
+        self.board.spread().change(instance, Some(spec(instance.primary)), Some(spec(to.primary)))
     }
 
     /// Carries a step out on the cluster.
@@ -338,7 +338,8 @@ impl<'c> Balancer<'c> {
         let outcome = trial.run(step.mv).expect("a move that was scored is possible");
         let location_score = outcome.location_score;
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
-        self.board.commit(outcome.touched(), instance, spec(step.from.primary), spec(step.to.primary));
+        let (from, to) = (spec(step.from.primary), spec(step.to.primary));
+        self.board.commit(outcome.touched(), instance, Some(from), to);
         let ledgers: Vec<(NodeIdx, Ledger)> =
             outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
         self.memory.step_made(step, ledgers.iter().map(|(node, _)| *node).collect());

@@ -1,9 +1,9 @@
 //! Random clusters of every kind, from a few numbers that shrink well.
 
 use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish, merge};
-use htools::load::raw::{Disk, RawCluster, RawGroup, RawInstance, RawNode};
+use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus, Utilisation,
+    AllocPolicy, Cluster, Disk, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus, Utilisation,
 };
 use htools::search::{BalanceOptions, MoveRules};
 use proptest::prelude::*;

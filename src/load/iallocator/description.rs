@@ -3,8 +3,7 @@
 
 use crate::load::error::Result;
 use crate::load::json::{Json, Object};
-use crate::load::raw::Disk;
-use crate::model::{DiskTemplate, Mib, RunStatus};
+use crate::model::{Disk, DiskTemplate, Mib, RunStatus};
 
 /// An instance without a place.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@
 use super::Reader;
 use super::row::{Row, named};
 use crate::load::error::{Result, shown_name};
-use crate::load::raw::{Disk, RawInstance};
-use crate::model::{DiskTemplate, Mib, NodeIdx};
+use crate::load::raw::RawInstance;
+use crate::model::{Disk, DiskTemplate, Mib, NodeIdx};
 
 impl<'a> Reader<'a> {
     pub(super) fn read_instance(&mut self, line: &'a str, number: usize) -> Result<()> {

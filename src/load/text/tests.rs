@@ -1,8 +1,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::load::raw::Disk;
-use crate::model::{AllocPolicy, DiskTemplate, InstancePolicy, Mib, RunStatus};
+use crate::model::{AllocPolicy, Disk, DiskTemplate, InstancePolicy, Mib, RunStatus};
 
 const GROUP: &str = "g1|u1|preferred|";
 const NODES: &str = "n1|1000|100|900|10000|9000|4|N|u1\nn2|1000|100|900|10000|9000|4|M|u1";

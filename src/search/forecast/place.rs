@@ -26,7 +26,7 @@ impl Places {
     /// The change of the surplus of services in locations by a failover.
     pub fn failover(&self, spread: &Spread, cluster: &Cluster, instance: &Instance) -> i64 {
         let spec = |n: NodeIdx| &cluster.node(n).spec;
-        spread.change(instance, spec(instance.primary), instance.mirror().map(spec))
+        spread.change(instance, Some(spec(instance.primary)), instance.mirror().map(spec))
     }
 
     /// The least that a move of this slot adds to the counts by the place of the
@@ -46,16 +46,16 @@ impl Places {
             (REPLACE_SECONDARY, _) if p.offline => 0,
             (REPLACE_SECONDARY, _) => self.cheapest(cluster, 0, |t| common(p, t)) - old,
             (FAILOVER_AND_REPLACE, Some(s)) => {
-                let change = spread.change(instance, p, Some(s));
+                let change = spread.change(instance, Some(p), Some(s));
                 change + if s.offline { 0 } else { self.cheapest(cluster, 0, |t| common(s, t)) }
             }
             (_, other) => {
-                let leaving = spread.change(instance, p, None);
+                let leaving = spread.change(instance, Some(p), None);
                 let other = if slot == REPLACE_AND_FAILOVER { Some(p) } else { other };
                 self.cheapest(cluster, leaving, |t| {
                     // an externally mirrored instance keeps its location score
                     let score = other.map_or(instance.location_score, |o| common(o, t));
-                    spread.change(instance, p, Some(t)) + t.location_cost(instance, score)
+                    spread.change(instance, Some(p), Some(t)) + t.location_cost(instance, score)
                 })
             }
         }

@@ -1,0 +1,163 @@
+//! What decides whether a node can be emptied, as plain numbers.
+
+use super::class::Class;
+use super::quick;
+use super::simulate;
+use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
+
+/// What a node has free.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Free {
+    /// Unallocated memory.
+    pub mem: Mib,
+    /// Free disk.
+    pub disk: Mib,
+    /// Free spindles.
+    pub spindles: i64,
+}
+
+impl Free {
+    pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
+        Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
+    }
+}
+
+/// Instances of one class on a node, together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bundle {
+    pub count: i64,
+    /// Memory in use: of all, of the largest, of the smallest.
+    pub mem: Mib,
+    pub mem_most: Mib,
+    pub mem_least: Mib,
+    /// Local disk: of all, of the largest.
+    pub disk: Mib,
+    pub disk_most: Mib,
+    /// Whether the policy accepts all of them on nodes without and with exclusive
+    /// storage.
+    pub accepted: [bool; 2],
+}
+
+impl Bundle {
+    const NONE: Bundle = Bundle {
+        count: 0,
+        mem: Mib::ZERO,
+        mem_most: Mib(i64::MIN),
+        mem_least: Mib(i64::MAX),
+        disk: Mib::ZERO,
+        disk_most: Mib::ZERO,
+        accepted: [true; 2],
+    };
+
+    fn add(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance) {
+        let mem = instance.mem_in_use();
+        self.count += 1;
+        self.mem += mem;
+        self.mem_most = self.mem_most.max(mem);
+        self.mem_least = self.mem_least.min(mem);
+        self.disk += instance.local_disk();
+        self.disk_most = self.disk_most.max(instance.local_disk());
+        let policy = &cluster.group(spec.group).policy;
+        for (exclusive, accepted) in [false, true].into_iter().zip(&mut self.accepted) {
+            *accepted &= policy.accepts(instance, exclusive).is_ok();
+        }
+    }
+}
+
+/// The DRBD primaries of a node that have the same secondary.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backed {
+    pub mirror: NodeIdx,
+    /// Memory in use of all of them.
+    pub mem: Mib,
+    /// Whether the spindles of all of them are known.
+    pub spindles_known: bool,
+}
+
+/// What has to leave a node when it is emptied.
+#[derive(Debug, Clone)]
+pub(super) struct Burden {
+    /// DRBD primaries by secondary.
+    pub failover: Vec<Backed>,
+    pub relocate: Bundle,
+    pub recreate: Bundle,
+    /// Something whose verdict is left to the simulation: absurd sizes, a DRBD
+    /// instance without a secondary.
+    pub odd: bool,
+}
+
+impl Burden {
+    fn of(cluster: &Cluster, node: NodeIdx) -> Burden {
+        let mut burden =
+            Burden { failover: Vec::new(), relocate: Bundle::NONE, recreate: Bundle::NONE, odd: false };
+        let node = cluster.node(node);
+        for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
+            burden.add(cluster, &node.spec, instance, instance.mirror());
+        }
+        burden
+    }
+
+    /// Adds one instance of the node `spec`.
+    pub fn add(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance, mirror: Option<NodeIdx>) {
+        let plausible = Mib::ZERO..Mib(1 << 50);
+        self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
+        match (Class::of(instance.template), mirror) {
+            (Class::Relocate, _) => self.relocate.add(cluster, spec, instance),
+            (Class::Recreate, _) => self.recreate.add(cluster, spec, instance),
+            (Class::Failover, None) => self.odd = true,
+            (Class::Failover, Some(mirror)) => self.back(instance, mirror),
+        }
+    }
+
+    fn back(&mut self, instance: &Instance, mirror: NodeIdx) {
+        let known = instance.spindles.is_some();
+        match self.failover.iter_mut().find(|b| b.mirror == mirror) {
+            Some(backed) => {
+                backed.mem += instance.mem_in_use();
+                backed.spindles_known &= known;
+            }
+            None => self.failover.push(Backed { mirror, mem: instance.mem_in_use(), spindles_known: known }),
+        }
+    }
+
+    /// Whether it matters where there is room, not only on the secondaries.
+    pub fn needs_escapes(&self) -> bool {
+        self.relocate.count > 0 || self.recreate.count > 0
+    }
+}
+
+/// A set of nodes in numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Figures {
+    /// The set, ascending.
+    pub nodes: Vec<NodeIdx>,
+    /// By node of the cluster; meaningless outside the set.
+    pub free: Vec<Free>,
+    /// By node of the cluster; nothing outside the set.
+    pub burdens: Vec<Option<Burden>>,
+    /// The online nodes of the set, by group.
+    pub escapes: Vec<Vec<NodeIdx>>,
+}
+
+impl Figures {
+    /// The figures of `nodes` (ascending).
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Figures {
+        let free = cluster.nodes.iter().map(|n| Free::of(&n.spec, &n.state.ledger)).collect();
+        let mut burdens = vec![None; cluster.nodes.len()];
+        let mut escapes = vec![Vec::new(); cluster.groups.len()];
+        for &node in nodes {
+            burdens[node.get()] = Some(Burden::of(cluster, node));
+            let spec = &cluster.node(node).spec;
+            if !spec.offline {
+                escapes[spec.group.get()].push(node);
+            }
+        }
+        Figures { nodes: nodes.to_vec(), free, burdens, escapes }
+    }
+
+    /// Whether a node of the set could be emptied.
+    pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
+        let quick = self.burdens[node.get()].as_ref().and_then(|b| quick::verdict(cluster, self, node, b));
+        quick.unwrap_or_else(|| simulate::evacuates(cluster, &self.nodes, node))
+    }
+}

@@ -1,0 +1,159 @@
+//! Which arrivals leave a redundant set of nodes redundant.
+
+use super::figures::{Figures, Free};
+use super::{Scope, quick, simulate};
+use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, Placement};
+
+/// A new instance at a place, and what its nodes would be then.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// The instance; its own fields do not say where it is.
+    pub instance: &'a Instance,
+    /// Its nodes.
+    pub placement: Placement,
+    /// Location tags that they have in common.
+    pub location_score: i64,
+    /// The primary node with the instance.
+    pub primary: Ledger,
+    /// The secondary node with the instance.
+    pub secondary: Option<Ledger>,
+}
+
+/// A state of a set of nodes, ready to answer what an arrival would do to its
+/// redundancy.
+pub struct Guard<'c> {
+    cluster: &'c Cluster,
+    scope: Scope,
+    figures: Figures,
+    /// Whether the state itself is redundant, apart from nodes whose verdict has to
+    /// be simulated.
+    sound: bool,
+    /// Nodes whose burden goes to whatever node has room, with the memory beyond
+    /// what is certainly enough (nothing where that is not what decides).
+    seekers: Vec<(NodeIdx, Option<Mib>)>,
+    /// By node: the nodes whose DRBD primaries it backs.
+    backs: Vec<Vec<NodeIdx>>,
+}
+
+impl<'c> Guard<'c> {
+    /// Prepares to judge arrivals on a cluster, of which `nodes` (ascending) are in
+    /// use.
+    pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> Guard<'c> {
+        let figures = Figures::of(cluster, nodes);
+        let mut guard = Guard {
+            cluster,
+            scope: scope.clone(),
+            figures,
+            sound: true,
+            seekers: Vec::new(),
+            backs: vec![Vec::new(); cluster.nodes.len()],
+        };
+        for &node in nodes.iter().filter(|n| scope.includes(cluster, **n)) {
+            guard.enlist(node);
+        }
+        guard
+    }
+
+    fn enlist(&mut self, node: NodeIdx) {
+        let Some(burden) = &self.figures.burdens[node.get()] else { return };
+        if quick::verdict(self.cluster, &self.figures, node, burden) == Some(false) {
+            self.sound = false;
+        }
+        for backed in &burden.failover {
+            self.backs[backed.mirror.get()].push(node);
+        }
+        if burden.odd || burden.needs_escapes() {
+            self.seekers.push((node, self.slack(node)));
+        }
+    }
+
+    /// What the nodes that can take the relocatable instances of `node` have beyond
+    /// what is certainly enough, if nothing else decides.
+    fn slack(&self, node: NodeIdx) -> Option<Mib> {
+        let burden = self.figures.burdens[node.get()].as_ref()?;
+        if burden.odd || burden.recreate.count > 0 {
+            return None;
+        }
+        let spec = &self.cluster.node(node).spec;
+        let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+        let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
+        let taken = |t: NodeIdx| burden.failover.iter().find(|b| b.mirror == t).map_or(Mib::ZERO, |b| b.mem);
+        Some(quick::slack(&burden.relocate, reachable.map(|t| self.figures.free[t.get()].mem - taken(*t))))
+    }
+
+    /// Whether every node could still be emptied after an arrival.
+    pub fn holds_with(&mut self, arrival: &Arrival<'_>) -> bool {
+        // an arrival takes room and gives none
+        if !self.sound {
+            return false;
+        }
+        let Placement { primary, secondary } = arrival.placement;
+        let before = (self.figures.free[primary.get()], self.figures.burdens[primary.get()].clone());
+        let backing = secondary.map(|s| (s, self.figures.free[s.get()]));
+        self.enter(arrival);
+        let verdict = self.verdict(arrival);
+        self.figures.free[primary.get()] = before.0;
+        self.figures.burdens[primary.get()] = before.1;
+        if let Some((node, free)) = backing {
+            self.figures.free[node.get()] = free;
+        }
+        verdict
+    }
+
+    fn enter(&mut self, arrival: &Arrival<'_>) {
+        let Placement { primary, secondary } = arrival.placement;
+        let spec = |n: NodeIdx| &self.cluster.node(n).spec;
+        self.figures.free[primary.get()] = Free::of(spec(primary), &arrival.primary);
+        if let (Some(node), Some(ledger)) = (secondary, &arrival.secondary) {
+            self.figures.free[node.get()] = Free::of(spec(node), ledger);
+        }
+        if arrival.instance.forthcoming {
+            return;
+        }
+        if let Some(burden) = &mut self.figures.burdens[primary.get()] {
+            let mirror = secondary.filter(|_| arrival.instance.template.has_secondary());
+            burden.add(self.cluster, spec(primary), arrival.instance, mirror);
+        }
+    }
+
+    /// The verdict on the figures as they are with the arrival.
+    fn verdict(&self, arrival: &Arrival<'_>) -> bool {
+        let primary = arrival.placement.primary;
+        let mut undecided = Vec::new();
+        let mut survives = |node: NodeIdx| {
+            let Some(burden) = &self.figures.burdens[node.get()] else { return true };
+            let verdict = quick::verdict(self.cluster, &self.figures, node, burden);
+            if verdict.is_none() {
+                undecided.push(node);
+            }
+            verdict != Some(false)
+        };
+        if self.scope.includes(self.cluster, primary) && !survives(primary) {
+            return false;
+        }
+        // the node takes over from others, with less memory
+        let backed = self.backs[primary.get()].iter().filter(|n| **n != primary);
+        for &node in backed {
+            let Some(burden) = &self.figures.burdens[node.get()] else { continue };
+            if !burden.odd && !quick::failovers(self.cluster, &self.figures, node, burden) {
+                return false;
+            }
+        }
+        let taken = arrival.instance.mem_in_use();
+        for &(node, slack) in self.seekers.iter().filter(|s| s.0 != primary) {
+            if !slack.is_some_and(|s| s > taken) && !survives(node) {
+                return false;
+            }
+        }
+        if undecided.is_empty() {
+            return true;
+        }
+        let mut state = self.cluster.clone();
+        state.adopt(arrival.instance, arrival.placement, arrival.location_score);
+        state.nodes[primary.get()].state.ledger = arrival.primary;
+        if let (Some(node), Some(ledger)) = (arrival.placement.secondary, arrival.secondary) {
+            state.nodes[node.get()].state.ledger = ledger;
+        }
+        undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node))
+    }
+}

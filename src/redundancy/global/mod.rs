@@ -1,0 +1,52 @@
+//! Global redundancy: could every node be emptied onto the others if it were
+//! lost? ("Global N+1" in Ganeti's reports.)
+//!
+//! [`simulate`] empties a node as the definition says, which takes long. Most
+//! verdicts follow from sums of memory alone ([`quick`]); a [`Guard`] keeps these
+//! for a state and tells which arrivals leave it redundant.
+//!
+//! Offline nodes have to be emptied, too, but take nothing in.
+
+pub mod class;
+mod figures;
+mod guard;
+mod quick;
+mod simulate;
+
+pub use class::Class;
+pub use guard::{Arrival, Guard};
+pub use simulate::evacuates;
+
+use crate::model::{Cluster, GroupIdx, NodeIdx};
+use figures::Figures;
+
+/// Which nodes have to be expendable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Offline nodes need not be (`--accept-existing-errors`).
+    pub online_only: bool,
+    /// Groups whose nodes need not be (`--independent-groups`).
+    pub exempt: Vec<GroupIdx>,
+}
+
+impl Scope {
+    /// Whether a node has to be expendable.
+    pub fn includes(&self, cluster: &Cluster, node: NodeIdx) -> bool {
+        let spec = &cluster.node(node).spec;
+        !(self.online_only && spec.offline) && !self.exempt.contains(&spec.group)
+    }
+}
+
+/// Whether every node of `nodes` (ascending) that `scope` includes could be
+/// emptied.
+pub fn is_redundant(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bool {
+    let figures = Figures::of(cluster, nodes);
+    nodes.iter().filter(|n| scope.includes(cluster, **n)).all(|n| figures.survives_loss_of(cluster, *n))
+}
+
+/// Groups that could not lose each of their nodes, one at a time: every group
+/// is looked at for itself.
+pub fn groups_at_risk(cluster: &Cluster, scope: &Scope) -> Vec<GroupIdx> {
+    let at_risk = |group: &GroupIdx| !is_redundant(cluster, &cluster.nodes_of(*group), scope);
+    cluster.groups_with_nodes().into_iter().filter(at_risk).collect()
+}

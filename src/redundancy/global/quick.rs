@@ -1,0 +1,146 @@
+//! Verdicts that follow from sums.
+//!
+//! *Failover*: every failover gives the secondary's disk and spindles back and
+//! takes them again, so only memory adds up, and the order does not matter.
+//!
+//! *Relocation*: only memory counts. Let r be what the targets have, m the
+//! largest instance and M all of them together. If an instance of size q finds no
+//! target, each of them holds at least r - q already. So if the sum of
+//! max(0, r - m) exceeds M - m, no instance is ever stuck, wherever the others
+//! went. If no r exceeds m, or all r together cannot hold M, one is. If all sizes
+//! are equal, each target takes floor((r - 1) / m) of them, in any order.
+//!
+//! *Creation*: as for relocation, with memory and disk. A target that refuses has
+//! too little of one or the other; the instances cannot use up all targets' memory
+//! *and* disk if the smaller shares add up to more than 2.
+
+use super::figures::{Bundle, Burden, Figures};
+use crate::model::{Cluster, Mib, NodeIdx};
+
+/// Whether `node`, which carries `burden`, could be emptied; nothing if that has
+/// to be simulated.
+pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> Option<bool> {
+    if burden.odd {
+        return None;
+    }
+    if !failovers(cluster, figures, node, burden) {
+        return Some(false);
+    }
+    if !burden.needs_escapes() {
+        return Some(true);
+    }
+    let spec = &cluster.node(node).spec;
+    let escapes: Vec<Escape> = figures.escapes[spec.group.get()]
+        .iter()
+        .filter(|t| **t != node)
+        .map(|t| Escape::of(cluster, figures, node, burden, *t))
+        .collect();
+    let relocated = relocations(&burden.relocate, &escapes);
+    if relocated == Some(false) || burden.recreate.count == 0 {
+        return relocated;
+    }
+    let created = creations(burden, &escapes);
+    if created == Some(false) { created } else { relocated.and(created) }
+}
+
+/// A node that can take instances in.
+struct Escape {
+    /// Memory after the failovers.
+    mem: Mib,
+    disk: Mib,
+    exclusive: bool,
+    /// Whether instances can migrate to it.
+    reachable: bool,
+}
+
+impl Escape {
+    fn of(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden, target: NodeIdx) -> Escape {
+        let spec = &cluster.node(target).spec;
+        let free = figures.free[target.get()];
+        let taken = burden.failover.iter().find(|b| b.mirror == target).map_or(Mib::ZERO, |b| b.mem);
+        Escape {
+            mem: free.mem - taken,
+            disk: free.disk,
+            exclusive: spec.exclusive_storage,
+            reachable: cluster.node(node).spec.can_migrate_to(spec),
+        }
+    }
+}
+
+/// Whether all DRBD primaries can fail over.
+pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> bool {
+    let from = &cluster.node(node).spec;
+    let here = figures.free[node.get()];
+    burden.failover.iter().all(|backed| {
+        let to = &cluster.node(backed.mirror).spec;
+        let there = figures.free[backed.mirror.get()];
+        let spindles = |exclusive: bool, free: i64| !exclusive || (backed.spindles_known && free >= 0);
+        !to.offline
+            && from.can_migrate_to(to)
+            && there.mem > backed.mem
+            && there.disk > Mib::ZERO
+            && spindles(to.exclusive_storage, there.spindles)
+            && (from.offline || here.disk > Mib::ZERO)
+            && spindles(from.exclusive_storage, here.spindles)
+    })
+}
+
+fn relocations(bundle: &Bundle, escapes: &[Escape]) -> Option<bool> {
+    if bundle.count == 0 {
+        return Some(true);
+    }
+    let mems = || escapes.iter().filter(|t| t.reachable).map(|t| t.mem);
+    let most = bundle.mem_most;
+    if !mems().any(|mem| mem > most) {
+        return Some(false);
+    }
+    if slack(bundle, mems()) > Mib::ZERO {
+        return Some(true);
+    }
+    let one = Mib(1);
+    if mems().map(|mem| (mem - one).max(Mib::ZERO)).sum::<Mib>() < bundle.mem {
+        return Some(false);
+    }
+    if bundle.mem_least == most && most > Mib::ZERO {
+        let places: i64 = mems().map(|mem| (mem - one).max(Mib::ZERO).0 / most.0).sum();
+        return Some(places >= bundle.count);
+    }
+    None
+}
+
+/// By how much the targets' memory exceeds what is certainly enough.
+pub(super) fn slack(bundle: &Bundle, mems: impl Iterator<Item = Mib>) -> Mib {
+    let room: Mib = mems.map(|mem| (mem - bundle.mem_most).max(Mib::ZERO)).sum();
+    room - (bundle.mem - bundle.mem_most)
+}
+
+fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
+    let bundle = &burden.recreate;
+    let accepted = |t: &&Escape| bundle.accepted[usize::from(t.exclusive)];
+    if bundle.accepted == [false; 2] || !escapes.iter().any(|t| accepted(&t)) {
+        // some instance is refused by all nodes, if by each for the same reason
+        let all_alike = escapes.windows(2).all(|pair| pair[0].exclusive == pair[1].exclusive);
+        return if all_alike { Some(false) } else { None };
+    }
+    let uses_disk = bundle.disk > Mib::ZERO;
+    let fits = |t: &Escape| t.mem > bundle.mem_most && (!uses_disk || t.disk > bundle.disk_most);
+    let largest_in_memory = escapes.iter().any(|t| t.mem > bundle.mem_most);
+    let largest_on_disk = escapes.iter().any(|t| !uses_disk || t.disk > bundle.disk_most);
+    if !largest_in_memory || !largest_on_disk {
+        return Some(false);
+    }
+    let mem = bundle.mem + burden.relocate.mem;
+    let plain = || escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t));
+    if plain().any(|t| t.mem > mem && (!uses_disk || t.disk > bundle.disk)) {
+        return Some(true);
+    }
+    let share = |room: Mib, all: Mib| room.as_f64() / all.max(Mib(1)).as_f64();
+    let shares: f64 = plain()
+        .map(|t| {
+            let of_mem = share(t.mem - bundle.mem_most, mem);
+            if !uses_disk { of_mem } else { of_mem.min(share(t.disk - bundle.disk_most, bundle.disk)) }
+        })
+        .sum();
+    // a little more than 2, for the roundings of the sum
+    (shares > 2.0 + 1e-6).then_some(true)
+}

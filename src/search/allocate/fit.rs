@@ -1,0 +1,104 @@
+//! Whether an instance fits in one place.
+
+use super::{Conditions, Place};
+use crate::model::{
+    Cluster, DiskCheck, FailKind, Instance, NodeIdx, Placement, PolicyBreach, Rule, Strictness, TagArrival,
+};
+
+/// What is in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The policy of the primary node's group.
+    Policy(PolicyBreach),
+    /// A rule of the primary node.
+    Primary(Rule),
+    /// A rule of the secondary node.
+    Secondary(Rule),
+}
+
+impl Obstacle {
+    /// The kind under which it is counted.
+    pub fn kind(self) -> FailKind {
+        match self {
+            Obstacle::Policy(breach) => breach.kind(),
+            Obstacle::Primary(rule) | Obstacle::Secondary(rule) => rule.kind(),
+        }
+    }
+}
+
+/// Tries places for one instance.
+#[derive(Clone, Copy)]
+pub struct Fit<'a> {
+    cluster: &'a Cluster,
+    instance: &'a Instance,
+    strictness: Strictness,
+}
+
+impl<'a> Fit<'a> {
+    /// Prepares to place `instance`, which is not there yet.
+    pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> Fit<'a> {
+        let strictness = if conditions.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict };
+        Fit { cluster, instance, strictness }
+    }
+
+    /// The instance on one node.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn single(&self, node: NodeIdx) -> Result<Place, Obstacle> {
+        self.policy(node)?;
+        self.primary(node, None, 0)
+    }
+
+    /// The instance on two nodes.
+    ///
+    /// # Errors
+    /// The first rule that is broken, the primary's before the secondary's.
+    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Obstacle> {
+        self.policy(primary)?;
+        let location_score = self.cluster.common_locations(primary, secondary);
+        let place = self.primary(primary, Some(secondary), location_score)?;
+        self.with_secondary(place, primary, secondary)
+    }
+
+    /// Whether the policy of the group of a primary node accepts the instance.
+    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Obstacle> {
+        let spec = &self.cluster.node(node).spec;
+        let policy = &self.cluster.group(spec.group).policy;
+        policy.accepts(self.instance, spec.exclusive_storage).map_err(Obstacle::Policy)
+    }
+
+    /// The primary node with the instance.
+    pub(super) fn primary(
+        &self,
+        node: NodeIdx,
+        secondary: Option<NodeIdx>,
+        location_score: i64,
+    ) -> Result<Place, Obstacle> {
+        let target = self.cluster.node(node);
+        let tags = TagArrival::of(&target.state, self.instance);
+        let ledger = &target.state.ledger;
+        let primary = ledger
+            .add_primary(&target.spec, self.instance, location_score, tags, self.strictness)
+            .map_err(Obstacle::Primary)?;
+        let placement = Placement { primary: node, secondary };
+        Ok(Place { placement, location_score, primary, secondary: None })
+    }
+
+    /// A place with its secondary node; soft limits always count there.
+    pub(super) fn with_secondary(
+        &self,
+        place: Place,
+        primary: NodeIdx,
+        secondary: NodeIdx,
+    ) -> Result<Place, Obstacle> {
+        let target = self.cluster.node(secondary);
+        let peer = target.state.peers.get(primary);
+        let ledger = target
+            .state
+            .ledger
+            .add_secondary(&target.spec, self.instance, peer, Strictness::Strict, DiskCheck::Needed)
+            .map_err(Obstacle::Secondary)?;
+        Ok(Place { secondary: Some(ledger), ..place })
+    }
+}

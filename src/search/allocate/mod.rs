@@ -1,0 +1,81 @@
+//! Where a new instance can go, and where it goes best.
+
+mod fit;
+mod pairs;
+mod select;
+mod singles;
+mod targets;
+
+pub use fit::{Fit, Obstacle};
+pub use targets::{NoTargets, Targets};
+
+use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
+use crate::redundancy::global::Scope;
+
+/// What may be ignored, and what must not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Soft limits of the primary node do not count (`--ignore-soft-errors`).
+    pub ignore_soft_errors: bool,
+    /// Every node that this scope includes must be expendable afterwards.
+    pub redundancy: Option<Scope>,
+}
+
+/// How good a place is; smaller is better.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Metric {
+    /// The score of the set of nodes afterwards.
+    Score(f64),
+    /// On nodes with exclusive storage: the instances that could have been placed
+    /// there instead, by size, and the disk that stays free.
+    Lost(Vec<i64>, i64),
+}
+
+/// A place for an instance, and what its nodes would be then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// The nodes.
+    pub placement: Placement,
+    /// Location tags that they have in common.
+    pub location_score: i64,
+    /// The primary node with the instance.
+    pub primary: Ledger,
+    /// The secondary node with the instance, if there is one.
+    pub secondary: Option<Ledger>,
+}
+
+/// What came of looking for a place.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Search {
+    /// The best place, and how good it is.
+    pub best: Option<(Metric, Place)>,
+    /// Places that are possible and were not discarded.
+    pub successes: u64,
+    /// Places that are not, by kind of refusal.
+    pub failures: FailCounts,
+}
+
+/// Looks for the best place for `instance` among `targets`. `nodes` (ascending) is
+/// the set whose score counts. Ties go to the place tried last.
+pub fn find(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    instance: &Instance,
+    targets: &Targets,
+    conditions: &Conditions,
+) -> Search {
+    match targets {
+        Targets::Singles(targets) => singles::find(cluster, nodes, instance, targets, conditions),
+        Targets::Pairs(targets) => pairs::find(cluster, nodes, instance, targets, conditions),
+    }
+}
+
+/// Puts a new instance into its place.
+pub fn settle(cluster: &mut Cluster, instance: &Instance, place: &Place) -> InstanceIdx {
+    let Placement { primary, secondary } = place.placement;
+    cluster.nodes[primary.get()].state.ledger = place.primary;
+    if let (Some(node), Some(ledger)) = (secondary, place.secondary) {
+        cluster.nodes[node.get()].state.ledger = ledger;
+    }
+    cluster.adopt(instance, place.placement, place.location_score)
+}

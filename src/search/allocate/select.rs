@@ -1,0 +1,80 @@
+//! Choosing among the places that are possible.
+
+use std::cmp::Ordering;
+
+use super::{Conditions, Metric, Place, Search};
+use crate::model::{Cluster, FailCounts, FailKind, Instance, NodeIdx};
+use crate::redundancy::global::{Arrival, Guard};
+
+impl Metric {
+    /// Whether a place with this metric is preferred to an earlier one with
+    /// `other`: if it is as good. Scores that are not numbers leave things as they
+    /// are.
+    pub(super) fn beats_earlier(&self, other: &Metric) -> bool {
+        matches!(self.partial_cmp(other), Some(Ordering::Less | Ordering::Equal))
+    }
+}
+
+impl PartialOrd for Metric {
+    fn partial_cmp(&self, other: &Metric) -> Option<Ordering> {
+        match (self, other) {
+            (Metric::Score(a), Metric::Score(b)) => a.partial_cmp(b),
+            (Metric::Lost(a, x), Metric::Lost(b, y)) => (a, x).partial_cmp(&(b, y)),
+            _ => None,
+        }
+    }
+}
+
+/// Chooses among possible places, in the order in which they were tried: the best
+/// one after which the set is still redundant, the later one among equals. Better
+/// ones that fail in this are counted as refused; worse ones are not looked at.
+pub(super) fn one(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    instance: &Instance,
+    places: Vec<(Metric, Place)>,
+    mut failures: FailCounts,
+    conditions: &Conditions,
+) -> Search {
+    let mut successes = places.len() as u64;
+    let mut ranked: Vec<(usize, &(Metric, Place))> = places.iter().enumerate().collect();
+    ranked.sort_by(|(i, (a, _)), (j, (b, _))| match a.partial_cmp(b) {
+        None => Ordering::Equal,
+        Some(Ordering::Equal) => j.cmp(i),
+        Some(other) => other,
+    });
+    let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
+    for (_, (metric, place)) in ranked {
+        let holds = guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(instance)));
+        if holds {
+            return Search { best: Some((metric.clone(), place.clone())), successes, failures };
+        }
+        successes -= 1;
+        failures.add(FailKind::N1, 1);
+    }
+    Search { best: None, successes, failures }
+}
+
+/// Two searches together; the later one wins ties.
+pub(super) fn both(earlier: Search, later: Search) -> Search {
+    let mut failures = earlier.failures;
+    failures += later.failures;
+    let best = match (earlier.best, later.best) {
+        (Some(a), Some(b)) => Some(if b.0.beats_earlier(&a.0) { b } else { a }),
+        (a, b) => b.or(a),
+    };
+    Search { best, successes: earlier.successes + later.successes, failures }
+}
+
+impl Place {
+    /// The place as redundancy looks at it.
+    pub(super) fn arrival<'a>(&self, instance: &'a Instance) -> Arrival<'a> {
+        Arrival {
+            instance,
+            placement: self.placement,
+            location_score: self.location_score,
+            primary: self.primary,
+            secondary: self.secondary,
+        }
+    }
+}

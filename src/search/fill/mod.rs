@@ -1,0 +1,147 @@
+//! How many more instances fit: filling a copy of the cluster, with one size
+//! (*standard*), or with sizes that shrink when nothing more fits (*tiered*).
+
+mod iterate;
+mod size;
+mod tiered;
+
+pub use size::Size;
+
+use super::allocate::{Conditions, NoTargets, Targets};
+use crate::model::{
+    AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,
+};
+use crate::redundancy::global::{Scope, groups_at_risk};
+use crate::redundancy::n_plus_one::Failures;
+use iterate::Filling;
+
+/// What is filled in, and what is tolerated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How the disks of the new instances are stored.
+    pub template: DiskTemplate,
+    /// Their weight on the nodes' spindles.
+    pub spindle_use: i64,
+    /// Nodes and groups that are in trouble already are used all the same
+    /// (`--accept-existing-errors`).
+    pub accept_existing_errors: bool,
+    /// Groups in trouble are left out, and do not keep others from being used
+    /// (`--independent-groups`).
+    pub independent_groups: bool,
+    /// Whether every node has to stay expendable (not with
+    /// `--no-capacity-checks`).
+    pub capacity_checks: bool,
+}
+
+impl Settings {
+    /// The number of nodes that an instance needs.
+    pub fn required_nodes(&self) -> i64 {
+        if self.template.has_secondary() { 2 } else { 1 }
+    }
+}
+
+/// What a cluster looks like before it is filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ground {
+    settings: Settings,
+    /// Online nodes that fail N+1.
+    pub bad_nodes: Vec<NodeIdx>,
+    /// Groups that could not lose each of their nodes.
+    pub bad_groups: Vec<GroupIdx>,
+    /// The places that are tried.
+    pub targets: Result<Targets, NoTargets>,
+    /// Nothing is tried: existing trouble has to be mended first.
+    pub hopeless: bool,
+}
+
+/// A filled cluster.
+#[derive(Debug, Clone)]
+pub struct Filled {
+    /// The cluster with the new instances.
+    pub cluster: Cluster,
+    /// The new instances, in the order in which they were placed.
+    pub added: Vec<InstanceIdx>,
+    /// Why the last attempt failed; if a limit ended the run, why places were
+    /// refused to the last one.
+    pub failures: FailCounts,
+}
+
+impl Ground {
+    /// Surveys a cluster.
+    pub fn of(cluster: &Cluster, settings: Settings) -> Ground {
+        let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
+        let scope = Scope { online_only: settings.accept_existing_errors, exempt: Vec::new() };
+        let bad_groups = groups_at_risk(cluster, &scope);
+        let mut unusable: Vec<bool> =
+            cluster.groups.iter().map(|g| g.alloc_policy == AllocPolicy::Unallocable).collect();
+        if !settings.accept_existing_errors {
+            bad_nodes.iter().for_each(|n| unusable[cluster.node(*n).spec.group.get()] = true);
+        }
+        if settings.independent_groups {
+            bad_groups.iter().for_each(|g| unusable[g.get()] = true);
+        }
+        let some_group_left = settings.independent_groups && unusable.contains(&false);
+        let hopeless = !settings.accept_existing_errors && !bad_nodes.is_empty() && !some_group_left;
+        let usable: Vec<NodeIdx> = cluster
+            .nodes
+            .iter()
+            .filter(|n| !n.spec.offline && !unusable[n.spec.group.get()])
+            .map(|n| n.spec.idx)
+            .collect();
+        let targets = Targets::of(cluster, &usable, settings.required_nodes());
+        Ground { settings, bad_nodes, bad_groups, targets, hopeless }
+    }
+
+    /// The rules for every single placement.
+    fn conditions(&self) -> Conditions {
+        let s = &self.settings;
+        let exempt = if s.independent_groups { self.bad_groups.clone() } else { Vec::new() };
+        let scope = Scope { online_only: s.accept_existing_errors, exempt };
+        Conditions { ignore_soft_errors: false, redundancy: s.capacity_checks.then_some(scope) }
+    }
+
+    fn filling<'a>(&'a self, cluster: &Cluster) -> Result<Filling<'a>, NoTargets> {
+        let targets = self.targets.as_ref().map_err(|e| *e)?;
+        Ok(Filling::new(cluster.clone(), self.settings, self.conditions(), targets))
+    }
+
+    /// Nothing, because existing trouble has to be mended first.
+    fn nothing(&self, cluster: &Cluster) -> Filled {
+        let failures = FailCounts::one(FailKind::N1);
+        Filled { cluster: cluster.clone(), added: Vec::new(), failures }
+    }
+
+    /// Fills a cluster with instances of one size, up to `limit` of them.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn standard(&self, cluster: &Cluster, size: Size, limit: Option<i64>) -> Result<Filled, NoTargets> {
+        if self.hopeless {
+            return Ok(self.nothing(cluster));
+        }
+        let mut filling = self.filling(cluster)?;
+        let failures = filling.iterate(size, limit);
+        Ok(filling.finish(failures))
+    }
+
+    /// Fills a cluster with instances of each of the given sizes, which shrink when
+    /// nothing more fits, up to `limit` of them.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn tiered(&self, cluster: &Cluster, sizes: &[Size], limit: Option<i64>) -> Result<Filled, NoTargets> {
+        if self.hopeless {
+            return Ok(self.nothing(cluster));
+        }
+        let mut filling = self.filling(cluster)?;
+        let mut failures = FailCounts::default();
+        for &size in sizes {
+            let added = filling.added() as i64;
+            let left = limit.map(|limit| limit - added);
+            if left.is_none_or(|left| left > 0) {
+                failures = tiered::fill(&mut filling, size, left);
+            }
+        }
+        Ok(filling.finish(failures))
+    }
+}
