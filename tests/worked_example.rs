@@ -2,9 +2,9 @@
 //! reference.
 
 use htools::load::merge::{finish, merge};
-use htools::load::raw::{Disk, RawCluster, RawGroup, RawInstance, RawNode};
+use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, InstanceIdx, InstancePolicy, Mib, NodeIdx, RunStatus,
+    AllocPolicy, Cluster, Disk, DiskTemplate, GroupIdx, InstanceIdx, InstancePolicy, Mib, NodeIdx, RunStatus,
 };
 use htools::plan::checker::{CheckOptions, Fault, JobsetFault, check, check_jobsets, check_scores};
 use htools::redundancy::n_plus_one::unavoidable_score;

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::error::{LoadError, Result};
+use super::iallocator::Description;
 use super::lookup::find_partial;
 use super::names::common_domain;
 use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
@@ -245,6 +246,30 @@ fn instance(
         secondary: raw.secondary,
         location_score: 0,
     }
+}
+
+/// The new instance that a request describes, with what the cluster's tags say about
+/// its own. It is nowhere yet: its nodes mean nothing.
+pub fn new_instance(cluster: &mut Cluster, description: Description) -> Instance {
+    let raw = RawInstance {
+        name: description.name,
+        mem: description.mem,
+        disk: description.disk,
+        disks: description.disks,
+        vcpus: description.vcpus,
+        status: description.status,
+        auto_balance: true,
+        primary: NodeIdx::new(0),
+        secondary: None,
+        template: description.template,
+        spindle_use: description.spindle_use,
+        tags: description.tags,
+        networks: description.networks,
+        forthcoming: description.forthcoming,
+    };
+    let rules = TagRules::new(&cluster.tags, &[]);
+    let idx = InstanceIdx::new(cluster.instances.len());
+    instance(idx, raw, Utilisation::default(), &rules, 0, &mut cluster.tag_table)
 }
 
 /// The spindles of all disks together; nothing if any is unknown.

@@ -1,7 +1,9 @@
 //! Which step is best: the moves of an instance, and the search among them.
 
 pub mod allocate;
+pub mod allocator;
 pub mod balance;
+pub mod evacuate;
 pub mod explain;
 pub mod fill;
 pub mod forecast;

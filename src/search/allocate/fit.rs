@@ -61,6 +61,13 @@ impl<'a> Fit<'a> {
         self.with_secondary(place, primary, secondary)
     }
 
+    /// The instance on two nodes, whatever locations they have in common.
+    pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Obstacle> {
+        self.policy(primary)?;
+        let place = self.primary(primary, Some(secondary), 0)?;
+        self.with_secondary(place, primary, secondary)
+    }
+
     /// Whether the policy of the group of a primary node accepts the instance.
     pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Obstacle> {
         let spec = &self.cluster.node(node).spec;

@@ -1,5 +1,6 @@
 //! Where a new instance can go, and where it goes best.
 
+pub mod dedicated;
 mod fit;
 mod pairs;
 mod select;
@@ -55,18 +56,33 @@ pub struct Search {
     pub failures: FailCounts,
 }
 
-/// Looks for the best place for `instance` among `targets`. `nodes` (ascending) is
+/// An instance that is looking for a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Newcomer<'a> {
+    /// The instance. What it says about its nodes means nothing.
+    pub instance: &'a Instance,
+    /// What counts as the instance when redundancy is looked at.
+    pub judged_as: &'a Instance,
+}
+
+impl<'a> From<&'a Instance> for Newcomer<'a> {
+    fn from(instance: &'a Instance) -> Newcomer<'a> {
+        Newcomer { instance, judged_as: instance }
+    }
+}
+
+/// Looks for the best place for an instance among `targets`. `nodes` (ascending) is
 /// the set whose score counts. Ties go to the place tried last.
 pub fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    instance: &Instance,
+    newcomer: Newcomer<'_>,
     targets: &Targets,
     conditions: &Conditions,
 ) -> Search {
     match targets {
-        Targets::Singles(targets) => singles::find(cluster, nodes, instance, targets, conditions),
-        Targets::Pairs(targets) => pairs::find(cluster, nodes, instance, targets, conditions),
+        Targets::Singles(targets) => singles::find(cluster, nodes, newcomer, targets, conditions),
+        Targets::Pairs(targets) => pairs::find(cluster, nodes, newcomer, targets, conditions),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Instances that need two nodes.
 
 use super::fit::Fit;
-use super::{Conditions, Metric, Place, Search, select};
+use super::{Conditions, Metric, Newcomer, Place, Search, select};
 use crate::model::{Cluster, FailCounts, Instance, NodeIdx};
 use crate::score::{Board, Change, Statistics};
 
@@ -9,10 +9,11 @@ use crate::score::{Board, Change, Statistics};
 pub(super) fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    instance: &Instance,
+    newcomer: Newcomer<'_>,
     targets: &[(NodeIdx, Vec<NodeIdx>)],
     conditions: &Conditions,
 ) -> Search {
+    let instance = newcomer.instance;
     let fit = Fit::new(cluster, instance, conditions);
     let board = Board::new(cluster, nodes);
     let statistics = Statistics::of(&board);
@@ -29,7 +30,7 @@ pub(super) fn find(
                 }
             }
         }
-        let of_primary = select::one(cluster, nodes, instance, places, failures, conditions);
+        let of_primary = select::one(cluster, nodes, newcomer, places, failures, conditions);
         all = select::both(all, of_primary);
     }
     all

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Conditions, Metric, Place, Search};
+use super::{Conditions, Metric, Newcomer, Obstacle, Place, Search};
 use crate::model::{Cluster, FailCounts, FailKind, Instance, NodeIdx};
 use crate::redundancy::global::{Arrival, Guard};
 
@@ -10,7 +10,7 @@ impl Metric {
     /// Whether a place with this metric is preferred to an earlier one with
     /// `other`: if it is as good. Scores that are not numbers leave things as they
     /// are.
-    pub(super) fn beats_earlier(&self, other: &Metric) -> bool {
+    pub(crate) fn beats_earlier(&self, other: &Metric) -> bool {
         matches!(self.partial_cmp(other), Some(Ordering::Less | Ordering::Equal))
     }
 }
@@ -31,7 +31,7 @@ impl PartialOrd for Metric {
 pub(super) fn one(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    instance: &Instance,
+    newcomer: Newcomer<'_>,
     places: Vec<(Metric, Place)>,
     mut failures: FailCounts,
     conditions: &Conditions,
@@ -45,7 +45,7 @@ pub(super) fn one(
     });
     let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
     for (_, (metric, place)) in ranked {
-        let holds = guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(instance)));
+        let holds = guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(newcomer.judged_as)));
         if holds {
             return Search { best: Some((metric.clone(), place.clone())), successes, failures };
         }
@@ -53,6 +53,17 @@ pub(super) fn one(
         failures.add(FailKind::N1, 1);
     }
     Search { best: None, successes, failures }
+}
+
+/// The best of places that were tried one after the other, the later one among
+/// equals.
+pub(super) fn best_of(places: impl Iterator<Item = Result<(Metric, Place), Obstacle>>) -> Search {
+    places.fold(Search::default(), |search, place| match place {
+        Ok(best) => both(search, Search { best: Some(best), successes: 1, failures: FailCounts::default() }),
+        Err(obstacle) => {
+            both(search, Search { failures: FailCounts::one(obstacle.kind()), ..Search::default() })
+        }
+    })
 }
 
 /// Two searches together; the later one wins ties.

@@ -1,7 +1,7 @@
 //! Instances that need one node.
 
 use super::fit::Fit;
-use super::{Conditions, Metric, Place, Search, select};
+use super::{Conditions, Metric, Newcomer, Place, Search, select};
 use crate::model::{Cluster, FailCounts, Instance, NodeIdx};
 use crate::score::{Board, Touched};
 
@@ -9,10 +9,11 @@ use crate::score::{Board, Touched};
 pub(super) fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    instance: &Instance,
+    newcomer: Newcomer<'_>,
     targets: &[NodeIdx],
     conditions: &Conditions,
 ) -> Search {
+    let instance = newcomer.instance;
     let fit = Fit::new(cluster, instance, conditions);
     let board = Board::new(cluster, nodes);
     let mut failures = FailCounts::default();
@@ -23,7 +24,7 @@ pub(super) fn find(
             Ok(place) => places.push((Metric::Score(score(cluster, &board, instance, &place)), place)),
         }
     }
-    select::one(cluster, nodes, instance, places, failures, conditions)
+    select::one(cluster, nodes, newcomer, places, failures, conditions)
 }
 
 /// The score with the instance in a place.

@@ -54,7 +54,7 @@ impl<'a> Filling<'a> {
 
     fn find(&self, size: Size, conditions: &Conditions) -> Search {
         let instance = size.instance(&self.settings, self.added.len());
-        allocate::find(&self.cluster, &self.nodes, &instance, self.targets, conditions)
+        allocate::find(&self.cluster, &self.nodes, (&instance).into(), self.targets, conditions)
     }
 
     /// Places instances one by one until no more fits or `limit` are placed; says

@@ -1,0 +1,111 @@
+//! Clusters with exclusive storage: the best place is the one on which the
+//! fewest other instances could have been placed ("lost allocations").
+
+use super::fit::Fit;
+use super::{Conditions, Metric, Place, Search, Targets, select};
+use crate::model::{
+    Cluster, Disk, DiskTemplate, Instance, InstanceIdx, InstancePolicy, InstanceSpec, Ledger, Mib, NodeIdx,
+    NodeSpec, RunStatus, Strictness, TagArrival, TagSet, Utilisation,
+};
+
+/// Looks for the best place. Redundancy is not looked at.
+pub fn find(cluster: &Cluster, instance: &Instance, targets: &Targets, conditions: &Conditions) -> Search {
+    let conditions = Conditions { redundancy: None, ..conditions.clone() };
+    let fit = Fit::new(cluster, instance, &conditions);
+    match targets {
+        Targets::Singles(targets) => {
+            let places = targets.iter().map(|t| fit.single(*t));
+            select::best_of(places.map(|place| place.map(|p| (metric(cluster, &p), p))))
+        }
+        Targets::Pairs(targets) => targets.iter().fold(Search::default(), |all, (p, secondaries)| {
+            let places = secondaries.iter().map(|s| fit.unrelated_pair(*p, *s));
+            select::both(all, select::best_of(places.map(|place| place.map(|p| (metric(cluster, &p), p)))))
+        }),
+    }
+}
+
+fn metric(cluster: &Cluster, place: &Place) -> Metric {
+    let primary = cluster.node(place.placement.primary);
+    let tests = tests(&cluster.group(primary.spec.group).policy);
+    let mut lost = vec![0; tests.len()];
+    let mut disk = Mib::ZERO;
+    let ends =
+        [(Some(place.placement.primary), Some(place.primary)), (place.placement.secondary, place.secondary)];
+    for (node, after) in ends {
+        let (Some(node), Some(after)) = (node, after) else { continue };
+        let node = cluster.node(node);
+        for (lost, test) in lost.iter_mut().zip(&tests) {
+            *lost += room_for(&node.spec, &node.state.ledger, test) - room_for(&node.spec, &after, test);
+        }
+        disk += after.disk_free;
+    }
+    Metric::Lost(lost, disk.0)
+}
+
+/// The smallest instance of each range of a policy, by descending size of its disk.
+fn tests(policy: &InstancePolicy) -> Vec<Instance> {
+    let mut specs: Vec<InstanceSpec> = policy.ranges.iter().map(|r| r.min).collect();
+    specs.sort_by_key(|s| std::cmp::Reverse(s.disk_size));
+    specs.iter().map(|spec| several(spec, 1)).collect()
+}
+
+/// `count` instances of a size, as one.
+fn several(spec: &InstanceSpec, count: i64) -> Instance {
+    let times = |size: i64| size.saturating_mul(count);
+    Instance {
+        idx: InstanceIdx::new(0),
+        name: String::new(),
+        alias_len: 0,
+        mem: Mib(times(spec.memory.0)),
+        disk: Mib(times(spec.disk_size.0)),
+        disks: Vec::<Disk>::new(),
+        spindles: Some(0),
+        vcpus: times(spec.cpus),
+        status: RunStatus::Running,
+        auto_balance: false,
+        template: DiskTemplate::Plain,
+        spindle_use: times(spec.spindle_use),
+        tags: Vec::new(),
+        exclusion_tags: Vec::new(),
+        desired_locations: TagSet::default(),
+        networks: Vec::new(),
+        forthcoming: false,
+        immobile: None,
+        util: Utilisation::default(),
+        primary: NodeIdx::new(0),
+        secondary: None,
+        location_score: 0,
+    }
+}
+
+/// More instances than any node holds.
+const MOST: i64 = 1 << 40;
+
+/// How many instances like `test` a node could take as primaries, one after the
+/// other. Each takes the same from every resource, so that several are as one of
+/// their sum.
+fn room_for(node: &NodeSpec, ledger: &Ledger, test: &Instance) -> i64 {
+    let spec = InstanceSpec {
+        memory: test.mem,
+        cpus: test.vcpus,
+        disk_size: test.disk,
+        disk_count: 1,
+        nic_count: 0,
+        spindle_use: test.spindle_use,
+    };
+    let fits = |count: i64| {
+        let together = several(&spec, count);
+        ledger.add_primary(node, &together, 0, TagArrival::default(), Strictness::Strict).is_ok()
+    };
+    let mut above = 1;
+    while above < MOST && fits(above) {
+        above *= 2;
+    }
+    // fits(below) holds or below is 0, and fits(above) does not
+    let mut below = above / 2;
+    while below + 1 < above {
+        let middle = below + (above - below) / 2;
+        if fits(middle) { below = middle } else { above = middle }
+    }
+    below
+}

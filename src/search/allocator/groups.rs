@@ -1,0 +1,134 @@
+//! Choosing the group for an instance.
+
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx};
+use crate::search::allocate::{self, Conditions, Metric, NoTargets, Place, Search, Targets, dedicated};
+
+/// How an instance is placed in a group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub instance: &'a Instance,
+    /// Number of nodes.
+    pub required: i64,
+    /// Full names of the nodes that may be used; nothing for all.
+    pub restrict_to: Option<&'a [String]>,
+    /// By lost allocations, not by score.
+    pub dedicated: bool,
+    pub conditions: &'a Conditions,
+}
+
+/// What came of trying a group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TrialResult {
+    /// It lacks a network that the instance needs.
+    NotConnected,
+    /// It has no place to try.
+    NoTargets(NoTargets),
+    /// What was found.
+    Searched(Search),
+}
+
+/// A group that was tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The group.
+    pub group: GroupIdx,
+    /// What came of it.
+    pub result: TrialResult,
+}
+
+impl Trial {
+    /// The best place in the group, if there is one.
+    pub fn best(&self) -> Option<&(Metric, Place)> {
+        match &self.result {
+            TrialResult::Searched(search) => search.best.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// All groups that were tried for an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Full name of the instance.
+    pub instance: String,
+    /// The groups, in order.
+    pub trials: Vec<Trial>,
+    /// Position of the best one in `trials`.
+    pub selected: Option<usize>,
+    /// The request named the group: it was not a choice.
+    pub named: bool,
+    /// By lost allocations, not by score.
+    pub dedicated: bool,
+}
+
+impl Choice {
+    /// The place chosen.
+    pub fn place(&self) -> Option<&Place> {
+        let trial = &self.trials[self.selected?];
+        trial.best().map(|b| &b.1)
+    }
+}
+
+/// Whether a group has all networks that an instance needs.
+pub(super) fn is_connected(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> bool {
+    let networks = &cluster.group(group).networks;
+    instance.networks.iter().all(|n| networks.contains(n))
+}
+
+/// The places in a group for an instance.
+pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
+    let usable = |node: &NodeIdx| {
+        let spec = &cluster.node(*node).spec;
+        !spec.offline && wanted.restrict_to.is_none_or(|names| names.contains(&spec.name))
+    };
+    let nodes: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(usable).collect();
+    Targets::of(cluster, &nodes, wanted.required)
+}
+
+/// Looks for a place in one group; `nodes` is the set whose score counts.
+pub(super) fn search(
+    cluster: &Cluster,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    wanted: &Wanted<'_>,
+) -> Result<Search, NoTargets> {
+    let targets = targets(cluster, group, wanted)?;
+    Ok(if wanted.dedicated {
+        dedicated::find(cluster, wanted.instance, &targets, wanted.conditions)
+    } else {
+        allocate::find(cluster, nodes, wanted.instance.into(), &targets, wanted.conditions)
+    })
+}
+
+/// Tries several groups and chooses: a preferred one before one of last resort, then
+/// the better place, then the later group.
+pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> Choice {
+    let nodes = cluster.all_nodes();
+    let result = |group: GroupIdx| {
+        if !is_connected(cluster, group, wanted.instance) {
+            return TrialResult::NotConnected;
+        }
+        match search(cluster, group, &nodes, wanted) {
+            Ok(search) => TrialResult::Searched(search),
+            Err(error) => TrialResult::NoTargets(error),
+        }
+    };
+    let trials: Vec<Trial> =
+        groups.iter().map(|group| Trial { group: *group, result: result(*group) }).collect();
+    let mut selected: Option<(usize, AllocPolicy, &Metric)> = None;
+    for (at, trial) in trials.iter().enumerate() {
+        let policy = cluster.group(trial.group).alloc_policy;
+        let Some((metric, _)) = trial.best().filter(|_| policy != AllocPolicy::Unallocable) else { continue };
+        let better = selected.is_none_or(|(_, p, m)| policy < p || (policy == p && metric.beats_earlier(m)));
+        if better {
+            selected = Some((at, policy, metric));
+        }
+    }
+    Choice {
+        instance: wanted.instance.name.clone(),
+        selected: selected.map(|s| s.0),
+        trials,
+        named: false,
+        dedicated: wanted.dedicated,
+    }
+}

@@ -1,0 +1,139 @@
+//! Answers to allocator requests: where instances go, or why they go nowhere.
+
+mod groups;
+mod moving;
+mod placing;
+
+pub use groups::{Choice, Trial, TrialResult};
+
+use super::allocate::{Conditions, NoTargets, Search};
+use super::evacuate::{Moved, Stuck};
+use crate::load::iallocator::Request;
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+use crate::redundancy::global::Scope;
+
+/// What the command line says about answering.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Soft limits do not count (`--ignore-soft-errors`).
+    pub ignore_soft_errors: bool,
+    /// Nodes need not stay expendable (`--no-capacity-checks`).
+    pub no_capacity_checks: bool,
+    /// Full names of the nodes that may be used for a new instance, instead of
+    /// those that the request names (`--restrict-allocation-to`).
+    pub restrict_to: Option<Vec<String>>,
+}
+
+impl Settings {
+    fn conditions(&self) -> Conditions {
+        let redundancy = (!self.no_capacity_checks).then(Scope::default);
+        Conditions { ignore_soft_errors: self.ignore_soft_errors, redundancy }
+    }
+}
+
+/// What came of a request.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Result<Answer, Failure>,
+    /// The cluster as it would be then; as it was, if the request failed.
+    pub cluster: Cluster,
+    /// New instances in it.
+    pub added: Vec<InstanceIdx>,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// A place for a new instance.
+    Allocated {
+        /// How it was found.
+        choice: Choice,
+        /// Primary and secondary node.
+        nodes: Vec<NodeIdx>,
+    },
+    /// Places for several new instances.
+    MultiAllocated {
+        /// Those that have one, with their nodes.
+        allocated: Vec<(String, Vec<NodeIdx>)>,
+        /// Those that have none.
+        failed: Vec<(String, Failure)>,
+    },
+    /// A new secondary (DRBD) or primary node.
+    Relocated {
+        /// The node.
+        node: NodeIdx,
+    },
+    /// Other nodes for instances.
+    Evacuated {
+        /// Those that have found some, with the group they are in then.
+        moved: Vec<(Moved, GroupIdx)>,
+        /// Those that have not.
+        failed: Vec<(InstanceIdx, Failure)>,
+    },
+    /// A secondary node for an instance that had none.
+    SecondaryAllocated {
+        /// How it was found.
+        search: Search,
+        /// The node.
+        node: NodeIdx,
+    },
+}
+
+/// Why a request, or a part of one, failed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// No one group, or several, have this name.
+    UnknownGroup(String),
+    /// The group lacks a network that the instance needs.
+    NotConnected(GroupIdx, String),
+    /// There is no place to try.
+    NoTargets(NoTargets),
+    /// No group has a place.
+    NoGroup(Choice),
+    /// There is no group to go to.
+    NoTargetGroups,
+    /// No place was found.
+    NotFound(Search),
+    /// More than one node cannot be exchanged at a time.
+    Exchange(i64),
+    /// Instances without mirrored disks cannot be relocated.
+    NotMirrored,
+    /// The nodes to leave are not the one node that can be left: which role it has,
+    /// the node itself, the nodes given.
+    NotItsNode(&'static str, NodeIdx, Vec<NodeIdx>),
+    /// The instance has a secondary already.
+    HasSecondary,
+    /// It cannot be moved.
+    Stuck(Stuck),
+}
+
+/// Answers a request about a cluster, to whose instances and nodes it refers.
+pub fn answer(mut cluster: Cluster, request: Request, settings: &Settings) -> Reply {
+    let before = cluster.clone();
+    let mut added = Vec::new();
+    let answer = match request {
+        Request::Allocate { instance, group, restrict_to } => {
+            placing::allocate(&mut cluster, &mut added, instance, group, restrict_to, settings)
+        }
+        Request::MultiAllocate { instances, group } => {
+            placing::multi_allocate(&mut cluster, &mut added, instances, group, settings)
+        }
+        Request::AllocateSecondary { instance } => {
+            placing::allocate_secondary(&mut cluster, instance, settings)
+        }
+        Request::Relocate { instance, required_nodes, from } => {
+            moving::relocate(&mut cluster, instance, required_nodes, &from, settings)
+        }
+        Request::NodeEvacuate { instances, mode } => {
+            Ok(moving::node_evacuate(&mut cluster, &instances, mode, settings))
+        }
+        Request::ChangeGroup { instances, targets } => {
+            Ok(moving::change_group(&mut cluster, &instances, &targets, settings))
+        }
+    };
+    if answer.is_err() {
+        return Reply { answer, cluster: before, added: Vec::new() };
+    }
+    Reply { answer, cluster, added }
+}

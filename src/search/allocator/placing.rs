@@ -1,0 +1,177 @@
+//! Requests for new instances, and for a secondary node.
+
+use super::groups::{self, Choice, Trial, TrialResult, Wanted};
+use super::{Answer, Failure, Settings};
+use crate::load::iallocator::Allocation;
+use crate::load::merge::new_instance;
+use crate::model::{
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, NodeIdx, TagArrival,
+};
+use crate::search::allocate::{self, Conditions, Newcomer, Place, Targets};
+
+/// Whether places are compared by lost allocations: if the groups that matter have
+/// nodes, and all of these have exclusive storage.
+fn is_dedicated(cluster: &Cluster, group: Option<GroupIdx>) -> bool {
+    let allocable = |g: GroupIdx| cluster.group(g).alloc_policy != AllocPolicy::Unallocable;
+    let any_allocable = cluster.groups.iter().any(|g| allocable(g.idx));
+    let matters = |g: GroupIdx| match group {
+        Some(group) => g == group,
+        None => allocable(g) || !any_allocable,
+    };
+    let mut nodes = cluster.nodes.iter().map(|n| &n.spec).filter(|spec| matters(spec.group)).peekable();
+    nodes.peek().is_some() && nodes.all(|spec| spec.exclusive_storage)
+}
+
+/// The only group with this name or UUID.
+fn find_group(cluster: &Cluster, key: Option<String>) -> Result<Option<GroupIdx>, Failure> {
+    let Some(key) = key else { return Ok(None) };
+    let mut found = cluster.groups.iter().filter(|g| g.name == key || g.uuid == key);
+    match (found.next(), found.next()) {
+        (Some(group), None) => Ok(Some(group.idx)),
+        _ => Err(Failure::UnknownGroup(key)),
+    }
+}
+
+/// A place for a new instance, in one group or in the best of all.
+fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Result<Choice, Failure> {
+    let Some(group) = group else {
+        let choice = groups::choose(cluster, &cluster.groups_with_nodes(), wanted);
+        return if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) };
+    };
+    let name = &wanted.instance.name;
+    if !groups::is_connected(cluster, group, wanted.instance) {
+        return Err(Failure::NotConnected(group, name.clone()));
+    }
+    let nodes = cluster.nodes_of(group);
+    let search = groups::search(cluster, group, &nodes, wanted).map_err(Failure::NoTargets)?;
+    let selected = search.best.is_some().then_some(0);
+    let trials = vec![Trial { group, result: TrialResult::Searched(search) }];
+    let choice =
+        Choice { instance: name.clone(), trials, selected, named: true, dedicated: wanted.dedicated };
+    if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) }
+}
+
+fn nodes_of(place: &Place) -> Vec<NodeIdx> {
+    [Some(place.placement.primary), place.placement.secondary].into_iter().flatten().collect()
+}
+
+/// Places one instance and enters it; says how it was found.
+fn place(
+    cluster: &mut Cluster,
+    added: &mut Vec<InstanceIdx>,
+    instance: &Instance,
+    group: Option<GroupIdx>,
+    wanted: &Wanted<'_>,
+) -> Result<(Choice, Vec<NodeIdx>), Failure> {
+    let choice = choose(cluster, group, wanted)?;
+    let Some(place) = choice.place() else { return Err(Failure::NoGroup(choice)) };
+    let nodes = nodes_of(place);
+    added.push(allocate::settle(cluster, instance, place));
+    Ok((choice, nodes))
+}
+
+/// A place for one new instance.
+pub(super) fn allocate(
+    cluster: &mut Cluster,
+    added: &mut Vec<InstanceIdx>,
+    allocation: Allocation,
+    group: Option<String>,
+    restrict_to: Option<Vec<String>>,
+    settings: &Settings,
+) -> Result<Answer, Failure> {
+    let group = find_group(cluster, group)?;
+    let instance = new_instance(cluster, allocation.description);
+    let wanted = Wanted {
+        instance: &instance,
+        required: allocation.required_nodes,
+        restrict_to: settings.restrict_to.as_deref().or(restrict_to.as_deref()),
+        dedicated: is_dedicated(cluster, group),
+        conditions: &settings.conditions(),
+    };
+    let (choice, nodes) = place(cluster, added, &instance, group, &wanted)?;
+    Ok(Answer::Allocated { choice, nodes })
+}
+
+/// Places for several new instances, each on the state that the others leave.
+/// Without a group that is asked for, all of them need a place.
+pub(super) fn multi_allocate(
+    cluster: &mut Cluster,
+    added: &mut Vec<InstanceIdx>,
+    allocations: Vec<Allocation>,
+    group: Option<String>,
+    settings: &Settings,
+) -> Result<Answer, Failure> {
+    let group = find_group(cluster, group)?;
+    let dedicated = is_dedicated(cluster, group);
+    let conditions = settings.conditions();
+    let (mut allocated, mut failed) = (Vec::new(), Vec::new());
+    for allocation in allocations {
+        let instance = new_instance(cluster, allocation.description);
+        let wanted = Wanted {
+            instance: &instance,
+            required: allocation.required_nodes,
+            restrict_to: settings.restrict_to.as_deref(),
+            dedicated,
+            conditions: &conditions,
+        };
+        match place(cluster, added, &instance, group, &wanted) {
+            Ok((_, nodes)) => allocated.push((instance.name, nodes)),
+            Err(failure) if group.is_some() => failed.push((instance.name, failure)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(Answer::MultiAllocated { allocated, failed })
+}
+
+/// A secondary node for an instance that is to become a DRBD one.
+pub(super) fn allocate_secondary(
+    cluster: &mut Cluster,
+    idx: InstanceIdx,
+    settings: &Settings,
+) -> Result<Answer, Failure> {
+    let before = cluster.instance(idx).clone();
+    if before.secondary.is_some() {
+        return Err(Failure::HasSecondary);
+    }
+    let mirrored = Instance { template: DiskTemplate::Drbd, ..before.clone() };
+    let primary = before.primary;
+    take_off(cluster, &before);
+    let group = cluster.node(primary).spec.group;
+    let others: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(|n| *n != primary).collect();
+    let targets = Targets::Pairs(vec![(primary, others)]);
+    let conditions: Conditions = settings.conditions();
+    // the reference looks at redundancy as if the instance had not changed
+    let newcomer = Newcomer { instance: &mirrored, judged_as: &before };
+    let search = allocate::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions);
+    let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };
+    let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(search)) };
+    put_back(cluster, &mirrored, place);
+    Ok(Answer::SecondaryAllocated { node, search })
+}
+
+/// Takes an instance without a secondary off its node. Its entry in the list of
+/// instances stays.
+fn take_off(cluster: &mut Cluster, instance: &Instance) {
+    let node = &mut cluster.nodes[instance.primary.get()];
+    let conflicts = TagArrival::conflicts_of_primary(&node.state, instance);
+    node.state.ledger =
+        node.state.ledger.remove_primary(&node.spec, instance, instance.location_score, conflicts);
+    for &tag in &instance.exclusion_tags {
+        node.state.tag_count.add(tag, -1);
+    }
+    node.state.primaries.retain(|i| *i != instance.idx);
+}
+
+/// Enters the instance on its two nodes, under its old index.
+fn put_back(cluster: &mut Cluster, instance: &Instance, place: &Place) {
+    let new = allocate::settle(cluster, instance, place);
+    let mut entered = cluster.instances.remove(new.get());
+    entered.idx = instance.idx;
+    for node in entered.nodes() {
+        let state = &mut cluster.nodes[node.get()].state;
+        for list in [&mut state.primaries, &mut state.secondaries] {
+            list.iter_mut().filter(|i| **i == new).for_each(|i| *i = instance.idx);
+        }
+    }
+    cluster.instances[instance.idx.get()] = entered;
+}

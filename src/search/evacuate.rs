@@ -1,0 +1,204 @@
+//! Other nodes for an instance that has to leave one.
+
+use super::moves::{Move, MoveRules, Outcome, Trial};
+use crate::model::{
+    Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Ledger, Mirroring, NodeIdx,
+    Placement,
+};
+use crate::score::Board;
+
+/// Where an instance may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// The group whose score decides.
+    pub group: GroupIdx,
+    /// The nodes that come into question, ascending.
+    pub targets: Vec<NodeIdx>,
+    /// Soft limits do not count (`--ignore-soft-errors`).
+    pub ignore_soft_errors: bool,
+}
+
+/// An instance that has found other nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// The moves that take it there, in order.
+    pub moves: Vec<Move>,
+    /// Its nodes afterwards.
+    pub to: Placement,
+}
+
+/// The steps that take a DRBD instance to two new nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairStep {
+    /// Leaving an offline primary node.
+    LeavePrimary,
+    /// The first new node becomes the secondary.
+    FirstSecondary,
+    /// It becomes the primary.
+    NewPrimary,
+    /// The second new node becomes the secondary.
+    FinalSecondary,
+}
+
+/// Why an instance stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stuck {
+    /// Its disks are on its node only.
+    NotMirrored(DiskTemplate),
+    /// It has no secondary that could be replaced.
+    NoSecondary(DiskTemplate),
+    /// Its secondary cannot take over.
+    Failover(FailKind),
+    /// Its secondary is offline or drained.
+    SecondaryOffline(NodeIdx),
+    /// None of the nodes can take it.
+    NoNode(Vec<(NodeIdx, FailKind)>),
+    /// There are not two nodes to go to.
+    NoPair,
+    /// No two nodes can take it; where the last pair tried failed.
+    PairFailed(PairStep, FailKind),
+}
+
+/// Moves an instance off its nodes, as the mode says, to the best place in `room`:
+/// the one with the smallest score of the group, the one tried last among equals.
+///
+/// # Errors
+/// Why it cannot be moved; the cluster is then as before.
+pub fn evacuate(
+    cluster: &mut Cluster,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    room: &Room,
+) -> Result<Moved, Stuck> {
+    let instance = cluster.instance(idx);
+    let template = instance.template;
+    let moves = match (template.mirroring(), mode) {
+        (Mirroring::None, _) => return Err(Stuck::NotMirrored(template)),
+        (Mirroring::External, EvacMode::SecondaryOnly) => return Err(Stuck::NoSecondary(template)),
+        (Mirroring::External, _) => vec![best(cluster, instance, room, Move::FailoverTo)?],
+        (Mirroring::Internal, EvacMode::PrimaryOnly) => vec![failover(cluster, instance, room)?],
+        (Mirroring::Internal, EvacMode::SecondaryOnly) => {
+            vec![best(cluster, instance, room, Move::ReplaceSecondary)?]
+        }
+        (Mirroring::Internal, EvacMode::All) => pair(cluster, instance, room)?,
+    };
+    for mv in &moves {
+        perform(cluster, idx, *mv, room).map_err(Stuck::Failover)?;
+    }
+    let instance = cluster.instance(idx);
+    let to = Placement { primary: instance.primary, secondary: instance.mirror() };
+    Ok(Moved { instance: idx, moves, to })
+}
+
+fn rules(room: &Room) -> MoveRules {
+    MoveRules { ignore_soft_errors: room.ignore_soft_errors, ..MoveRules::default() }
+}
+
+/// The present place is left for the secondary; there is no choice.
+fn failover(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Move, Stuck> {
+    let trial = Trial::new(cluster, instance, &rules(room));
+    trial.run(Move::Failover).map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
+    match instance.mirror().filter(|m| cluster.node(*m).spec.offline) {
+        // it has room, being drained only
+        Some(mirror) => Err(Stuck::SecondaryOffline(mirror)),
+        None => Ok(Move::Failover),
+    }
+}
+
+/// The best move of one kind to one of the targets.
+fn best(
+    cluster: &Cluster,
+    instance: &Instance,
+    room: &Room,
+    kind: fn(NodeIdx) -> Move,
+) -> Result<Move, Stuck> {
+    let trial = Trial::new(cluster, instance, &rules(room));
+    let board = Board::new(cluster, &cluster.nodes_of(room.group));
+    let mut failures = Vec::new();
+    let mut best: Option<(f64, Move)> = None;
+    for &target in room.targets.iter().filter(|t| **t != instance.primary) {
+        let mv = kind(target);
+        match trial.run(mv) {
+            Err(refusal) => failures.push((target, refusal.rule.kind())),
+            Ok(outcome) => {
+                let score = score(cluster, &board, instance, &outcome);
+                if !best.is_some_and(|b| score > b.0) {
+                    best = Some((score, mv));
+                }
+            }
+        }
+    }
+    best.map(|b| b.1).ok_or(Stuck::NoNode(failures))
+}
+
+fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
+    let to = outcome.placement.primary;
+    let spec = |n: NodeIdx| &cluster.node(n).spec;
+    let from = Some(instance.primary).filter(|p| board.contains(*p)).map(spec);
+    let spread = if to == instance.primary {
+        0
+    } else {
+        board.spread().change(instance, from, Some(spec(to)).filter(|_| board.contains(to)))
+    };
+    board.score_with(outcome.touched(), spread)
+}
+
+/// The best two nodes for a DRBD instance that leaves both of its own.
+fn pair(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Vec<Move>, Stuck> {
+    let targets: Vec<NodeIdx> = room.targets.iter().copied().filter(|t| *t != instance.primary).collect();
+    let mut best: Option<(f64, Vec<Move>)> = None;
+    let mut stuck = Stuck::NoPair;
+    let leave = cluster.node(instance.primary).spec.offline;
+    for &a in &targets {
+        for &b in targets.iter().filter(|b| **b != a) {
+            match try_pair(cluster, instance.idx, leave, (a, b), room) {
+                Err((step, kind)) => stuck = Stuck::PairFailed(step, kind),
+                Ok((score, moves)) => {
+                    if !best.as_ref().is_some_and(|b| score > b.0) {
+                        best = Some((score, moves));
+                    }
+                }
+            }
+        }
+    }
+    best.map(|b| b.1).ok_or(stuck)
+}
+
+fn try_pair(
+    cluster: &Cluster,
+    idx: InstanceIdx,
+    leave: bool,
+    (a, b): (NodeIdx, NodeIdx),
+    room: &Room,
+) -> Result<(f64, Vec<Move>), (PairStep, FailKind)> {
+    let mut steps = Vec::with_capacity(4);
+    if leave {
+        steps.push((PairStep::LeavePrimary, Move::Failover));
+    }
+    steps.extend([
+        (PairStep::FirstSecondary, Move::ReplaceSecondary(a)),
+        (PairStep::NewPrimary, Move::Failover),
+        (PairStep::FinalSecondary, Move::ReplaceSecondary(b)),
+    ]);
+    let mut state = cluster.clone();
+    for (step, mv) in &steps {
+        perform(&mut state, idx, *mv, room).map_err(|kind| (*step, kind))?;
+    }
+    let board = Board::new(&state, &state.nodes_of(room.group));
+    Ok((board.score(), steps.into_iter().map(|s| s.1).collect()))
+}
+
+/// Carries a move out.
+fn perform(cluster: &mut Cluster, idx: InstanceIdx, mv: Move, room: &Room) -> Result<(), FailKind> {
+    let trial = Trial::new(cluster, cluster.instance(idx), &rules(room));
+    let outcome = trial.run(mv).map_err(|refusal| refusal.rule.kind())?;
+    let (to, location_score) = (outcome.placement, outcome.location_score);
+    let ledgers: Vec<(NodeIdx, Ledger)> = outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
+    for (node, ledger) in ledgers {
+        cluster.nodes[node.get()].state.ledger = ledger;
+    }
+    cluster.relocate(idx, to, location_score);
+    Ok(())
+}
