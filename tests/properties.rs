@@ -4,7 +4,7 @@
 #[path = "common/clusters.rs"]
 mod clusters;
 
-use clusters::{Dice, Recipe, Style, balance_options, recipes};
+use clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
 use htools::model::{
     Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx, Placement, RunStatus, Strictness,
     TagArrival,
@@ -18,19 +18,6 @@ use htools::search::forecast::Forecast;
 use htools::search::moves::{Outcome, Repertoire, Trial};
 use htools::search::{BalanceOptions, Balancer, Effort, Move, Step};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-
-/// So many cases, if `PROPTEST_CASES` is not set; always the same ones, if
-/// `PROPTEST_RNG_SEED` is not set.
-fn cases(usual: u32) -> ProptestConfig {
-    let config = ProptestConfig::default();
-    let cases = (u64::from(config.cases) * u64::from(usual)).div_ceil(256) as u32;
-    let rng_seed = match config.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(1),
-        fixed => fixed,
-    };
-    ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 200, ..config }
-}
 
 const SANE: &[Style] = &[Style::Mixed, Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded];
 const ANY: &[Style] =

@@ -26,7 +26,7 @@ impl Components {
 }
 
 /// The weighted sum of the metrics' values, in table order.
-pub(super) fn weighted(values: &[f64]) -> f64 {
+pub(crate) fn weighted(values: &[f64]) -> f64 {
     values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
 }
 

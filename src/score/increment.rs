@@ -7,7 +7,8 @@
 //! not positive then counts as 0, not-a-number included.
 
 use super::board::{Board, weighted};
-use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
+use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
+use super::running::{RESERVED_TOTAL_WEIGHT, counted_score};
 use crate::model::{Ledger, NodeSpec};
 
 /// What a score is made from, ready to be carried on.
@@ -46,6 +47,21 @@ impl Change {
         let counted = Counted::of(spec, after) - Counted::of(spec, before);
         Change { online: !spec.offline, by, squares, counted }
     }
+
+    /// How the counts change.
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// By how much a lane's value changes.
+    pub fn by(&self, lane: usize) -> f64 {
+        self.by[lane]
+    }
+
+    /// By how much the square of a lane's value changes.
+    pub fn squares(&self, lane: usize) -> f64 {
+        self.squares[lane]
+    }
 }
 
 impl Statistics {
@@ -77,6 +93,32 @@ impl Statistics {
             }
         }
         new
+    }
+
+    /// Number of online nodes.
+    pub fn n(&self) -> f64 {
+        self.n
+    }
+
+    /// The sum of a lane.
+    pub fn sum(&self, lane: usize) -> f64 {
+        self.sums[lane]
+    }
+
+    /// The variance of a lane.
+    pub fn variance(&self, lane: usize) -> f64 {
+        self.variances[lane]
+    }
+
+    /// The part of the score that consists of counts and of the sum of the
+    /// reserved-memory ratios.
+    pub fn counted_part(&self) -> f64 {
+        counted_score(&self.counted, self.surplus) + RESERVED_TOTAL_WEIGHT * self.sums[lane::RESERVED_MEM]
+    }
+
+    /// Counts locations that two nodes of an instance have in common.
+    pub fn add_location_sum(&mut self, locations: i64) {
+        self.counted.location_sum += locations;
     }
 
     /// The score, with the spread's surplus changed by `spread_change`.

@@ -5,6 +5,7 @@ pub mod board;
 pub mod increment;
 pub mod metrics;
 pub mod running;
+pub mod runs;
 pub mod spread;
 
 pub use board::{Board, Components, Touched};

@@ -186,7 +186,16 @@ impl Running {
                 count += 1;
             }
         }
-        let changes = &changes[..count];
+        self.bounds(&changes[..count], counted_score(&board.counted_with(touched), spread))
+    }
+
+    /// Bounds on the score with a node's values changed, where the counts make
+    /// `counted` of it.
+    pub fn interval_between(&self, old: &Lanes, new: &Lanes, counted: f64) -> Interval {
+        self.bounds(&[Replaced { old: *old, new: *new }], counted)
+    }
+
+    fn bounds(&self, changes: &[Replaced], counted: f64) -> Interval {
         let (mut lo, mut hi) = if self.n > 0.0 { deviations(self, changes) } else { (0.0, 0.0) };
         let mut reserved = self.reserved_total;
         let mut reserved_size = self.mean_abs[lane::RESERVED_MEM] * self.n;
@@ -194,7 +203,6 @@ impl Running {
             reserved += new[lane::RESERVED_MEM] - old[lane::RESERVED_MEM];
             reserved_size += new[lane::RESERVED_MEM].abs() + old[lane::RESERVED_MEM].abs();
         }
-        let counted = counted_score(&board.counted_with(touched), spread);
         let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size + self.reserved_drift;
         let weight = RESERVED_TOTAL_WEIGHT;
         lo += counted + weight * (reserved - reserved_error);

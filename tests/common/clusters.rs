@@ -7,6 +7,19 @@ use htools::model::{
 };
 use htools::search::{BalanceOptions, MoveRules};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// So many cases, if `PROPTEST_CASES` is not set; always the same ones, if
+/// `PROPTEST_RNG_SEED` is not set.
+pub fn cases(usual: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let cases = (u64::from(config.cases) * u64::from(usual)).div_ceil(256) as u32;
+    let rng_seed = match config.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(1),
+        fixed => fixed,
+    };
+    ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 200, ..config }
+}
 
 /// A small generator of random numbers (SplitMix64).
 pub struct Dice(u64);

@@ -2,8 +2,12 @@
 
 use super::class::Class;
 use super::quick;
+use super::relocation::Load;
 use super::simulate;
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
+
+/// Sizes from here on are absurd, and could overflow when summed up.
+pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);
 
 /// What a node has free.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +22,13 @@ pub(super) struct Free {
 
 impl Free {
     pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
-        Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
+        // more than the largest of all instances is as good as anything
+        let amount = |free: Mib| free.clamp(-PLAUSIBLE, PLAUSIBLE);
+        Free {
+            mem: amount(ledger.mem_unallocated(spec)),
+            disk: amount(ledger.disk_free),
+            spindles: ledger.spindles_free,
+        }
     }
 }
 
@@ -39,6 +49,11 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
+    /// The memory alone.
+    pub fn load(&self) -> Load {
+        Load { count: self.count, mem: self.mem, most: self.mem_most, least: self.mem_least }
+    }
+
     const NONE: Bundle = Bundle {
         count: 0,
         mem: Mib::ZERO,
@@ -99,7 +114,7 @@ impl Burden {
 
     /// Adds one instance of the node `spec`.
     pub fn add(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance, mirror: Option<NodeIdx>) {
-        let plausible = Mib::ZERO..Mib(1 << 50);
+        let plausible = Mib::ZERO..PLAUSIBLE;
         self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
         match (Class::of(instance.template), mirror) {
             (Class::Relocate, _) => self.relocate.add(cluster, spec, instance),

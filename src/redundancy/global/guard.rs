@@ -1,7 +1,7 @@
 //! Which arrivals leave a redundant set of nodes redundant.
 
 use super::figures::{Figures, Free};
-use super::{Scope, quick, simulate};
+use super::{Scope, quick, relocation, simulate};
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, Placement};
 
 /// A new instance at a place, and what its nodes would be then.
@@ -78,7 +78,9 @@ impl<'c> Guard<'c> {
         let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
         let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
         let taken = |t: NodeIdx| burden.failover.iter().find(|b| b.mirror == t).map_or(Mib::ZERO, |b| b.mem);
-        Some(quick::slack(&burden.relocate, reachable.map(|t| self.figures.free[t.get()].mem - taken(*t))))
+        let load = burden.relocate.load();
+        let rooms = reachable.map(|t| self.figures.free[t.get()].mem - taken(*t));
+        Some(rooms.map(|room| relocation::sure(room, &load)).sum::<Mib>() - relocation::demand(&load))
     }
 
     /// Whether every node could still be emptied after an arrival.

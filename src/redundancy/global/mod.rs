@@ -10,11 +10,14 @@
 pub mod class;
 mod figures;
 mod guard;
+mod pool;
 mod quick;
+mod relocation;
 mod simulate;
 
 pub use class::Class;
 pub use guard::{Arrival, Guard};
+pub use pool::{Before, Pool};
 pub use simulate::evacuates;
 
 use crate::model::{Cluster, GroupIdx, NodeIdx};
@@ -49,4 +52,9 @@ pub fn is_redundant(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bool
 pub fn groups_at_risk(cluster: &Cluster, scope: &Scope) -> Vec<GroupIdx> {
     let at_risk = |group: &GroupIdx| !is_redundant(cluster, &cluster.nodes_of(*group), scope);
     cluster.groups_with_nodes().into_iter().filter(at_risk).collect()
+}
+
+/// Whether one node of `nodes` (ascending) could be emptied.
+pub fn survives_loss_of(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
+    Figures::of(cluster, nodes).survives_loss_of(cluster, node)
 }

@@ -3,18 +3,14 @@
 //! *Failover*: every failover gives the secondary's disk and spindles back and
 //! takes them again, so only memory adds up, and the order does not matter.
 //!
-//! *Relocation*: only memory counts. Let r be what the targets have, m the
-//! largest instance and M all of them together. If an instance of size q finds no
-//! target, each of them holds at least r - q already. So if the sum of
-//! max(0, r - m) exceeds M - m, no instance is ever stuck, wherever the others
-//! went. If no r exceeds m, or all r together cannot hold M, one is. If all sizes
-//! are equal, each target takes floor((r - 1) / m) of them, in any order.
+//! *Relocation*: see [`relocation`](super::relocation).
 //!
 //! *Creation*: as for relocation, with memory and disk. A target that refuses has
 //! too little of one or the other; the instances cannot use up all targets' memory
 //! *and* disk if the smaller shares add up to more than 2.
 
-use super::figures::{Bundle, Burden, Figures};
+use super::figures::{Burden, Figures};
+use super::relocation;
 use crate::model::{Cluster, Mib, NodeIdx};
 
 /// Whether `node`, which carries `burden`, could be emptied; nothing if that has
@@ -35,7 +31,8 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         .filter(|t| **t != node)
         .map(|t| Escape::of(cluster, figures, node, burden, *t))
         .collect();
-    let relocated = relocations(&burden.relocate, &escapes);
+    let rooms: Vec<(Mib, i64)> = escapes.iter().filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
+    let relocated = relocation::verdict(&burden.relocate.load(), &rooms);
     if relocated == Some(false) || burden.recreate.count == 0 {
         return relocated;
     }
@@ -83,35 +80,6 @@ pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, bur
             && (from.offline || here.disk > Mib::ZERO)
             && spindles(from.exclusive_storage, here.spindles)
     })
-}
-
-fn relocations(bundle: &Bundle, escapes: &[Escape]) -> Option<bool> {
-    if bundle.count == 0 {
-        return Some(true);
-    }
-    let mems = || escapes.iter().filter(|t| t.reachable).map(|t| t.mem);
-    let most = bundle.mem_most;
-    if !mems().any(|mem| mem > most) {
-        return Some(false);
-    }
-    if slack(bundle, mems()) > Mib::ZERO {
-        return Some(true);
-    }
-    let one = Mib(1);
-    if mems().map(|mem| (mem - one).max(Mib::ZERO)).sum::<Mib>() < bundle.mem {
-        return Some(false);
-    }
-    if bundle.mem_least == most && most > Mib::ZERO {
-        let places: i64 = mems().map(|mem| (mem - one).max(Mib::ZERO).0 / most.0).sum();
-        return Some(places >= bundle.count);
-    }
-    None
-}
-
-/// By how much the targets' memory exceeds what is certainly enough.
-pub(super) fn slack(bundle: &Bundle, mems: impl Iterator<Item = Mib>) -> Mib {
-    let room: Mib = mems.map(|mem| (mem - bundle.mem_most).max(Mib::ZERO)).sum();
-    room - (bundle.mem - bundle.mem_most)
 }
 
 fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {

@@ -12,16 +12,14 @@ use crate::model::{
 pub fn find(cluster: &Cluster, instance: &Instance, targets: &Targets, conditions: &Conditions) -> Search {
     let conditions = Conditions { redundancy: None, ..conditions.clone() };
     let fit = Fit::new(cluster, instance, &conditions);
-    match targets {
-        Targets::Singles(targets) => {
-            let places = targets.iter().map(|t| fit.single(*t));
-            select::best_of(places.map(|place| place.map(|p| (metric(cluster, &p), p))))
-        }
-        Targets::Pairs(targets) => targets.iter().fold(Search::default(), |all, (p, secondaries)| {
-            let places = secondaries.iter().map(|s| fit.unrelated_pair(*p, *s));
-            select::both(all, select::best_of(places.map(|place| place.map(|p| (metric(cluster, &p), p)))))
-        }),
+    let rated = |place: Result<Place, _>| place.map(|p| (metric(cluster, &p), p));
+    if let Targets::Singles(targets) = targets {
+        return select::best_of(targets.iter().map(|t| rated(fit.single(*t))));
     }
+    targets.primaries().iter().fold(Search::default(), |all, p| {
+        let places = targets.partners(cluster, *p).map(|s| rated(fit.unrelated_pair(*p, s)));
+        select::both(all, select::best_of(places))
+    })
 }
 
 fn metric(cluster: &Cluster, place: &Place) -> Metric {

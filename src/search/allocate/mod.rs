@@ -1,8 +1,15 @@
 //! Where a new instance can go, and where it goes best.
 
+mod bounds;
 pub mod dedicated;
+mod exact;
 mod fit;
+pub(crate) mod floor;
+mod kinds;
+pub(crate) mod offers;
 mod pairs;
+pub mod plain;
+mod rows;
 mod select;
 mod singles;
 mod targets;
@@ -10,8 +17,11 @@ mod targets;
 pub use fit::{Fit, Obstacle};
 pub use targets::{NoTargets, Targets};
 
+use self::floor::Floor;
+use self::offers::Offers;
 use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
-use crate::redundancy::global::Scope;
+use crate::redundancy::global::{Guard, Scope};
+use crate::score::Statistics;
 
 /// What may be ignored, and what must not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,9 +90,43 @@ pub fn find(
     targets: &Targets,
     conditions: &Conditions,
 ) -> Search {
-    match targets {
-        Targets::Singles(targets) => singles::find(cluster, nodes, newcomer, targets, conditions),
-        Targets::Pairs(targets) => pairs::find(cluster, nodes, newcomer, targets, conditions),
+    if matches!(targets, Targets::Partners(..)) {
+        return plain::find(cluster, nodes, newcomer, targets, conditions);
+    }
+    let floor = Floor::new(cluster, nodes, targets, newcomer.instance);
+    let mut offers = Offers::new(newcomer.instance, conditions);
+    let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
+    let mut holds = |place: &Place| {
+        guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(newcomer.judged_as)))
+    };
+    let checked = conditions.redundancy.is_some();
+    let pairs = !matches!(targets, Targets::Singles(_));
+    if pairs && Statistics::of(&floor.board).score(0).is_nan() {
+        // ties between scores that are not numbers depend on the order of all pairs
+        return plain::find(cluster, nodes, newcomer, targets, conditions);
+    }
+    find_on(&floor, &mut offers, if checked { Some(&mut holds) } else { None })
+}
+
+/// Looks for the best place on a floor, after which `holds` is true.
+pub(crate) fn find_on(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    holds: Option<&mut dyn FnMut(&Place) -> bool>,
+) -> Search {
+    match (floor.targets, holds) {
+        (Targets::Singles(_), None) => singles::find(floor, offers, |_| true),
+        (Targets::Singles(_), Some(holds)) => singles::find(floor, offers, holds),
+        (_, None) => pairs::find(floor, offers),
+        (_, Some(holds)) => pairs::find_checked(floor, offers, holds),
+    }
+}
+
+/// The best place on a floor, whatever it does to redundancy.
+pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
+    match floor.targets {
+        Targets::Singles(_) => singles::best(floor, offers),
+        _ => pairs::best(floor, offers),
     }
 }
 

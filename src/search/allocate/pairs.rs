@@ -1,56 +1,317 @@
 //! Instances that need two nodes.
 
-use super::fit::Fit;
-use super::{Conditions, Metric, Newcomer, Place, Search, select};
-use crate::model::{Cluster, FailCounts, Instance, NodeIdx};
-use crate::score::{Board, Change, Statistics};
+mod walk;
 
-/// Looks for the best pair; scores are carried on from the present state.
-pub(super) fn find(
-    cluster: &Cluster,
-    nodes: &[NodeIdx],
-    newcomer: Newcomer<'_>,
-    targets: &[(NodeIdx, Vec<NodeIdx>)],
-    conditions: &Conditions,
-) -> Search {
-    let instance = newcomer.instance;
-    let fit = Fit::new(cluster, instance, conditions);
-    let board = Board::new(cluster, nodes);
-    let statistics = Statistics::of(&board);
-    let mut all = Search::default();
-    for (primary, secondaries) in targets {
-        let mut failures = FailCounts::default();
-        let mut places = Vec::new();
-        for &secondary in secondaries {
-            match fit.pair(*primary, secondary) {
-                Err(obstacle) => failures.add(obstacle.kind(), 1),
-                Ok(place) => {
-                    let score = score(cluster, &board, &statistics, instance, &place);
-                    places.push((Metric::Score(score), place));
+use super::bounds::Bounds;
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use super::offers::{Arrived, Offers};
+use super::{Metric, Place, Search, select};
+use crate::model::{FailCounts, Mib, NodeIdx, Placement};
+use crate::score::Statistics;
+
+/// Below this number of online nodes, memory reserved for one more node could make
+/// the score better: the smaller deviation could outweigh the larger sum. From here
+/// on a node that backs the primary already is never better than one of its kind
+/// that does not (with a standard deviation d, a value that rises by e lowers the
+/// deviation by less than e / sqrt(n), and adds 0.25 e to the score).
+const ENOUGH_NODES: f64 = 17.0;
+
+/// Pairs that are tried, by kind.
+pub(super) struct Pairs<'f, 'c, 'o, 'i> {
+    floor: &'f Floor<'c>,
+    offers: &'o mut Offers<'i>,
+    statistics: Statistics,
+    /// The kinds with the verdicts on them as primaries and as secondaries.
+    kinds: Vec<KindIdx>,
+    places: Vec<(Option<Arrived>, Option<Arrived>)>,
+    /// The change of the spread's surplus, by primary.
+    spread: Vec<i64>,
+    bounds: Bounds,
+    /// By group: positions in `kinds` by ascending bound, as primaries and as
+    /// secondaries.
+    orders: Vec<(Vec<usize>, Vec<usize>)>,
+}
+
+/// A pair with its exact score.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    score: f64,
+    primary: NodeIdx,
+    secondary: NodeIdx,
+    /// Positions in `kinds`.
+    kinds: (usize, usize),
+    second: Arrived,
+}
+
+impl Scored {
+    /// Whether it is preferred: smaller score, later primary, later secondary.
+    fn precedes(&self, other: &Scored) -> bool {
+        if self.score == other.score {
+            return (self.primary, self.secondary) > (other.primary, other.secondary);
+        }
+        self.score < other.score
+    }
+}
+
+impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
+    pub fn new(floor: &'f Floor<'c>, offers: &'o mut Offers<'i>) -> Pairs<'f, 'c, 'o, 'i> {
+        let statistics = Statistics::of(&floor.board);
+        let kinds: Vec<KindIdx> = floor.usable_kinds().collect();
+        let places: Vec<_> = kinds
+            .iter()
+            .map(|k| {
+                (
+                    offers.primary(floor, *k).as_ref().ok().copied(),
+                    offers.secondary(floor, *k).as_ref().ok().copied(),
+                )
+            })
+            .collect();
+        let spec = |k: &KindIdx| &floor.cluster.node(floor.kinds.get(*k).sample).spec;
+        let board_spread = floor.board.spread();
+        let spread: Vec<i64> =
+            kinds.iter().map(|k| board_spread.change(offers.instance, None, Some(spec(k)))).collect();
+        let bounds = Bounds::of(&statistics, &places, &spread);
+        let mut orders = vec![(Vec::new(), Vec::new()); floor.cluster.groups.len()];
+        for (at, kind) in kinds.iter().enumerate() {
+            let (primaries, secondaries) = &mut orders[spec(kind).group.get()];
+            if places[at].0.is_some() {
+                primaries.push(at);
+            }
+            if places[at].1.is_some() {
+                secondaries.push(at);
+            }
+        }
+        for (primaries, secondaries) in &mut orders {
+            primaries.sort_by(|a, b| bounds.primary(*a).total_cmp(&bounds.primary(*b)).then(a.cmp(b)));
+            secondaries.sort_by(|a, b| bounds.secondary(*a).total_cmp(&bounds.secondary(*b)).then(a.cmp(b)));
+        }
+        Pairs { floor, offers, statistics, kinds, places, spread, bounds, orders }
+    }
+
+    /// Whether bounds for nodes that back nothing yet hold for all.
+    fn bounds_hold(&self) -> bool {
+        self.statistics.n() >= ENOUGH_NODES
+    }
+
+    fn members(&self, at: usize) -> &'f [NodeIdx] {
+        &self.floor.kinds.get(self.kinds[at]).members
+    }
+
+    fn sample(&self, at: usize) -> NodeIdx {
+        self.floor.kinds.get(self.kinds[at]).sample
+    }
+
+    /// Location tags that nodes of two kinds have in common.
+    fn locations(&self, primary: usize, secondary: usize) -> i64 {
+        self.floor.cluster.common_locations(self.sample(primary), self.sample(secondary))
+    }
+
+    /// The statistics with the instance on a primary of a kind.
+    fn with_primary(&self, at: usize) -> Option<Statistics> {
+        self.places[at].0.as_ref().map(|arrived| self.statistics.after(&arrived.change))
+    }
+
+    fn score(&self, with_primary: &Statistics, kinds: (usize, usize), second: &Arrived) -> f64 {
+        let mut statistics = with_primary.after(&second.change);
+        if !self.offers.instance.forthcoming {
+            statistics.add_location_sum(self.locations(kinds.0, kinds.1));
+        }
+        statistics.score(self.spread[kinds.0])
+    }
+
+    /// What the nodes of a kind keep at most for one other node, as secondaries of an
+    /// instance on a primary that they do not back yet.
+    fn reserve(second: &Arrived) -> Mib {
+        second.ledger.mem_reserved
+    }
+
+    /// Whether a secondary that backs `peer` of the primary already is as any other of
+    /// its kind.
+    fn is_usual(&self, second: &Arrived, peer: Mib) -> bool {
+        peer + self.offers.instance.mem_reserved() <= Self::reserve(second)
+    }
+
+    /// The last pair of two kinds of which the secondary is as any other of its kind.
+    fn last_pair(&self, kinds: (usize, usize), second: &Arrived) -> Option<(NodeIdx, NodeIdx)> {
+        let secondaries = self.members(kinds.1);
+        self.members(kinds.0).iter().rev().find_map(|&p| {
+            let backing = self.floor.backing(p);
+            let unusual = |s: NodeIdx| backing.iter().any(|b| b.0 == s && !self.is_usual(second, b.1));
+            secondaries.iter().rev().copied().find(|s| *s != p && !unusual(*s)).map(|s| (p, s))
+        })
+    }
+
+    /// The pairs of two kinds of which the secondary is not as any other of its kind.
+    fn unusual_pairs(&self, with: &Statistics, kinds: (usize, usize), usual: &Arrived) -> Vec<Scored> {
+        let mut pairs = Vec::new();
+        for &primary in self.members(kinds.0) {
+            pairs.extend(self.unusual_partners(with, primary, kinds, usual));
+        }
+        pairs
+    }
+
+    fn unusual_partners<'s>(
+        &'s self,
+        with: &'s Statistics,
+        primary: NodeIdx,
+        kinds: (usize, usize),
+        usual: &'s Arrived,
+    ) -> impl Iterator<Item = Scored> + 's {
+        let of_kind = move |s: &NodeIdx| self.floor.kinds.of_node(*s) == self.kinds[kinds.1];
+        self.floor
+            .backing(primary)
+            .iter()
+            .filter(move |b| b.0 != primary && of_kind(&b.0) && !self.is_usual(usual, b.1))
+            .filter_map(move |(secondary, peer)| {
+                let second = self.offers.backing_secondary(self.floor, *secondary, *peer).ok()?;
+                let score = self.score(with, kinds, &second);
+                Some(Scored { score, primary, secondary: *secondary, kinds, second })
+            })
+    }
+
+    /// The best pair of all.
+    fn best(&self) -> Option<Scored> {
+        let mut best: Option<Scored> = None;
+        let hopeless = |bound: f64, best: &Option<Scored>| {
+            self.bounds_hold() && best.as_ref().is_some_and(|b| bound > b.score)
+        };
+        let take = |new: Scored, best: &mut Option<Scored>| {
+            if best.as_ref().is_none_or(|b| new.precedes(b)) {
+                *best = Some(new);
+            }
+        };
+        for (primaries, secondaries) in &self.orders {
+            let Some(least) = secondaries.first().map(|s| self.bounds.secondary(*s)) else { continue };
+            for &p in primaries {
+                let bound = self.bounds.primary(p);
+                if hopeless(bound + least, &best) {
+                    break;
+                }
+                let Some(with) = self.with_primary(p) else { continue };
+                for &s in secondaries {
+                    if hopeless(bound + self.bounds.secondary(s), &best) {
+                        break;
+                    }
+                    let Some(second) = self.places[s].1.as_ref() else { continue };
+                    let score = self.score(&with, (p, s), second);
+                    if hopeless(score, &best) {
+                        continue;
+                    }
+                    let found = self.last_pair((p, s), second);
+                    if let Some((primary, secondary)) = found {
+                        take(Scored { score, primary, secondary, kinds: (p, s), second: *second }, &mut best);
+                    }
+                    if found.is_none() || !self.bounds_hold() {
+                        let unusual = self.unusual_pairs(&with, (p, s), second);
+                        unusual.into_iter().for_each(|pair| take(pair, &mut best));
+                    }
                 }
             }
         }
-        let of_primary = select::one(cluster, nodes, newcomer, places, failures, conditions);
-        all = select::both(all, of_primary);
+        best
     }
-    all
+
+    fn place(&self, pair: &Scored) -> Place {
+        let location_score = self.locations(pair.kinds.0, pair.kinds.1);
+        let (p, s) = (pair.primary, pair.secondary);
+        let mut primary =
+            self.places[pair.kinds.0].0.as_ref().map_or(self.floor.ledgers[p.get()], |a| a.ledger);
+        if !self.offers.instance.forthcoming {
+            primary.location_sum += location_score;
+        }
+        let placement = Placement { primary: p, secondary: Some(s) };
+        Place { placement, location_score, primary, secondary: Some(pair.second.ledger) }
+    }
+
+    /// How many pairs are refused, and how many are not: for each primary.
+    fn count(&mut self) -> Vec<(NodeIdx, FailCounts, u64)> {
+        let floor = self.floor;
+        let groups = floor.cluster.groups.len();
+        let (mut refused, mut accepted) = (vec![FailCounts::default(); groups], vec![0u64; groups]);
+        let group = |n: NodeIdx| floor.cluster.node(n).spec.group.get();
+        for kind in &self.kinds {
+            let sample = floor.kinds.get(*kind);
+            let (at, members) = (group(sample.sample), sample.members.len() as u64);
+            match self.offers.secondary(floor, *kind) {
+                Ok(_) => accepted[at] += members,
+                Err(kind) => refused[at].add(*kind, members),
+            }
+        }
+        let primaries = floor.targets.primaries();
+        primaries.iter().map(|p| self.count_of(*p, refused[group(*p)], accepted[group(*p)])).collect()
+    }
+
+    /// The counts of one primary, from those of all nodes of its group as
+    /// secondaries.
+    fn count_of(
+        &mut self,
+        primary: NodeIdx,
+        mut refused: FailCounts,
+        mut accepted: u64,
+    ) -> (NodeIdx, FailCounts, u64) {
+        let floor = self.floor;
+        let group = floor.cluster.node(primary).spec.group;
+        let kind = floor.kinds.of_node(primary);
+        if let Err(reason) = self.offers.primary(floor, kind) {
+            let partners = accepted + refused.total() - 1;
+            let mut all = FailCounts::default();
+            all.add(*reason, partners);
+            return (primary, all, 0);
+        }
+        match self.offers.secondary(floor, kind) {
+            Ok(_) => accepted -= 1,
+            Err(reason) => refused.remove(*reason, 1),
+        }
+        for &(node, peer) in floor.backing(primary) {
+            let partner =
+                node != primary && floor.usable[node.get()] && floor.cluster.node(node).spec.group == group;
+            let usual = if partner {
+                self.offers.secondary(floor, floor.kinds.of_node(node)).as_ref().ok().copied()
+            } else {
+                None
+            };
+            if usual.is_none_or(|second| self.is_usual(&second, peer)) {
+                continue;
+            }
+            if let Err(reason) = self.offers.backing_secondary(floor, node, peer) {
+                accepted -= 1;
+                refused.add(reason, 1);
+            }
+        }
+        (primary, refused, accepted)
+    }
 }
 
-fn score(
-    cluster: &Cluster,
-    board: &Board,
-    statistics: &Statistics,
-    instance: &Instance,
-    place: &Place,
-) -> f64 {
-    let change = |node: NodeIdx, after| {
-        let node = cluster.node(node);
-        Change::of(&node.spec, &node.state.ledger, &after)
-    };
-    let primary = place.placement.primary;
-    let mut statistics = statistics.after(&change(primary, place.primary));
-    if let (Some(node), Some(ledger)) = (place.placement.secondary, place.secondary) {
-        statistics = statistics.after(&change(node, ledger));
+/// The best pair, whatever it does to redundancy.
+pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
+    let pairs = Pairs::new(floor, offers);
+    pairs.best().map(|pair| pairs.place(&pair))
+}
+
+/// Looks for the best pair.
+pub(super) fn find(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Search {
+    let mut pairs = Pairs::new(floor, offers);
+    let mut search = Search::default();
+    for (_, refused, accepted) in pairs.count() {
+        search.failures += refused;
+        search.successes += accepted;
     }
-    statistics.score(board.spread().change(instance, None, Some(&cluster.node(primary).spec)))
+    search.best = pairs.best().map(|pair| (Metric::Score(pair.score), pairs.place(&pair)));
+    search
+}
+
+/// Looks for the best pair after which `holds` is true: for each primary the
+/// secondaries are gone through from the best to the first that passes, and those
+/// before it are counted as refused.
+pub(super) fn find_checked(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    mut holds: impl FnMut(&Place) -> bool,
+) -> Search {
+    let mut pairs = Pairs::new(floor, offers);
+    let counts = pairs.count();
+    counts.into_iter().fold(Search::default(), |all, (primary, failures, successes)| {
+        select::both(all, walk::one_primary(&pairs, primary, failures, successes, &mut holds))
+    })
 }

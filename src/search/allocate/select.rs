@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::{Conditions, Metric, Newcomer, Obstacle, Place, Search};
-use crate::model::{Cluster, FailCounts, FailKind, Instance, NodeIdx};
-use crate::redundancy::global::{Arrival, Guard};
+use super::{Metric, Obstacle, Place, Search};
+use crate::model::{FailCounts, FailKind, Instance};
+use crate::redundancy::global::Arrival;
 
 impl Metric {
     /// Whether a place with this metric is preferred to an earlier one with
@@ -26,15 +26,12 @@ impl PartialOrd for Metric {
 }
 
 /// Chooses among possible places, in the order in which they were tried: the best
-/// one after which the set is still redundant, the later one among equals. Better
-/// ones that fail in this are counted as refused; worse ones are not looked at.
+/// one after which `holds` is true, the later one among equals. Better ones are
+/// counted as refused for the sake of redundancy; worse ones are not looked at.
 pub(super) fn one(
-    cluster: &Cluster,
-    nodes: &[NodeIdx],
-    newcomer: Newcomer<'_>,
     places: Vec<(Metric, Place)>,
     mut failures: FailCounts,
-    conditions: &Conditions,
+    holds: &mut impl FnMut(&Place) -> bool,
 ) -> Search {
     let mut successes = places.len() as u64;
     let mut ranked: Vec<(usize, &(Metric, Place))> = places.iter().enumerate().collect();
@@ -43,10 +40,8 @@ pub(super) fn one(
         Some(Ordering::Equal) => j.cmp(i),
         Some(other) => other,
     });
-    let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
     for (_, (metric, place)) in ranked {
-        let holds = guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(newcomer.judged_as)));
-        if holds {
+        if holds(place) {
             return Search { best: Some((metric.clone(), place.clone())), successes, failures };
         }
         successes -= 1;
@@ -79,7 +74,7 @@ pub(super) fn both(earlier: Search, later: Search) -> Search {
 
 impl Place {
     /// The place as redundancy looks at it.
-    pub(super) fn arrival<'a>(&self, instance: &'a Instance) -> Arrival<'a> {
+    pub(crate) fn arrival<'a>(&self, instance: &'a Instance) -> Arrival<'a> {
         Arrival {
             instance,
             placement: self.placement,

@@ -1,35 +1,167 @@
 //! Instances that need one node.
 
-use super::fit::Fit;
-use super::{Conditions, Metric, Newcomer, Place, Search, select};
-use crate::model::{Cluster, FailCounts, Instance, NodeIdx};
-use crate::score::{Board, Touched};
+use super::exact;
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use super::offers::{Arrived, Offers};
+use super::{Metric, Place, Search};
+use crate::model::{FailCounts, FailKind, Placement};
+use crate::score::Touched;
+use crate::score::running::counted_score;
 
-/// Looks for the best node; the score is formed anew for each.
-pub(super) fn find(
-    cluster: &Cluster,
-    nodes: &[NodeIdx],
-    newcomer: Newcomer<'_>,
-    targets: &[NodeIdx],
-    conditions: &Conditions,
-) -> Search {
-    let instance = newcomer.instance;
-    let fit = Fit::new(cluster, instance, conditions);
-    let board = Board::new(cluster, nodes);
-    let mut failures = FailCounts::default();
-    let mut places: Vec<(Metric, Place)> = Vec::new();
-    for &target in targets {
-        match fit.single(target) {
-            Err(obstacle) => failures.add(obstacle.kind(), 1),
-            Ok(place) => places.push((Metric::Score(score(cluster, &board, instance, &place)), place)),
-        }
-    }
-    select::one(cluster, nodes, newcomer, places, failures, conditions)
+/// Nodes of one kind that could take the instance.
+struct Candidate {
+    kind: KindIdx,
+    arrived: Arrived,
+    /// No node of the kind gives a smaller score.
+    least: f64,
 }
 
-/// The score with the instance in a place.
-fn score(cluster: &Cluster, board: &Board, instance: &Instance, place: &Place) -> f64 {
-    let node = cluster.node(place.placement.primary);
-    let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: place.primary }];
-    board.score_with(&touched, board.spread().change(instance, None, Some(&node.spec)))
+/// Nodes whose score is known.
+#[derive(Clone, Copy)]
+struct Known {
+    score: f64,
+    /// The rows of the nodes; the last one comes first.
+    from: usize,
+    to: usize,
+    candidate: usize,
+}
+
+/// The possible nodes from the best to the worst; of equals the later one first.
+pub(super) struct Ranking<'f, 'c> {
+    floor: &'f Floor<'c>,
+    /// By descending bound.
+    closed: Vec<usize>,
+    candidates: Vec<Candidate>,
+    open: Vec<Known>,
+    surplus: Vec<i64>,
+}
+
+impl<'f, 'c> Ranking<'f, 'c> {
+    pub fn new(floor: &'f Floor<'c>, offers: &mut Offers<'_>) -> Ranking<'f, 'c> {
+        let instance = offers.instance;
+        let mut candidates = Vec::new();
+        let mut surplus = Vec::new();
+        for kind in floor.usable_kinds() {
+            let Ok(arrived) = offers.primary(floor, kind) else { continue };
+            let sample = floor.kinds.get(kind);
+            let spec = &floor.cluster.node(sample.sample).spec;
+            let spread = floor.board.spread();
+            let changed = spread.surplus() + spread.change(instance, None, Some(spec));
+            let counted = counted_score(&(floor.board.counted() + arrived.change.counted()), changed);
+            let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);
+            // what is not a number says nothing
+            let least = if bounds.lo.is_nan() { f64::NEG_INFINITY } else { bounds.lo };
+            candidates.push(Candidate { kind, arrived: *arrived, least });
+            surplus.push(changed);
+        }
+        let mut closed: Vec<usize> = (0..candidates.len()).collect();
+        closed.sort_by(|a, b| candidates[*b].least.total_cmp(&candidates[*a].least));
+        Ranking { floor, closed, candidates, open: Vec::new(), surplus }
+    }
+
+    /// Works out the scores on the nodes of a kind.
+    fn open(&mut self, at: usize) {
+        let Candidate { kind, arrived, .. } = &self.candidates[at];
+        let floor = self.floor;
+        let sample = floor.kinds.get(*kind);
+        let surplus = self.surplus[at];
+        if let [only] = sample.members[..] {
+            let spec = &floor.cluster.node(only).spec;
+            let touched = [Touched { spec, before: &sample.ledger, after: arrived.ledger }];
+            let score = floor.board.score_with(&touched, surplus - floor.board.spread().surplus());
+            let row = floor.board.row(only).unwrap_or_default();
+            self.open.push(Known { score, from: row, to: row + 1, candidate: at });
+            return;
+        }
+        let stands = exact::by_row(floor, *kind, arrived, surplus);
+        self.open.extend(stands.into_iter().map(|s| Known {
+            score: s.score,
+            from: s.from,
+            to: s.to,
+            candidate: at,
+        }));
+    }
+
+    /// The next node, with its score.
+    pub fn next(&mut self) -> Option<(f64, Place)> {
+        while let Some(at) = self.closed.last() {
+            let bound = self.candidates[*at].least;
+            if self.best_open().is_some_and(|best| self.open[best].score < bound) {
+                break;
+            }
+            let at = *at;
+            self.closed.pop();
+            self.open(at);
+        }
+        let best = self.best_open()?;
+        let Known { score, from, to, candidate } = self.open[best];
+        let row = if score.is_nan() { from } else { to - 1 };
+        if from + 1 == to {
+            self.open.swap_remove(best);
+        } else if score.is_nan() {
+            self.open[best].from += 1;
+        } else {
+            self.open[best].to -= 1;
+        }
+        let node = self.floor.rows.node(row);
+        let primary = self.candidates[candidate].arrived.ledger;
+        let placement = Placement { primary: node, secondary: None };
+        Some((score, Place { placement, location_score: 0, primary, secondary: None }))
+    }
+
+    /// The best of the known ones. Where scores are not numbers, the first node in
+    /// order is.
+    fn best_open(&self) -> Option<usize> {
+        let precedes = |a: &Known, b: &Known| match (a.score.is_nan(), b.score.is_nan()) {
+            (true, true) => a.from < b.from,
+            (a_nan, b_nan) if a_nan || b_nan => b_nan,
+            _ => a.score < b.score || (a.score == b.score && a.to > b.to),
+        };
+        let mut best: Option<usize> = None;
+        for (at, known) in self.open.iter().enumerate() {
+            if best.is_none_or(|b| precedes(known, &self.open[b])) {
+                best = Some(at);
+            }
+        }
+        best
+    }
+}
+
+/// How many nodes refuse the instance, and how many do not.
+pub(super) fn count(floor: &Floor<'_>, offers: &mut Offers<'_>) -> (FailCounts, u64) {
+    let mut failures = FailCounts::default();
+    let mut successes = 0;
+    for kind in floor.usable_kinds() {
+        let members = floor.kinds.get(kind).members.len() as u64;
+        match offers.primary(floor, kind) {
+            Ok(_) => successes += members,
+            Err(kind) => failures.add(*kind, members),
+        }
+    }
+    (failures, successes)
+}
+
+/// Looks for the best node after which `holds` is true; better ones are counted as
+/// refused.
+pub(super) fn find(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    mut holds: impl FnMut(&Place) -> bool,
+) -> Search {
+    let (mut failures, mut successes) = count(floor, offers);
+    let mut ranking = Ranking::new(floor, offers);
+    while let Some((score, place)) = ranking.next() {
+        if holds(&place) {
+            return Search { best: Some((Metric::Score(score), place)), successes, failures };
+        }
+        successes -= 1;
+        failures.add(FailKind::N1, 1);
+    }
+    Search { best: None, successes, failures }
+}
+
+/// The best node, whatever it does to redundancy.
+pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
+    Ranking::new(floor, offers).next().map(|(_, place)| place)
 }

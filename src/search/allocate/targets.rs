@@ -1,14 +1,17 @@
 //! The places that come into question.
 
-use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::model::{Cluster, NodeIdx};
 
 /// The nodes, or pairs of nodes, that are tried, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Targets {
-    /// One node each.
+    /// One node each, ascending.
     Singles(Vec<NodeIdx>),
-    /// Primaries, each with the secondaries tried for it.
-    Pairs(Vec<(NodeIdx, Vec<NodeIdx>)>),
+    /// Two of these nodes (ascending) that are of the same group: primaries in
+    /// order, each with its secondaries in order. Every node has a partner.
+    Pairs(Vec<NodeIdx>),
+    /// A primary node that is given, and the secondaries tried for it.
+    Partners(NodeIdx, Vec<NodeIdx>),
 }
 
 /// Why there is no place to try.
@@ -38,16 +41,36 @@ impl Targets {
     }
 
     fn pairs(cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Targets> {
-        let mut members: Vec<Vec<NodeIdx>> = vec![Vec::new(); cluster.groups.len()];
-        let group = |n: NodeIdx| -> GroupIdx { cluster.node(n).spec.group };
-        for &node in nodes {
-            members[group(node).get()].push(node);
-        }
-        let pairs: Vec<(NodeIdx, Vec<NodeIdx>)> = nodes
+        let mut members = vec![0; cluster.groups.len()];
+        let group = |n: &NodeIdx| cluster.node(*n).spec.group.get();
+        nodes.iter().for_each(|n| members[group(n)] += 1);
+        let with_partner: Vec<NodeIdx> = nodes.iter().copied().filter(|n| members[group(n)] > 1).collect();
+        (!with_partner.is_empty()).then_some(Targets::Pairs(with_partner))
+    }
+
+    /// The secondaries tried for a primary, ascending.
+    pub fn partners<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        primary: NodeIdx,
+    ) -> impl Iterator<Item = NodeIdx> + 'a {
+        let group = cluster.node(primary).spec.group;
+        let (nodes, any_group): (&[NodeIdx], bool) = match self {
+            Targets::Singles(_) => (&[], false),
+            Targets::Pairs(nodes) => (nodes, false),
+            Targets::Partners(_, nodes) => (nodes, true),
+        };
+        nodes
             .iter()
-            .map(|&p| (p, members[group(p).get()].iter().copied().filter(|s| *s != p).collect()))
-            .filter(|(_, partners): &(_, Vec<NodeIdx>)| !partners.is_empty())
-            .collect();
-        (!pairs.is_empty()).then_some(Targets::Pairs(pairs))
+            .copied()
+            .filter(move |n| *n != primary && (any_group || cluster.node(*n).spec.group == group))
+    }
+
+    /// The primaries that are tried, ascending.
+    pub fn primaries(&self) -> &[NodeIdx] {
+        match self {
+            Targets::Singles(nodes) | Targets::Pairs(nodes) => nodes,
+            Targets::Partners(primary, _) => std::slice::from_ref(primary),
+        }
     }
 }

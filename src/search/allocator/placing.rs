@@ -138,7 +138,7 @@ pub(super) fn allocate_secondary(
     take_off(cluster, &before);
     let group = cluster.node(primary).spec.group;
     let others: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(|n| *n != primary).collect();
-    let targets = Targets::Pairs(vec![(primary, others)]);
+    let targets = Targets::Partners(primary, others);
     let conditions: Conditions = settings.conditions();
     // the reference looks at redundancy as if the instance had not changed
     let newcomer = Newcomer { instance: &mirrored, judged_as: &before };

@@ -1,19 +1,21 @@
 //! How many more instances fit: filling a copy of the cluster, with one size
 //! (*standard*), or with sizes that shrink when nothing more fits (*tiered*).
 
+mod filling;
 mod iterate;
 mod size;
 mod tiered;
 
 pub use size::Size;
 
-use super::allocate::{Conditions, NoTargets, Targets};
+use super::allocate::{NoTargets, Targets};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,
 };
 use crate::redundancy::global::{Scope, groups_at_risk};
 use crate::redundancy::n_plus_one::Failures;
-use iterate::Filling;
+use filling::Filling;
+use iterate::iterate;
 
 /// What is filled in, and what is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,23 +94,27 @@ impl Ground {
         Ground { settings, bad_nodes, bad_groups, targets, hopeless }
     }
 
-    /// The rules for every single placement.
-    fn conditions(&self) -> Conditions {
+    /// What has to stay redundant.
+    fn scope(&self) -> Option<Scope> {
         let s = &self.settings;
         let exempt = if s.independent_groups { self.bad_groups.clone() } else { Vec::new() };
-        let scope = Scope { online_only: s.accept_existing_errors, exempt };
-        Conditions { ignore_soft_errors: false, redundancy: s.capacity_checks.then_some(scope) }
+        s.capacity_checks.then_some(Scope { online_only: s.accept_existing_errors, exempt })
     }
 
-    fn filling<'a>(&'a self, cluster: &Cluster) -> Result<Filling<'a>, NoTargets> {
+    fn filling<'a>(&'a self, cluster: &'a Cluster, size: Size) -> Result<Filling<'a>, NoTargets> {
         let targets = self.targets.as_ref().map_err(|e| *e)?;
-        Ok(Filling::new(cluster.clone(), self.settings, self.conditions(), targets))
+        Ok(Filling::new(cluster, self.settings, self.scope(), targets, size))
     }
 
     /// Nothing, because existing trouble has to be mended first.
     fn nothing(&self, cluster: &Cluster) -> Filled {
         let failures = FailCounts::one(FailKind::N1);
         Filled { cluster: cluster.clone(), added: Vec::new(), failures }
+    }
+
+    /// Nothing, because nothing is asked for.
+    fn untouched(&self, cluster: &Cluster) -> Filled {
+        Filled { cluster: cluster.clone(), added: Vec::new(), failures: FailCounts::default() }
     }
 
     /// Fills a cluster with instances of one size, up to `limit` of them.
@@ -119,8 +125,8 @@ impl Ground {
         if self.hopeless {
             return Ok(self.nothing(cluster));
         }
-        let mut filling = self.filling(cluster)?;
-        let failures = filling.iterate(size, limit);
+        let mut filling = self.filling(cluster, size)?;
+        let failures = iterate(&mut filling, size, limit);
         Ok(filling.finish(failures))
     }
 
@@ -133,7 +139,8 @@ impl Ground {
         if self.hopeless {
             return Ok(self.nothing(cluster));
         }
-        let mut filling = self.filling(cluster)?;
+        let Some(first) = sizes.first() else { return Ok(self.untouched(cluster)) };
+        let mut filling = self.filling(cluster, *first)?;
         let mut failures = FailCounts::default();
         for &size in sizes {
             let added = filling.added() as i64;

@@ -1,7 +1,10 @@
 //! The sizes of the instances that a cluster is filled with.
 
 use super::Settings;
-use crate::model::{Disk, FailKind, Instance, InstanceIdx, Mib, NodeIdx, RunStatus, TagSet, Utilisation};
+use crate::model::units::floor_to_i64;
+use crate::model::{
+    Cluster, Disk, FailKind, Instance, InstanceIdx, Mib, Node, NodeIdx, RunStatus, TagSet, Utilisation,
+};
 
 /// The size of an instance with one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,6 +75,70 @@ impl Size {
             primary: NodeIdx::new(0),
             secondary: None,
             location_score: 0,
+        }
+    }
+}
+
+/// The largest of all amounts with which sizes are compared: beyond them, a size is
+/// too large whatever it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thresholds {
+    memory: i64,
+    disk: i64,
+    vcpus: i64,
+    spindles: i64,
+}
+
+impl Thresholds {
+    /// The thresholds of a cluster. Filling only lowers what nodes have.
+    pub fn of(cluster: &Cluster) -> Thresholds {
+        let mut all = Thresholds { memory: 0, disk: 0, vcpus: 0, spindles: 0 };
+        for range in cluster.groups.iter().flat_map(|g| &g.policy.ranges) {
+            for spec in [&range.min, &range.max] {
+                all.raise(spec.memory.0, spec.disk_size.0, spec.cpus, spec.spindle_use);
+            }
+        }
+        for Node { spec, state } in &cluster.nodes {
+            let ledger = &state.ledger;
+            let memory =
+                ledger.mem_unallocated(spec).max(ledger.mem_free_planned).max(spec.mem_for_instances());
+            let disk = ledger.disk_free.max(ledger.disk_free_planned);
+            let vcpus = floor_to_i64(spec.vcpu_ratio * spec.cpu_total);
+            let spindles = ledger.spindles_free.max(ledger.spindles_free_planned);
+            all.raise(memory.0, disk.0, vcpus, spindles);
+        }
+        all
+    }
+
+    fn raise(&mut self, memory: i64, disk: i64, vcpus: i64, spindles: i64) {
+        self.memory = self.memory.max(memory);
+        self.disk = self.disk.max(disk);
+        self.vcpus = self.vcpus.max(vcpus);
+        self.spindles = self.spindles.max(spindles);
+    }
+
+    /// How many times a size can shrink and still be beyond all limits.
+    pub fn idle_steps(&self, size: Size, kind: FailKind) -> i64 {
+        let (amount, unit, threshold) = match kind {
+            FailKind::Mem => (size.memory.0, MEMORY_UNIT.0, self.memory),
+            FailKind::Disk => (size.disk.0, DISK_UNIT.0, self.disk),
+            FailKind::Cpu => (size.vcpus, 1, self.vcpus),
+            FailKind::Spindles => (size.spindles, 1, self.spindles),
+            FailKind::N1 | FailKind::Tags | FailKind::Mig | FailKind::DiskCount | FailKind::Internal => {
+                return 0;
+            }
+        };
+        (amount.saturating_sub(threshold).saturating_sub(1) / unit).max(0)
+    }
+
+    /// A size after it has shrunk several times, no more than [`idle_steps`](Self::idle_steps).
+    pub fn shrunk_by(&self, size: Size, kind: FailKind, steps: i64) -> Size {
+        match kind {
+            FailKind::Mem => Size { memory: size.memory - Mib(steps * MEMORY_UNIT.0), ..size },
+            FailKind::Disk => Size { disk: size.disk - Mib(steps * DISK_UNIT.0), ..size },
+            FailKind::Cpu => Size { vcpus: size.vcpus - steps, ..size },
+            FailKind::Spindles => Size { spindles: size.spindles - steps, ..size },
+            FailKind::N1 | FailKind::Tags | FailKind::Mig | FailKind::DiskCount | FailKind::Internal => size,
         }
     }
 }

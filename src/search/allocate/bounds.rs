@@ -1,0 +1,127 @@
+//! Lower bounds on the score of a pair of nodes, as the sum of a part that depends
+//! on the primary and one that depends on the secondary.
+//!
+//! With two nodes changed, the variance of a lane is
+//! `v = v0 + X(p) + X(s) - 2 a(p) a(s) / n^2`, where a is the change of the value and
+//! `X = (q - 2 mean a) / n - a^2 / n^2`. Between the smallest and the largest value
+//! that v can have, its root is not below the chord, which is linear in v: so the
+//! bound is a sum of two parts. The other metrics are sums anyway; common locations
+//! only add to them.
+
+use super::offers::Arrived;
+use crate::score::metrics::{Kind, LANES, TABLE, lane};
+use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
+use crate::score::{Change, Statistics};
+
+/// The parts of a set of places.
+pub(super) struct Bounds {
+    /// What every pair has.
+    fixed: f64,
+    primaries: Vec<f64>,
+    secondaries: Vec<f64>,
+}
+
+/// Range of a number that depends on the place.
+#[derive(Clone, Copy)]
+struct Range {
+    least: f64,
+    most: f64,
+}
+
+impl Range {
+    fn of(values: impl Iterator<Item = f64>) -> Range {
+        let start = Range { least: f64::INFINITY, most: f64::NEG_INFINITY };
+        values.fold(start, |r, x| Range { least: r.least.min(x), most: r.most.max(x) })
+    }
+}
+
+impl Bounds {
+    /// The parts for these places, of which some are impossible as a primary or as a
+    /// secondary; `surplus` is the spread's, by primary.
+    pub fn of(
+        statistics: &Statistics,
+        places: &[(Option<Arrived>, Option<Arrived>)],
+        surplus: &[i64],
+    ) -> Bounds {
+        let count = |arrived: &Option<Arrived>, surplus: i64| match arrived {
+            None => f64::INFINITY,
+            Some(a) => {
+                let total = RESERVED_TOTAL_WEIGHT * a.change.by(lane::RESERVED_MEM);
+                counted_score(&a.change.counted(), surplus) + total
+            }
+        };
+        let mut bounds = Bounds {
+            fixed: statistics.counted_part(),
+            primaries: places.iter().zip(surplus).map(|(p, surplus)| count(&p.0, *surplus)).collect(),
+            secondaries: places.iter().map(|p| count(&p.1, 0)).collect(),
+        };
+        for metric in &TABLE {
+            if let Kind::Deviation(lane) = metric.kind {
+                bounds.add_lane(statistics, places, lane, metric.weight);
+            }
+        }
+        bounds
+    }
+
+    fn add_lane(
+        &mut self,
+        statistics: &Statistics,
+        places: &[(Option<Arrived>, Option<Arrived>)],
+        lane: usize,
+        weight: f64,
+    ) {
+        debug_assert!(lane < LANES);
+        let (n, variance) = (statistics.n(), statistics.variance(lane));
+        if variance.is_nan() {
+            // carried on, it counts as 0
+            return;
+        }
+        let mean = statistics.sum(lane) / n;
+        let part = |change: &Change| {
+            let a = change.by(lane);
+            (change.squares(lane) - 2.0 * mean * a) / n - a * a / (n * n)
+        };
+        let firsts = || places.iter().filter_map(|p| p.0.as_ref());
+        let seconds = || places.iter().filter_map(|p| p.1.as_ref());
+        let [x, y] =
+            [Range::of(firsts().map(|a| part(&a.change))), Range::of(seconds().map(|a| part(&a.change)))];
+        let by = |a: &Arrived| a.change.by(lane);
+        let [a, b] = [Range::of(firsts().map(by)), Range::of(seconds().map(by))];
+        let products = [a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most];
+        let product = Range::of(products.into_iter());
+        let cross = |product: f64| -2.0 * product / (n * n);
+        let floor = |v: f64| v.max(0.0);
+        let least = floor(variance + x.least + y.least + cross(product.most));
+        let most = floor(variance + x.most + y.most + cross(product.least));
+        // what the few operations, and those of the exact score, may be off by
+        let size = variance + [x.least, x.most, y.least, y.most].map(f64::abs).iter().sum::<f64>();
+        let error = 1e-13 * (size + mean * mean);
+        let (low, high) = (least.sqrt(), most.sqrt());
+        let slope = if low + high > 0.0 { weight / (low + high) } else { 0.0 };
+        let slack = weight * error / low.max(error.sqrt()).max(f64::MIN_POSITIVE);
+        self.fixed += weight * low + slope * (variance + cross(product.most) - least) - slack;
+        for ((p, s), (first, second)) in self.primaries.iter_mut().zip(&mut self.secondaries).zip(places) {
+            if let Some(a) = first {
+                *p += slope * part(&a.change);
+            }
+            if let Some(b) = second {
+                *s += slope * part(&b.change);
+            }
+        }
+    }
+
+    /// The part of a place as the primary, with what every pair has.
+    pub fn primary(&self, at: usize) -> f64 {
+        known(self.fixed + self.primaries[at])
+    }
+
+    /// The part of a place as the secondary.
+    pub fn secondary(&self, at: usize) -> f64 {
+        known(self.secondaries[at])
+    }
+}
+
+/// What is not a number bounds nothing.
+fn known(bound: f64) -> f64 {
+    if bound.is_nan() { f64::NEG_INFINITY } else { bound - 1e-12 * bound.abs() }
+}

@@ -1,0 +1,141 @@
+//! The exact scores of an instance on each of the nodes of a kind.
+//!
+//! They differ in their last bits only: the score is summed up in the order of the
+//! nodes, and where in this row the changed node stands decides how sums are
+//! rounded.
+
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use super::offers::Arrived;
+use crate::score::board::weighted;
+use crate::score::metrics::{Kind, LANES, Lanes, METRICS, TABLE};
+use crate::score::runs::{self, Run};
+
+/// Rows at which the instance gives the same score.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stand {
+    /// The first row.
+    pub from: usize,
+    /// The row after the last one.
+    pub to: usize,
+    pub score: f64,
+}
+
+/// Sum and variance of a lane for some rows.
+#[derive(Debug, Clone, Copy)]
+struct Moments {
+    from: usize,
+    to: usize,
+    sum: f64,
+    variance: f64,
+}
+
+/// The scores with an instance on a node of `kind`, row by row in order, with the
+/// spread's surplus at `surplus`.
+pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
+    let twins = twins(floor, &arrived.lanes);
+    let moments: Vec<Vec<Moments>> = (0..LANES)
+        .map(|lane| if twins[lane] == lane { of_lane(floor, kind, arrived, lane) } else { Vec::new() })
+        .collect();
+    let counted = floor.board.counted() + arrived.change.counted();
+    let score = |at: &[usize; LANES]| {
+        let here = |lane: usize| moments[twins[lane]][at[twins[lane]]];
+        let values: [f64; METRICS] = TABLE.map(|metric| match metric.kind {
+            Kind::Deviation(lane) => here(lane).variance.sqrt(),
+            Kind::Sum(lane) => here(lane).sum,
+            Kind::Spread => surplus as f64,
+            kind => counted.get(kind) as f64,
+        });
+        weighted(&values)
+    };
+    let mut stands = Vec::new();
+    let mut row = 0;
+    for &(of, count) in floor.rows.runs() {
+        let end = row + count;
+        while of == kind && row < end {
+            let at: [usize; LANES] =
+                std::array::from_fn(|lane| moments[lane].partition_point(|m| m.to <= row));
+            let same = (0..LANES).filter(|l| twins[*l] == *l).map(|lane| moments[lane][at[lane]].to);
+            let to = same.min().unwrap_or(end).min(end);
+            stands.push(Stand { from: row, to, score: score(&at) });
+            row = to;
+        }
+        row = end;
+    }
+    stands
+}
+
+/// For each lane the first one whose values are the same on every node, with the
+/// instance and without.
+fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
+    let kinds = || floor.rows.runs().iter().map(|run| &floor.kinds.get(run.0).lanes).chain([after]);
+    let equal = |a: usize, b: usize| kinds().all(|lanes| lanes[a].to_bits() == lanes[b].to_bits());
+    std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k))
+}
+
+/// Sum and variance of one lane, row by row.
+fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<Moments> {
+    let n = floor.board.rows().len() as f64;
+    let value = |of: KindIdx| floor.kinds.get(of).lanes[lane];
+    let new = arrived.lanes[lane];
+    let all = |f: &dyn Fn(f64) -> f64| -> Vec<Run> {
+        let run =
+            |(of, count): &(KindIdx, usize)| Run { value: f(value(*of)), count: *count, replaced: None };
+        floor.rows.runs().iter().map(run).collect()
+    };
+    if new.to_bits() == value(kind).to_bits() {
+        let sum = runs::sum(&all(&|x| x));
+        let mean = sum / n;
+        let variance = runs::sum(&all(&|x| (x - mean) * (x - mean))) / n;
+        return vec![Moments { from: 0, to: usize::MAX, sum, variance }];
+    }
+    let mut first = all(&|x| x);
+    for (run, (of, _)) in first.iter_mut().zip(floor.rows.runs()) {
+        run.replaced = (*of == kind).then_some(new);
+    }
+    let mut by_sum: Vec<(f64, Vec<(usize, usize)>)> = Vec::new();
+    for piece in runs::sums_with_one_replaced(&first) {
+        match by_sum.iter_mut().find(|s| s.0.to_bits() == piece.sum.to_bits()) {
+            Some((_, rows)) => rows.push((piece.from, piece.to)),
+            None => by_sum.push((piece.sum, vec![(piece.from, piece.to)])),
+        }
+    }
+    let mut moments = Vec::new();
+    for (sum, rows) in by_sum {
+        let mean = sum / n;
+        let square = |x: f64| (x - mean) * (x - mean);
+        let second = split(&all(&square), &rows, square(new));
+        moments.extend(runs::sums_with_one_replaced(&second).into_iter().map(|piece| Moments {
+            from: piece.from,
+            to: piece.to,
+            sum,
+            variance: piece.sum / n,
+        }));
+    }
+    moments.sort_unstable_by_key(|m| m.from);
+    moments
+}
+
+/// The same runs, in which a number at one of `rows` (ascending stretches) may be
+/// replaced.
+fn split(runs: &[Run], rows: &[(usize, usize)], replaced: f64) -> Vec<Run> {
+    let mut parts = Vec::with_capacity(runs.len() + 2 * rows.len());
+    let mut row = 0;
+    let mut next = rows.iter().copied().peekable();
+    for run in runs {
+        let end = row + run.count;
+        while row < end {
+            while next.peek().is_some_and(|r| r.1 <= row) {
+                next.next();
+            }
+            let (to, replaced) = match next.peek() {
+                Some((from, to)) if *from <= row => ((*to).min(end), Some(replaced)),
+                Some((from, _)) => ((*from).min(end), None),
+                None => (end, None),
+            };
+            parts.push(Run { value: run.value, count: to - row, replaced });
+            row = to;
+        }
+    }
+    parts
+}

@@ -1,0 +1,100 @@
+//! What each kind of node would become with an instance.
+
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use super::{Conditions, Obstacle};
+use crate::model::{DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, Strictness, TagArrival};
+use crate::score::Change;
+use crate::score::metrics::{Lanes, lanes};
+
+/// A node with the instance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    pub ledger: Ledger,
+    pub lanes: Lanes,
+    pub change: Change,
+}
+
+/// The verdicts on one instance, kind by kind, formed when they are first asked
+/// for.
+pub(crate) struct Offers<'a> {
+    pub instance: &'a Instance,
+    strictness: Strictness,
+    primaries: Memory,
+    secondaries: Memory,
+}
+
+type Verdict = Result<Arrived, FailKind>;
+
+/// Verdicts by position of the kind, each with the kind's serial.
+type Memory = Vec<Option<(u64, Verdict)>>;
+
+impl<'a> Offers<'a> {
+    pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
+        let strictness = if conditions.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict };
+        Offers { instance, strictness, primaries: Vec::new(), secondaries: Vec::new() }
+    }
+
+    fn remembered<'o>(
+        memory: &'o mut Memory,
+        floor: &Floor<'_>,
+        kind: KindIdx,
+        find: impl FnOnce() -> Verdict,
+    ) -> &'o Verdict {
+        if memory.len() <= kind {
+            memory.resize(kind + 1, None);
+        }
+        let serial = floor.kinds.get(kind).serial;
+        let entry = &mut memory[kind];
+        if entry.as_ref().is_some_and(|e| e.0 != serial) {
+            *entry = None;
+        }
+        &entry.get_or_insert_with(|| (serial, find())).1
+    }
+
+    /// A node of a kind with the instance as a primary that has no location in common
+    /// with its secondary.
+    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> &Verdict {
+        let (instance, strictness) = (self.instance, self.strictness);
+        Offers::remembered(&mut self.primaries, floor, kind, || {
+            let sample = floor.kinds.get(kind);
+            let node = floor.cluster.node(sample.sample);
+            let policy = &floor.cluster.group(node.spec.group).policy;
+            policy
+                .accepts(instance, node.spec.exclusive_storage)
+                .map_err(|breach| Obstacle::Policy(breach).kind())?;
+            let tags = TagArrival::of(&node.state, instance);
+            let after = sample
+                .ledger
+                .add_primary(&node.spec, instance, 0, tags, strictness)
+                .map_err(|rule| rule.kind())?;
+            Ok(arrived(floor, kind, after))
+        })
+    }
+
+    /// A node of a kind with the instance as a secondary, of whose primary it backs
+    /// nothing yet.
+    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> &Verdict {
+        let instance = self.instance;
+        Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
+    }
+
+    /// A node with the instance as a secondary; `peer` is what it backs of the
+    /// primary's already.
+    pub fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> Verdict {
+        second(floor, self.instance, floor.kinds.of_node(node), peer)
+    }
+}
+
+fn second(floor: &Floor<'_>, instance: &Instance, kind: KindIdx, peer: Mib) -> Verdict {
+    let sample = floor.kinds.get(kind);
+    let spec = &floor.cluster.node(sample.sample).spec;
+    let after = sample.ledger.add_secondary(spec, instance, peer, Strictness::Strict, DiskCheck::Needed);
+    after.map(|after| arrived(floor, kind, after)).map_err(|rule| rule.kind())
+}
+
+fn arrived(floor: &Floor<'_>, kind: KindIdx, after: Ledger) -> Arrived {
+    let sample = floor.kinds.get(kind);
+    let spec = &floor.cluster.node(sample.sample).spec;
+    Arrived { ledger: after, lanes: lanes(spec, &after), change: Change::of(spec, &sample.ledger, &after) }
+}

@@ -1,0 +1,79 @@
+//! Looking for a place by trying every one: what the faster ways must agree with,
+//! and what is used where they have nothing to gain.
+
+use super::fit::Fit;
+use super::{Conditions, Metric, Newcomer, Place, Search, Targets, select};
+use crate::model::{Cluster, FailCounts, Instance, NodeIdx};
+use crate::redundancy::global::Guard;
+use crate::score::{Board, Change, Statistics, Touched};
+
+/// Looks for the best place; see [`find`](super::find).
+pub fn find(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    newcomer: Newcomer<'_>,
+    targets: &Targets,
+    conditions: &Conditions,
+) -> Search {
+    let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
+    let mut holds = |place: &Place| {
+        guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(newcomer.judged_as)))
+    };
+    let board = Board::new(cluster, nodes);
+    let fit = Fit::new(cluster, newcomer.instance, conditions);
+    if let Targets::Singles(targets) = targets {
+        let places = targets.iter().map(|t| fit.single(*t));
+        let (places, failures) =
+            scored(places, |place| single_score(cluster, &board, newcomer.instance, place));
+        return select::one(places, failures, &mut holds);
+    }
+    let statistics = Statistics::of(&board);
+    targets.primaries().iter().fold(Search::default(), |all, primary| {
+        let places = targets.partners(cluster, *primary).map(|s| fit.pair(*primary, s));
+        let (places, failures) =
+            scored(places, |place| pair_score(cluster, &board, &statistics, newcomer.instance, place));
+        select::both(all, select::one(places, failures, &mut holds))
+    })
+}
+
+fn scored(
+    places: impl Iterator<Item = Result<Place, super::Obstacle>>,
+    score: impl Fn(&Place) -> f64,
+) -> (Vec<(Metric, Place)>, FailCounts) {
+    let mut failures = FailCounts::default();
+    let mut possible = Vec::new();
+    for place in places {
+        match place {
+            Err(obstacle) => failures.add(obstacle.kind(), 1),
+            Ok(place) => possible.push((Metric::Score(score(&place)), place)),
+        }
+    }
+    (possible, failures)
+}
+
+/// The score with the instance on one node: formed anew.
+fn single_score(cluster: &Cluster, board: &Board, instance: &Instance, place: &Place) -> f64 {
+    let node = cluster.node(place.placement.primary);
+    let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: place.primary }];
+    board.score_with(&touched, board.spread().change(instance, None, Some(&node.spec)))
+}
+
+/// The score with the instance on two nodes: carried on from what it was.
+fn pair_score(
+    cluster: &Cluster,
+    board: &Board,
+    statistics: &Statistics,
+    instance: &Instance,
+    place: &Place,
+) -> f64 {
+    let change = |node: NodeIdx, after| {
+        let node = cluster.node(node);
+        Change::of(&node.spec, &node.state.ledger, &after)
+    };
+    let primary = place.placement.primary;
+    let mut statistics = statistics.after(&change(primary, place.primary));
+    if let (Some(node), Some(ledger)) = (place.placement.secondary, place.secondary) {
+        statistics = statistics.after(&change(node, ledger));
+    }
+    statistics.score(board.spread().change(instance, None, Some(&cluster.node(primary).spec)))
+}

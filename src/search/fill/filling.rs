@@ -1,0 +1,221 @@
+//! A cluster while it is being filled.
+
+use std::cell::OnceCell;
+
+use super::size::Thresholds;
+use super::{Filled, Settings, Size};
+use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, Mib, NodeIdx};
+use crate::redundancy::global::{Before, Class, Guard, Pool, Scope, is_redundant};
+use crate::score::Statistics;
+use crate::search::allocate::floor::Floor;
+use crate::search::allocate::offers::Offers;
+use crate::search::allocate::{self, Conditions, Place, Search, Targets, plain};
+
+/// An instance that was placed, and how its nodes were before.
+struct Placed {
+    size: Size,
+    place: Place,
+    before: (Ledger, Option<Ledger>),
+    pool: Option<Before>,
+}
+
+/// A cluster that is being filled.
+pub(super) struct Filling<'a> {
+    base: &'a Cluster,
+    nodes: Vec<NodeIdx>,
+    settings: Settings,
+    targets: &'a Targets,
+    /// What has to stay redundant, if anything.
+    scope: Option<Scope>,
+    floor: Floor<'a>,
+    placed: Vec<Placed>,
+    /// Follows redundancy, if all instances are on shared storage.
+    pool: Option<Pool>,
+    /// Whether the state is redundant, if that has been asked.
+    redundant: Option<bool>,
+    /// Scores are not numbers: ties depend on the order of all places.
+    unordered: bool,
+}
+
+impl<'a> Filling<'a> {
+    pub fn new(
+        base: &'a Cluster,
+        settings: Settings,
+        scope: Option<Scope>,
+        targets: &'a Targets,
+        size: Size,
+    ) -> Filling<'a> {
+        let nodes = base.all_nodes();
+        let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
+        let shared = Class::of(settings.template) == Class::Relocate;
+        let pool = scope.as_ref().filter(|_| shared).and_then(|scope| Pool::of(base, &nodes, scope));
+        let unordered = settings.template.has_secondary() && Statistics::of(&floor.board).score(0).is_nan();
+        Filling {
+            base,
+            nodes,
+            settings,
+            targets,
+            scope,
+            floor,
+            placed: Vec::new(),
+            pool,
+            redundant: None,
+            unordered,
+        }
+    }
+
+    /// Beyond which amounts every size is too large.
+    pub fn thresholds(&self) -> Thresholds {
+        Thresholds::of(self.base)
+    }
+
+    /// Instances placed so far.
+    pub fn added(&self) -> usize {
+        self.placed.len()
+    }
+
+    /// Whether placing can end redundancy, and whether that matters.
+    pub fn is_checked(&self) -> bool {
+        self.scope.is_some() && !self.settings.template.has_secondary()
+    }
+
+    /// The number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Memory that all nodes have available.
+    pub fn memory_available(&self) -> Mib {
+        let ledgers = self.base.nodes.iter().zip(&self.floor.ledgers);
+        ledgers.map(|(node, ledger)| ledger.mem_available(&node.spec)).sum()
+    }
+
+    pub fn finish(self, failures: FailCounts) -> Filled {
+        let first = self.base.instances.len();
+        let added = (first..first + self.placed.len()).map(InstanceIdx::new).collect();
+        Filled { cluster: cluster(self.base, &self.settings, &self.placed), added, failures }
+    }
+
+    /// Looks for a place for one more instance, under all conditions.
+    pub fn attempt(&mut self, size: Size) -> Search {
+        let instance = size.instance(&self.settings, 0);
+        let scope = self.scope.clone();
+        self.find(&mut offers(&instance), scope.as_ref())
+    }
+
+    /// Places instances one by one until no more fits or `limit` are placed; says
+    /// why places were refused at the last attempt. If `checked`, each has to leave
+    /// the cluster redundant.
+    pub fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
+        let instance = size.instance(&self.settings, 0);
+        let mut offers = offers(&instance);
+        let scope = self.scope.clone().filter(|_| checked);
+        loop {
+            let mut found = None;
+            if limit != Some(0) {
+                found = self.best(&mut offers, scope.as_ref());
+            }
+            let Some(place) = found else { return self.find(&mut offers, scope.as_ref()).failures };
+            self.place(size, &instance, place);
+            limit = limit.map(|n| n - 1);
+        }
+    }
+
+    /// The best place.
+    fn best(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Option<Place> {
+        if scope.is_some() || self.unordered {
+            return self.find(offers, scope).best.map(|b| b.1);
+        }
+        allocate::best_on(&self.floor, offers)
+    }
+
+    /// The best place, and how often which refusals occur.
+    fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Search {
+        let Filling { base, nodes, settings, targets, floor, placed, pool, unordered, .. } = self;
+        let state: OnceCell<Cluster> = OnceCell::new();
+        let state = || state.get_or_init(|| cluster(base, settings, placed));
+        let instance = offers.instance;
+        if *unordered {
+            let conditions = Conditions { ignore_soft_errors: false, redundancy: scope.cloned() };
+            return plain::find(state(), nodes, instance.into(), targets, &conditions);
+        }
+        let Some(scope) = scope else { return allocate::find_on(floor, offers, None) };
+        let mut guard: Option<Guard<'_>> = None;
+        let mut known: Vec<(NodeIdx, bool)> = Vec::new();
+        let mut holds = |place: &Place| {
+            if let Some(verdict) = pool.as_mut().and_then(|p| pooled(p, place, instance, &mut known)) {
+                return verdict;
+            }
+            let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
+            guard.holds_with(&place.arrival(instance))
+        };
+        allocate::find_on(floor, offers, Some(&mut holds))
+    }
+
+    fn place(&mut self, size: Size, instance: &Instance, place: Place) {
+        let (p, s) = (place.placement.primary, place.placement.secondary);
+        let before = (self.floor.ledgers[p.get()], s.map(|s| self.floor.ledgers[s.get()]));
+        self.floor.place(instance, &place);
+        let pool = self.pool.as_mut().and_then(|pool| pool.arrive(p, instance.mem_in_use()));
+        self.placed.push(Placed { size, place, before, pool });
+        self.redundant = None;
+    }
+
+    /// Takes instances off again, until `count` are left.
+    pub fn back_to(&mut self, count: usize) {
+        while self.placed.len() > count {
+            let Some(Placed { size, place, before, pool }) = self.placed.pop() else { return };
+            let instance = size.instance(&self.settings, 0);
+            self.floor.take_back(&instance, place.placement, before);
+            if let (Some(all), Some(before)) = (&mut self.pool, pool) {
+                all.restore(place.placement.primary, before);
+            }
+            self.redundant = None;
+        }
+    }
+
+    /// Whether every node could be emptied now.
+    pub fn is_redundant(&mut self) -> bool {
+        let Some(scope) = &self.scope else { return true };
+        if let Some(known) = self.redundant {
+            return known;
+        }
+        let verdict = self.pool.as_mut().and_then(|pool| pool.holds()).unwrap_or_else(|| {
+            is_redundant(&cluster(self.base, &self.settings, &self.placed), &self.nodes, scope)
+        });
+        self.redundant = Some(verdict);
+        verdict
+    }
+}
+
+/// Verdicts on one instance, place by place; soft limits count.
+fn offers(instance: &Instance) -> Offers<'_> {
+    Offers::new(instance, &Conditions::default())
+}
+
+/// The cluster with the instances that were placed.
+fn cluster(base: &Cluster, settings: &Settings, placed: &[Placed]) -> Cluster {
+    let mut cluster = base.clone();
+    for (number, placed) in placed.iter().enumerate() {
+        allocate::settle(&mut cluster, &placed.size.instance(settings, number), &placed.place);
+    }
+    cluster
+}
+
+/// What the pool says of a place; `known` are verdicts on other nodes.
+fn pooled(
+    pool: &mut Pool,
+    place: &Place,
+    instance: &Instance,
+    known: &mut Vec<(NodeIdx, bool)>,
+) -> Option<bool> {
+    let node = place.placement.primary;
+    if let Some((_, verdict)) = known.iter().find(|(other, _)| pool.are_alike(*other, node)) {
+        return Some(*verdict);
+    }
+    let before = pool.arrive(node, instance.mem_in_use())?;
+    let verdict = pool.holds();
+    pool.restore(node, before);
+    known.push((node, verdict?));
+    verdict
+}

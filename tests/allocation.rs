@@ -1,0 +1,224 @@
+//! Properties of redundancy, allocation, evacuation and filling on random clusters.
+//! `PROPTEST_CASES` (256 by default) scales the number of cases.
+
+#[path = "common/clusters.rs"]
+mod clusters;
+#[path = "common/plain_fill.rs"]
+mod plain_fill;
+
+use clusters::{Dice, Recipe, Style, cases, recipes};
+use htools::model::{Cluster, Disk, DiskTemplate, Instance, Mib, NodeIdx, RunStatus};
+use htools::redundancy::global::{Arrival, Guard, Scope, evacuates, is_redundant, survives_loss_of};
+use htools::search::allocate::{self, Conditions, Fit, Metric, Place, Search, Targets, plain};
+use htools::search::fill::{Filled, Ground, Settings};
+use plain_fill::{Plain, size};
+use proptest::prelude::*;
+
+const ANY: &[Style] =
+    &[Style::Mixed, Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded, Style::Weird];
+
+/// A new instance that resembles those of the cluster.
+fn newcomer(cluster: &Cluster, seed: u64) -> Instance {
+    let mut dice = Dice::new(seed);
+    let model = &cluster.instances[dice.below(cluster.instances.len())];
+    let template = if dice.chance(60) { DiskTemplate::Drbd } else { dice.of(DiskTemplate::ALL) };
+    let disk = Mib(dice.of(&[model.disk.0, 1024, 10_240, 0]));
+    Instance {
+        name: "newcomer".into(),
+        alias_len: 8,
+        mem: Mib(dice.of(&[model.mem.0, model.mem.0, 128, 1024, 4096])),
+        disk,
+        disks: vec![Disk { size: disk, spindles: Some(1) }],
+        spindles: dice.of(&[Some(1), Some(1), Some(2), None]),
+        vcpus: dice.of(&[1, 1, 2, 4]),
+        status: dice.of(&[
+            RunStatus::Running,
+            RunStatus::Running,
+            RunStatus::AdminDown,
+            RunStatus::AdminOffline,
+        ]),
+        auto_balance: dice.chance(90),
+        template,
+        forthcoming: dice.chance(5),
+        tags: Vec::new(),
+        exclusion_tags: if dice.chance(30) { model.exclusion_tags.clone() } else { Vec::new() },
+        desired_locations: if dice.chance(30) { model.desired_locations.clone() } else { Default::default() },
+        location_score: 0,
+        secondary: None,
+        ..model.clone()
+    }
+}
+
+fn conditions(seed: u64) -> Conditions {
+    let mut dice = Dice::new(seed ^ 77);
+    let scope = Scope { online_only: dice.chance(30), exempt: Vec::new() };
+    Conditions { ignore_soft_errors: dice.chance(15), redundancy: dice.chance(60).then_some(scope) }
+}
+
+fn targets(cluster: &Cluster, instance: &Instance) -> Option<Targets> {
+    let online: Vec<NodeIdx> = cluster.nodes.iter().filter(|n| !n.spec.offline).map(|n| n.spec.idx).collect();
+    Targets::of(cluster, &online, if instance.template.has_secondary() { 2 } else { 1 }).ok()
+}
+
+fn same(found: &Search, expected: &Search) -> Result<(), TestCaseError> {
+    prop_assert_eq!((found.successes, found.failures), (expected.successes, expected.failures));
+    prop_assert_eq!(found.best.is_some(), expected.best.is_some());
+    if let (Some((a, place)), Some((b, other))) = (&found.best, &expected.best) {
+        prop_assert_eq!(place.placement, other.placement);
+        let bits = |metric: &Metric| match metric {
+            Metric::Score(score) => score.to_bits(),
+            Metric::Lost(..) => 0,
+        };
+        prop_assert_eq!(bits(a), bits(b), "{:?} {:?}", a, b);
+        // by text, since loads may not be numbers
+        prop_assert_eq!(format!("{place:?}"), format!("{other:?}"));
+    }
+    Ok(())
+}
+
+fn arrival<'a>(instance: &'a Instance, place: &Place) -> Arrival<'a> {
+    Arrival {
+        instance,
+        placement: place.placement,
+        location_score: place.location_score,
+        primary: place.primary,
+        secondary: place.secondary,
+    }
+}
+
+fn check_redundancy(recipe: &Recipe) -> Result<(), TestCaseError> {
+    let cluster = recipe.cluster();
+    let nodes = cluster.all_nodes();
+    let mut all = true;
+    for &node in &nodes {
+        let expected = evacuates(&cluster, &nodes, node);
+        prop_assert_eq!(survives_loss_of(&cluster, &nodes, node), expected, "node {}", node.get());
+        all &= expected;
+    }
+    prop_assert_eq!(is_redundant(&cluster, &nodes, &Scope::default()), all);
+    Ok(())
+}
+
+fn check_guard(recipe: &Recipe) -> Result<(), TestCaseError> {
+    let cluster = recipe.cluster();
+    let instance = newcomer(&cluster, recipe.seed);
+    let Some(targets) = targets(&cluster, &instance) else { return Ok(()) };
+    let conditions = conditions(recipe.seed);
+    let scope = conditions.redundancy.clone().unwrap_or_default();
+    let nodes = cluster.all_nodes();
+    let fit = Fit::new(&cluster, &instance, &conditions);
+    let mut guard = Guard::new(&cluster, &nodes, &scope);
+    for &p in targets.primaries() {
+        let places: Vec<_> = match &targets {
+            Targets::Singles(_) => vec![fit.single(p)],
+            _ => targets.partners(&cluster, p).map(|s| fit.pair(p, s)).collect(),
+        };
+        for place in places.into_iter().flatten() {
+            let mut after = cluster.clone();
+            allocate::settle(&mut after, &instance, &place);
+            let survives = |n: &&NodeIdx| !scope.includes(&after, **n) || evacuates(&after, &nodes, **n);
+            let expected = nodes.iter().filter(survives).count() == nodes.len();
+            prop_assert_eq!(guard.holds_with(&arrival(&instance, &place)), expected, "{:?}", place.placement);
+        }
+    }
+    Ok(())
+}
+
+fn check_search(recipe: &Recipe) -> Result<(), TestCaseError> {
+    let cluster = recipe.cluster();
+    let instance = newcomer(&cluster, recipe.seed);
+    let Some(targets) = targets(&cluster, &instance) else { return Ok(()) };
+    let conditions = conditions(recipe.seed);
+    let nodes = cluster.all_nodes();
+    let found = allocate::find(&cluster, &nodes, (&instance).into(), &targets, &conditions);
+    let expected = plain::find(&cluster, &nodes, (&instance).into(), &targets, &conditions);
+    same(&found, &expected)
+}
+
+fn check_fill(recipe: &Recipe) -> Result<(), TestCaseError> {
+    let cluster = recipe.cluster();
+    let mut dice = Dice::new(recipe.seed ^ 99);
+    let settings = Settings {
+        template: dice.of(&[
+            DiskTemplate::Drbd,
+            DiskTemplate::Drbd,
+            DiskTemplate::Ext,
+            DiskTemplate::Ext,
+            DiskTemplate::Plain,
+            DiskTemplate::File,
+        ]),
+        spindle_use: 1,
+        accept_existing_errors: dice.chance(70),
+        independent_groups: dice.chance(20),
+        capacity_checks: dice.chance(75),
+    };
+    let ground = Ground::of(&cluster, settings);
+    let Ok(targets) = &ground.targets else { return Ok(()) };
+    if ground.hopeless {
+        return Ok(());
+    }
+    let largest = cluster.nodes.iter().map(|n| n.state.ledger.mem_unallocated(&n.spec).0).max().unwrap_or(0);
+    let memory = (largest / dice.of(&[1, 2, 2, 3, 4])).clamp(128, 16_384) / 64 * 64 + dice.of(&[0, 0, 32]);
+    let disk = dice.of(&[1024, 1024, 2048, 20_000]);
+    let wanted = size(memory, disk, dice.of(&[1, 1, 2, 8]), dice.of(&[1, 2]));
+    let limit = dice.of(&[Some(40), Some(3), Some(12), Some(0)]);
+    let exempt = if settings.independent_groups { ground.bad_groups.clone() } else { Vec::new() };
+    let scope = Scope { online_only: settings.accept_existing_errors, exempt };
+    let plainly = || Plain {
+        cluster: cluster.clone(),
+        targets,
+        settings,
+        scope: settings.capacity_checks.then(|| scope.clone()),
+        added: 0,
+    };
+    let same = |filled: &Filled, failures, plain: &Plain<'_>| {
+        prop_assert_eq!(filled.failures, failures);
+        prop_assert_eq!(filled.added.len() as i64, plain.added);
+        for idx in &filled.added {
+            let (a, b) = (filled.cluster.instance(*idx), plain.cluster.instance(*idx));
+            prop_assert_eq!(
+                (a.primary, a.secondary, a.mem, a.disk, a.vcpus, &a.name),
+                (b.primary, b.secondary, b.mem, b.disk, b.vcpus, &b.name)
+            );
+        }
+        Ok(())
+    };
+    let mut plain = plainly();
+    let failures = plain.iterate(wanted, limit);
+    same(&ground.standard(&cluster, wanted, limit).expect("there are targets"), failures, &plain)?;
+    if limit.is_some_and(|l| l > 0) {
+        let mut plain = plainly();
+        let failures = plain.tiered(wanted, limit);
+        same(&ground.tiered(&cluster, &[wanted], limit).expect("there are targets"), failures, &plain)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(256))]
+
+    /// Verdicts from sums are those of the simulation.
+    #[test]
+    fn redundancy_is_as_simulated(recipe in recipes(ANY, 1..=9, 1..=30)) {
+        check_redundancy(&recipe)?;
+    }
+
+    /// What a guard says of an arrival is what the state after it is.
+    #[test]
+    fn guards_foresee_redundancy(recipe in recipes(ANY, 1..=7, 1..=20)) {
+        check_guard(&recipe)?;
+    }
+
+    /// Filling places the same instances on the same nodes as the plain rules.
+    #[test]
+    fn filling_is_as_stated(recipe in recipes(ANY, 2..=8, 1..=12)) {
+        check_fill(&recipe)?;
+    }
+
+    /// The fast search finds the same place, to the last bit, and counts the same
+    /// refusals as trying every place.
+    #[test]
+    fn searching_is_as_trying_everything(recipe in recipes(ANY, 1..=24, 1..=40)) {
+        check_search(&recipe)?;
+    }
+}

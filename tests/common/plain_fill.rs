@@ -1,0 +1,143 @@
+//! Filling a cluster by the rules as they are stated, with nothing remembered and
+//! every place tried.
+
+use htools::model::{
+    Cluster, Disk, DiskTemplate, FailCounts, FailKind, Instance, InstanceIdx, Mib, NodeIdx, RunStatus,
+    TagSet, Utilisation,
+};
+use htools::redundancy::global::{Scope, evacuates};
+use htools::search::allocate::{self, Conditions, Search, Targets, plain};
+use htools::search::fill::{Settings, Size};
+
+pub struct Plain<'a> {
+    pub cluster: Cluster,
+    pub targets: &'a Targets,
+    pub settings: Settings,
+    pub scope: Option<Scope>,
+    pub added: i64,
+}
+
+impl Plain<'_> {
+    fn instance(&self, size: Size) -> Instance {
+        Instance {
+            idx: InstanceIdx::new(0),
+            name: format!("new-{}", self.added),
+            alias_len: 0,
+            mem: size.memory,
+            disk: size.disk,
+            disks: vec![Disk { size: size.disk, spindles: Some(size.spindles) }],
+            spindles: Some(size.spindles),
+            vcpus: size.vcpus,
+            status: RunStatus::Running,
+            auto_balance: true,
+            template: self.settings.template,
+            spindle_use: self.settings.spindle_use,
+            tags: Vec::new(),
+            exclusion_tags: Vec::new(),
+            desired_locations: TagSet::default(),
+            networks: Vec::new(),
+            forthcoming: false,
+            immobile: None,
+            util: Utilisation::default(),
+            primary: NodeIdx::new(0),
+            secondary: None,
+            location_score: 0,
+        }
+    }
+
+    fn find(&self, size: Size, scope: Option<&Scope>) -> Search {
+        let conditions = Conditions { ignore_soft_errors: false, redundancy: scope.cloned() };
+        let instance = self.instance(size);
+        plain::find(&self.cluster, &self.cluster.all_nodes(), (&instance).into(), self.targets, &conditions)
+    }
+
+    fn steps(&mut self, size: Size, mut limit: Option<i64>, scope: Option<Scope>) -> FailCounts {
+        loop {
+            let search = self.find(size, scope.as_ref());
+            match search.best {
+                Some((_, place)) if limit != Some(0) => {
+                    let instance = self.instance(size);
+                    allocate::settle(&mut self.cluster, &instance, &place);
+                    self.added += 1;
+                    limit = limit.map(|n| n - 1);
+                }
+                _ => return search.failures,
+            }
+        }
+    }
+
+    fn is_redundant(&self, scope: &Scope) -> bool {
+        let nodes = self.cluster.all_nodes();
+        nodes.iter().all(|n| !scope.includes(&self.cluster, *n) || evacuates(&self.cluster, &nodes, *n))
+    }
+
+    /// One size.
+    pub fn iterate(&mut self, size: Size, limit: Option<i64>) -> FailCounts {
+        let Some(scope) = self.scope.clone().filter(|_| self.settings.template != DiskTemplate::Drbd) else {
+            return self.steps(size, limit, None);
+        };
+        let (mut large, mut limit) = (true, limit);
+        loop {
+            let nodes = self.cluster.nodes.iter();
+            let free: Mib = nodes.map(|n| n.state.ledger.mem_available(&n.spec)).sum();
+            let batch =
+                if large { 20.max(free.0 / size.memory.0 - self.cluster.nodes.len() as i64) } else { 10 };
+            let (before, count) = (self.cluster.clone(), self.added);
+            let failures = self.steps(size, Some(limit.map_or(batch, |l| l.min(batch))), None);
+            if self.is_redundant(&scope) {
+                limit = limit.map(|l| l - batch);
+                if limit.is_some_and(|l| l <= 0) || self.added == count {
+                    return failures;
+                }
+            } else {
+                (self.cluster, self.added) = (before, count);
+                if !large {
+                    return self.steps(size, limit, Some(scope));
+                }
+                large = false;
+            }
+        }
+    }
+
+    /// Sizes that shrink.
+    pub fn tiered(&mut self, size: Size, limit: Option<i64>) -> FailCounts {
+        let failures = self.iterate(size, limit);
+        if limit.is_some_and(|l| l <= self.added) {
+            return failures;
+        }
+        let limit = limit.map(|l| l - self.added);
+        let mut kinds: Vec<(FailKind, u64)> = failures.iter().collect();
+        kinds.sort_by_key(|k| k.1);
+        kinds.reverse();
+        let added = self.added;
+        if let Some(smaller) = size.shrunk(kinds[0].0) {
+            let result = self.tiered(smaller, limit);
+            if self.added > added {
+                return result;
+            }
+        }
+        match kinds.iter().find_map(|(kind, _)| self.sufficient(size, *kind)) {
+            Some(smaller) => self.tiered(smaller, limit),
+            None => failures,
+        }
+    }
+
+    fn sufficient(&self, mut size: Size, kind: FailKind) -> Option<Size> {
+        while let Some(smaller) = size.shrunk(kind) {
+            let search = self.find(size, self.scope.as_ref());
+            if search.best.is_some() {
+                return Some(size);
+            }
+            if search.failures.get(kind) == 0 {
+                return None;
+            }
+            size = smaller;
+        }
+        None
+    }
+}
+
+/// A size of few steps down to the smallest.
+pub fn size(memory: i64, disk: i64, vcpus: i64, spindles: i64) -> Size {
+    Size { memory: Mib(memory), disk: Mib(disk), vcpus, spindles }
+}
