@@ -22,13 +22,12 @@ pub(super) struct Free {
 
 impl Free {
     pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
-        // more than the largest of all instances is as good as anything
-        let amount = |free: Mib| free.clamp(-PLAUSIBLE, PLAUSIBLE);
-        Free {
-            mem: amount(ledger.mem_unallocated(spec)),
-            disk: amount(ledger.disk_free),
-            spindles: ledger.spindles_free,
-        }
+        Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
+    }
+
+    /// Whether sums of such amounts stay within 64 bits.
+    pub fn is_plausible(&self) -> bool {
+        [self.mem, self.disk].iter().all(|amount| (-PLAUSIBLE..PLAUSIBLE).contains(amount))
     }
 }
 
@@ -152,12 +151,15 @@ pub(super) struct Figures {
     pub burdens: Vec<Option<Burden>>,
     /// The online nodes of the set, by group.
     pub escapes: Vec<Vec<NodeIdx>>,
+    /// Some amounts are absurd: every verdict is left to the simulation.
+    pub absurd: bool,
 }
 
 impl Figures {
     /// The figures of `nodes` (ascending).
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Figures {
-        let free = cluster.nodes.iter().map(|n| Free::of(&n.spec, &n.state.ledger)).collect();
+        let free: Vec<Free> = cluster.nodes.iter().map(|n| Free::of(&n.spec, &n.state.ledger)).collect();
+        let absurd = free.iter().any(|f| !f.is_plausible());
         let mut burdens = vec![None; cluster.nodes.len()];
         let mut escapes = vec![Vec::new(); cluster.groups.len()];
         for &node in nodes {
@@ -167,7 +169,7 @@ impl Figures {
                 escapes[spec.group.get()].push(node);
             }
         }
-        Figures { nodes: nodes.to_vec(), free, burdens, escapes }
+        Figures { nodes: nodes.to_vec(), free, burdens, escapes, absurd }
     }
 
     /// Whether a node of the set could be emptied.

@@ -62,7 +62,7 @@ impl<'c> Guard<'c> {
         for backed in &burden.failover {
             self.backs[backed.mirror.get()].push(node);
         }
-        if burden.odd || burden.needs_escapes() {
+        if burden.odd || self.figures.absurd || burden.needs_escapes() {
             self.seekers.push((node, self.slack(node)));
         }
     }
@@ -71,7 +71,7 @@ impl<'c> Guard<'c> {
     /// what is certainly enough, if nothing else decides.
     fn slack(&self, node: NodeIdx) -> Option<Mib> {
         let burden = self.figures.burdens[node.get()].as_ref()?;
-        if burden.odd || burden.recreate.count > 0 {
+        if burden.odd || self.figures.absurd || burden.recreate.count > 0 {
             return None;
         }
         let spec = &self.cluster.node(node).spec;
@@ -137,7 +137,10 @@ impl<'c> Guard<'c> {
         let backed = self.backs[primary.get()].iter().filter(|n| **n != primary);
         for &node in backed {
             let Some(burden) = &self.figures.burdens[node.get()] else { continue };
-            if !burden.odd && !quick::failovers(self.cluster, &self.figures, node, burden) {
+            if !burden.odd
+                && !self.figures.absurd
+                && !quick::failovers(self.cluster, &self.figures, node, burden)
+            {
                 return false;
             }
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::Scope;
 use super::class::Class;
-use super::figures::PLAUSIBLE;
+use super::figures::{Free, PLAUSIBLE};
 use super::relocation::{self, Load};
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx};
 
@@ -51,11 +51,12 @@ impl Pool {
                 }
                 load.add(instance.mem_in_use());
             }
-            if !node.spec.migration_tags.is_empty() {
+            let free = Free::of(&node.spec, &node.state.ledger);
+            if !node.spec.migration_tags.is_empty() || !free.is_plausible() {
                 return None;
             }
             let alike = Alike {
-                free: node.state.ledger.mem_unallocated(&node.spec).clamp(-PLAUSIBLE, PLAUSIBLE),
+                free: free.mem,
                 load,
                 online: !node.spec.offline,
                 counts: scope.includes(cluster, node.spec.idx),

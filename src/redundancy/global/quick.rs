@@ -16,7 +16,7 @@ use crate::model::{Cluster, Mib, NodeIdx};
 /// Whether `node`, which carries `burden`, could be emptied; nothing if that has
 /// to be simulated.
 pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> Option<bool> {
-    if burden.odd {
+    if burden.odd || figures.absurd {
         return None;
     }
     if !failovers(cluster, figures, node, burden) {

@@ -266,17 +266,20 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         for &(node, peer) in floor.backing(primary) {
             let partner =
                 node != primary && floor.usable[node.get()] && floor.cluster.node(node).spec.group == group;
-            let usual = if partner {
-                self.offers.secondary(floor, floor.kinds.of_node(node)).as_ref().ok().copied()
-            } else {
-                None
-            };
-            if usual.is_none_or(|second| self.is_usual(&second, peer)) {
+            if !partner {
                 continue;
             }
-            if let Err(reason) = self.offers.backing_secondary(floor, node, peer) {
-                accepted -= 1;
-                refused.add(reason, 1);
+            let usual = *self.offers.secondary(floor, floor.kinds.of_node(node));
+            if usual.is_ok_and(|second| self.is_usual(&second, peer)) {
+                continue;
+            }
+            match usual {
+                Ok(_) => accepted -= 1,
+                Err(reason) => refused.remove(reason, 1),
+            }
+            match self.offers.backing_secondary(floor, node, peer) {
+                Ok(_) => accepted += 1,
+                Err(reason) => refused.add(reason, 1),
             }
         }
         (primary, refused, accepted)
