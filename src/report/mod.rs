@@ -1,5 +1,7 @@
-//! Showing results: tables and numbers as scripts know them, saved files, JSON.
+//! Showing results: tables and numbers as scripts know them, saved files, JSON, and the
+//! responses that Ganeti reads.
 
+pub mod allocator;
 pub mod components;
 pub mod debug;
 pub mod explain;

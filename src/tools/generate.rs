@@ -21,6 +21,7 @@ pub const SPEC: Spec = Spec {
     summary: "print a random, feasible, unbalanced cluster in the text format",
     forms: &["[OPTION...] NODES INSTANCES TEMPLATE"],
     options: &[SEED, GROUPS, HETERO, SKEW, FILL, TAGS, HELP],
+    words: &[],
 };
 
 /// The words that TEMPLATE may be.

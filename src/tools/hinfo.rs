@@ -35,6 +35,7 @@ pub const SPEC: Spec = Spec {
         HELP,
         HELP_COMPLETION,
     ],
+    words: &[],
 };
 
 /// The tool for clap.

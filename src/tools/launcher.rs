@@ -23,6 +23,7 @@ pub const SPEC: Spec = Spec {
         "--list",
     ],
     options: &[LIST, FORCE, VERSION, HELP],
+    words: &[],
 };
 
 /// The shells that completion scripts exist for.

@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod generate;
 mod group;
+pub mod hail;
 pub mod hbal;
 pub mod hinfo;
 pub mod launcher;
@@ -16,6 +17,7 @@ pub mod options;
 pub mod output;
 mod patience;
 mod progress;
+mod save;
 mod source;
 
 use std::ffi::OsString;
@@ -56,6 +58,7 @@ pub struct Tool {
 
 /// The tools that exist, by name.
 pub const TOOLS: &[Tool] = &[
+    Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
 ];

@@ -1,7 +1,11 @@
 //! What the options of each tool mean: typed, with every default in place.
 
+mod hail;
+
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use hail::HailOptions;
 
 use super::cli::{Given, ValueError};
 use crate::model::Mib;

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::options::LoadOptions;
+use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
+use crate::load::iallocator::Request;
 use crate::load::load_data;
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use crate::load::monitoring::{self, Collector};
@@ -25,20 +26,56 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
     check_sources(options)?;
     let utilisation = read_utilisation(options)?;
     let raw = read_source(options)?;
-    let merge_options = MergeOptions {
+    let mut cluster = merge(raw, &merge_options(options, utilisation)).context(LOADING)?;
+    apply_monitoring(&mut cluster, options, output)?;
+    complete(&mut cluster, options, output)?;
+    Ok(cluster)
+}
+
+/// Reads an allocator message, the cluster in it as well as the question. A cluster that
+/// the options name replaces the one in the message; the question is then about
+/// the objects of the same names there.
+///
+/// # Errors
+/// What is wrong with the message, or with the other cluster and the options.
+pub fn load_request(
+    path: &Path,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<(Cluster, Request)> {
+    let message = iallocator::parse_bytes(&read_file(path, true)?, &path.to_string_lossy())?;
+    // measured load is no part of a message, so that there is none to ignore
+    let mut own = merge(message.cluster, &MergeOptions::default())?;
+    let elsewhere = options.source != SourceOptions::default();
+    if !elsewhere {
+        apply_monitoring(&mut own, options, output)?;
+    }
+    complete(&mut own, options, output)?;
+    if !elsewhere {
+        return Ok((own, message.request));
+    }
+    let cluster = load(options, output)?;
+    let request = message.request.transferred(&own, &cluster)?;
+    Ok((cluster, request))
+}
+
+fn merge_options(options: &LoadOptions, utilisation: Vec<(String, Utilisation)>) -> MergeOptions {
+    MergeOptions {
         exclusion_tags: options.exclusion_tags.clone(),
         select_instances: options.select_instances.clone(),
         exclude_instances: options.exclude_instances.clone(),
         utilisation,
         ignore_dynu: options.ignore_dynu,
-    };
-    let mut cluster = merge(raw, &merge_options).context(LOADING)?;
-    apply_monitoring(&mut cluster, options, output)?;
-    let missing = finish(&mut cluster, options.static_kvm_node_memory);
+    }
+}
+
+/// Completes a merged cluster, and warns of nodes whose figures do not add up.
+fn complete(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
+    let missing = finish(cluster, options.static_kvm_node_memory);
     if !missing.is_empty() && options.verbosity >= 1 {
         warn(&missing, output)?;
     }
-    Ok(cluster)
+    Ok(())
 }
 
 fn check_sources(options: &LoadOptions) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@
 mod cluster;
 mod description;
 mod request;
+mod transfer;
 
 pub use description::Description;
 pub use request::{Allocation, Request};

@@ -1,11 +1,11 @@
 //! The question in an allocator message.
 
 use super::description::{Description, read_description};
-use crate::load::error::Result;
+use crate::load::error::{Result, printable};
 use crate::load::json::Object;
 use crate::load::names::{LookupError, Names, common_domain};
 use crate::load::raw::RawCluster;
-use crate::model::{EvacMode, GroupIdx, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, NodeIdx};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +58,9 @@ pub enum Request {
         instance: InstanceIdx,
     },
 }
+
+/// Most characters of a request that a summary shows.
+const SUMMARY_SHOWN: usize = 1000;
 
 /// A new instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,4 +159,52 @@ fn find_all<T>(
         .iter()
         .map(|name| find(name).map_err(|e| request.key_error(key, &format!("{kind} '{name}': {e}"))))
         .collect()
+}
+
+impl Request {
+    /// The question in a few words, for people.
+    pub fn summary(&self, cluster: &Cluster) -> String {
+        let instance = |i: &InstanceIdx| cluster.instance(*i).name.as_str();
+        let instances = |list: &[InstanceIdx]| list.iter().map(instance).collect::<Vec<_>>().join(", ");
+        let node = |n: &NodeIdx| cluster.node(*n).spec.name.as_str();
+        let text = match self {
+            Request::Allocate { instance, group, restrict_to } => {
+                let group = group.as_ref().map(|g| format!(", in group {g}")).unwrap_or_default();
+                let nodes = restrict_to.as_ref().map(|names| format!(", on {}", names.join(", ")));
+                format!("allocate {}{group}{}", instance.summary(), nodes.unwrap_or_default())
+            }
+            Request::MultiAllocate { instances, group } => {
+                let group = group.as_ref().map(|g| format!(" in group {g}")).unwrap_or_default();
+                let each: Vec<String> = instances.iter().map(Allocation::summary).collect();
+                format!("multi-allocate{group}: {}", each.join("; "))
+            }
+            Request::Relocate { instance: idx, from, .. } => {
+                let from: Vec<&str> = from.iter().map(node).collect();
+                format!("relocate {} from {}", instance(idx), from.join(", "))
+            }
+            Request::NodeEvacuate { instances: list, mode } => {
+                format!("node-evacuate ({mode}): {}", instances(list))
+            }
+            Request::ChangeGroup { instances: list, targets } => {
+                let targets: Vec<&str> = targets.iter().map(|g| cluster.group(*g).name.as_str()).collect();
+                let to = if targets.is_empty() { "any other".to_owned() } else { targets.join(", ") };
+                format!("change-group to {to}: {}", instances(list))
+            }
+            Request::AllocateSecondary { instance: idx } => {
+                format!("allocate-secondary for {}", instance(idx))
+            }
+        };
+        printable(&text, SUMMARY_SHOWN)
+    }
+}
+
+impl Allocation {
+    fn summary(&self) -> String {
+        let Description { name, template, mem, vcpus, disk, .. } = &self.description;
+        let nodes = self.required_nodes;
+        format!(
+            "{name} ({template}, {} MiB memory, {} MiB disk, {vcpus} vcpus, {nodes} nodes)",
+            mem.0, disk.0
+        )
+    }
 }

@@ -24,7 +24,7 @@ pub enum TrialResult {
     /// It has no place to try.
     NoTargets(NoTargets),
     /// What was found.
-    Searched(Search),
+    Searched(Box<Search>),
 }
 
 /// A group that was tried.
@@ -109,7 +109,7 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
             return TrialResult::NotConnected;
         }
         match search(cluster, group, &nodes, wanted) {
-            Ok(search) => TrialResult::Searched(search),
+            Ok(search) => TrialResult::Searched(Box::new(search)),
             Err(error) => TrialResult::NoTargets(error),
         }
     };

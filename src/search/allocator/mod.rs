@@ -91,10 +91,11 @@ pub enum Failure {
     NoTargets(NoTargets),
     /// No group has a place.
     NoGroup(Choice),
-    /// There is no group to go to.
-    NoTargetGroups,
+    /// There is no group to go to: those that the request names, if it does, have no
+    /// nodes or hold the instances that are to leave.
+    NoTargetGroups(Vec<GroupIdx>),
     /// No place was found.
-    NotFound(Search),
+    NotFound(Box<Search>),
     /// More than one node cannot be exchanged at a time.
     Exchange(i64),
     /// Instances without mirrored disks cannot be relocated.
@@ -106,6 +107,18 @@ pub enum Failure {
     HasSecondary,
     /// It cannot be moved.
     Stuck(Stuck),
+}
+
+/// Whether the request is for new instances whose places are compared by lost
+/// allocations, not by score.
+pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
+    match request {
+        Request::Allocate { group, .. } | Request::MultiAllocate { group, .. } => {
+            placing::find_group(cluster, group.as_deref())
+                .is_ok_and(|group| placing::is_dedicated(cluster, group))
+        }
+        _ => false,
+    }
 }
 
 /// Answers a request about a cluster, to whose instances and nodes it refers.

@@ -1,5 +1,7 @@
 //! Requests to move instances that exist.
 
+use std::collections::HashSet;
+
 use super::groups::{self, Wanted};
 use super::{Answer, Failure, Settings};
 use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
@@ -14,17 +16,29 @@ pub(super) fn node_evacuate(
 ) -> Answer {
     let avoided = nodes_to_leave(cluster, instances, mode);
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
-    for &idx in instances {
+    for idx in each_once(instances) {
         let group = cluster.node(cluster.instance(idx).primary).spec.group;
         let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
         let room = Room { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
         match evacuate(cluster, idx, mode, &room) {
-            Ok(done) => moved.push((done, group)),
+            // the old secondary of a split instance may be in another group
+            Ok(done) => moved.push({
+                let group = cluster.node(done.to.primary).spec.group;
+                (done, group)
+            }),
             Err(stuck) => failed.push((idx, Failure::Stuck(stuck))),
         }
     }
     Answer::Evacuated { moved, failed }
+}
+
+/// The instances in the order in which they are first named: one that has been moved
+/// off its nodes need not be moved again.
+fn each_once(instances: &[InstanceIdx]) -> impl Iterator<Item = InstanceIdx> + use<> {
+    let mut seen = HashSet::new();
+    let first: Vec<InstanceIdx> = instances.iter().copied().filter(|i| seen.insert(*i)).collect();
+    first.into_iter()
 }
 
 /// The nodes of the instances that are to be freed, as the mode says.
@@ -83,7 +97,11 @@ pub(super) fn change_group(
     let wanted = |g: &GroupIdx| (targets.is_empty() || targets.contains(g)) && !sources.contains(g);
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
-    for &idx in instances {
+    for idx in each_once(instances) {
+        if groups.is_empty() {
+            failed.push((idx, Failure::NoTargetGroups(targets.to_vec())));
+            continue;
+        }
         match to_another_group(cluster, idx, &groups, settings) {
             Ok(done) => moved.push(done),
             Err(failure) => failed.push((idx, failure)),
@@ -98,9 +116,6 @@ fn to_another_group(
     groups: &[GroupIdx],
     settings: &Settings,
 ) -> Result<(Moved, GroupIdx), Failure> {
-    if groups.is_empty() {
-        return Err(Failure::NoTargetGroups);
-    }
     let instance = cluster.instance(idx).clone();
     let wanted = Wanted {
         instance: &instance,

@@ -11,7 +11,7 @@ use crate::search::allocate::{self, Conditions, Newcomer, Place, Targets};
 
 /// Whether places are compared by lost allocations: if the groups that matter have
 /// nodes, and all of these have exclusive storage.
-fn is_dedicated(cluster: &Cluster, group: Option<GroupIdx>) -> bool {
+pub(super) fn is_dedicated(cluster: &Cluster, group: Option<GroupIdx>) -> bool {
     let allocable = |g: GroupIdx| cluster.group(g).alloc_policy != AllocPolicy::Unallocable;
     let any_allocable = cluster.groups.iter().any(|g| allocable(g.idx));
     let matters = |g: GroupIdx| match group {
@@ -23,12 +23,12 @@ fn is_dedicated(cluster: &Cluster, group: Option<GroupIdx>) -> bool {
 }
 
 /// The only group with this name or UUID.
-fn find_group(cluster: &Cluster, key: Option<String>) -> Result<Option<GroupIdx>, Failure> {
+pub(super) fn find_group(cluster: &Cluster, key: Option<&str>) -> Result<Option<GroupIdx>, Failure> {
     let Some(key) = key else { return Ok(None) };
     let mut found = cluster.groups.iter().filter(|g| g.name == key || g.uuid == key);
     match (found.next(), found.next()) {
         (Some(group), None) => Ok(Some(group.idx)),
-        _ => Err(Failure::UnknownGroup(key)),
+        _ => Err(Failure::UnknownGroup(key.to_owned())),
     }
 }
 
@@ -45,7 +45,7 @@ fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Re
     let nodes = cluster.nodes_of(group);
     let search = groups::search(cluster, group, &nodes, wanted).map_err(Failure::NoTargets)?;
     let selected = search.best.is_some().then_some(0);
-    let trials = vec![Trial { group, result: TrialResult::Searched(search) }];
+    let trials = vec![Trial { group, result: TrialResult::Searched(Box::new(search)) }];
     let choice =
         Choice { instance: name.clone(), trials, selected, named: true, dedicated: wanted.dedicated };
     if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) }
@@ -79,7 +79,7 @@ pub(super) fn allocate(
     restrict_to: Option<Vec<String>>,
     settings: &Settings,
 ) -> Result<Answer, Failure> {
-    let group = find_group(cluster, group)?;
+    let group = find_group(cluster, group.as_deref())?;
     let instance = new_instance(cluster, allocation.description);
     let wanted = Wanted {
         instance: &instance,
@@ -101,7 +101,11 @@ pub(super) fn multi_allocate(
     group: Option<String>,
     settings: &Settings,
 ) -> Result<Answer, Failure> {
-    let group = find_group(cluster, group)?;
+    if allocations.is_empty() {
+        // nobody asks for the group then
+        return Ok(Answer::MultiAllocated { allocated: Vec::new(), failed: Vec::new() });
+    }
+    let group = find_group(cluster, group.as_deref())?;
     let dedicated = is_dedicated(cluster, group);
     let conditions = settings.conditions();
     let (mut allocated, mut failed) = (Vec::new(), Vec::new());
@@ -116,7 +120,8 @@ pub(super) fn multi_allocate(
         };
         match place(cluster, added, &instance, group, &wanted) {
             Ok((_, nodes)) => allocated.push((instance.name, nodes)),
-            Err(failure) if group.is_some() => failed.push((instance.name, failure)),
+            // a group that cannot be searched at all is an answer to the whole request
+            Err(failure @ Failure::NoGroup(_)) if group.is_some() => failed.push((instance.name, failure)),
             Err(failure) => return Err(failure),
         }
     }
@@ -143,8 +148,8 @@ pub(super) fn allocate_secondary(
     // the reference looks at redundancy as if the instance had not changed
     let newcomer = Newcomer { instance: &mirrored, judged_as: &before };
     let search = allocate::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions);
-    let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };
-    let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(search)) };
+    let Some((_, place)) = &search.best else { return Err(Failure::NotFound(Box::new(search))) };
+    let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(Box::new(search))) };
     put_back(cluster, &mirrored, place);
     Ok(Answer::SecondaryAllocated { node, search })
 }

@@ -184,6 +184,17 @@ pub const IGNORE_SOFT_ERRORS: OptionDef = OptionDef::new(
     "ignore-soft-errors",
     "allow steps that break a soft limit, such as the N+1 rule or a policy",
 );
+/// `--no-capacity-checks`
+pub const NO_CAPACITY_CHECKS: OptionDef = OptionDef::new(
+    "no-capacity-checks",
+    "accept places after which a node could not be emptied any more (global N+1)",
+);
+/// `--restrict-allocation-to`
+pub const RESTRICT_ALLOCATION_TO: OptionDef = OptionDef::new(
+    "restrict-allocation-to",
+    "place new instances on these nodes only, full names separated by commas, whatever the request says",
+)
+.takes("NODES", Kind::ManyNodes);
 
 // carrying the plan out
 

@@ -12,7 +12,7 @@ pub mod value;
 use std::ffi::OsString;
 
 pub use getopt::{Given, SyntaxError};
-pub use option::{OptionDef, Spec};
+pub use option::{OptionDef, Spec, Words};
 pub use value::ValueError;
 
 use super::ExitStatus;
@@ -28,6 +28,8 @@ pub enum Stop {
     Value(ValueError),
     /// A positional argument, which this tool does not take.
     Positional,
+    /// Too few or too many positional arguments; carries what is wrong.
+    WrongWords(&'static str),
     /// Help, version or completion list.
     Text(String),
 }
@@ -49,6 +51,7 @@ impl Stop {
             Stop::Positional => {
                 ("Error: This program doesn't take any arguments.\n".to_owned(), ExitStatus::Failure)
             }
+            Stop::WrongWords(problem) => (format!("Error: {problem}\n"), ExitStatus::Failure),
         };
         let _ = output.error_write(&text);
         Ok(status)

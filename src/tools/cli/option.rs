@@ -30,6 +30,8 @@ pub enum Kind {
     Text,
     /// The name of a node.
     OneNode,
+    /// Names of nodes, separated by commas.
+    ManyNodes,
     /// The name of a group.
     OneGroup,
     /// Names of instances, separated by commas.
@@ -49,9 +51,20 @@ impl Kind {
             Kind::Float => "float".into(),
             Kind::Text => "string".into(),
             Kind::OneNode => "onenode".into(),
+            Kind::ManyNodes => "manynodes".into(),
             Kind::OneGroup => "onegroup".into(),
             Kind::ManyInstances => "manyinstances".into(),
             Kind::Choices(words) => format!("choices={}", words.join(",")),
+        }
+    }
+
+    /// The argument for clap, with what shells can make of it.
+    fn hint(self, arg: Arg) -> Arg {
+        match self {
+            Kind::File => arg.value_hint(clap::ValueHint::FilePath),
+            Kind::Host => arg.value_hint(clap::ValueHint::Hostname),
+            Kind::Choices(words) => arg.value_parser(words.to_vec()),
+            _ => arg,
         }
     }
 }
@@ -116,6 +129,11 @@ impl OptionDef {
         OptionDef { origin: Origin::Added, ..self }
     }
 
+    /// The same, for a tool of which Ganeti's version has it, too.
+    pub const fn of_ganeti(self) -> Self {
+        OptionDef { origin: Origin::Ganeti, ..self }
+    }
+
     /// The short form with its argument as the usage text shows it.
     pub fn short_form(&self) -> String {
         match (self.short, self.argument) {
@@ -148,13 +166,21 @@ impl OptionDef {
             Argument::Optional(name) => arg.value_name(name).num_args(0..=1).require_equals(true),
         };
         let arg = arg.action(ArgAction::Append);
-        match self.kind {
-            Kind::File => arg.value_hint(clap::ValueHint::FilePath),
-            Kind::Host => arg.value_hint(clap::ValueHint::Hostname),
-            Kind::Choices(words) => arg.value_parser(words.to_vec()),
-            _ => arg,
-        }
+        self.kind.hint(arg)
     }
+}
+
+/// Words that are no options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// What they are called.
+    pub name: &'static str,
+    /// What they stand for.
+    pub kind: Kind,
+    /// How few there may be.
+    pub least: usize,
+    /// How many there may be.
+    pub most: Option<usize>,
 }
 
 /// The fixed properties of a program: its name, purpose and options.
@@ -168,6 +194,20 @@ pub struct Spec {
     pub forms: &'static [&'static str],
     /// Its options, in the order of the usage text.
     pub options: &'static [OptionDef],
+    /// The other words that it takes.
+    pub words: &'static [Words],
+}
+
+impl Words {
+    /// The words for clap.
+    fn to_arg(self) -> Arg {
+        let arg = Arg::new(self.name).value_name(self.name);
+        let arg = match self.most {
+            Some(most) => arg.num_args(self.least..=most),
+            None => arg.num_args(self.least..),
+        };
+        self.kind.hint(arg.required(self.least > 0))
+    }
 }
 
 impl Spec {
@@ -180,5 +220,6 @@ impl Spec {
             .disable_version_flag(true)
             .disable_help_subcommand(true)
             .args(self.options.iter().map(|option| option.to_arg()))
+            .args(self.words.iter().map(|words| words.to_arg()))
     }
 }

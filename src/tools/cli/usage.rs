@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::getopt::SyntaxError;
-use super::option::{OptionDef, Spec};
+use super::option::{OptionDef, Spec, Words};
 
 /// The first line of the version and of the usage text.
 fn title(spec: &Spec) -> String {
@@ -31,7 +31,11 @@ pub fn completion(spec: &Spec) -> String {
         let short = option.short.map(|letter| format!("-{letter},")).unwrap_or_default();
         format!("{short}--{} {}\n", option.long, option.kind.describe())
     };
-    spec.options.iter().map(line).collect()
+    let words = |words: &Words| {
+        let most = words.most.map_or_else(|| "none".to_owned(), |most| most.to_string());
+        format!("{} {} {most}\n", words.kind.describe(), words.least)
+    };
+    spec.options.iter().map(line).chain(spec.words.iter().map(words)).collect()
 }
 
 /// What is wrong, one or more lines for each error.

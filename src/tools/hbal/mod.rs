@@ -63,6 +63,7 @@ pub const SPEC: Spec = Spec {
         HELP,
         HELP_COMPLETION,
     ],
+    words: &[],
 };
 
 /// The tool for clap.

@@ -1,7 +1,5 @@
 //! A balancing run: from a loaded cluster to a plan and its views.
 
-use std::path::Path;
-
 use anyhow::bail;
 
 use super::search::{Found, search};
@@ -19,6 +17,7 @@ use crate::score::Components;
 use crate::search::{BalanceOptions, Balancer, Effort, MoveRules, Step};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
+use crate::tools::save::save;
 use crate::tools::{group, listing, source};
 
 /// What the options mean for the search.
@@ -125,7 +124,8 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
     }
     describe_cluster(cluster, level, &mut text)?;
     if let Some((prefix, content)) = as_read {
-        save(prefix, "original", "before balancing", &content, text.output)?;
+        let note = save(prefix, "original", "before balancing", &content)?;
+        text.output.error_line(&note)?;
     }
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
         return Ok(ExitStatus::Failure);
@@ -294,7 +294,8 @@ fn report(
     }
     if let Some(prefix) = &options.save {
         let content = cluster_text(cluster, &scope.nodes, &scope.instances);
-        save(prefix, "balanced", "after balancing", &content, text.output)?;
+        let note = save(prefix, "balanced", "after balancing", &content)?;
+        text.output.error_line(&note)?;
     }
     print_lists("Final", options, cluster, scope, text.output)?;
     if level > 3 {
@@ -336,17 +337,6 @@ fn give_commands(
             text.line(format!("The commands have been written to file '{}'", path.display()))
         }
     }
-}
-
-/// Writes a state of the cluster to `PREFIX.SUFFIX` and says so.
-fn save(prefix: &Path, suffix: &str, when: &str, content: &str, output: &mut Output) -> anyhow::Result<()> {
-    let mut path = prefix.as_os_str().to_owned();
-    path.push(".");
-    path.push(suffix);
-    let path = Path::new(&path);
-    write_whole(path, content)?;
-    output.error_line(&format!("The cluster state {when} has been written to file '{}'", path.display()))?;
-    Ok(())
 }
 
 fn json_group(cluster: &Cluster, scope: &Scope) -> json::plan::Group {

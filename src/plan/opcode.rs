@@ -1,0 +1,167 @@
+//! The opcodes of the jobs that carry moves out, as Ganeti's master takes them.
+//!
+//! The order of the fields is the order in which they are written.
+
+use serde::Serialize;
+
+use crate::model::{Cluster, Instance, NodeIdx};
+use crate::search::Move;
+
+/// One operation of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "OP_ID")]
+pub enum Opcode {
+    /// The instance changes to another node, running if it can.
+    #[serde(rename = "OP_INSTANCE_MIGRATE")]
+    Migrate {
+        /// Full name.
+        instance_name: String,
+        /// The node, where the storage leaves a choice.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target_node: Option<String>,
+        /// Whether its memory may shrink for it.
+        allow_runtime_changes: bool,
+        /// Whether the policy may be broken.
+        ignore_ipolicy: bool,
+        /// Whether this only tidies up after an earlier attempt.
+        cleanup: bool,
+        /// Whether an instance that does not run fails over.
+        allow_failover: bool,
+        /// Whether versions of the hypervisor may differ.
+        ignore_hvversions: bool,
+    },
+    /// The instance is stopped and started on another node.
+    #[serde(rename = "OP_INSTANCE_FAILOVER")]
+    Failover {
+        /// Full name.
+        instance_name: String,
+        /// Seconds to wait for it to stop.
+        shutdown_timeout: u32,
+        /// Whether disks need not be consistent.
+        ignore_consistency: bool,
+        /// The node, where the storage leaves a choice.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target_node: Option<String>,
+        /// Whether the policy may be broken.
+        ignore_ipolicy: bool,
+        /// Whether this only tidies up after an earlier attempt.
+        cleanup: bool,
+    },
+    /// The disks are copied to a new secondary node.
+    #[serde(rename = "OP_INSTANCE_REPLACE_DISKS")]
+    ReplaceDisks {
+        /// Full name.
+        instance_name: String,
+        /// Whether the old secondary is let go before the copy is complete.
+        early_release: bool,
+        /// Whether the policy may be broken.
+        ignore_ipolicy: bool,
+        /// What is replaced.
+        mode: &'static str,
+        /// The disks; none for all of them.
+        disks: Vec<i64>,
+        /// The new secondary node.
+        remote_node: String,
+    },
+}
+
+/// The job that carries out `moves` of an instance, one after the other. Names are
+/// full names.
+pub fn job(cluster: &Cluster, instance: &Instance, moves: &[Move]) -> Vec<Opcode> {
+    let node = |n: NodeIdx| cluster.node(n).spec.name.clone();
+    let go = |to: Option<NodeIdx>| go(instance, to.map(node));
+    let replace = |n: NodeIdx| replace(instance, node(n));
+    moves
+        .iter()
+        .flat_map(|mv| match *mv {
+            Move::Failover => vec![go(None)],
+            Move::FailoverTo(t) => vec![go(Some(t))],
+            Move::ReplaceSecondary(t) => vec![replace(t)],
+            Move::ReplaceAndFailover(t) => vec![replace(t), go(None)],
+            Move::ReplacePrimary(t) => vec![go(None), replace(t), go(None)],
+            Move::FailoverAndReplace(t) => vec![go(None), replace(t)],
+        })
+        .collect()
+}
+
+fn go(instance: &Instance, target_node: Option<String>) -> Opcode {
+    let instance_name = instance.name.clone();
+    if instance.forthcoming {
+        // there is nothing yet that could migrate
+        return Opcode::Failover {
+            instance_name,
+            shutdown_timeout: 120,
+            ignore_consistency: false,
+            target_node,
+            ignore_ipolicy: false,
+            cleanup: false,
+        };
+    }
+    Opcode::Migrate {
+        instance_name,
+        target_node,
+        allow_runtime_changes: false,
+        ignore_ipolicy: false,
+        cleanup: false,
+        allow_failover: true,
+        ignore_hvversions: true,
+    }
+}
+
+fn replace(instance: &Instance, remote_node: String) -> Opcode {
+    Opcode::ReplaceDisks {
+        instance_name: instance.name.clone(),
+        early_release: false,
+        ignore_ipolicy: false,
+        mode: "replace_new_secondary",
+        disks: Vec::new(),
+        remote_node,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    const MIGRATE: &str = r#"{"OP_ID":"OP_INSTANCE_MIGRATE","instance_name":"i","allow_runtime_changes":false,"ignore_ipolicy":false,"cleanup":false,"allow_failover":true,"ignore_hvversions":true}"#;
+    const REPLACE: &str = r#"{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}"#;
+
+    fn job_of(mv: Move, forthcoming: bool) -> String {
+        let nodes = [
+            "n1|4096|0|3072|10240|9216|4|N|u|1",
+            "n2|4096|0|4096|10240|9216|4|N|u|1",
+            "n3|4096|0|4096|10240|10240|4|N|u|1",
+        ];
+        let mut cluster = testing::cluster(&nodes, &["i|1024|1024|1|running|Y|n1|n2|drbd||1"], &[]);
+        cluster.instances[0].forthcoming = forthcoming;
+        serde_json::to_string(&job(&cluster, &cluster.instances[0], &[mv])).unwrap()
+    }
+
+    #[test]
+    fn moves_in_opcodes() {
+        let node = NodeIdx::new(2);
+        let to = MIGRATE.replace(r#""i","#, r#""i","target_node":"n3","#);
+        for (mv, opcodes) in [
+            (Move::Failover, vec![MIGRATE]),
+            (Move::FailoverTo(node), vec![&*to]),
+            (Move::ReplaceSecondary(node), vec![REPLACE]),
+            (Move::ReplaceAndFailover(node), vec![REPLACE, MIGRATE]),
+            (Move::ReplacePrimary(node), vec![MIGRATE, REPLACE, MIGRATE]),
+            (Move::FailoverAndReplace(node), vec![MIGRATE, REPLACE]),
+        ] {
+            assert_eq!(job_of(mv, false), format!("[{}]", opcodes.join(",")), "{mv:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_yet_fails_over() {
+        let text = |target: &str| {
+            format!(
+                r#"[{{"OP_ID":"OP_INSTANCE_FAILOVER","instance_name":"i","shutdown_timeout":120,"ignore_consistency":false,{target}"ignore_ipolicy":false,"cleanup":false}}]"#
+            )
+        };
+        assert_eq!(job_of(Move::Failover, true), text(""));
+        assert_eq!(job_of(Move::FailoverTo(NodeIdx::new(2)), true), text(r#""target_node":"n3","#));
+    }
+}

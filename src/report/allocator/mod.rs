@@ -1,0 +1,100 @@
+//! Answers to allocator requests, as Ganeti's master reads them: one line of JSON.
+
+mod text;
+
+pub use text::{failure_text, selection_text};
+
+use serde::Serialize;
+
+use crate::model::{Cluster, NodeIdx};
+use crate::plan::opcode::{Opcode, job};
+use crate::search::allocator::{Answer, Failure, Reply};
+
+/// A response. The order of the fields is the order in which they are written.
+#[derive(Debug, Clone, Serialize)]
+pub struct Response {
+    success: bool,
+    info: String,
+    result: Outcome,
+}
+
+/// The result, in the form that each kind of request has.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum Outcome {
+    Node(String),
+    Nodes(Vec<String>),
+    Allocated(Vec<(String, Vec<String>)>, Vec<(String, String)>),
+    Moved(Vec<(String, String, Vec<String>)>, Vec<(String, String)>, Vec<Vec<Opcode>>),
+}
+
+impl Response {
+    /// The response that says what came of a request.
+    pub fn of(reply: &Reply) -> Response {
+        match &reply.answer {
+            Ok(answer) => {
+                let (info, result) = success(&reply.cluster, answer);
+                Response { success: true, info: format!("Request successful: {info}"), result }
+            }
+            Err(failure) => Response {
+                success: false,
+                info: format!("Request failed: {}", failure_text(&reply.cluster, failure)),
+                result: Outcome::Nodes(Vec::new()),
+            },
+        }
+    }
+
+    /// The response as it is printed: one line.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn line(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
+
+fn success(cluster: &Cluster, answer: &Answer) -> (String, Outcome) {
+    let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
+    match answer {
+        Answer::Allocated { choice, nodes } => {
+            (selection_text(cluster, choice), Outcome::Nodes(names(nodes)))
+        }
+        Answer::MultiAllocated { allocated, failed } => {
+            let info = counts(failed.len(), "allocate", allocated.len(), "allocated");
+            let allocated = allocated.iter().map(|(name, nodes)| (name.clone(), names(nodes))).collect();
+            let text = |f: &Failure| failure_text(cluster, f);
+            let failed = failed.iter().map(|(name, failure)| (name.clone(), text(failure))).collect();
+            (info, Outcome::Allocated(allocated, failed))
+        }
+        Answer::Relocated { node } => ("success".to_owned(), Outcome::Nodes(names(&[*node]))),
+        Answer::Evacuated { .. } => evacuated(cluster, answer),
+        Answer::SecondaryAllocated { search, node } => {
+            (text::search_text(cluster, search), Outcome::Node(node_name(cluster, *node)))
+        }
+    }
+}
+
+fn evacuated(cluster: &Cluster, answer: &Answer) -> (String, Outcome) {
+    let Answer::Evacuated { moved, failed } = answer else {
+        return (String::new(), Outcome::Nodes(Vec::new()));
+    };
+    let info = counts(failed.len(), "move", moved.len(), "moved");
+    let jobs = moved.iter().map(|(m, _)| job(cluster, cluster.instance(m.instance), &m.moves)).collect();
+    let moved = moved.iter().map(|(m, group)| {
+        let nodes = [Some(m.to.primary), m.to.secondary].into_iter().flatten();
+        let group = cluster.group(*group).name.clone();
+        (cluster.instance(m.instance).name.clone(), group, nodes.map(|n| node_name(cluster, n)).collect())
+    });
+    let failed = failed
+        .iter()
+        .map(|(idx, failure)| (cluster.instance(*idx).name.clone(), failure_text(cluster, failure)));
+    (info, Outcome::Moved(moved.collect(), failed.collect(), jobs))
+}
+
+fn node_name(cluster: &Cluster, node: NodeIdx) -> String {
+    cluster.node(node).spec.name.clone()
+}
+
+fn counts(failed: usize, to_do: &str, succeeded: usize, done: &str) -> String {
+    format!("{failed} instances failed to {to_do} and {succeeded} were {done} successfully")
+}

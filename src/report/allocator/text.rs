@@ -1,0 +1,165 @@
+//! What responses say in words. Ganeti's logs and users know these texts.
+
+use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::report::components::score;
+use crate::search::allocate::{Metric, NoTargets, Place, Search};
+use crate::search::allocator::{Choice, Failure, Trial, TrialResult};
+use crate::search::evacuate::{PairStep, Stuck};
+
+/// How a group was selected: the group, unless the request named it, and what came of
+/// all that were tried.
+pub fn selection_text(cluster: &Cluster, choice: &Choice) -> String {
+    let selected = choice.selected.filter(|_| !choice.named);
+    let selected =
+        selected.map(|at| format!("Selected group: {}", cluster.group(choice.trials[at].group).name));
+    selected.into_iter().chain(group_texts(cluster, choice)).collect::<Vec<_>>().join(", ")
+}
+
+/// What came of each group. Those that lack a network come first, except on dedicated
+/// clusters.
+fn group_texts(cluster: &Cluster, choice: &Choice) -> Vec<String> {
+    let lacks_network = |t: &&Trial| t.result == TrialResult::NotConnected && !choice.dedicated;
+    let (unconnected, tried): (Vec<&Trial>, Vec<&Trial>) = choice.trials.iter().partition(lacks_network);
+    let unconnected = unconnected
+        .into_iter()
+        .map(|t| format!("group {}", not_connected(cluster, t.group, &choice.instance)));
+    let tried = tried.into_iter().map(|t| trial_text(cluster, t, &choice.instance));
+    unconnected.chain(tried).collect()
+}
+
+fn trial_text(cluster: &Cluster, trial: &Trial, instance: &str) -> String {
+    let group = cluster.group(trial.group);
+    let error = |problem: &str| format!("Group {}: error {problem}", group.name);
+    match &trial.result {
+        TrialResult::NotConnected => {
+            error(&format!("The group {}", not_connected(cluster, trial.group, instance)))
+        }
+        TrialResult::NoTargets(reason) => error(no_targets(*reason)),
+        TrialResult::Searched(search) => {
+            format!("Group {} ({}): {}", group.name, group.alloc_policy, search_text(cluster, search))
+        }
+    }
+}
+
+fn not_connected(cluster: &Cluster, group: GroupIdx, instance: &str) -> String {
+    format!("{} is not connected to a network required by instance {instance}", cluster.group(group).name)
+}
+
+fn no_targets(reason: NoTargets) -> &'static str {
+    match reason {
+        NoTargets::NoOnlineNodes => "No online nodes",
+        NoTargets::NotEnoughOnlineNodes => "Not enough online nodes",
+        // the reference has two blanks there
+        NoTargets::UnsupportedNumber => "Unsupported number of nodes, only one or two  supported",
+    }
+}
+
+/// What came of looking for a place in one group.
+pub(super) fn search_text(cluster: &Cluster, search: &Search) -> String {
+    let Search { best, successes, failures } = search;
+    match best {
+        Some((metric, place)) => format!(
+            "score: {}, successes {successes}, failures {} ({failures}) for node(s) {}",
+            metric_text(metric),
+            failures.total(),
+            nodes(cluster, place)
+        ),
+        None if failures.total() == 0 => {
+            "No valid allocation solutions, failure reasons: unknown reasons".to_owned()
+        }
+        None => format!("No valid allocation solutions, failure reasons: {failures}"),
+    }
+}
+
+fn nodes(cluster: &Cluster, place: &Place) -> String {
+    let primary = name(cluster, place.placement.primary);
+    match place.placement.secondary {
+        Some(secondary) => format!("{primary}/{}", name(cluster, secondary)),
+        None => primary.to_owned(),
+    }
+}
+
+fn metric_text(metric: &Metric) -> String {
+    match metric {
+        Metric::Score(s) => score(*s),
+        Metric::Lost(lost, disk) => format!("({},{disk})", numbers(lost.iter())),
+    }
+}
+
+fn numbers<T: ToString>(list: impl Iterator<Item = T>) -> String {
+    let texts: Vec<String> = list.map(|n| n.to_string()).collect();
+    format!("[{}]", texts.join(","))
+}
+
+fn name(cluster: &Cluster, node: NodeIdx) -> &str {
+    &cluster.node(node).spec.name
+}
+
+/// Why a request, or a part of one, failed.
+pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
+    match failure {
+        Failure::UnknownGroup(key) => format!("Wrong number of elems found with name {key}"),
+        Failure::NotConnected(group, instance) => {
+            format!("The group {}", not_connected(cluster, *group, instance))
+        }
+        Failure::NoTargets(reason) => no_targets(*reason).to_owned(),
+        Failure::NoGroup(choice) => group_texts(cluster, choice).join(", "),
+        Failure::NoTargetGroups(asked) => no_target_groups(cluster, asked),
+        Failure::NotFound(search) => search_text(cluster, search),
+        Failure::Exchange(nodes) => format!("Exchange {nodes} nodes mode is not implemented"),
+        Failure::NotMirrored => "Can't relocate non-mirrored instances".to_owned(),
+        Failure::NotItsNode(role, node, given) => {
+            let number = |n: &NodeIdx| cluster.node_number(*n);
+            format!(
+                "Unsupported request: excluded nodes not equal to instance's {role}({} versus {})",
+                number(node),
+                numbers(given.iter().map(number))
+            )
+        }
+        Failure::HasSecondary => "Instance already has a secondary".to_owned(),
+        Failure::Stuck(stuck) => stuck_text(cluster, stuck),
+    }
+}
+
+fn no_target_groups(cluster: &Cluster, asked: &[GroupIdx]) -> String {
+    let names: Vec<&str> = asked.iter().map(|g| cluster.group(*g).name.as_str()).collect();
+    let which = match names[..] {
+        [] => "every group".to_owned(),
+        [name] => format!("group {name}"),
+        _ => format!("each of the groups {}", names.join(", ")),
+    };
+    format!("no groups for evacuation: {which} has no nodes, or is one that the instances are to leave")
+}
+
+fn stuck_text(cluster: &Cluster, stuck: &Stuck) -> String {
+    match stuck {
+        Stuck::NotMirrored(template) => format!("Instances of type {template} cannot be relocated"),
+        Stuck::NoSecondary(template) => {
+            format!("Instances with disk template '{template}' can't execute change secondary")
+        }
+        Stuck::Failover(kind) => kind.as_str().to_owned(),
+        Stuck::SecondaryOffline(node) => {
+            format!("The secondary node {} is drained or offline", name(cluster, *node))
+        }
+        Stuck::NoNode(failures) => {
+            let each = failures
+                .iter()
+                .map(|(node, kind)| format!(" Node {} failed: {};", name(cluster, *node), kind.as_str()));
+            format!("Can't find any good node: {}", each.collect::<String>())
+        }
+        Stuck::NoPair => "Can't find any good nodes for relocation: no nodes available".to_owned(),
+        Stuck::PairFailed(step, kind) => {
+            let (step, kind) = (step_text(*step), kind.as_str());
+            format!("Can't find any good nodes for relocation: Allocation failed: {step}: {kind}")
+        }
+    }
+}
+
+fn step_text(step: PairStep) -> &'static str {
+    match step {
+        PairStep::LeavePrimary => "Failing over to the secondary",
+        PairStep::FirstSecondary => "Changing secondary to new primary",
+        PairStep::NewPrimary => "Failing over to new primary",
+        PairStep::FinalSecondary => "Changing secondary to final secondary",
+    }
+}

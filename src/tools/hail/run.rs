@@ -1,0 +1,101 @@
+//! One request: from the cluster to the response and its views.
+
+use anyhow::Context;
+
+use super::HailOptions;
+use crate::load::iallocator::Request;
+use crate::model::{Cluster, InstanceIdx};
+use crate::report::allocator::Response;
+use crate::report::text::cluster_text;
+use crate::search::allocator::{Reply, Settings, answer, is_dedicated};
+use crate::tools::listing;
+use crate::tools::output::Output;
+use crate::tools::save::save;
+
+/// Answers a request. The response is written last of all that can fail: whoever reads
+/// it gets either all of it or nothing.
+pub fn run(
+    options: &HailOptions,
+    cluster: Cluster,
+    request: Request,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    describe(options, &cluster, &request, output)?;
+    let existing: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+    show("Initial", options, &cluster, output)?;
+    if let Some(note) = saved(options, "pre-ialloc", "before iallocator run", &cluster, &existing)? {
+        output.error_line(&note)?;
+    }
+    let new_first = matches!(request, Request::Allocate { .. });
+    let reply = answer(cluster, request, &settings(options));
+    let line = Response::of(&reply).line().context("cannot write the response")?;
+    let order = in_order(&reply, existing, new_first);
+    let note = saved(options, "post-ialloc", "after iallocator run", &reply.cluster, &order)?;
+    output.write(&line)?;
+    output.flush()?;
+    // the request is answered, whatever becomes of these
+    let _ = show("Final", options, &reply.cluster, output);
+    if let Some(note) = note {
+        let _ = output.error_line(&note);
+    }
+    Ok(())
+}
+
+fn settings(options: &HailOptions) -> Settings {
+    Settings {
+        ignore_soft_errors: options.ignore_soft_errors,
+        no_capacity_checks: options.no_capacity_checks,
+        restrict_to: options.restrict_to.clone(),
+    }
+}
+
+/// The instances in the order in which they are saved: a single new one first.
+fn in_order(reply: &Reply, existing: Vec<InstanceIdx>, new_first: bool) -> Vec<InstanceIdx> {
+    let added = reply.added.clone();
+    if new_first { [added, existing].concat() } else { [existing, added].concat() }
+}
+
+/// Says at higher verbosity what was read.
+fn describe(
+    options: &HailOptions,
+    cluster: &Cluster,
+    request: &Request,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let level = options.load.verbosity;
+    if level > 1 {
+        output.error_line(&format!("Received request: {}", request.summary(cluster)))?;
+    }
+    if level > 2 {
+        let (groups, nodes, instances) = (cluster.groups.len(), cluster.nodes.len(), cluster.instances.len());
+        let tags = cluster.tags.join(",");
+        output.error_line(&format!(
+            "Received cluster data: {groups} groups, {nodes} nodes, {instances} instances, tags: {tags}"
+        ))?;
+    }
+    if level > 1 && is_dedicated(cluster, request) {
+        output.error_line("Allocation on a dedicated cluster; using lost-allocations metrics.")?;
+    }
+    Ok(())
+}
+
+fn show(when: &str, options: &HailOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+    if let Some(fields) = &options.print_nodes {
+        let title = format!("{when} cluster");
+        listing::nodes(output, &title, cluster, &cluster.all_nodes(), fields)?;
+    }
+    Ok(())
+}
+
+/// Saves a state of the cluster, if that is wanted; returns what is to be said about it.
+fn saved(
+    options: &HailOptions,
+    suffix: &str,
+    when: &str,
+    cluster: &Cluster,
+    instances: &[InstanceIdx],
+) -> anyhow::Result<Option<String>> {
+    let Some(prefix) = &options.save else { return Ok(None) };
+    let content = cluster_text(cluster, &cluster.all_nodes(), instances);
+    Ok(Some(save(prefix, suffix, when, &content)?))
+}
