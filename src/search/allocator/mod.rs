@@ -74,7 +74,7 @@ pub enum Answer {
     /// A secondary node for an instance that had none.
     SecondaryAllocated {
         /// How it was found.
-        search: Search,
+        search: Box<Search>,
         /// The node.
         node: NodeIdx,
     },

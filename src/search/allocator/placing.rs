@@ -121,11 +121,27 @@ pub(super) fn multi_allocate(
         match place(cluster, added, &instance, group, &wanted) {
             Ok((_, nodes)) => allocated.push((instance.name, nodes)),
             // a group that cannot be searched at all is an answer to the whole request
-            Err(failure @ Failure::NoGroup(_)) if group.is_some() => failed.push((instance.name, failure)),
+            Err(Failure::NoGroup(choice)) if group.is_some() => {
+                failed.push((instance.name, no_place(choice)))
+            }
             Err(failure) => return Err(failure),
         }
     }
     Ok(Answer::MultiAllocated { allocated, failed })
+}
+
+/// That a named group has no place. Where places are compared by lost allocations, the
+/// reference does not repeat the name.
+fn no_place(mut choice: Choice) -> Failure {
+    match choice.trials.pop() {
+        Some(Trial { result: TrialResult::Searched(search), .. }) if choice.dedicated => {
+            Failure::NotFound(search)
+        }
+        trial => {
+            choice.trials.extend(trial);
+            Failure::NoGroup(choice)
+        }
+    }
 }
 
 /// A secondary node for an instance that is to become a DRBD one.
@@ -147,9 +163,9 @@ pub(super) fn allocate_secondary(
     let conditions: Conditions = settings.conditions();
     // the reference looks at redundancy as if the instance had not changed
     let newcomer = Newcomer { instance: &mirrored, judged_as: &before };
-    let search = allocate::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions);
-    let Some((_, place)) = &search.best else { return Err(Failure::NotFound(Box::new(search))) };
-    let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(Box::new(search))) };
+    let search = Box::new(allocate::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions));
+    let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };
+    let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(search)) };
     put_back(cluster, &mirrored, place);
     Ok(Answer::SecondaryAllocated { node, search })
 }
