@@ -3,8 +3,11 @@
 use htools::generate::random::Random;
 
 use super::clusters::{OddCluster, odd_cluster};
-use super::options::{self, Tool};
-use super::{input, loads};
+use super::hail::Asked;
+use super::oddities::Purpose;
+use super::options;
+use super::tools::Tool;
+use super::{hail, hspace, input, loads, mistakes, requests};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -21,10 +24,27 @@ pub struct Case {
     pub words: Vec<String>,
     /// Where among the words the source belongs.
     pub source_at: usize,
-    /// Whether the cluster comes as an allocator request.
-    pub request: bool,
+    /// Where the tool finds its main input.
+    pub source: Source,
     /// What the options ask for, as far as the comparison must know.
     pub facts: Facts,
+    /// What hail is asked.
+    pub asked: Option<Asked>,
+}
+
+/// Where the tool finds its main input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// `-t`, a text file.
+    Text,
+    /// `-I`, an allocator request.
+    Request,
+    /// The words say it, or forgot to.
+    Nowhere,
+    /// A request as the argument.
+    Argument,
+    /// A request on standard input.
+    Input,
 }
 
 /// What the options ask for.
@@ -48,6 +68,10 @@ pub struct Facts {
     pub utilisation: bool,
     /// The command line has a mistake.
     pub mistaken: bool,
+    /// The output is for programs.
+    pub machine_readable: bool,
+    /// The limit of `-l`.
+    pub limit: Option<i64>,
 }
 
 /// The text form's file name.
@@ -55,55 +79,89 @@ pub const TEXT: &str = "cluster.data";
 /// The request's file name.
 pub const REQUEST: &str = "request.json";
 
+/// Of the cases of all tools, how many are one's.
+const SHARES: [(Tool, f64); 4] =
+    [(Tool::Hbal, 0.38), (Tool::Hinfo, 0.09), (Tool::Hail, 0.35), (Tool::Hspace, 0.18)];
+
 impl Case {
     /// Makes case `number` of `seed`.
     pub fn new(seed: u64, number: u64, only: Option<Tool>) -> Case {
         let mut random = Random::stream(seed, number);
-        let drawn = if random.chance(0.8) { Tool::Hbal } else { Tool::Hinfo };
-        let tool = only.unwrap_or(drawn);
-        let mut cluster = odd_cluster(&mut random);
-        let request = random.chance(0.08) && !cluster.has("non-ASCII") && !cluster.has("duplicate names");
-        if request {
-            input::limit_to_request(&mut cluster, &mut random);
+        let drawn = SHARES[random.weighted(&SHARES.map(|(_, share)| share))].0;
+        match only.unwrap_or(drawn) {
+            Tool::Hail => hail::case(number, &mut random),
+            Tool::Hspace => hspace::case(number, &mut random),
+            tool => Case::of_balancing(tool, number, &mut random),
         }
+    }
+
+    /// A case of hbal or hinfo.
+    fn of_balancing(tool: Tool, number: u64, random: &mut Random) -> Case {
+        let mut cluster = odd_cluster(Purpose::Balance, random);
+        let source = draw_source(&mut cluster, random);
         let mut facts = Facts {
             monitoring: random.chance(0.12),
             utilisation: tool == Tool::Hbal && random.chance(0.2),
             ..Facts::default()
         };
-        let mut files = if request {
-            vec![(REQUEST, input::request(&cluster))]
-        } else {
-            vec![(TEXT, input::text(&mut cluster, &mut random))]
-        };
+        let mut files = vec![source_file(source, &mut cluster, random)];
         if facts.monitoring {
-            files.push(("mond.json", loads::reports(&cluster.raw, &mut random)));
+            files.push(("mond.json", loads::reports(&cluster.raw, random)));
         }
         if facts.utilisation {
-            files.push(("utilisation", loads::utilisation(&cluster.raw, &mut random)));
+            files.push(("utilisation", loads::utilisation(&cluster.raw, random)));
         }
-        let mut meant = options::common(&cluster, &mut facts, &mut random);
+        let mut meant = options::common(&cluster, &mut facts, random);
         if tool == Tool::Hbal {
-            meant.extend(options::balancing(&cluster, &mut facts, &mut random));
+            meant.extend(options::balancing(&cluster, &mut facts, random));
         }
         random.shuffle(&mut meant);
-        let mut words = options::typed(tool, &meant, &mut random);
+        let mut words = options::typed(tool, &meant, random);
         // at an end: a value belongs to the word before it
         let source_at = if random.chance(0.5) { words.len() } else { 0 };
         if random.chance(0.04) {
             facts.mistaken = true;
-            words.extend(options::mistake(tool, &mut random));
+            words.extend(mistakes::mistake(tool, random));
         }
-        Case { number, tool, cluster, files, words, source_at, request, facts }
+        Case { number, tool, cluster, files, words, source_at, source, facts, asked: None }
     }
 
     /// The command line with the cluster read from text, as the reference
     /// gets it (its own reading of requests counts every instance twice), or
     /// from where it is.
     pub fn arguments(&self, as_text: bool) -> Vec<String> {
-        let source = if self.request && !as_text { ["-I", REQUEST] } else { ["-t", TEXT] };
+        let source: &[&str] = match self.source {
+            Source::Request if !as_text => &["-I", REQUEST],
+            Source::Text | Source::Request => &["-t", TEXT],
+            Source::Nowhere => &[],
+            Source::Argument => &[REQUEST],
+            Source::Input => &["-"],
+        };
         let mut words = self.words.clone();
-        words.splice(self.source_at..self.source_at, source.map(str::to_owned));
+        words.splice(self.source_at..self.source_at, source.iter().map(|word| (*word).to_owned()));
         words
+    }
+
+    /// The file that is standard input.
+    pub fn input(&self) -> Option<&'static str> {
+        (self.source == Source::Input).then_some(REQUEST)
+    }
+}
+
+/// Whether the cluster comes as text or in an allocator request.
+pub fn draw_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
+    if random.chance(0.08) && !cluster.has("non-ASCII") && !cluster.has("duplicate names") {
+        requests::limit_to_request(cluster, random);
+        Source::Request
+    } else {
+        Source::Text
+    }
+}
+
+/// The file with the cluster.
+pub fn source_file(source: Source, cluster: &mut OddCluster, random: &mut Random) -> (&'static str, String) {
+    match source {
+        Source::Request => (REQUEST, hail::nothing_asked(&cluster.raw)),
+        _ => (TEXT, input::text(cluster, random)),
     }
 }

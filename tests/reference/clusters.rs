@@ -9,10 +9,13 @@ use htools::load::raw::{Disk, RawCluster, RawInstance, RawNode};
 use htools::model::{DiskTemplate, GroupIdx, Mib, NodeIdx, RunStatus};
 
 use super::decorate;
+use super::oddities::{self, Purpose};
 
 /// A cluster, and what the raw data does not say about its text form.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct OddCluster {
+    /// What it is for.
+    pub purpose: Purpose,
     /// What a loader makes of it.
     pub raw: RawCluster,
     /// Nodes written with a `?` where a number belongs.
@@ -25,63 +28,6 @@ impl OddCluster {
     /// Whether it has the oddity.
     pub fn has(&self, feature: &str) -> bool {
         self.features.contains(feature)
-    }
-}
-
-/// The oddities that change the cluster itself, and how often each is taken.
-const ODDITIES: [(&str, f64); 36] = [
-    ("symmetric", 0.06),
-    ("several groups", 0.22),
-    ("split instances", 0.5),
-    ("every template", 0.25),
-    ("no drbd", 0.12),
-    ("exclusion tags", 0.3),
-    ("location tags", 0.2),
-    ("desired locations", 0.5),
-    ("migration tags", 0.18),
-    ("offline nodes", 0.22),
-    ("unknown nodes", 0.05),
-    ("empty offline nodes", 0.3),
-    ("run states", 0.3),
-    ("auto_balance N", 0.2),
-    ("forthcoming", 0.14),
-    ("exclusive storage", 0.1),
-    ("spindles", 0.3),
-    ("zero spindles", 0.015),
-    ("tight policy", 0.15),
-    ("no policy", 0.2),
-    ("different nodes", 0.4),
-    ("odd sizes", 0.2),
-    ("cpu speed", 0.15),
-    ("os cpus", 0.2),
-    ("missing memory", 0.2),
-    ("surplus memory", 0.1),
-    ("over-committed", 0.05),
-    ("failing N+1", 0.1),
-    ("full disks", 0.06),
-    ("zero disks", 0.08),
-    ("huge values", 0.02),
-    ("zero totals", 0.01),
-    ("duplicate names", 0.02),
-    ("stray secondary", 0.03),
-    ("drbd without secondary", 0.006),
-    ("all offline", 0.006),
-];
-
-/// How many nodes and instances; large ones are for short runs.
-fn extent(random: &mut Random) -> (usize, usize, Option<&'static str>) {
-    match random.weighted(&[0.01, 0.01, 0.72, 0.2, 0.04]) {
-        0 => (random.below(3), 0, Some("no instances")),
-        1 => (1, random.below(12), Some("one node")),
-        2 => {
-            let nodes = random.between(2, 8) as usize;
-            (nodes, nodes * random.between(2, 9) as usize, None)
-        }
-        3 => {
-            let nodes = random.between(9, 14) as usize;
-            (nodes, nodes * random.between(1, 4) as usize, None)
-        }
-        _ => (random.between(15, 32) as usize, random.between(30, 120) as usize, Some("large")),
     }
 }
 
@@ -111,29 +57,17 @@ impl Room {
 }
 
 /// Makes an odd cluster.
-pub fn odd_cluster(random: &mut Random) -> OddCluster {
-    let (nodes, instances, size) = extent(random);
-    let mut odd = OddCluster::default();
-    odd.features.extend(ODDITIES.iter().filter(|(_, p)| random.chance(*p)).map(|(name, _)| *name));
+pub fn odd_cluster(purpose: Purpose, random: &mut Random) -> OddCluster {
+    let (nodes, instances, size) = oddities::extent(purpose, random);
+    let mut odd = OddCluster {
+        purpose,
+        features: oddities::draw(purpose, random),
+        raw: RawCluster::default(),
+        unknown: BTreeSet::new(),
+    };
     odd.features.extend(size);
-    // what would cancel out, or needs another oddity, is taken back
-    for (feature, with, wanted) in [
-        ("split instances", "several groups", true),
-        ("split instances", "no drbd", false),
-        ("desired locations", "location tags", true),
-        ("empty offline nodes", "offline nodes", true),
-        ("no drbd", "every template", false),
-        ("different nodes", "symmetric", false),
-        ("odd sizes", "symmetric", false),
-        ("drbd without secondary", "several groups", false),
-    ] {
-        if odd.has(with) != wanted {
-            odd.features.remove(feature);
-        }
-    }
-
     let groups = if odd.has("several groups") { random.between(2, 3) as usize } else { 1 };
-    odd.raw.groups = (0..groups).map(|g| decorate::group(g, random)).collect();
+    odd.raw.groups = (0..groups).map(|g| decorate::group(g, odd.purpose, random)).collect();
     let mut rooms = rooms(&odd, nodes, groups, random);
     let sizes = Sizes::new(&odd, &rooms, instances, random);
     let placed = place_all(&odd, &sizes, instances, &mut rooms, random);
@@ -145,10 +79,17 @@ pub fn odd_cluster(random: &mut Random) -> OddCluster {
 }
 
 fn rooms(odd: &OddCluster, nodes: usize, groups: usize, random: &mut Random) -> Vec<Room> {
-    let mem = *random.pick(&[4096, 8192, 16384, 32768, 65536]);
-    let own = *random.pick(&[0, 0, 256, 512, 1024]);
-    let disk = *random.pick(&[100_000, 409_600, 1_048_576, 4_194_304]);
-    let cpus = *random.pick(&[4, 8, 16, 24, 32]);
+    let (mems, owns, disks, cpus): (&[i64], &[i64], &[i64], &[i64]) = match odd.purpose {
+        Purpose::Fill => (&[1024, 2048, 4096], &[0, 0, 64, 128], &[20_480, 51_200, 102_400], &[2, 4, 8]),
+        Purpose::Balance | Purpose::Allocate => (
+            &[4096, 8192, 16384, 32768, 65536],
+            &[0, 0, 256, 512, 1024],
+            &[100_000, 409_600, 1_048_576, 4_194_304],
+            &[4, 8, 16, 24, 32],
+        ),
+    };
+    let (mem, own) = (*random.pick(mems), *random.pick(owns));
+    let (disk, cpus) = (*random.pick(disks), *random.pick(cpus));
     (0..nodes)
         .map(|i| {
             let mut room = Room {
@@ -190,24 +131,30 @@ struct Sizes {
 impl Sizes {
     fn new(odd: &OddCluster, rooms: &[Room], instances: usize, random: &mut Random) -> Self {
         let count = instances.max(1) as f64;
-        let fill = 0.2 + 0.5 * random.unit();
+        let fill = if odd.has("nearly full") { 0.7 } else { 0.2 } + 0.5 * random.unit();
         let mem = rooms.iter().map(|r| r.mem).sum::<i64>() as f64 * fill * 0.75 / count;
         let disk = rooms.iter().map(|r| r.disk).sum::<i64>() as f64 * fill * 0.5 / count;
         let vcpus = rooms.iter().map(|r| r.cpus).sum::<i64>() as f64 * fill * 1.5 / count;
+        // an instance against the policy can be nowhere: the exception
+        let (least_mem, least_disk, most_cpus) = match odd.purpose {
+            Purpose::Allocate if random.chance(0.9) => (128, 1024, 8.0),
+            _ => (64, 512, f64::MAX),
+        };
+        let vcpus = vcpus.min(most_cpus / 2.0);
         let kinds = if odd.has("symmetric") { 1 } else { random.between(1, 5) };
         let exact = odd.has("odd sizes");
-        let mut some = |mean: f64, unit: i64| {
+        let mut some = |mean: f64, unit: i64, least: i64| {
             (0..kinds)
                 .map(|_| {
                     let size = (mean * (0.4 + 1.4 * random.unit())) as i64;
-                    if exact { size.max(1) } else { (size / unit * unit).max(unit) }
+                    if exact { size.max(1) } else { (size / unit * unit).max(least) }
                 })
                 .collect()
         };
         Sizes {
-            mem: some(mem, 64),
-            disk: some(disk, 512),
-            vcpus: some(vcpus, 1),
+            mem: some(mem, 64, least_mem),
+            disk: some(disk, 512, least_disk),
+            vcpus: some(vcpus, 1, 1),
             skew: *random.pick(&[0.3, 0.5, 0.5, 0.7, 1.0]),
         }
     }

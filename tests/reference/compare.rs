@@ -4,10 +4,12 @@
 use std::fs;
 use std::path::Path;
 
+use super::answers;
 use super::cases::Case;
-use super::options::Tool;
 use super::rules::{Rule, common_suffix, split_instances};
 use super::run::Output;
+use super::statistics::crashed;
+use super::tools::Tool;
 
 /// How a case came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,49 +22,63 @@ pub enum Verdict {
     Differ(String),
 }
 
+impl Verdict {
+    /// Whether nothing is wrong.
+    pub fn passes(&self) -> bool {
+        !matches!(self, Verdict::Differ(_))
+    }
+}
+
 /// What one side gave, in named parts.
 type Parts = Vec<(&'static str, String)>;
 
 /// Titles of the tables on standard error.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 10] = [
     "Initial instance map:",
     "Initial cluster status:",
     "Final instance map:",
     "Final cluster status:",
     "Instances instance map:",
     "Cluster status:",
+    "Tiered allocation status:",
+    "Standard allocation status:",
+    "Tiered allocation map",
+    "Standard allocation map",
 ];
 
+/// How other lines on standard error begin that are compared.
+const LINES: [&str; 3] = ["Bad nodes: ", "Bad groups: ", "Allocatable nodes: "];
+
+/// What the reference was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// The case as it is.
+    Original,
+    /// The case in other words: only the answer can be compared.
+    Other,
+}
+
 /// Compares the two sides of a case, given their outputs and directories.
-pub fn compare(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Path)) -> Verdict {
+pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Output, &Path)) -> Verdict {
     for (who, output) in [("the reference", theirs.0), ("our program", ours.0)] {
         if output.status.is_none() {
             return Verdict::Differ(format!("{who} ran out of time"));
         }
     }
-    let (mut a, mut b) = (parts(theirs.0, theirs.1), parts(ours.0, ours.1));
+    let (mut a, mut b) = (parts(case, theirs.0, theirs.1), parts(case, ours.0, ours.1));
+    if words == Words::Other {
+        a.truncate(2);
+        b.truncate(2);
+    }
     let Some(first) = difference(&a, &b) else { return Verdict::Agree };
     // exact transformations first: with them, everything else must agree
-    let mut used = None;
-    if Rule::FullNamesInCommands.applies(case) {
-        let suffix = common_suffix(&case.cluster.raw);
-        for part in [&mut a, &mut b] {
-            part.iter_mut().for_each(|(_, text)| *text = shorten_commands(text, suffix));
-        }
-        used = Some(Rule::FullNamesInCommands);
-    }
-    if Rule::SplitInstanceNames.applies(case) {
-        let names = split_instances(&case.cluster.raw);
-        for part in [&mut a, &mut b] {
-            part.iter_mut().for_each(|(_, text)| *text = insert_names(text, &names));
-        }
-        used = Some(Rule::SplitInstanceNames);
-    }
+    let used = transform(case, words, &mut a, &mut b);
     let rest = difference(&a, &b);
     match (used, &rest) {
+        (_, None) if words == Words::Other => return Verdict::Agree,
         (Some(rule), None) => return Verdict::Listed(rule),
         _ => {
-            if let Some(rule) = excuse(case, theirs.0, ours.0, &a, &b) {
+            if let Some(rule) = excuse(case, words, (theirs.0, &a), (ours.0, &b)) {
                 return Verdict::Listed(rule);
             }
         }
@@ -70,8 +86,47 @@ pub fn compare(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Path)) ->
     Verdict::Differ(rest.unwrap_or(first))
 }
 
+/// Undoes the differences that can be undone on both sides.
+fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<Rule> {
+    let mut used = None;
+    let both = |change: &dyn Fn(&str) -> String, a: &mut Parts, b: &mut Parts| {
+        for part in [a, b] {
+            part.iter_mut().for_each(|(_, text)| *text = change(text));
+        }
+    };
+    if Rule::FullNamesInCommands.applies(case) {
+        let suffix = common_suffix(&case.cluster.raw);
+        both(&|text| shorten_commands(text, suffix), a, b);
+        used = Some(Rule::FullNamesInCommands);
+    }
+    if Rule::SplitInstanceNames.applies(case) {
+        let names = split_instances(&case.cluster.raw);
+        both(&|text| insert_names(text, &names), a, b);
+        used = Some(Rule::SplitInstanceNames);
+    }
+    let restated = words == Words::Other;
+    if let Some(asked) = case.asked.as_ref().filter(|_| restated || Rule::ChangeGroupDump.applies(case)) {
+        both(&|text| answers::masked(case, asked, restated, text), a, b);
+        used = Some(Rule::ChangeGroupDump);
+    } else if restated {
+        both(&without_free_memory, a, b);
+    }
+    used
+}
+
+/// hspace's result without the memory that nodes out of use have or not.
+fn without_free_memory(text: &str) -> String {
+    let free = ["_MEM_FREE=", "_MEM_AVAIL=", "_MEM_RESVD=", "_MEM_OVERHEAD="];
+    text.lines()
+        .filter(|line| !free.iter().any(|key| line.contains(key)))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
 /// A rule by which the answers may differ beyond a transformation.
-fn excuse(case: &Case, theirs: &Output, ours: &Output, a: &Parts, b: &Parts) -> Option<Rule> {
+fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, &Parts)) -> Option<Rule> {
+    let ((theirs, a), (ours, b)) = (theirs, ours);
+    let original = words == Words::Original;
     // with -X the number of steps decides about our status
     let executes = case.facts.execute;
     let ended = ours.status == Some(0) || executes;
@@ -81,46 +136,98 @@ fn excuse(case: &Case, theirs: &Output, ours: &Output, a: &Parts, b: &Parts) -> 
         ends_early && [Rule::SplitInstanceOutput, Rule::DrbdWithoutSecondary].iter().any(|r| r.applies(case))
     };
     Rule::ALL.into_iter().filter(|rule| rule.applies(case)).find(|rule| match rule {
-        Rule::FullNamesInCommands | Rule::SplitInstanceNames => false,
-        Rule::SplitInstanceOutput | Rule::DrbdWithoutSecondary => broke_off(),
+        Rule::SplitInstanceOutput | Rule::LimitZero | Rule::ForthcomingCount => broke_off(),
+        Rule::DrbdWithoutSecondary => broke_off() && crashed(&theirs.stderr),
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 => {
-            loaded(&a[1].1) == loaded(&b[1].1)
-                && (theirs.status == ours.status || executes || may_break_off())
+            loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
+                && (theirs.status == ours.status
+                    || executes
+                    || case.tool == Tool::Hspace && !b[1].1.is_empty()
+                    || may_break_off())
         }
+        Rule::GroupState => same_but_other_groups(theirs, a, b),
+        Rule::SplitInstanceRequest => {
+            crashed(&theirs.stderr) && ours.status == Some(0) && answers::parsed(&b[1].1).is_some()
+        }
+        Rule::DrbdOnOneNode => {
+            let answered = crashed(&theirs.stderr) || answers::parsed(&a[1].1).is_some();
+            answered && case.asked.as_ref().is_some_and(|asked| answers::refused(asked, ours, &b[1].1))
+        }
+        Rule::DedicatedOvercommit if original => answers::same_until_other_group(case, &a[1].1, &b[1].1),
+        Rule::DedicatedOvercommit => answers::same_places(&a[1].1, &b[1].1),
+        // nodes out of use may still become secondaries here
+        Rule::OfflineRescue
+            if case.asked.as_ref().is_some_and(|asked| asked.kind() == "allocate-secondary") =>
+        {
+            original && theirs.status == ours.status && answers::same_but_dropped(&a[1].1, &b[1].1)
+        }
+        // the others are undone, or avoided by other words
+        _ => false,
     })
 }
 
-/// What is printed before the first score or flag can matter.
-fn loaded(stdout: &str) -> Vec<&str> {
-    let later = ["Initial", "Cluster is", "The cluster contains", "Continuing", "Node group information"];
-    stdout.lines().take_while(|line| !later.iter().any(|start| line.starts_with(start))).collect()
+/// Whether all is the same but for rows of other groups at the end, which the
+/// reference leaves out of tables and, if it does not break off, of files.
+fn same_but_other_groups(theirs: &Output, a: &Parts, b: &Parts) -> bool {
+    let broke_off = crashed(&theirs.stderr);
+    (0..a.len()).all(|i| match a[i].0 {
+        "exit status" if broke_off => b[i].1 == "Some(0)",
+        "tables on standard error" => rows_within(&a[i].1, &b[i].1),
+        "state.post-ialloc" => broke_off || rows_within(&a[i].1, &b[i].1),
+        _ => a[i] == b[i],
+    })
 }
 
-fn parts(output: &Output, directory: &Path) -> Parts {
+/// Whether the rows, as words, are among the others in that order: columns may
+/// be wider there.
+fn rows_within(rows: &str, others: &str) -> bool {
+    let mut others = others.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).all(|row| others.any(|o| o == row))
+}
+
+/// What is printed before the first score or flag can matter.
+fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
+    let later = ["Initial", "Cluster is", "The cluster contains", "Continuing", "Node group information"];
+    let early = ["HTS_CLUSTER", "The cluster has", "  MEM", "There are"];
+    let starts = |line: &str, with: &[&str]| with.iter().any(|start| line.starts_with(start));
+    match tool {
+        Tool::Hspace => stdout.lines().take_while(|line| starts(line, &early)).collect(),
+        // nothing but an answer
+        Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
+        Tool::Hbal | Tool::Hinfo => stdout.lines().take_while(|line| !starts(line, &later)).collect(),
+    }
+}
+
+fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let file = |name: &str| fs::read(directory.join(name)).map_or("(none)".into(), |bytes| text(&bytes));
-    // the script's frame is our own; its commands are compared
-    let script: String = file("commands.sh")
-        .lines()
-        .filter(|line| ["  gnt-", "echo ", "  echo "].iter().any(|start| line.starts_with(start)))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    vec![
+    let mut parts = vec![
         ("exit status", format!("{:?}", output.status)),
         ("standard output", text(&output.stdout)),
         ("tables on standard error", tables(&text(&output.stderr))),
-        ("state.original", file("state.original")),
-        ("state.balanced", file("state.balanced")),
-        ("commands.sh", script),
-    ]
+    ];
+    let states: [&str; 2] = match case.tool {
+        Tool::Hbal | Tool::Hinfo => ["state.original", "state.balanced"],
+        Tool::Hail => ["state.pre-ialloc", "state.post-ialloc"],
+        Tool::Hspace => ["state.tiered", "state.standard"],
+    };
+    parts.extend(states.map(|name| (name, file(name))));
+    if case.tool == Tool::Hbal {
+        // the script's frame is our own; its commands are compared
+        let script = file("commands.sh");
+        let ours = |line: &&str| ["  gnt-", "echo ", "  echo "].iter().any(|start| line.starts_with(start));
+        parts.push(("commands.sh", script.lines().filter(ours).map(|line| format!("{line}\n")).collect()));
+    }
+    parts
 }
 
 fn tables(stderr: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
     for line in stderr.lines() {
-        inside = (inside && line.starts_with(' ')) || TABLES.contains(&line);
-        if inside {
+        let title = TABLES.contains(&line) || line.starts_with("Initial coefficients: ");
+        inside = (inside && line.starts_with(' ')) || title;
+        if inside || LINES.iter().any(|start| line.starts_with(start)) {
             kept.push_str(line);
             kept.push('\n');
         }

@@ -6,14 +6,21 @@ use htools::load::raw::RawGroup;
 use htools::model::{AllocPolicy, InstancePolicy, Mib, NodeIdx};
 
 use super::clusters::OddCluster;
-use super::rules::initial_flags;
+use super::oddities::Purpose;
+use super::{memory, policies};
 
 /// A group of the default policy.
-pub fn group(number: usize, random: &mut Random) -> RawGroup {
+pub fn group(number: usize, purpose: Purpose, random: &mut Random) -> RawGroup {
+    use AllocPolicy::{LastResort, Preferred, Unallocable};
+    let alloc_policy = match purpose {
+        Purpose::Balance => *random.pick(AllocPolicy::ALL),
+        Purpose::Allocate => [Preferred, LastResort, Unallocable][random.weighted(&[0.6, 0.25, 0.15])],
+        Purpose::Fill => [Preferred, LastResort, Unallocable][random.weighted(&[0.7, 0.22, 0.08])],
+    };
     RawGroup {
         name: format!("group{}", number + 1),
         uuid: format!("uuid-{}", number + 1),
-        alloc_policy: *random.pick(AllocPolicy::ALL),
+        alloc_policy,
         networks: Vec::new(),
         policy: InstancePolicy::default(),
         tags: if random.chance(0.1) { vec!["some:tag".into()] } else { Vec::new() },
@@ -24,16 +31,18 @@ pub fn group(number: usize, random: &mut Random) -> RawGroup {
 pub fn decorate(odd: &mut OddCluster, random: &mut Random) {
     names(odd, random);
     tags(odd, random);
-    policies(odd, random);
+    policies::policies(odd, random);
+    networks(odd, random);
     spindles(odd, random);
     cpus(odd, random);
     secondaries(odd, random);
-    free_memory(odd, random);
+    memory::free_memory(odd, random);
     roles(odd, random);
     duplicates(odd, random);
     // last, for it looks at all of the above
-    if random.chance(0.75) {
-        settle_flags(odd, random);
+    let settled = if odd.purpose == Purpose::Balance { 0.75 } else { 0.98 };
+    if random.chance(settled) {
+        memory::settle_flags(odd, random);
     }
 }
 
@@ -122,43 +131,23 @@ fn tags(odd: &mut OddCluster, random: &mut Random) {
     odd.raw.tags = cluster;
 }
 
-fn policies(odd: &mut OddCluster, random: &mut Random) {
-    if odd.has("no policy") {
-        return;
-    }
-    let tight = odd.has("tight policy");
-    for policy in
-        std::iter::once(&mut odd.raw.policy).chain(odd.raw.groups.iter_mut().map(|group| &mut group.policy))
-    {
-        if tight {
-            policy.vcpu_ratio = *random.pick(&[4.0, 3.0, 2.5, 2.0, 1.5, 1.0, 0.4, -1.0, 1e10]);
-            policy.spindle_ratio = *random.pick(&[32.0, 12.0, 6.5, 4.0, 0.05]);
-        }
-        if random.chance(0.2) {
-            policy.disk_templates.truncate(5);
-        }
-        if random.chance(0.1) {
-            policy.ranges.clear();
-        } else if random.chance(0.1) {
-            policy.ranges.push(policy.ranges[0]);
-        }
-    }
-}
-
 fn spindles(odd: &mut OddCluster, random: &mut Random) {
     if odd.has("spindles") || odd.has("exclusive storage") {
         for node in &mut odd.raw.nodes {
             node.spindle_total = random.between(2, 24);
         }
         for instance in &mut odd.raw.instances {
-            instance.spindle_use = *random.pick(&[1, 1, 1, 2, 3, 0]);
+            let none = odd.purpose == Purpose::Balance || random.chance(0.1);
+            instance.spindle_use = *random.pick(if none { &[1, 1, 1, 2, 3, 0] } else { &[1, 1, 1, 2, 3, 1] });
         }
     }
     if odd.has("exclusive storage") {
-        let exclusive: Vec<bool> = odd.raw.nodes.iter().map(|_| random.chance(0.8)).collect();
+        let everywhere = odd.has("dedicated");
+        let exclusive: Vec<bool> = odd.raw.nodes.iter().map(|_| everywhere || random.chance(0.8)).collect();
         let mut used = vec![0; exclusive.len()];
         for instance in &mut odd.raw.instances {
-            let spindles = random.chance(0.9).then(|| random.between(0, 3));
+            let least = if odd.purpose == Purpose::Balance { 0 } else { 1 };
+            let spindles = random.chance(0.9).then(|| random.between(least, 3));
             instance.disks[0].spindles = spindles;
             for node in std::iter::once(instance.primary).chain(instance.secondary) {
                 used[node.get()] += spindles.unwrap_or(0);
@@ -179,6 +168,25 @@ fn spindles(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
+/// The networks that exist, of which a group may lack some.
+pub const NETWORKS: [&str; 3] = ["net-1", "net-2", "net-3"];
+
+fn networks(odd: &mut OddCluster, random: &mut Random) {
+    if !odd.has("networks") {
+        return;
+    }
+    for group in &mut odd.raw.groups {
+        group.networks =
+            NETWORKS.iter().filter(|_| random.chance(0.7)).map(|network| (*network).to_owned()).collect();
+    }
+    for instance in &mut odd.raw.instances {
+        for _ in 0..random.weighted(&[0.5, 0.4, 0.1]) {
+            let named = random.chance(0.8);
+            instance.networks.push(named.then(|| (*random.pick(&NETWORKS)).to_owned()));
+        }
+    }
+}
+
 fn cpus(odd: &mut OddCluster, random: &mut Random) {
     for node in &mut odd.raw.nodes {
         if odd.features.contains("cpu speed") {
@@ -195,58 +203,16 @@ fn secondaries(odd: &mut OddCluster, random: &mut Random) {
     if odd.has("stray secondary") {
         for instance in &mut odd.raw.instances {
             if !instance.template.has_secondary() && random.chance(0.3) {
-                instance.secondary = Some(NodeIdx::new(random.below(nodes)));
+                let stray = NodeIdx::new(random.below(nodes));
+                // naming the primary twice is a matter of balancing only
+                if odd.purpose == Purpose::Balance || stray != instance.primary {
+                    instance.secondary = Some(stray);
+                }
             }
         }
     }
     if odd.has("drbd without secondary") {
         one(&mut odd.raw.instances, random, |instance| instance.secondary = None);
-    }
-}
-
-/// What nodes report as free; the records and the report usually agree.
-fn free_memory(odd: &mut OddCluster, random: &mut Random) {
-    for i in 0..odd.raw.nodes.len() {
-        let used: i64 = odd
-            .raw
-            .instances
-            .iter()
-            .filter(|x| x.primary.get() == i && x.status.uses_memory() && !x.forthcoming)
-            .map(|x| x.mem.0)
-            .sum();
-        let has = |feature: &str| odd.features.contains(feature);
-        let (missing, surplus) = (has("missing memory"), has("surplus memory"));
-        let full = has("full disks");
-        let node = &mut odd.raw.nodes[i];
-        let mut free = node.mem_total as i64 - node.mem_node.0 - used;
-        if missing && random.chance(0.5) {
-            free -= random.between(0, (free / 3).clamp(0, 2000));
-        }
-        if surplus && random.chance(0.5) {
-            free += random.between(0, 400);
-        }
-        node.mem_free = Mib(free);
-        if full && random.chance(0.4) {
-            node.disk_free = Mib(random.between(-10, 3000));
-        }
-    }
-    if odd.has("huge values") {
-        one(&mut odd.raw.nodes, random, |node| {
-            node.mem_total += 9e14;
-            node.mem_free += Mib(900_000_000_000_000);
-        });
-        one(&mut odd.raw.nodes, random, |node| {
-            node.disk_total += 7e15;
-            node.disk_free += Mib(7_000_000_000_000_000);
-        });
-    }
-    if odd.has("zero totals") {
-        let which = random.below(3);
-        one(&mut odd.raw.nodes, random, |node| match which {
-            0 => node.mem_total = 0.0,
-            1 => node.disk_total = 0.0,
-            _ => node.cpu_total = 0.0,
-        });
     }
 }
 
@@ -307,38 +273,8 @@ fn duplicates(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// Removes the cases where the reference's first N+1 flag and ours differ, by
-/// small changes of memory: most cases are to be compared byte for byte.
-fn settle_flags(odd: &mut OddCluster, random: &mut Random) {
-    for _ in 0..4 {
-        let differing: Vec<usize> = (0..odd.raw.nodes.len())
-            .filter(|i| !odd.raw.nodes[*i].offline)
-            .filter(|i| {
-                let (theirs, ours) = initial_flags(&odd.raw, *i);
-                theirs != ours
-            })
-            .collect();
-        if differing.is_empty() {
-            return;
-        }
-        // identical nodes are to stay identical
-        let all: Vec<usize> = (0..odd.raw.nodes.len()).collect();
-        let grow = odd.has("symmetric") || random.chance(0.7);
-        for i in if odd.has("symmetric") { all } else { differing } {
-            let unallocated = super::rules::unallocated(&odd.raw, i);
-            let node = &mut odd.raw.nodes[i];
-            if grow && node.mem_total > 0.0 {
-                node.mem_total += 64.0;
-                node.mem_free = Mib(unallocated + 64);
-            } else {
-                node.mem_free = Mib(unallocated - 1);
-            }
-        }
-    }
-}
-
 /// Changes one of the items, if there is any.
-fn one<T>(items: &mut [T], random: &mut Random, change: impl FnOnce(&mut T)) {
+pub fn one<T>(items: &mut [T], random: &mut Random, change: impl FnOnce(&mut T)) {
     let chosen = random.below(items.len());
     if let Some(item) = items.get_mut(chosen) {
         change(item);

@@ -1,11 +1,10 @@
-//! A cluster as the files that the tools read: text in all its historic
-//! forms, now and then broken; or an allocator request.
+//! A cluster as the text files that the tools read: in all their historic
+//! forms, now and then broken.
 
 use htools::generate::random::Random;
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use htools::model::{InstancePolicy, InstanceSpec, NodeIdx, RunStatus};
+use htools::model::NodeIdx;
 use htools::report::text::policy_row;
-use serde_json::{Value, json};
 
 use super::clusters::OddCluster;
 
@@ -57,10 +56,28 @@ pub fn text(odd: &mut OddCluster, random: &mut Random) -> String {
         odd.features.insert("broken file");
         damage(&mut sections, random);
     }
+    let whole = joined(&sections);
+    if random.chance(0.02) { whole.trim_end_matches('\n').to_owned() } else { whole }
+}
+
+/// The text form with every column and nothing strange about it.
+pub fn plain_text(raw: &RawCluster) -> String {
+    let node = |node: &RawNode| node_row(&raw.groups[node.group.get()].uuid, node);
+    let mut policies = vec![policy_row("", &raw.policy)];
+    policies.extend(raw.groups.iter().map(|group| policy_row(&group.uuid, &group.policy)));
+    joined(&[
+        raw.groups.iter().map(group_row).collect(),
+        raw.nodes.iter().map(node).collect(),
+        raw.instances.iter().map(|instance| instance_row(raw, instance)).collect(),
+        raw.tags.clone(),
+        policies,
+    ])
+}
+
+fn joined(sections: &[Vec<String>]) -> String {
     let parts: Vec<String> =
         sections.iter().map(|rows| rows.iter().map(|row| format!("{row}\n")).collect()).collect();
-    let whole = parts.join("\n");
-    if random.chance(0.02) { whole.trim_end_matches('\n').to_owned() } else { whole }
+    parts.join("\n")
 }
 
 fn yes_no(yes: bool) -> &'static str {
@@ -173,107 +190,4 @@ fn damage(sections: &mut Vec<Vec<String>>, random: &mut Random) {
         _ => columns[column].push(' '),
     }
     rows[row] = columns.join("|");
-}
-
-/// Takes from the cluster what an allocator request cannot say.
-pub fn limit_to_request(odd: &mut OddCluster, random: &mut Random) {
-    odd.unknown.clear();
-    odd.features.remove("unknown nodes");
-    odd.features.insert("allocator request");
-    odd.raw.policy = InstancePolicy::default();
-    for node in &mut odd.raw.nodes {
-        (node.mem_total, node.disk_total) = (node.mem_total.trunc(), node.disk_total.trunc());
-        node.cpu_speed = 1.0;
-        node.master = false;
-    }
-    for instance in &mut odd.raw.instances {
-        instance.auto_balance = true;
-        if !matches!(instance.status, RunStatus::AdminDown | RunStatus::AdminOffline) {
-            instance.status = RunStatus::Running;
-        }
-        if instance.disk.0 > 10 && random.chance(0.3) && instance.disks[0].spindles.is_none() {
-            let mut parts = [instance.disks[0]; 2];
-            parts[0].size.0 = 7;
-            parts[1].size.0 -= 7;
-            instance.disks = parts.to_vec();
-        }
-    }
-}
-
-/// The cluster as a request to an allocator, to evacuate nothing.
-pub fn request(odd: &OddCluster) -> String {
-    let raw = &odd.raw;
-    let groups = raw.groups.iter().map(|group| {
-        let value = json!({
-            "name": group.name, "alloc_policy": group.alloc_policy.as_str(), "networks": [],
-            "tags": group.tags, "ipolicy": policy(&group.policy),
-        });
-        (group.uuid.clone(), value)
-    });
-    let nodes = raw.nodes.iter().enumerate().map(|(i, node)| {
-        let value = json!({
-            // every other node that is out of use is drained: its numbers count
-            "offline": node.offline && i % 2 == 0, "drained": node.offline && i % 2 == 1,
-            "group": raw.groups[node.group.get()].uuid, "vm_capable": true, "tags": node.tags,
-            "ndparams": {"exclusive_storage": node.exclusive_storage, "spindle_count": node.spindle_total},
-            "total_spindles": node.spindle_total, "free_spindles": node.spindle_free,
-            "total_memory": node.mem_total as i64, "reserved_memory": node.mem_node.0,
-            "free_memory": node.mem_free.0, "total_disk": node.disk_total as i64,
-            "free_disk": node.disk_free.0, "total_cpus": node.cpu_total as i64,
-            "reserved_cpus": node.cpu_node,
-        });
-        (node.name.clone(), value)
-    });
-    let instances = raw.instances.iter().map(|instance| {
-        let places: Vec<&str> = std::iter::once(instance.primary)
-            .chain(instance.secondary)
-            .map(|node| raw.nodes[node.get()].name.as_str())
-            .collect();
-        let disks: Vec<Value> = instance
-            .disks
-            .iter()
-            .map(|disk| match disk.spindles {
-                Some(spindles) => json!({"mode": "rw", "size": disk.size.0, "spindles": spindles}),
-                None => json!({"mode": "rw", "size": disk.size.0}),
-            })
-            .collect();
-        let state = match instance.status {
-            RunStatus::AdminDown => "down",
-            RunStatus::AdminOffline => "offline",
-            _ => "up",
-        };
-        let value = json!({
-            "disk_space_total": instance.disk.0, "disks": disks, "memory": instance.mem.0,
-            "vcpus": instance.vcpus, "tags": instance.tags, "spindle_use": instance.spindle_use,
-            "disk_template": instance.template.as_str(), "nics": [], "admin_state": state,
-            "forthcoming": instance.forthcoming, "nodes": places,
-        });
-        (instance.name.clone(), value)
-    });
-    let whole = json!({
-        "request": {"type": "node-evacuate", "instances": [], "evac_mode": "all"},
-        "nodegroups": Value::Object(groups.collect()),
-        "nodes": Value::Object(nodes.collect()),
-        "instances": Value::Object(instances.collect()),
-        "cluster_tags": raw.tags,
-        // on kvm the nodes' own memory would be replaced
-        "enabled_hypervisors": ["xen-pvm"],
-    });
-    whole.to_string() + "\n"
-}
-
-fn policy(policy: &InstancePolicy) -> Value {
-    let spec = |s: &InstanceSpec| {
-        json!({
-            "memory-size": s.memory.0, "cpu-count": s.cpus, "disk-size": s.disk_size.0,
-            "disk-count": s.disk_count, "nic-count": s.nic_count, "spindle-use": s.spindle_use,
-        })
-    };
-    let ranges: Vec<Value> =
-        policy.ranges.iter().map(|r| json!({"min": spec(&r.min), "max": spec(&r.max)})).collect();
-    let templates: Vec<&str> = policy.disk_templates.iter().map(|t| t.as_str()).collect();
-    json!({
-        "minmax": ranges, "std": spec(&policy.std), "disk-templates": templates,
-        "vcpu-ratio": policy.vcpu_ratio, "spindle-ratio": policy.spindle_ratio,
-    })
 }

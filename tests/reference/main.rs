@@ -1,25 +1,40 @@
-//! Compares hbal and hinfo with the reference, Ganeti's own tools, on random
-//! odd clusters and option sets:
+//! Compares hbal, hinfo, hail and hspace with the reference, Ganeti's own
+//! tools, on random odd clusters, option sets and requests:
 //!
-//!     cargo test --release --test reference -- [--seed N] [--runs N] [--tool hbal|hinfo]
-//!         [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
+//!     cargo test --release --test reference -- [--seed N] [--runs N]
+//!         [--tool hbal|hinfo|hail|hspace] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
-//! also tables on standard error, saved states and written commands. Where
-//! ours is meant to differ, a listed difference says so (`rules`). Cases that
+//! also tables and maps on standard error, saved states and written commands.
+//! Where ours is meant to differ, a listed difference says so (`rules`); if
+//! other words avoid it, the reference is asked again (`restate`). Cases that
 //! fail are kept in a directory with everything that is needed to run them
 //! again. With --self the reference runs on both sides: that checks the suite.
 
+mod answers;
 mod cases;
 mod clusters;
 mod compare;
+mod damage;
 mod decorate;
+mod hail;
+mod hail_rules;
+mod hspace;
 mod input;
 mod loads;
+mod memory;
+mod mistakes;
+mod oddities;
 mod options;
+mod outcomes;
+mod policies;
+mod questions;
+mod requests;
+mod restate;
 mod rules;
 mod run;
 mod statistics;
+mod tools;
 
 use std::fs;
 use std::io;
@@ -29,12 +44,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use cases::{Case, REQUEST, TEXT};
+use cases::{Case, REQUEST, Source, TEXT};
 use clap::{Arg, ArgAction, Command, value_parser};
-use compare::Verdict;
-use options::Tool;
+use compare::{Verdict, Words};
 use run::{Output, Programs};
 use statistics::Statistics;
+use tools::Tool;
 
 /// Failing cases whose differences are shown.
 const SHOWN: usize = 5;
@@ -57,11 +72,11 @@ fn settings() -> Settings {
     };
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     let matches = Command::new("reference")
-        .about("Compares hbal and hinfo with the reference")
+        .about("Compares the tools with the reference")
         .arg(number("seed", "1"))
-        .arg(number("runs", "2400"))
+        .arg(number("runs", "4200"))
         .arg(Arg::new("only").long("only").value_name("CASE").value_parser(value_parser!(u64)))
-        .arg(Arg::new("tool").long("tool").value_parser(["hbal", "hinfo"]))
+        .arg(Arg::new("tool").long("tool").value_parser(Tool::ALL.map(Tool::name)))
         .arg(Arg::new("jobs").long("jobs").value_name("N").value_parser(value_parser!(usize)))
         .arg(Arg::new("keep").long("keep").value_name("DIR").help("Where failing cases are kept"))
         .arg(switch("stats").help("Show what was covered"))
@@ -72,7 +87,7 @@ fn settings() -> Settings {
     Settings {
         seed: number("seed").unwrap_or(1),
         runs: number("runs").unwrap_or(0),
-        tool: matches.get_one::<String>("tool").map(|t| if t == "hbal" { Tool::Hbal } else { Tool::Hinfo }),
+        tool: matches.get_one::<String>("tool").and_then(|name| Tool::named(name)),
         jobs: matches.get_one::<usize>("jobs").copied().unwrap_or_else(cores).max(1),
         only: number("only"),
         keep: matches
@@ -171,29 +186,43 @@ fn run_case(
 ) -> io::Result<(Output, Output, Verdict)> {
     let (theirs, ours) = (directory.join("reference"), directory.join("ours"));
     for side in [&theirs, &ours] {
-        fs::create_dir_all(side)?;
-        for (name, content) in &case.files {
-            fs::write(side.join(name), content)?;
-        }
+        write_files(case, side)?;
     }
-    if case.request {
+    if case.source == Source::Request {
         for side in [&theirs, &ours] {
             let mut command = std::process::Command::new(&programs.hail);
-            run::run(command.args(["-S", "request", REQUEST]), side)?;
+            run::run(command.args(["-S", "request", REQUEST]), side, None)?;
             // absent if the request was refused; the tools will say so, too
             let _ = fs::rename(side.join("request.pre-ialloc"), side.join(TEXT));
             let _ = fs::remove_file(side.join("request.post-ialloc"));
         }
     }
     let tool = case.tool.name();
-    let reference = run::run(programs.reference(tool).args(case.arguments(true)), &theirs)?;
+    let reference = run::run(programs.reference(tool).args(case.arguments(true)), &theirs, case.input())?;
     let mine = if settings.against_itself {
-        run::run(programs.reference(tool).args(case.arguments(true)), &ours)?
+        run::run(programs.reference(tool).args(case.arguments(true)), &ours, case.input())?
     } else {
-        run::run(Programs::ours(tool).args(case.arguments(false)), &ours)?
+        run::run(Programs::ours(tool).args(case.arguments(false)), &ours, case.input())?
     };
-    let verdict = compare::compare(case, (&reference, &theirs), (&mine, &ours));
+    let mut verdict = compare::compare(case, Words::Original, (&reference, &theirs), (&mine, &ours));
+    if let (Verdict::Differ(_), Some((rule, other))) = (&verdict, restate::restated(case)) {
+        let directory = directory.join("restated");
+        write_files(&other, &directory)?;
+        let answer =
+            run::run(programs.reference(tool).args(other.arguments(true)), &directory, other.input())?;
+        if compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)).passes() {
+            verdict = Verdict::Listed(rule);
+        }
+    }
     Ok((reference, mine, verdict))
+}
+
+fn write_files(case: &Case, directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    for (name, content) in &case.files {
+        fs::write(directory.join(name), content)?;
+    }
+    Ok(())
 }
 
 /// Keeps a failing case: both directories, both outputs, the command line and

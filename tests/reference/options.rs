@@ -4,90 +4,7 @@ use htools::generate::random::Random;
 
 use super::cases::Facts;
 use super::clusters::OddCluster;
-
-/// The tools that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
-    Hbal,
-    Hinfo,
-}
-
-impl Tool {
-    /// The program's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tool::Hbal => "hbal",
-            Tool::Hinfo => "hinfo",
-        }
-    }
-
-    /// All long options of the reference: what an abbreviation must not be
-    /// the beginning of twice.
-    fn long_options(self) -> &'static [&'static str] {
-        match self {
-            Tool::Hbal => &[
-                "print-nodes",
-                "print-instances",
-                "print-commands",
-                "text-data",
-                "evac-mode",
-                "restricted-migration",
-                "master",
-                "luxi",
-                "ialloc-src",
-                "exec",
-                "first-job-group",
-                "reason",
-                "group",
-                "max-length",
-                "verbose",
-                "quiet",
-                "offline",
-                "static-kvm-node-memory",
-                "min-score",
-                "max-cpu",
-                "min-disk",
-                "min-gain",
-                "min-gain-limit",
-                "no-disk-moves",
-                "select-instances",
-                "no-instance-moves",
-                "ignore-soft-errors",
-                "dynu-file",
-                "ignore-dynu",
-                "mond",
-                "mond-data",
-                "exit-on-missing-mond-data",
-                "mond-xen",
-                "exclusion-tags",
-                "exclude-instances",
-                "save",
-                "priority",
-                "version",
-                "help",
-                "help-completion",
-            ],
-            Tool::Hinfo => &[
-                "print-nodes",
-                "print-instances",
-                "text-data",
-                "master",
-                "luxi",
-                "ialloc-src",
-                "verbose",
-                "quiet",
-                "offline",
-                "ignore-dynu",
-                "mond",
-                "mond-data",
-                "static-kvm-node-memory",
-                "version",
-                "help",
-                "help-completion",
-            ],
-        }
-    }
-}
+use super::tools::Tool;
 
 /// An option as meant, before it is typed in one of its ways.
 #[derive(Debug, Clone)]
@@ -105,7 +22,7 @@ enum Value {
 }
 
 /// An option without value.
-fn flag(short: impl Into<Option<char>>, long: &'static str) -> Opt {
+pub fn flag(short: impl Into<Option<char>>, long: &'static str) -> Opt {
     Opt { short: short.into(), long, value: Value::None }
 }
 
@@ -115,7 +32,7 @@ pub fn valued(short: impl Into<Option<char>>, long: &'static str, value: impl In
 }
 
 /// An option with or without a value.
-fn optional(short: impl Into<Option<char>>, long: &'static str, value: Option<String>) -> Opt {
+pub fn optional(short: impl Into<Option<char>>, long: &'static str, value: Option<String>) -> Opt {
     Opt { short: short.into(), long, value: Value::Optional(value) }
 }
 
@@ -161,7 +78,7 @@ fn abbreviated(tool: Tool, long: &'static str, random: &mut Random) -> &'static 
     if !random.chance(0.25) {
         return long;
     }
-    let unique = |prefix: &str| tool.long_options().iter().filter(|o| o.starts_with(prefix)).count() == 1;
+    let unique = |prefix: &str| tool.long_options().filter(|o| o.starts_with(prefix)).count() == 1;
     let lengths: Vec<usize> = (1..long.len()).filter(|n| unique(&long[..*n])).collect();
     if lengths.is_empty() { long } else { &long[..*random.pick(&lengths)] }
 }
@@ -206,7 +123,7 @@ const FIELDS: [&str; 36] = [
 ];
 
 /// The value of `-p`.
-fn fields(random: &mut Random) -> Option<String> {
+pub fn fields(random: &mut Random) -> Option<String> {
     match random.below(5) {
         0 => None,
         1 => Some(FIELDS[..33].join(",")),
@@ -305,7 +222,7 @@ pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Ve
         for (chance, long) in [(0.05, "select-instances"), (0.08, "exclude-instances")] {
             if random.chance(chance) {
                 let keys: Vec<String> = (0..random.between(1, 8))
-                    .map(|_| instance_key(&random.pick(&odd.raw.instances).name.clone(), random))
+                    .map(|_| short_or_full(&random.pick(&odd.raw.instances).name.clone(), random))
                     .collect();
                 options.push(valued(None, long, keys.join(",")));
             }
@@ -349,59 +266,6 @@ pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Ve
 }
 
 /// A name, or its first part.
-fn instance_key(name: &str, random: &mut Random) -> String {
+pub fn short_or_full(name: &str, random: &mut Random) -> String {
     if random.chance(0.3) { name.split('.').next().unwrap_or(name).to_owned() } else { name.to_owned() }
-}
-
-/// Words that make a command line wrong, or at least strange.
-pub fn mistake(tool: Tool, random: &mut Random) -> Vec<String> {
-    let words: &[&[&str]] = match tool {
-        Tool::Hbal => &[
-            &["--nosuch"],
-            &["-Z"],
-            &["extra"],
-            &["-l", "x"],
-            &["-l", "1.5"],
-            &["-g", ".5"],
-            &["-e", "1."],
-            &["--m"],
-            &["--min-gain", "abc"],
-            &["--max-cpu=0"],
-            &["--max-cpu=-1"],
-            &["--evac-mode=yes"],
-            &["-O", "nosuch"],
-            &["-O", "node"],
-            &["--select-instances", "nosuch,nor,this"],
-            &["-l"],
-            &["--mond=maybe"],
-            &["-U", "missing"],
-            &["-t", "missing"],
-            &["--priority", "huge"],
-            &["--exclude-instances", "nosuch"],
-            &["--", "-v"],
-            &["-p", "name"],
-            &["-vvz"],
-            &["-"],
-            &["--mond", "--mond-data=missing"],
-            &["-S", "missing/state"],
-            &["-Cmissing/file"],
-        ],
-        Tool::Hinfo => &[
-            &["--nosuch"],
-            &["-Z"],
-            &["extra"],
-            &["-O", "nosuch"],
-            &["--print"],
-            &["-l", "1"],
-            &["-C"],
-            &["-t", "missing"],
-            &["--mond=maybe"],
-            &["--", "-v"],
-            &["-p", "name"],
-            &["-O"],
-            &["--mond", "--mond-data=missing"],
-            &["-G", "group1"],
-        ],
-    };
-    random.pick(words).iter().map(|word| (*word).to_owned()).collect()
 }

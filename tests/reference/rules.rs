@@ -3,10 +3,11 @@
 //! still be compared is compared.
 
 use htools::load::raw::RawCluster;
-use htools::model::{Mirroring, NodeIdx};
+use htools::model::{Mib, Mirroring, NodeIdx};
 
 use super::cases::Case;
-use super::options::Tool;
+use super::hail_rules;
+use super::tools::Tool;
 
 /// A listed difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,47 @@ pub enum Rule {
     OwnSecondary,
     /// Nodes, but none online: the reference shows score 0 and no components.
     AllOffline,
+    /// hail looks for places for sizes of the policy where storage is exclusive;
+    /// the reference also in some cases where it is not. Compared exactly,
+    /// after asking the reference such that it does not.
+    DedicatedWithoutExclusive,
+    /// A dedicated request for many instances places each beside the former
+    /// ones, in any group; the reference forgets them, or the other groups.
+    /// Compared exactly for one group, else until the first other group.
+    DedicatedOvercommit,
+    /// A node that is offline or drained rescues nobody. Compared exactly,
+    /// after taking the memory of such nodes away.
+    OfflineRescue,
+    /// No instance is failed over to a secondary that is drained. Compared
+    /// exactly, after taking the memory of such nodes away; the text why the
+    /// instance stays is free.
+    DrainedSecondary,
+    /// With `-t`, hail looks names up in the cluster that it works with.
+    /// Compared exactly, after giving the reference the same cluster twice.
+    ForeignReferences,
+    /// A new instance in a named group may get the number of another one in
+    /// the reference, which is then overlooked. Compared exactly, after giving
+    /// that group's instances the first numbers.
+    GroupIndexShadow,
+    /// What is shown and saved after an allocation in one group is the whole
+    /// cluster; the reference shows that group, and may break off when saving.
+    /// What it shows must be there.
+    GroupState,
+    /// hail answers where an instance has its nodes in two groups; the reference
+    /// may break off. That ours answers is compared.
+    SplitInstanceRequest,
+    /// A new DRBD instance with one node is refused; the reference breaks off,
+    /// or makes it.
+    DrbdOnOneNode,
+    /// The text why no group is left for an instance is readable. What
+    /// follows its first words is not compared.
+    ChangeGroupDump,
+    /// hspace with a limit below one prints its whole result; the reference
+    /// breaks off in the middle. What it printed until then is compared.
+    LimitZero,
+    /// hspace for programs goes on where instances are forthcoming; the
+    /// reference breaks off. What it printed until then is compared.
+    ForthcomingCount,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -36,12 +78,24 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 7] = [
+    pub const ALL: [Rule; 19] = [
         Rule::FullNamesInCommands,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
         Rule::DrbdWithoutSecondary,
         Rule::OwnSecondary,
+        Rule::DedicatedWithoutExclusive,
+        Rule::DedicatedOvercommit,
+        Rule::OfflineRescue,
+        Rule::DrainedSecondary,
+        Rule::ForeignReferences,
+        Rule::GroupIndexShadow,
+        Rule::GroupState,
+        Rule::SplitInstanceRequest,
+        Rule::DrbdOnOneNode,
+        Rule::ChangeGroupDump,
+        Rule::LimitZero,
+        Rule::ForthcomingCount,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -56,34 +110,72 @@ impl Rule {
             Rule::OwnSecondary => "own-secondary",
             Rule::AllOffline => "all-offline",
             Rule::InitialN1 => "initial-n1",
+            Rule::DedicatedWithoutExclusive => "dedicated-without-exclusive",
+            Rule::DedicatedOvercommit => "dedicated-overcommit",
+            Rule::OfflineRescue => "offline-rescue",
+            Rule::DrainedSecondary => "drained-secondary",
+            Rule::ForeignReferences => "foreign-references",
+            Rule::GroupIndexShadow => "group-index-shadow",
+            Rule::GroupState => "group-state",
+            Rule::SplitInstanceRequest => "split-instance-request",
+            Rule::DrbdOnOneNode => "drbd-on-one-node",
+            Rule::ChangeGroupDump => "change-group-dump",
+            Rule::LimitZero => "limit-zero",
+            Rule::ForthcomingCount => "forthcoming-count",
         }
     }
 
     /// Whether the case is one where the answers may differ by this rule.
     pub fn applies(self, case: &Case) -> bool {
         let raw = &case.cluster.raw;
-        let hbal = case.tool == Tool::Hbal;
+        let (hbal, hinfo) = (case.tool == Tool::Hbal, case.tool == Tool::Hinfo);
+        let hspace = case.tool == Tool::Hspace;
         match self {
             Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
-            Rule::SplitInstanceNames => !hbal && !split_instances(raw).is_empty(),
+            Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),
             Rule::SplitInstanceOutput => {
                 hbal && (case.facts.print_instances || case.facts.save) && !split_instances(raw).is_empty()
             }
             Rule::DrbdWithoutSecondary => {
-                hbal && raw.instances.iter().any(|instance| {
-                    instance.template.mirroring() == Mirroring::Internal
-                        && instance.secondary.is_none()
-                        && instance.auto_balance
-                })
+                !hinfo
+                    && raw.instances.iter().any(|instance| {
+                        instance.template.mirroring() == Mirroring::Internal
+                            && instance.secondary.is_none()
+                            && instance.auto_balance
+                    })
             }
             Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
-            Rule::AllOffline => all_offline(case),
+            Rule::AllOffline => match case.tool {
+                Tool::Hbal | Tool::Hinfo => all_offline(case),
+                Tool::Hspace => !raw.nodes.is_empty() && (0..raw.nodes.len()).all(|i| is_offline(case, i)),
+                Tool::Hail => false,
+            },
             Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
                 let (theirs, ours) = initial_flags(raw, i);
                 theirs != ours && !is_offline(case, i)
             }),
+            Rule::OfflineRescue if hspace => may_rescue_offline(case),
+            Rule::LimitZero => {
+                hspace
+                    && !case.facts.machine_readable
+                    && case.facts.limit.is_some_and(|limit| limit < 1 && limit != -1)
+            }
+            Rule::ForthcomingCount => {
+                hspace && case.facts.machine_readable && raw.instances.iter().any(|i| i.forthcoming)
+            }
+            rule => case.asked.as_ref().is_some_and(|asked| hail_rules::applies(rule, case, asked)),
         }
     }
+}
+
+/// Whether a node out of use has memory for instances of its group's others.
+pub fn may_rescue_offline(case: &Case) -> bool {
+    let raw = &case.cluster.raw;
+    (0..raw.nodes.len()).any(|i| {
+        let node = &raw.nodes[i];
+        let others = raw.nodes.iter().filter(|other| other.group == node.group).count() > 1;
+        others && is_offline(case, i) && node.mem_free > Mib(0)
+    })
 }
 
 /// Names of the instances whose two nodes are in different groups.
@@ -134,7 +226,8 @@ pub fn initial_flags(raw: &RawCluster, node: usize) -> (bool, bool) {
     (raw.nodes[node].mem_free.0 < reserved, unallocated(raw, node) <= reserved)
 }
 
-fn is_offline(case: &Case, node: usize) -> bool {
+/// Whether the data or an option says that the node is out of use.
+pub fn is_offline(case: &Case, node: usize) -> bool {
     let raw = &case.cluster.raw;
     raw.nodes[node].offline || case.facts.offline.iter().any(|key| looked_up(raw, key) == Some(node))
 }

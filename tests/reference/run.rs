@@ -58,14 +58,16 @@ impl Programs {
                     )
                 })
         };
-        find("hbal", &[])?;
-        find("hinfo", &[])?;
+        for tool in ["hbal", "hinfo", "hspace"] {
+            find(tool, &[])?;
+        }
         Ok(Programs { hail: find("hail", &ALLOCATORS)?, reference })
     }
 
     /// The command that runs one of the reference's tools.
     pub fn reference(&self, tool: &str) -> Command {
         let mut command = Command::new(match &self.reference {
+            _ if tool == "hail" => self.hail.clone(),
             Some(directory) => directory.join(tool),
             None => tool.into(),
         });
@@ -81,15 +83,20 @@ impl Programs {
     }
 }
 
-/// Runs the command with the directory as its working directory. Output goes
-/// through files beside the directory, so that no amount of it can block.
-pub fn run(command: &mut Command, directory: &Path) -> io::Result<Output> {
+/// Runs the command with the directory as its working directory and one of its
+/// files, if any is named, as standard input. Output goes through files beside
+/// the directory, so that no amount of it can block.
+pub fn run(command: &mut Command, directory: &Path, input: Option<&str>) -> io::Result<Output> {
     let (out, err) = (directory.with_extension("stdout"), directory.with_extension("stderr"));
+    let input = match input {
+        Some(name) => File::open(directory.join(name))?.into(),
+        None => Stdio::null(),
+    };
     let start = Instant::now();
     let mut child = command
         .current_dir(directory)
         .env("LC_ALL", "C.UTF-8")
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(File::create(&out)?)
         .stderr(File::create(&err)?)
         .spawn()?;

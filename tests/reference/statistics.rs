@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::cases::Case;
 use super::compare::{Verdict, moves};
-use super::options::Tool;
+use super::outcomes::outcomes;
 use super::rules::Rule;
 use super::run::Output;
+use super::tools::Tool;
 
 /// Counts over all cases so far.
 #[derive(Debug, Default)]
@@ -21,13 +22,20 @@ pub struct Statistics {
     /// Programs that ran out of time.
     pub out_of_time: usize,
     cases: usize,
-    hbal: usize,
+    tools: BTreeMap<Tool, ToolStatistics>,
+    outcomes: BTreeMap<String, usize>,
     hbal_with_moves: usize,
     moves: BTreeMap<String, usize>,
     features: BTreeMap<String, usize>,
     statuses: BTreeMap<String, usize>,
     rules: BTreeMap<Rule, usize>,
     crashes: Vec<u64>,
+}
+
+/// Counts over the cases of one tool.
+#[derive(Debug, Default)]
+struct ToolStatistics {
+    cases: u32,
     longest: Duration,
     reference_time: Duration,
     our_time: Duration,
@@ -44,12 +52,14 @@ impl Statistics {
         self.out_of_time += [theirs, ours].iter().filter(|output| output.status.is_none()).count();
         self.cases += 1;
         if case.tool == Tool::Hbal {
-            self.hbal += 1;
             let found = moves(case, &theirs.stdout);
             self.hbal_with_moves += usize::from(!found.is_empty());
             for kind in found {
                 *self.moves.entry(kind).or_default() += 1;
             }
+        }
+        for outcome in outcomes(case, theirs) {
+            *self.outcomes.entry(outcome).or_default() += 1;
         }
         let facts = [
             (case.facts.monitoring, "monitoring data"),
@@ -70,13 +80,22 @@ impl Statistics {
         for rule in Rule::ALL.into_iter().filter(|rule| rule.applies(case)) {
             *self.rules.entry(rule).or_default() += 1;
         }
-        let breaks_off = [Rule::SplitInstanceOutput, Rule::DrbdWithoutSecondary];
+        let breaks_off = [
+            Rule::SplitInstanceOutput,
+            Rule::DrbdWithoutSecondary,
+            Rule::SplitInstanceRequest,
+            Rule::GroupState,
+            Rule::DrbdOnOneNode,
+            Rule::LimitZero,
+        ];
         if crashed(&theirs.stderr) && !breaks_off.iter().any(|rule| rule.applies(case)) {
             self.crashes.push(case.number);
         }
-        self.longest = self.longest.max(theirs.time);
-        self.reference_time += theirs.time;
-        self.our_time += ours.time;
+        let tool = self.tools.entry(case.tool).or_default();
+        tool.cases += 1;
+        tool.longest = tool.longest.max(theirs.time);
+        tool.reference_time += theirs.time;
+        tool.our_time += ours.time;
     }
 
     /// The result, in a few lines; the last is the headline.
@@ -95,17 +114,18 @@ impl Statistics {
 
     /// What was covered.
     pub fn coverage(&self) -> String {
-        let mut lines = vec![format!(
-            "{} cases, {} of hbal, {} of them with moves ({:.0} %)",
-            self.cases,
-            self.hbal,
-            self.hbal_with_moves,
-            100.0 * self.hbal_with_moves as f64 / self.hbal.max(1) as f64
-        )];
-        lines.push(format!(
-            "time: reference {:.1?}, ours {:.1?}, longest run of the reference {:.1?}",
-            self.reference_time, self.our_time, self.longest
-        ));
+        let mut lines = vec![format!("{} cases, {} of hbal with moves", self.cases, self.hbal_with_moves)];
+        for (tool, of) in &self.tools {
+            lines.push(format!(
+                "{}: {} cases; reference {:.1?}, {:.0?} each, {:.1?} at most; ours {:.1?}",
+                tool.name(),
+                of.cases,
+                of.reference_time,
+                of.reference_time / of.cases,
+                of.longest,
+                of.our_time
+            ));
+        }
         let mut section = |title: &str, counts: Vec<(String, usize)>| {
             lines.push(format!("{title}:"));
             lines.extend(counts.into_iter().map(|(name, count)| format!("  {count:6} {name}")));
@@ -113,6 +133,7 @@ impl Statistics {
         let pairs = |map: &BTreeMap<String, usize>| map.iter().map(|(k, v)| (k.clone(), *v)).collect();
         section("moves", pairs(&self.moves));
         section("exit status of the reference", pairs(&self.statuses));
+        section("outcomes", pairs(&self.outcomes));
         section("features", pairs(&self.features));
         section(
             "cases in which a listed difference may show",
@@ -126,7 +147,7 @@ impl Statistics {
 }
 
 /// Whether a program of the reference ended by an error of its own.
-fn crashed(stderr: &[u8]) -> bool {
+pub fn crashed(stderr: &[u8]) -> bool {
     let text = String::from_utf8_lossy(stderr);
     ["CallStack", "IntMap.", "Map.!", "Prelude.", "Irrefutable", "Non-exhaustive"]
         .iter()

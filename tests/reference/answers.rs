@@ -1,0 +1,112 @@
+//! Answers of hail, as far as listed differences change them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::cases::Case;
+use super::hail::Asked;
+use super::hail_rules::{drained_secondary, listed};
+use super::restate;
+use super::rules::Rule;
+use super::run::Output;
+
+/// Standard output as JSON, if it is.
+pub fn parsed(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+/// The answer without the parts whose text is free.
+pub fn masked(case: &Case, asked: &Asked, restated: bool, text: &str) -> String {
+    let Some(mut answer) = parsed(text) else { return text.to_owned() };
+    if Rule::ChangeGroupDump.applies(case) {
+        cut_dumps(&mut answer);
+    }
+    if restated {
+        restate::without_extra_group(&mut answer);
+    }
+    if restated && Rule::DrainedSecondary.applies(case) {
+        let names: Vec<&str> = listed(&case.cluster.raw, asked)
+            .filter(|instance| drained_secondary(case, instance))
+            .map(|instance| instance.name.as_str())
+            .collect();
+        for failed in answer["result"][1].as_array_mut().into_iter().flatten() {
+            if failed[0].as_str().is_some_and(|name| names.contains(&name)) {
+                failed[1] = Value::Null;
+            }
+        }
+    }
+    answer.to_string()
+}
+
+/// Cuts the texts after the words that no group is left.
+fn cut_dumps(answer: &mut Value) {
+    const BEGIN: &str = "no groups for evacuation: ";
+    for failed in answer["result"][1].as_array_mut().into_iter().flatten() {
+        if failed[1].as_str().is_some_and(|text| text.starts_with(BEGIN)) {
+            failed[1] = json!(BEGIN);
+        }
+    }
+}
+
+/// Whether a request for several instances, put as one for the only group, came
+/// out as ours: all of them in the same places, or not all of them.
+pub fn same_places(theirs: &str, ours: &str) -> bool {
+    let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
+    if theirs["success"] == true {
+        return theirs == ours;
+    }
+    ours["result"][1].as_array().is_some_and(|failed| !failed.is_empty()) || ours["success"] == false
+}
+
+/// Whether the places of several instances are the same up to the first one of
+/// ours in another group than the first instance.
+pub fn same_until_other_group(case: &Case, theirs: &str, ours: &str) -> bool {
+    let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
+    let list = |answer: &Value| answer["result"][0].as_array().cloned().unwrap_or_default();
+    let raw = &case.cluster.raw;
+    let group = |entry: &Value| {
+        let node = raw.nodes.iter().find(|node| entry[1][0] == node.name.as_str());
+        node.map(|node| node.group)
+    };
+    let (theirs, ours) = (list(&theirs), list(&ours));
+    let first = ours.first().and_then(group);
+    let until = ours.iter().position(|entry| group(entry) != first).unwrap_or(ours.len());
+    // the reference fails as a whole where the group of its choice is full
+    until < ours.len() && (theirs.is_empty() || theirs.get(..until) == Some(&ours[..until]))
+}
+
+/// Whether the descriptions of where one instance could go differ only in how
+/// many places the capacity check dropped, of which ours are not fewer.
+pub fn same_but_dropped(theirs: &str, ours: &str) -> bool {
+    let counts = |text: &str| {
+        let info = parsed(text)?["info"].as_str()?.to_owned();
+        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+        for part in info.split([',', '(', ')']) {
+            let part = part.trim().trim_start_matches("Request failed: No valid allocation solutions");
+            if let Some((name, count)) = part.trim_start_matches("failure reasons: ").split_once(": ") {
+                counts.extend(count.parse().ok().map(|count| (name.to_owned(), count)));
+            } else if let Some(count) = part.strip_prefix("successes ") {
+                counts.insert("successes".into(), count.parse().ok()?);
+            }
+        }
+        let dropped = counts.remove("FailN1").unwrap_or(0);
+        *counts.entry("successes".into()).or_default() += dropped;
+        Some((counts, dropped))
+    };
+    match (counts(theirs), counts(ours)) {
+        (Some((theirs, dropped)), Some((ours, more))) => theirs == ours && dropped <= more,
+        _ => false,
+    }
+}
+
+/// Whether our answer to the request that the reference cannot digest is the
+/// one meant: it fails, and says why in one line.
+pub fn refused(asked: &Asked, ours: &Output, text: &str) -> bool {
+    let Some(answer) = parsed(text) else { return false };
+    let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty() && !text.contains('\n'));
+    let failed = answer["success"] == false && says(&answer["info"]);
+    let listed = asked.kind() == "multi-allocate"
+        && answer["result"][1].as_array().is_some_and(|list| list.iter().any(|entry| says(&entry[1])));
+    ours.status == Some(0) && (failed || listed)
+}

@@ -1,0 +1,92 @@
+//! Requests that are refused, or nearly so: a value of another type, a key
+//! left out, a name that does not exist, half of the file.
+
+use htools::generate::random::Random;
+use serde_json::{Value, json};
+
+/// The text of the message, after something was done to it.
+pub fn damaged(message: &mut Value, random: &mut Random) -> String {
+    if random.chance(0.12) {
+        return cut(&message.to_string(), random);
+    }
+    // the question is the smaller part and deserves the same attention
+    let inner = random.chance(0.5);
+    let target = if inner { &mut message["request"] } else { &mut *message };
+    let mut places = Vec::new();
+    collect(target, &mut String::new(), &mut places);
+    if !places.is_empty() {
+        let place = random.pick(&places).clone();
+        change(target, &place, random);
+    }
+    format!("{message}\n")
+}
+
+fn cut(text: &str, random: &mut Random) -> String {
+    match random.below(5) {
+        0 => String::new(),
+        1 => format!("{text} x"),
+        2 => format!("[{text}]"),
+        _ => {
+            let mut end = random.below(text.len());
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text[..end].to_owned()
+        }
+    }
+}
+
+/// What the reference never looks at, and we check all the same.
+const UNUSED: [&str; 2] = ["restrict-to-nodes", "nics"];
+
+/// The places in a document, as JSON pointers.
+fn collect(value: &Value, path: &mut String, places: &mut Vec<String>) {
+    let mut visit = |key: &str, inner: &Value| {
+        if UNUSED.contains(&key) {
+            return;
+        }
+        let before = path.len();
+        path.push('/');
+        path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        places.push(path.clone());
+        collect(inner, path, places);
+        path.truncate(before);
+    };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, inner)| visit(key, inner)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, inner)| visit(&i.to_string(), inner));
+        }
+        _ => {}
+    }
+}
+
+fn change(root: &mut Value, place: &str, random: &mut Random) {
+    let (parent, key) = place.rsplit_once('/').unwrap_or(("", place));
+    if random.chance(0.35) {
+        match root.pointer_mut(parent) {
+            Some(Value::Object(map)) => {
+                map.shift_remove(key);
+            }
+            Some(Value::Array(list)) => {
+                list.pop();
+            }
+            _ => {}
+        }
+        return;
+    }
+    let Some(value) = root.pointer_mut(place) else { return };
+    *value = match (&*value, random.below(8)) {
+        // rounded, half to even
+        (Value::Number(number), 0..=3) if number.is_i64() => {
+            json!(number.as_i64().unwrap_or(0) as f64 + *random.pick(&[0.25, -0.4]))
+        }
+        (Value::String(_), 0..=2) => json!("nosuch"),
+        (_, 0 | 4) => Value::Null,
+        (_, 1 | 5) => json!("x"),
+        (_, 2) => json!(7),
+        (_, 3) => json!(true),
+        (_, 6) => json!([]),
+        _ => json!({}),
+    };
+}

@@ -1,0 +1,103 @@
+//! When the listed differences of hail may show.
+
+use htools::load::raw::{RawCluster, RawInstance};
+use htools::model::AllocPolicy;
+use serde_json::Value;
+
+use super::cases::Case;
+use super::hail::{Asked, Place};
+use super::rules::{Rule, common_suffix, is_offline, may_rescue_offline, split_instances};
+
+/// Whether the rule may show in the answer to a request.
+pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
+    let raw = &case.cluster.raw;
+    if asked.damaged || case.facts.mistaken {
+        return false;
+    }
+    let (theirs, ours) = dedicated(raw, asked);
+    match rule {
+        Rule::DedicatedWithoutExclusive => theirs != ours,
+        Rule::DedicatedOvercommit => {
+            ours && asked.entries().len() > 1 && (named_group(raw, asked).is_some() || raw.groups.len() > 1)
+        }
+        Rule::OfflineRescue => asked.checked && places_new(asked) && !ours && may_rescue_offline(case),
+        Rule::DrainedSecondary => {
+            asked.kind() == "node-evacuate" && listed(raw, asked).any(|i| drained_secondary(case, i))
+        }
+        Rule::ForeignReferences => asked.place == Place::Foreign && asked.entries().is_empty(),
+        Rule::GroupIndexShadow => asked.checked && !ours && shadows(raw, asked),
+        Rule::GroupState => {
+            (theirs || ours || named_group(raw, asked).is_some())
+                && !asked.entries().is_empty()
+                && raw.groups.len() > 1
+        }
+        Rule::SplitInstanceRequest => !split_instances(raw).is_empty(),
+        Rule::DrbdOnOneNode => asked
+            .entries()
+            .iter()
+            .any(|entry| entry["disk_template"] == "drbd" && entry["required_nodes"] == 1),
+        Rule::ChangeGroupDump => asked.kind() == "change-group",
+        _ => false,
+    }
+}
+
+/// The group that the request names, by name or UUID.
+pub fn named_group(raw: &RawCluster, asked: &Asked) -> Option<usize> {
+    let wanted = asked.group_name()?;
+    raw.groups.iter().position(|group| group.name == wanted || group.uuid == wanted)
+}
+
+/// Whether the reference takes the request for one of a dedicated cluster, and
+/// whether we do.
+pub fn dedicated(raw: &RawCluster, asked: &Asked) -> (bool, bool) {
+    let named = named_group(raw, asked);
+    let allocable = |g: usize| raw.groups[g].alloc_policy != AllocPolicy::Unallocable;
+    let any_allocable = (0..raw.groups.len()).any(allocable);
+    let concerns = |g: usize| named.map_or(!any_allocable || allocable(g), |named| named == g);
+    let there = raw.nodes.iter().filter(|node| named.is_none_or(|named| named == node.group.get())).count();
+    if asked.entries().is_empty() || there == 0 || asked.group_name().is_some() && named.is_none() {
+        return (false, false);
+    }
+    let theirs = raw.nodes.iter().all(|node| {
+        let group = node.group.get();
+        let concerned = match asked.group_name() {
+            Some(name) => raw.groups[group].name == name,
+            None => allocable(group),
+        };
+        node.exclusive_storage || !concerned
+    });
+    let mut nodes = raw.nodes.iter().filter(|node| concerns(node.group.get())).peekable();
+    let ours = nodes.peek().is_some() && nodes.all(|node| node.exclusive_storage);
+    (theirs, ours)
+}
+
+/// Whether the request makes an instance live where none of it was.
+fn places_new(asked: &Asked) -> bool {
+    ["allocate", "multi-allocate", "change-group", "allocate-secondary"].contains(&asked.kind())
+}
+
+/// The instances to be evacuated.
+pub fn listed<'a>(raw: &'a RawCluster, asked: &'a Asked) -> impl Iterator<Item = &'a RawInstance> {
+    let suffix = common_suffix(raw);
+    let means = move |instance: &RawInstance, key: &str| {
+        instance.name == key || instance.name.strip_suffix(suffix) == Some(key)
+    };
+    let keys = asked.request["instances"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    keys.filter_map(move |key| raw.instances.iter().find(|instance| means(instance, key)))
+}
+
+/// Whether the instance's secondary is out of use and yet has memory.
+pub fn drained_secondary(case: &Case, instance: &RawInstance) -> bool {
+    instance.template.has_secondary()
+        && instance.secondary.is_some_and(|secondary| {
+            is_offline(case, secondary.get()) && case.cluster.raw.nodes[secondary.get()].mem_free.0 > 0
+        })
+}
+
+/// Whether a new instance gets a number that one of the named group has.
+fn shadows(raw: &RawCluster, asked: &Asked) -> bool {
+    let Some(group) = named_group(raw, asked) else { return false };
+    let inside = |i: usize| raw.nodes[raw.instances[i].primary.get()].group.get() == group;
+    let count = (0..raw.instances.len()).filter(|i| inside(*i)).count();
+    (count..count + asked.entries().len()).any(|i| i < raw.instances.len() && inside(i))
+}

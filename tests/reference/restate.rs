@@ -1,0 +1,161 @@
+//! The same case in other words: where the reference is known to go wrong, it
+//! is asked again such that it does not, and has to give our answer.
+
+use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use htools::model::{AllocPolicy, GroupIdx, InstancePolicy, Mib, NodeIdx};
+use serde_json::{Value, json};
+
+use super::cases::{Case, REQUEST, Source, TEXT};
+use super::decorate::NETWORKS;
+use super::hail::{Asked, Place};
+use super::hail_rules::{dedicated, named_group};
+use super::rules::{Rule, is_offline};
+use super::{input, requests};
+
+/// The name of a group that is there only to be no dedicated one.
+pub const EXTRA: &str = "extra-group";
+
+/// The case in other words, and the listed difference that this avoids.
+pub fn restated(case: &Case) -> Option<(Rule, Case)> {
+    let applying = |rules: &[Rule]| rules.iter().copied().find(|rule| rule.applies(case));
+    if let Some(asked) = &case.asked {
+        let rule = applying(&[
+            Rule::ForeignReferences,
+            Rule::DedicatedOvercommit,
+            Rule::DedicatedWithoutExclusive,
+            Rule::GroupIndexShadow,
+            Rule::DrainedSecondary,
+            Rule::OfflineRescue,
+        ])?;
+        return question(case, asked).map(|restated| (rule, restated));
+    }
+    let rule = applying(&[Rule::OfflineRescue])?;
+    let mut restated = case.clone();
+    disarm(case, &mut restated.cluster.raw);
+    let text = input::plain_text(&restated.cluster.raw);
+    match case.source {
+        Source::Text | Source::Request => replace(&mut restated, TEXT, text),
+        _ => return None,
+    }
+    Some((rule, restated))
+}
+
+fn replace(case: &mut Case, name: &'static str, content: String) {
+    case.files.retain(|(known, _)| *known != name);
+    case.files.push((name, content));
+}
+
+/// Nodes out of use get no memory: nothing can be put on them.
+fn disarm(case: &Case, raw: &mut RawCluster) {
+    for i in 0..raw.nodes.len() {
+        if is_offline(case, i) {
+            raw.nodes[i].mem_free = raw.nodes[i].mem_free.min(Mib(0));
+        }
+    }
+}
+
+fn question(case: &Case, asked: &Asked) -> Option<Case> {
+    let mut raw = case.cluster.raw.clone();
+    let mut request = asked.request.clone();
+    if Rule::OfflineRescue.applies(case) || Rule::DrainedSecondary.applies(case) {
+        disarm(case, &mut raw);
+    }
+    if let Some(group) = named_group(&raw, asked) {
+        request["group_name"] = raw.groups[group].name.clone().into();
+        if Rule::GroupIndexShadow.applies(case) {
+            raw.instances.sort_by_key(|i| raw.nodes[i.primary.get()].group.get() != group);
+        }
+        if Rule::DedicatedOvercommit.applies(case) {
+            raw = alone(&raw, group)?;
+            request.as_object_mut()?.shift_remove("group_name");
+        }
+    } else if Rule::DedicatedWithoutExclusive.applies(case) && !dedicated(&raw, asked).1 {
+        add_group(&mut raw);
+    }
+    let mut restated = case.clone();
+    match asked.place {
+        Place::Own => {
+            let message = requests::message(&raw, &["xen-pvm"], &request);
+            replace(&mut restated, REQUEST, message.to_string());
+        }
+        Place::Text | Place::Foreign => {
+            let own = if asked.place == Place::Foreign { &raw } else { &RawCluster::default() };
+            let message = requests::message(own, &[], &request);
+            replace(&mut restated, REQUEST, message.to_string());
+            replace(&mut restated, TEXT, input::plain_text(&raw));
+        }
+        // only the request can be put in other words
+        Place::Simulated if raw == case.cluster.raw => {
+            let message = requests::message(&RawCluster::default(), &[], &request);
+            replace(&mut restated, REQUEST, message.to_string());
+        }
+        Place::Simulated => return None,
+    }
+    Some(restated)
+}
+
+/// A preferred group with one node that is offline and has nothing: with it
+/// not every node is exclusive.
+fn add_group(raw: &mut RawCluster) {
+    raw.groups.push(RawGroup {
+        name: EXTRA.into(),
+        uuid: EXTRA.into(),
+        alloc_policy: AllocPolicy::Preferred,
+        networks: NETWORKS.map(str::to_owned).to_vec(),
+        policy: InstancePolicy::default(),
+        tags: Vec::new(),
+    });
+    let Some(any) = raw.nodes.first() else { return };
+    let node = RawNode {
+        name: format!("node.{EXTRA}"),
+        mem_total: 0.0,
+        mem_node: Mib(0),
+        mem_free: Mib(0),
+        disk_total: 0.0,
+        disk_free: Mib(0),
+        cpu_total: 0.0,
+        cpu_node: 0,
+        exclusive_storage: false,
+        offline: true,
+        master: false,
+        group: GroupIdx::new(raw.groups.len() - 1),
+        tags: Vec::new(),
+        ..any.clone()
+    };
+    raw.nodes.push(node);
+}
+
+/// The group as the only one, and allocable; unless instances are half in it.
+fn alone(raw: &RawCluster, group: usize) -> Option<RawCluster> {
+    let inside = |node: NodeIdx| raw.nodes[node.get()].group.get() == group;
+    let kept: Vec<usize> = (0..raw.nodes.len()).filter(|i| inside(NodeIdx::new(*i))).collect();
+    let renumber = |node: NodeIdx| kept.iter().position(|i| *i == node.get()).map(NodeIdx::new);
+    let mut one = RawCluster {
+        groups: vec![RawGroup { alloc_policy: AllocPolicy::Preferred, ..raw.groups[group].clone() }],
+        nodes: kept.iter().map(|i| raw.nodes[*i].clone()).collect(),
+        instances: Vec::new(),
+        ..raw.clone()
+    };
+    one.nodes.iter_mut().for_each(|node| node.group = GroupIdx::new(0));
+    for instance in &raw.instances {
+        let primary = renumber(instance.primary);
+        let secondary = instance.secondary.and_then(renumber);
+        if secondary.is_some() != instance.secondary.is_some() && primary.is_some()
+            || primary.is_none() && secondary.is_some()
+        {
+            return None;
+        }
+        if let Some(primary) = primary {
+            one.instances.push(RawInstance { primary, secondary, ..instance.clone() });
+        }
+    }
+    Some(one)
+}
+
+/// Takes out of the answer what the other words brought in.
+pub fn without_extra_group(answer: &mut Value) {
+    if let Some(info) = answer["info"].as_str() {
+        let cut = info.find(&format!(", Group {EXTRA}: ")).unwrap_or(info.len());
+        answer["info"] = json!(info[..cut]);
+    }
+}

@@ -1,0 +1,59 @@
+//! The tools that are compared.
+
+/// The tools that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    Hbal,
+    Hinfo,
+    Hail,
+    Hspace,
+}
+
+impl Tool {
+    /// All of them.
+    pub const ALL: [Tool; 4] = [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace];
+
+    /// The tool of that name.
+    pub fn named(name: &str) -> Option<Tool> {
+        Tool::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// The program's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Hbal => "hbal",
+            Tool::Hinfo => "hinfo",
+            Tool::Hail => "hail",
+            Tool::Hspace => "hspace",
+        }
+    }
+
+    /// All long options of the reference: what an abbreviation must not be
+    /// the beginning of twice.
+    pub fn long_options(self) -> impl Iterator<Item = &'static str> {
+        let all = match self {
+            Tool::Hbal => HBAL,
+            Tool::Hinfo => HINFO,
+            Tool::Hail => HAIL,
+            Tool::Hspace => HSPACE,
+        };
+        all.split(' ')
+    }
+}
+
+const HBAL: &str = "print-nodes print-instances print-commands text-data evac-mode restricted-migration master luxi \
+    ialloc-src exec first-job-group reason group max-length verbose quiet offline static-kvm-node-memory \
+    min-score max-cpu min-disk min-gain min-gain-limit no-disk-moves select-instances no-instance-moves \
+    ignore-soft-errors dynu-file ignore-dynu mond mond-data exit-on-missing-mond-data mond-xen \
+    exclusion-tags exclude-instances save priority version help help-completion";
+
+const HINFO: &str = "print-nodes print-instances text-data master luxi ialloc-src verbose quiet offline ignore-dynu mond \
+    mond-data static-kvm-node-memory version help help-completion";
+
+const HAIL: &str = "print-nodes save text-data simulate verbose ignore-dynu ignore-soft-errors no-capacity-checks \
+    restrict-allocation-to mond mond-xen static-kvm-node-memory version help help-completion";
+
+const HSPACE: &str = "print-nodes text-data disk-template spindle-use simulate master luxi ialloc-src verbose quiet \
+    independent-groups accept-existing-errors offline no-capacity-checks machine-readable max-cpu \
+    max-length min-disk standard-alloc tiered-alloc save static-kvm-node-memory version help \
+    help-completion";
