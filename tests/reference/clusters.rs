@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use htools::generate::random::Random;
-use htools::load::raw::{Disk, RawCluster, RawInstance, RawNode};
-use htools::model::{DiskTemplate, GroupIdx, Mib, NodeIdx, RunStatus};
+use htools::load::raw::{RawCluster, RawInstance, RawNode};
+use htools::model::{Disk, DiskTemplate, GroupIdx, Mib, NodeIdx, RunStatus};
 
 use super::decorate;
 use super::oddities::{self, Purpose};

@@ -2,8 +2,8 @@
 //! has and now and then about what it has not.
 
 use htools::generate::random::Random;
-use htools::load::raw::{Disk, RawCluster, RawInstance};
-use htools::model::{DiskTemplate, Mib, Mirroring, NodeIdx, RunStatus, SpecRange};
+use htools::load::raw::{RawCluster, RawInstance};
+use htools::model::{Disk, DiskTemplate, Mib, Mirroring, NodeIdx, RunStatus, SpecRange};
 use serde_json::{Map, Value, json};
 
 use super::decorate::NETWORKS;

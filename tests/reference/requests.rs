@@ -3,8 +3,8 @@
 use std::iter;
 
 use htools::generate::random::Random;
-use htools::load::raw::{Disk, RawCluster, RawInstance, RawNode};
-use htools::model::{InstancePolicy, InstanceSpec, Mib, RunStatus};
+use htools::load::raw::{RawCluster, RawInstance, RawNode};
+use htools::model::{Disk, InstancePolicy, InstanceSpec, Mib, RunStatus};
 use serde_json::{Map, Value, json};
 
 use super::clusters::OddCluster;

@@ -120,7 +120,7 @@ fn to_another_group(
     let wanted = Wanted {
         instance: &instance,
         required: if instance.template.has_secondary() { 2 } else { 1 },
-        restrict_to: None,
+        restrict_to: settings.restrict_to.as_deref(),
         dedicated: false,
         conditions: &settings.conditions(),
     };
