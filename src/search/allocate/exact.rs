@@ -9,7 +9,7 @@ use super::kinds::KindIdx;
 use super::offers::Arrived;
 use crate::score::board::weighted;
 use crate::score::metrics::{Kind, LANES, Lanes, METRICS, TABLE};
-use crate::score::runs::{self, Run};
+use crate::score::runs::{self, MOST_VALUES, Mix, Run};
 
 /// Rows at which the instance gives the same score.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +34,13 @@ struct Moments {
 /// spread's surplus at `surplus`.
 pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
     let twins = twins(floor, &arrived.lanes);
-    let moments: Vec<Vec<Moments>> = (0..LANES)
-        .map(|lane| if twins[lane] == lane { of_lane(floor, kind, arrived, lane) } else { Vec::new() })
-        .collect();
+    let few = Few::of(floor, kind);
+    let of_lane = |lane: usize| {
+        let quickly = few.as_ref().and_then(|few| few.of_lane(floor, arrived, lane));
+        quickly.unwrap_or_else(|| of_lane(floor, kind, arrived, lane))
+    };
+    let moments: Vec<Vec<Moments>> =
+        (0..LANES).map(|lane| if twins[lane] == lane { of_lane(lane) } else { Vec::new() }).collect();
     let counted = floor.board.counted() + arrived.change.counted();
     let score = |at: &[usize; LANES]| {
         let here = |lane: usize| moments[twins[lane]][at[twins[lane]]];
@@ -71,6 +75,73 @@ fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
     let kinds = || floor.rows.runs().iter().map(|run| &floor.kinds.get(run.0).lanes).chain([after]);
     let equal = |a: usize, b: usize| kinds().all(|lanes| lanes[a].to_bits() == lanes[b].to_bits());
     std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k))
+}
+
+/// Rows of which there are only a few kinds.
+struct Few {
+    kinds: Vec<KindIdx>,
+    /// The position of the kind whose nodes take the instance.
+    which: usize,
+    mix: Mix,
+}
+
+impl Few {
+    fn of(floor: &Floor<'_>, kind: KindIdx) -> Option<Few> {
+        let runs = floor.rows.runs();
+        let mut kinds: Vec<KindIdx> = Vec::with_capacity(MOST_VALUES);
+        for (of, _) in runs {
+            if !kinds.contains(of) {
+                if kinds.len() == MOST_VALUES {
+                    return None;
+                }
+                kinds.push(*of);
+            }
+        }
+        let position = |of: KindIdx| kinds.iter().position(|k| *k == of);
+        let mix = Mix::new(runs.iter().filter_map(|(of, count)| Some((position(*of)?, *count))));
+        let which = position(kind)?;
+        Some(Few { which, mix, kinds })
+    }
+
+    /// Sum and variance of one lane, row by row; nothing if the sum is rounded.
+    fn of_lane(&self, floor: &Floor<'_>, arrived: &Arrived, lane: usize) -> Option<Vec<Moments>> {
+        let n = floor.board.rows().len() as f64;
+        let mut values = [0.0; MOST_VALUES];
+        let values = &mut values[..self.kinds.len()];
+        for (value, kind) in values.iter_mut().zip(&self.kinds) {
+            *value = floor.kinds.get(*kind).lanes[lane];
+        }
+        let (old, new) = (values[self.which], arrived.lanes[lane]);
+        let changes = new.to_bits() != old.to_bits();
+        let sum = match exact_sum(&self.mix.totals(), values, new, n) {
+            Some(sum) => sum - old + new,
+            None if changes => return None,
+            None => self.mix.sum(values),
+        };
+        let mean = sum / n;
+        let square = |x: f64| (x - mean) * (x - mean);
+        values.iter_mut().for_each(|x| *x = square(*x));
+        if !changes {
+            let variance = self.mix.sum(values) / n;
+            return Some(vec![Moments { from: 0, to: usize::MAX, sum, variance }]);
+        }
+        let pieces = self.mix.sums_with_one_replaced(values, self.which, square(new));
+        let moments = |p: runs::Piece| Moments { from: p.from, to: p.to, sum, variance: p.sum / n };
+        Some(pieces.into_iter().map(moments).collect())
+    }
+}
+
+/// The sum of numbers that each occur so often, if no order of adding them up, with
+/// `other` in the place of one, rounds anything: if they are multiples of a power of
+/// two that is not too small for their size.
+fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64> {
+    const UNIT: f64 = (1u64 << 22) as f64;
+    const LARGEST: f64 = (1u64 << 30) as f64;
+    let fine = |x: f64| x.abs() * (n + 1.0) < LARGEST && (x * UNIT).fract() == 0.0;
+    if !fine(other) || !values.iter().all(|x| fine(*x)) {
+        return None;
+    }
+    Some(totals.iter().zip(values).map(|(count, x)| *count as f64 * x).sum())
 }
 
 /// Sum and variance of one lane, row by row.
