@@ -85,73 +85,42 @@ pub fn sum(runs: &[Run]) -> f64 {
     runs.iter().fold(0.0, |sum, run| add_repeatedly(sum, run.value, run.count))
 }
 
-/// A sum under way in which one number was replaced; `result` is where its end will
-/// be noted.
-#[derive(Clone, Copy)]
-struct Path {
-    sum: f64,
-    result: usize,
-}
-
-/// All sums under way.
+/// The sums under way in which one number was replaced, by position.
 #[derive(Default)]
-struct Paths {
-    paths: Vec<Path>,
-    /// For each result the one that it is equal to, itself to begin with.
-    same: Vec<usize>,
-    /// Positions and the result that they have.
-    pieces: Vec<(usize, usize, usize)>,
-}
+struct Paths(Vec<Piece>);
 
 impl Paths {
+    /// Adds positions behind all others.
     fn start(&mut self, sum: f64, from: usize, to: usize) {
-        let result = self.same.len();
-        self.same.push(result);
-        self.pieces.push((from, to, result));
-        self.paths.push(Path { sum, result });
+        match self.0.last_mut() {
+            Some(last) if last.to == from && last.sum.to_bits() == sum.to_bits() => last.to = to,
+            _ => self.0.push(Piece { from, to, sum }),
+        }
     }
 
     fn advance(&mut self, x: f64, count: usize) {
-        for path in &mut self.paths {
-            path.sum = add_repeatedly(path.sum, x, count);
+        // most sums are between the same two powers of two
+        let (mut top, mut by) = (0.0, None);
+        for path in &mut self.0 {
+            if !(path.sum > 0.0 && next_power(path.sum) == top) {
+                top = next_power(path.sum);
+                by = if path.sum > 0.0 && x >= 0.0 { constant_step(path.sum, x) } else { None };
+            }
+            let end = by.map(|by| path.sum + count as f64 * by).filter(|end| *end < top);
+            path.sum = end.unwrap_or_else(|| add_repeatedly(path.sum, x, count));
         }
+        self.unite();
     }
 
-    /// Paths that have met go on as one.
+    /// Neighbours that have met go on as one.
     fn unite(&mut self) {
-        self.paths.sort_unstable_by_key(|p| p.sum.to_bits());
-        let same = &mut self.same;
-        self.paths.dedup_by(|later, earlier| {
-            let equal = later.sum.to_bits() == earlier.sum.to_bits();
+        self.0.dedup_by(|later, earlier| {
+            let equal = earlier.to == later.from && earlier.sum.to_bits() == later.sum.to_bits();
             if equal {
-                same[later.result] = earlier.result;
+                earlier.to = later.to;
             }
             equal
         });
-    }
-
-    /// The pieces, in order, neighbours with the same result as one.
-    fn finish(mut self) -> Vec<Piece> {
-        self.unite();
-        let mut sums = vec![0.0; self.same.len()];
-        for path in &self.paths {
-            sums[path.result] = path.sum;
-        }
-        let resolve = |mut result: usize| {
-            while self.same[result] != result {
-                result = self.same[result];
-            }
-            sums[result]
-        };
-        let mut pieces: Vec<Piece> = Vec::new();
-        for &(from, to, result) in &self.pieces {
-            let sum = resolve(result);
-            match pieces.last_mut() {
-                Some(last) if last.to == from && last.sum.to_bits() == sum.to_bits() => last.to = to,
-                _ => pieces.push(Piece { from, to, sum }),
-            }
-        }
-        pieces
     }
 }
 
@@ -184,9 +153,8 @@ pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
             at += steps;
             left -= steps;
         }
-        all.unite();
     }
-    all.finish()
+    all.0
 }
 
 /// Goes one stretch on, at most to the end of `run`, which begins at position `at`.
@@ -210,11 +178,19 @@ fn enter(all: &mut Paths, base: f64, x: f64, y: f64, stretch: &Stretch, at: usiz
         let last = base + (steps - 1) as f64 * stretch.by;
         return all.start(last + y, at, at + steps);
     }
+    // where the replaced number is much larger than the sum so far, every position has
+    // its own rounding; what comes after it advances by the same steps again
+    let (mut top, mut by) = (0.0, None);
     for step in 0..steps {
         let here = if step == 0 { base } else { base + step as f64 * stretch.by };
-        all.start(add_repeatedly(here + y, x, steps - 1 - step), at + step, at + step + 1);
+        let (first, rest) = (here + y, steps - 1 - step);
+        if !(first > 0.0 && next_power(first) == top) {
+            top = next_power(first);
+            by = if first > 0.0 && x >= 0.0 { constant_step(first, x) } else { None };
+        }
+        let end = by.map(|by| first + rest as f64 * by).filter(|end| *end < top);
+        all.start(end.unwrap_or_else(|| add_repeatedly(first, x, rest)), at + step, at + step + 1);
     }
-    all.unite();
 }
 
 /// Most numbers that a [`Mix`] can have.
@@ -390,9 +366,9 @@ impl Mix {
                     at = self.normal(Place { run: at.run, offset: at.offset + steps });
                 }
             }
-            all.unite();
         }
-        all.finish()
+        all.unite();
+        all.0
     }
 
     /// Takes all paths over a block, and starts the one on which a number in the block
@@ -417,7 +393,7 @@ impl Mix {
             }
             replaced = Some(end);
         }
-        for path in &mut all.paths {
+        for path in &mut all.0 {
             let next = path.sum + block.by;
             path.sum = if path.sum > 0.0 && exponent(path.sum) == exponent(base) && next < block.top {
                 next
@@ -425,6 +401,7 @@ impl Mix {
                 self.advance(values, path.sum, at, block.end)
             };
         }
+        all.unite();
         if let Some(sum) = replaced {
             all.start(sum, self.position(at), self.position(block.end));
         }
