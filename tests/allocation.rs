@@ -7,6 +7,7 @@ mod clusters;
 mod plain_fill;
 
 use clusters::{Dice, Recipe, Style, cases, recipes};
+use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Disk, DiskTemplate, Instance, Mib, NodeIdx, RunStatus};
 use htools::redundancy::global::{Arrival, Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::allocate::{self, Conditions, Fit, Metric, Place, Search, Targets, plain};
@@ -135,9 +136,8 @@ fn check_search(recipe: &Recipe) -> Result<(), TestCaseError> {
     same(&found, &expected)
 }
 
-fn check_fill(recipe: &Recipe) -> Result<(), TestCaseError> {
-    let cluster = recipe.cluster();
-    let mut dice = Dice::new(recipe.seed ^ 99);
+fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
+    let mut dice = Dice::new(seed ^ 99);
     let settings = Settings {
         template: dice.of(&[
             DiskTemplate::Drbd,
@@ -152,7 +152,7 @@ fn check_fill(recipe: &Recipe) -> Result<(), TestCaseError> {
         independent_groups: dice.chance(20),
         capacity_checks: dice.chance(75),
     };
-    let ground = Ground::of(&cluster, settings);
+    let ground = Ground::of(cluster, settings);
     let Ok(targets) = &ground.targets else { return Ok(()) };
     if ground.hopeless {
         return Ok(());
@@ -185,11 +185,11 @@ fn check_fill(recipe: &Recipe) -> Result<(), TestCaseError> {
     };
     let mut plain = plainly();
     let failures = plain.iterate(wanted, limit);
-    same(&ground.standard(&cluster, wanted, limit).expect("there are targets"), failures, &plain)?;
+    same(&ground.standard(cluster, wanted, limit).expect("there are targets"), failures, &plain)?;
     if limit.is_some_and(|l| l > 0) {
         let mut plain = plainly();
         let failures = plain.tiered(wanted, limit);
-        same(&ground.tiered(&cluster, &[wanted], limit).expect("there are targets"), failures, &plain)?;
+        same(&ground.tiered(cluster, &[wanted], limit).expect("there are targets"), failures, &plain)?;
     }
     Ok(())
 }
@@ -212,7 +212,24 @@ proptest! {
     /// Filling places the same instances on the same nodes as the plain rules.
     #[test]
     fn filling_is_as_stated(recipe in recipes(ANY, 2..=8, 1..=12)) {
-        check_fill(&recipe)?;
+        check_fill(&recipe.cluster(), recipe.seed)?;
+    }
+
+    /// So it does on empty nodes that are all alike, where most places give the same
+    /// score but for the last bits.
+    #[test]
+    fn filling_equal_nodes_is_as_stated(
+        nodes in 2usize..30,
+        memory in prop::sample::select(vec![3000, 4096, 20_000, 65_536]),
+        disk in prop::sample::select(vec![50_000, 65_536, 1_000_000]),
+        cpus in prop::sample::select(vec![1, 3, 4, 7]),
+        seed in any::<u64>(),
+    ) {
+        let spec = format!("p,{nodes},{disk},{memory},{cpus},1");
+        let raw = htools::load::simulate::parse_specs(&[spec]).expect("a valid specification");
+        let mut cluster = merge(raw, &MergeOptions::default()).expect("no selection");
+        finish(&mut cluster, Mib::ZERO);
+        check_fill(&cluster, seed)?;
     }
 
     /// The fast search finds the same place, to the last bit, and counts the same

@@ -11,7 +11,8 @@ use crate::score::board::weighted;
 use crate::score::metrics::{Kind, LANES, Lanes, METRICS, TABLE};
 use crate::score::runs::{self, MOST_VALUES, Mix, Run};
 
-/// Rows at which the instance gives the same score.
+/// Rows at which the instance gives the same score, and rows of other kinds between
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stand {
     /// The first row.
@@ -52,19 +53,32 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
         });
         weighted(&values)
     };
+    let rows = floor.board.rows().len();
+    let own: Vec<usize> = (0..LANES).filter(|lane| twins[*lane] == *lane).collect();
+    let mut at = [0; LANES];
     let mut stands = Vec::new();
-    let mut row = 0;
-    for &(of, count) in floor.rows.runs() {
-        let end = row + count;
-        while of == kind && row < end {
-            let at: [usize; LANES] =
-                std::array::from_fn(|lane| moments[lane].partition_point(|m| m.to <= row));
-            let same = (0..LANES).filter(|l| twins[*l] == *l).map(|lane| moments[lane][at[lane]].to);
-            let to = same.min().unwrap_or(end).min(end);
-            stands.push(Stand { from: row, to, score: score(&at) });
-            row = to;
+    let mut from = 0;
+    while from < rows {
+        let mut to = rows;
+        let mut covered = true;
+        for &lane in &own {
+            while moments[lane].get(at[lane]).is_some_and(|m| m.to <= from) {
+                at[lane] += 1;
+            }
+            // rows between pieces are of other kinds
+            match moments[lane].get(at[lane]) {
+                None => covered = false,
+                Some(m) if m.from > from => {
+                    covered = false;
+                    to = to.min(m.from);
+                }
+                Some(m) => to = to.min(m.to),
+            }
         }
-        row = end;
+        if covered {
+            stands.push(Stand { from, to, score: score(&at) });
+        }
+        from = to;
     }
     stands
 }
@@ -72,7 +86,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
 /// For each lane the first one whose values are the same on every node, with the
 /// instance and without.
 fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
-    let kinds = || floor.rows.runs().iter().map(|run| &floor.kinds.get(run.0).lanes).chain([after]);
+    let kinds = || floor.kinds.present().iter().map(|kind| &floor.kinds.get(*kind).lanes).chain([after]);
     let equal = |a: usize, b: usize| kinds().all(|lanes| lanes[a].to_bits() == lanes[b].to_bits());
     std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k))
 }

@@ -74,13 +74,11 @@ impl<'f, 'c> Ranking<'f, 'c> {
             self.open.push(Known { score, from: row, to: row + 1, candidate: at });
             return;
         }
-        let stands = exact::by_row(floor, *kind, arrived, surplus);
-        self.open.extend(stands.into_iter().map(|s| Known {
-            score: s.score,
-            from: s.from,
-            to: s.to,
-            candidate: at,
-        }));
+        for stand in exact::by_row(floor, *kind, arrived, surplus) {
+            if let Some((from, to)) = self.within(at, (stand.from, stand.to)) {
+                self.open.push(Known { score: stand.score, from, to, candidate: at });
+            }
+        }
     }
 
     /// The next node, with its score.
@@ -97,17 +95,32 @@ impl<'f, 'c> Ranking<'f, 'c> {
         let best = self.best_open()?;
         let Known { score, from, to, candidate } = self.open[best];
         let row = if score.is_nan() { from } else { to - 1 };
-        if from + 1 == to {
-            self.open.swap_remove(best);
-        } else if score.is_nan() {
-            self.open[best].from += 1;
-        } else {
-            self.open[best].to -= 1;
+        let rest = if score.is_nan() { (from + 1, to) } else { (from, to - 1) };
+        match self.within(candidate, rest) {
+            Some((from, to)) => self.open[best] = Known { from, to, ..self.open[best] },
+            None => drop(self.open.swap_remove(best)),
         }
         let node = self.floor.rows.node(row);
         let primary = self.candidates[candidate].arrived.ledger;
         let placement = Placement { primary: node, secondary: None };
         Some((score, Place { placement, location_score: 0, primary, secondary: None }))
+    }
+
+    /// The same rows, without those at both ends that are of another kind.
+    fn within(&self, candidate: usize, (from, to): (usize, usize)) -> Option<(usize, usize)> {
+        if from >= to {
+            return None;
+        }
+        let rows = &self.floor.rows;
+        let members = &self.floor.kinds.get(self.candidates[candidate].kind).members;
+        let (first, last) = (rows.node(from), rows.node(to - 1));
+        let low = members.partition_point(|m| *m < first);
+        let high = members.partition_point(|m| *m <= last);
+        if low == high {
+            return None;
+        }
+        let row = |at: usize| self.floor.board.row(members[at]);
+        Some((row(low)?, row(high - 1)? + 1))
     }
 
     /// The best of the known ones. Where scores are not numbers, the first node in
