@@ -69,7 +69,8 @@ pub fn outlook_name(outlook: &Outlook) -> &'static str {
     }
 }
 
-fn shortfall_text(shortfall: &Shortfall) -> String {
+/// What was missing.
+pub fn shortfall_text(shortfall: &Shortfall) -> String {
     match shortfall {
         Shortfall::Amount { resource, unit, needed, available } => {
             let missing = shortfall.missing().unwrap_or_default();
@@ -78,6 +79,11 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
         Shortfall::Tags(tags) => format!("exclusion tags already there: {}", tags.join(", ")),
         Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
         Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
+        Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
+            let found = found.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+            format!("{resource}: {found}, accepted are {min} to {max} {unit}")
+        }
+        Shortfall::Template(template) => format!("disk template {template} is not accepted"),
     }
 }
 

@@ -1,11 +1,16 @@
 //! Answers to allocator requests, as Ganeti's master reads them: one line of JSON.
 
+mod additions;
+mod plain;
 mod text;
 
+pub use additions::Wish;
+pub use plain::{plan_lines, why_lines};
 pub use text::{failure_text, selection_text};
 
 use serde::Serialize;
 
+use self::additions::Additions;
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::{Opcode, job};
 use crate::search::allocator::{Answer, Failure, Reply};
@@ -16,6 +21,8 @@ pub struct Response {
     success: bool,
     info: String,
     result: Outcome,
+    #[serde(flatten)]
+    additions: Additions,
 }
 
 /// The result, in the form that each kind of request has.
@@ -29,17 +36,19 @@ enum Outcome {
 }
 
 impl Response {
-    /// The response that says what came of a request.
-    pub fn of(reply: &Reply) -> Response {
+    /// The response that says what came of a request, and what is wished for beyond.
+    pub fn of(reply: &Reply, wish: Wish) -> Response {
+        let additions = Additions::of(reply, wish);
         match &reply.answer {
             Ok(answer) => {
                 let (info, result) = success(&reply.cluster, answer);
-                Response { success: true, info: format!("Request successful: {info}"), result }
+                Response { success: true, info: format!("Request successful: {info}"), result, additions }
             }
             Err(failure) => Response {
                 success: false,
                 info: format!("Request failed: {}", failure_text(&reply.cluster, failure)),
                 result: Outcome::Nodes(Vec::new()),
+                additions,
             },
         }
     }

@@ -45,7 +45,8 @@ fn not_connected(cluster: &Cluster, group: GroupIdx, instance: &str) -> String {
     format!("{} is not connected to a network required by instance {instance}", cluster.group(group).name)
 }
 
-fn no_targets(reason: NoTargets) -> &'static str {
+/// Why a group has no place to try.
+pub(super) fn no_targets(reason: NoTargets) -> &'static str {
     match reason {
         NoTargets::NoOnlineNodes => "No online nodes",
         NoTargets::NotEnoughOnlineNodes => "Not enough online nodes",
@@ -79,7 +80,8 @@ fn nodes(cluster: &Cluster, place: &Place) -> String {
     }
 }
 
-fn metric_text(metric: &Metric) -> String {
+/// How good a place is.
+pub(super) fn metric_text(metric: &Metric) -> String {
     match metric {
         Metric::Score(s) => score(*s),
         Metric::Lost(lost, disk) => format!("({},{disk})", numbers(lost.iter())),
@@ -91,7 +93,7 @@ fn numbers<T: ToString>(list: impl Iterator<Item = T>) -> String {
     format!("[{}]", texts.join(","))
 }
 
-fn name(cluster: &Cluster, node: NodeIdx) -> &str {
+pub(super) fn name(cluster: &Cluster, node: NodeIdx) -> &str {
     &cluster.node(node).spec.name
 }
 
@@ -118,6 +120,9 @@ pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
         }
         Failure::HasSecondary => "Instance already has a secondary".to_owned(),
         Failure::Stuck(stuck) => stuck_text(cluster, stuck),
+        Failure::NowhereElse(here, elsewhere) => {
+            format!("{}, other groups: {}", stuck_text(cluster, here), failure_text(cluster, elsewhere))
+        }
     }
 }
 

@@ -123,7 +123,8 @@ fn refused(node: String, rule: &'static str, shortfall: &Shortfall) -> Refusal {
             refusal.unit = Some(unit);
         }
         Shortfall::Tags(tags) | Shortfall::Migration(tags) => refusal.tags.clone_from(tags),
-        Shortfall::NoSecondary => {}
+        // policies are no matter of moves
+        Shortfall::NoSecondary | Shortfall::Range { .. } | Shortfall::Template(_) => {}
     }
     refusal
 }

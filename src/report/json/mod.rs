@@ -46,7 +46,7 @@ impl Nodes {
 }
 
 /// A kind of move, in one word.
-fn kind(mv: Move) -> &'static str {
+pub(super) fn kind(mv: Move) -> &'static str {
     match mv {
         Move::Failover => "failover",
         Move::FailoverTo(_) => "failover-to-any",

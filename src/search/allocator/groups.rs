@@ -1,6 +1,6 @@
 //! Choosing the group for an instance.
 
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec};
 use crate::search::allocate::{self, Conditions, Metric, NoTargets, Place, Search, Targets, dedicated};
 
 /// How an instance is placed in a group.
@@ -11,9 +11,20 @@ pub(super) struct Wanted<'a> {
     pub required: i64,
     /// Full names of the nodes that may be used; nothing for all.
     pub restrict_to: Option<&'a [String]>,
+    /// Nodes that must not be used.
+    pub avoided: &'a [NodeIdx],
     /// By lost allocations, not by score.
     pub dedicated: bool,
     pub conditions: &'a Conditions,
+}
+
+impl Wanted<'_> {
+    /// Whether a node may be used.
+    pub fn admits(&self, spec: &NodeSpec) -> bool {
+        !spec.offline
+            && !self.avoided.contains(&spec.idx)
+            && self.restrict_to.is_none_or(|names| names.contains(&spec.name))
+    }
 }
 
 /// What came of trying a group.
@@ -67,6 +78,18 @@ impl Choice {
         let trial = &self.trials[self.selected?];
         trial.best().map(|b| &b.1)
     }
+
+    /// All groups that have a place, best first; those in which nothing may be placed
+    /// come last.
+    pub fn ranked(&self, cluster: &Cluster) -> Vec<&Trial> {
+        let mut left: Vec<usize> = (0..self.trials.len()).collect();
+        let mut ranked = Vec::new();
+        while let Some(at) = best(cluster, &self.trials, left.iter().copied()) {
+            left.retain(|l| *l != at);
+            ranked.push(&self.trials[at]);
+        }
+        ranked
+    }
 }
 
 /// Whether a group has all networks that an instance needs.
@@ -77,12 +100,24 @@ pub(super) fn is_connected(cluster: &Cluster, group: GroupIdx, instance: &Instan
 
 /// The places in a group for an instance.
 pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
-    let usable = |node: &NodeIdx| {
-        let spec = &cluster.node(*node).spec;
-        !spec.offline && wanted.restrict_to.is_none_or(|names| names.contains(&spec.name))
-    };
+    let usable = |node: &NodeIdx| wanted.admits(&cluster.node(*node).spec);
     let nodes: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(usable).collect();
     Targets::of(cluster, &nodes, wanted.required)
+}
+
+/// The best of some groups that have a place: a preferred one before one of last resort,
+/// then the better place, then the later group.
+fn best(cluster: &Cluster, trials: &[Trial], among: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut best: Option<(usize, AllocPolicy, &Metric)> = None;
+    for at in among {
+        let Some((metric, _)) = trials[at].best() else { continue };
+        let policy = cluster.group(trials[at].group).alloc_policy;
+        let better = best.is_none_or(|(_, p, m)| policy < p || (policy == p && metric.beats_earlier(m)));
+        if better {
+            best = Some((at, policy, metric));
+        }
+    }
+    best.map(|b| b.0)
 }
 
 /// Looks for a place in one group; `nodes` is the set whose score counts.
@@ -100,8 +135,7 @@ pub(super) fn search(
     })
 }
 
-/// Tries several groups and chooses: a preferred one before one of last resort, then
-/// the better place, then the later group.
+/// Tries several groups and chooses the best one in which something may be placed.
 pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> Choice {
     let nodes = cluster.all_nodes();
     let result = |group: GroupIdx| {
@@ -115,18 +149,11 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
     };
     let trials: Vec<Trial> =
         groups.iter().map(|group| Trial { group: *group, result: result(*group) }).collect();
-    let mut selected: Option<(usize, AllocPolicy, &Metric)> = None;
-    for (at, trial) in trials.iter().enumerate() {
-        let policy = cluster.group(trial.group).alloc_policy;
-        let Some((metric, _)) = trial.best().filter(|_| policy != AllocPolicy::Unallocable) else { continue };
-        let better = selected.is_none_or(|(_, p, m)| policy < p || (policy == p && metric.beats_earlier(m)));
-        if better {
-            selected = Some((at, policy, metric));
-        }
-    }
+    let allocable = |at: usize| cluster.group(trials[at].group).alloc_policy != AllocPolicy::Unallocable;
+    let selected = best(cluster, &trials, (0..trials.len()).filter(|at| allocable(*at)));
     Choice {
         instance: wanted.instance.name.clone(),
-        selected: selected.map(|s| s.0),
+        selected,
         trials,
         named: false,
         dedicated: wanted.dedicated,

@@ -3,11 +3,18 @@
 mod groups;
 mod moving;
 mod placing;
+mod pools;
+pub mod room;
+mod steps;
+pub mod why;
 
 pub use groups::{Choice, Trial, TrialResult};
 
+use self::room::Plan;
+use self::why::Why;
 use super::allocate::{Conditions, NoTargets, Search};
 use super::evacuate::{Moved, Stuck};
+use super::moves::MoveRules;
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 use crate::redundancy::global::Scope;
@@ -22,12 +29,23 @@ pub struct Settings {
     /// Full names of the nodes that may be used for a new instance, instead of
     /// those that the request names (`--restrict-allocation-to`).
     pub restrict_to: Option<Vec<String>>,
+    /// An evacuation may lead to other groups where the own one has no room
+    /// (`--other-groups`).
+    pub other_groups: bool,
+    /// What is in the way of instances is worked out, too (`--json`, `-v`).
+    pub explain: bool,
+    /// Moves that make room for a new instance are looked for (`--make-room`).
+    pub make_room: bool,
 }
 
 impl Settings {
     fn conditions(&self) -> Conditions {
         let redundancy = (!self.no_capacity_checks).then(Scope::default);
         Conditions { ignore_soft_errors: self.ignore_soft_errors, redundancy }
+    }
+
+    fn rules(&self) -> MoveRules {
+        MoveRules { ignore_soft_errors: self.ignore_soft_errors, ..MoveRules::default() }
     }
 }
 
@@ -40,6 +58,31 @@ pub struct Reply {
     pub cluster: Cluster,
     /// New instances in it.
     pub added: Vec<InstanceIdx>,
+    /// What was in the way of instances, if that was to be worked out: of a single new
+    /// instance in any case, of others where they failed.
+    pub why: Vec<Why>,
+    /// How to make room for a new instance, if that was looked for.
+    pub room: Room,
+}
+
+/// What came of looking for moves that make room.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Room {
+    /// They were not looked for: nobody asked, or there is no need or no use.
+    #[default]
+    NotSought,
+    /// There are none, or none were found within the limits of the search.
+    NotFound,
+    /// They are these.
+    Found(Plan),
+}
+
+/// What is noted on the way to an answer.
+#[derive(Debug, Default)]
+struct Notes {
+    added: Vec<InstanceIdx>,
+    why: Vec<Why>,
+    room: Room,
 }
 
 /// The answer to a request.
@@ -107,6 +150,8 @@ pub enum Failure {
     HasSecondary,
     /// It cannot be moved.
     Stuck(Stuck),
+    /// It cannot be moved in its group, and not to another one.
+    NowhereElse(Stuck, Box<Failure>),
 }
 
 /// Whether the request is for new instances whose places are compared by lost
@@ -124,29 +169,30 @@ pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
 /// Answers a request about a cluster, to whose instances and nodes it refers.
 pub fn answer(mut cluster: Cluster, request: Request, settings: &Settings) -> Reply {
     let before = cluster.clone();
-    let mut added = Vec::new();
+    let mut notes = Notes::default();
     let answer = match request {
         Request::Allocate { instance, group, restrict_to } => {
-            placing::allocate(&mut cluster, &mut added, instance, group, restrict_to, settings)
+            placing::allocate(&mut cluster, &mut notes, instance, group, restrict_to, settings)
         }
         Request::MultiAllocate { instances, group } => {
-            placing::multi_allocate(&mut cluster, &mut added, instances, group, settings)
+            placing::multi_allocate(&mut cluster, &mut notes, instances, group, settings)
         }
         Request::AllocateSecondary { instance } => {
             placing::allocate_secondary(&mut cluster, instance, settings)
         }
         Request::Relocate { instance, required_nodes, from } => {
-            moving::relocate(&mut cluster, instance, required_nodes, &from, settings)
+            moving::relocate(&mut cluster, &mut notes, instance, required_nodes, &from, settings)
         }
         Request::NodeEvacuate { instances, mode } => {
-            Ok(moving::node_evacuate(&mut cluster, &instances, mode, settings))
+            Ok(moving::node_evacuate(&mut cluster, &mut notes, &instances, mode, settings))
         }
         Request::ChangeGroup { instances, targets } => {
-            Ok(moving::change_group(&mut cluster, &instances, &targets, settings))
+            Ok(moving::change_group(&mut cluster, &mut notes, &instances, &targets, settings))
         }
     };
+    let Notes { added, why, room } = notes;
     if answer.is_err() {
-        return Reply { answer, cluster: before, added: Vec::new() };
+        return Reply { answer, cluster: before, added: Vec::new(), why, room };
     }
-    Reply { answer, cluster, added }
+    Reply { answer, cluster, added, why, room }
 }

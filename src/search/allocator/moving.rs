@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use super::groups::{self, Wanted};
-use super::{Answer, Failure, Settings};
+use super::{Answer, Failure, Notes, Settings, pools, why};
 use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
-use crate::search::evacuate::{Moved, Room, evacuate};
+use crate::search::evacuate::{Moved, Room, Stuck, evacuate};
 
 /// Other nodes for instances, in their group.
 pub(super) fn node_evacuate(
     cluster: &mut Cluster,
+    notes: &mut Notes,
     instances: &[InstanceIdx],
     mode: EvacMode,
     settings: &Settings,
@@ -21,16 +22,56 @@ pub(super) fn node_evacuate(
         let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
         let room = Room { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
-        match evacuate(cluster, idx, mode, &room) {
-            // the old secondary of a split instance may be in another group
-            Ok(done) => moved.push({
+        let found = match evacuate(cluster, idx, mode, &room) {
+            Ok(done) => Ok(done),
+            Err(stuck) => {
+                if settings.explain {
+                    notes.why.push(why::of_moves(cluster, idx, mode, &room));
+                }
+                elsewhere(cluster, notes, idx, mode, stuck, &avoided, settings)
+            }
+        };
+        match found {
+            Ok(done) => {
+                // not always the old one: the secondary of a split instance is elsewhere
                 let group = cluster.node(done.to.primary).spec.group;
-                (done, group)
-            }),
-            Err(stuck) => failed.push((idx, Failure::Stuck(stuck))),
+                moved.push((done, group));
+            }
+            Err(failure) => failed.push((idx, failure)),
         }
     }
     Answer::Evacuated { moved, failed }
+}
+
+/// Another group for an instance that is stuck in its own, if that is wanted and its
+/// disks can go there.
+fn elsewhere(
+    cluster: &mut Cluster,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    stuck: Stuck,
+    avoided: &[NodeIdx],
+    settings: &Settings,
+) -> Result<Moved, Failure> {
+    let instance = cluster.instance(idx);
+    let leaves_all = match instance.template.mirroring() {
+        Mirroring::None => false,
+        Mirroring::Internal => mode == EvacMode::All,
+        Mirroring::External => mode != EvacMode::SecondaryOnly,
+    };
+    if !settings.other_groups || !leaves_all {
+        return Err(Failure::Stuck(stuck));
+    }
+    let own = cluster.node(instance.primary).spec.group;
+    let mut groups = cluster.groups_with_nodes();
+    groups.retain(|g| *g != own && pools::shared(cluster, own, *g, instance.template));
+    let found = if groups.is_empty() {
+        Err(Failure::NoTargetGroups(Vec::new()))
+    } else {
+        to_another_group(cluster, notes, idx, &groups, avoided, settings)
+    };
+    found.map(|(moved, _)| moved).map_err(|failure| Failure::NowhereElse(stuck, Box::new(failure)))
 }
 
 /// The instances in the order in which they are first named: one that has been moved
@@ -55,6 +96,7 @@ fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) 
 /// Another node for an instance, in place of one that it is on.
 pub(super) fn relocate(
     cluster: &mut Cluster,
+    notes: &mut Notes,
     idx: InstanceIdx,
     required_nodes: i64,
     from: &[NodeIdx],
@@ -72,7 +114,10 @@ pub(super) fn relocate(
     if from != [node] {
         return Err(Failure::NotItsNode(role, node, from.to_vec()));
     }
-    let Answer::Evacuated { mut moved, mut failed } = node_evacuate(cluster, &[idx], mode, settings) else {
+    // Ganeti expects a node of the same group
+    let settings = Settings { other_groups: false, ..settings.clone() };
+    let Answer::Evacuated { mut moved, mut failed } = node_evacuate(cluster, notes, &[idx], mode, &settings)
+    else {
         return Err(Failure::NotMirrored);
     };
     if let Some((_, failure)) = failed.pop() {
@@ -88,6 +133,7 @@ pub(super) fn relocate(
 /// Another group for instances.
 pub(super) fn change_group(
     cluster: &mut Cluster,
+    notes: &mut Notes,
     instances: &[InstanceIdx],
     targets: &[GroupIdx],
     settings: &Settings,
@@ -102,7 +148,7 @@ pub(super) fn change_group(
             failed.push((idx, Failure::NoTargetGroups(targets.to_vec())));
             continue;
         }
-        match to_another_group(cluster, idx, &groups, settings) {
+        match to_another_group(cluster, notes, idx, &groups, &[], settings) {
             Ok(done) => moved.push(done),
             Err(failure) => failed.push((idx, failure)),
         }
@@ -112,8 +158,10 @@ pub(super) fn change_group(
 
 fn to_another_group(
     cluster: &mut Cluster,
+    notes: &mut Notes,
     idx: InstanceIdx,
     groups: &[GroupIdx],
+    avoided: &[NodeIdx],
     settings: &Settings,
 ) -> Result<(Moved, GroupIdx), Failure> {
     let instance = cluster.instance(idx).clone();
@@ -121,14 +169,25 @@ fn to_another_group(
         instance: &instance,
         required: if instance.template.has_secondary() { 2 } else { 1 },
         restrict_to: settings.restrict_to.as_deref(),
+        avoided,
         dedicated: false,
         conditions: &settings.conditions(),
     };
     let choice = groups::choose(cluster, groups, &wanted);
-    let Some(selected) = choice.selected else { return Err(Failure::NoGroup(choice)) };
+    let Some(selected) = choice.selected else {
+        if settings.explain {
+            notes.why.push(why::of_choice(cluster, &choice, &wanted));
+        }
+        return Err(Failure::NoGroup(choice));
+    };
     let group = choice.trials[selected].group;
-    let online = |n: &NodeIdx| !cluster.node(*n).spec.offline;
-    let targets = cluster.nodes_of(group).into_iter().filter(online).collect();
+    let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
+    let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
     let room = Room { group, targets, ignore_soft_errors: false };
-    evacuate(cluster, idx, EvacMode::All, &room).map(|moved| (moved, group)).map_err(Failure::Stuck)
+    evacuate(cluster, idx, EvacMode::All, &room).map(|moved| (moved, group)).map_err(|stuck| {
+        if settings.explain {
+            notes.why.push(why::of_moves(cluster, idx, EvacMode::All, &room));
+        }
+        Failure::Stuck(stuck)
+    })
 }

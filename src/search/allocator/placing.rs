@@ -1,7 +1,8 @@
 //! Requests for new instances, and for a secondary node.
 
 use super::groups::{self, Choice, Trial, TrialResult, Wanted};
-use super::{Answer, Failure, Settings};
+use super::why::{self, Why};
+use super::{Answer, Failure, Notes, Room, Settings, room};
 use crate::load::iallocator::Allocation;
 use crate::load::merge::new_instance;
 use crate::model::{
@@ -55,25 +56,44 @@ fn nodes_of(place: &Place) -> Vec<NodeIdx> {
     [Some(place.placement.primary), place.placement.secondary].into_iter().flatten().collect()
 }
 
-/// Places one instance and enters it; says how it was found.
-fn place(
-    cluster: &mut Cluster,
-    added: &mut Vec<InstanceIdx>,
-    instance: &Instance,
-    group: Option<GroupIdx>,
+/// Enters an instance in the place that was chosen for it.
+fn settle(cluster: &mut Cluster, notes: &mut Notes, instance: &Instance, choice: &Choice) -> Vec<NodeIdx> {
+    let Some(place) = choice.place() else { return Vec::new() };
+    notes.added.push(allocate::settle(cluster, instance, place));
+    nodes_of(place)
+}
+
+/// What was in the way, group by group.
+fn reasons(
+    cluster: &Cluster,
     wanted: &Wanted<'_>,
-) -> Result<(Choice, Vec<NodeIdx>), Failure> {
-    let choice = choose(cluster, group, wanted)?;
-    let Some(place) = choice.place() else { return Err(Failure::NoGroup(choice)) };
-    let nodes = nodes_of(place);
-    added.push(allocate::settle(cluster, instance, place));
-    Ok((choice, nodes))
+    found: &Result<Choice, Failure>,
+    group: Option<GroupIdx>,
+) -> Option<Why> {
+    match (found, group) {
+        (Ok(choice) | Err(Failure::NoGroup(choice)), _) => Some(why::of_choice(cluster, choice, wanted)),
+        (Err(Failure::NotConnected(group, _)), _) => {
+            Some(why::of_untried(cluster, *group, wanted, TrialResult::NotConnected))
+        }
+        (Err(Failure::NoTargets(reason)), Some(group)) => {
+            Some(why::of_untried(cluster, group, wanted, TrialResult::NoTargets(*reason)))
+        }
+        _ => None,
+    }
+}
+
+/// Moves after which an instance that found no place has one.
+fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &Choice, settings: &Settings) -> Room {
+    let allocable = |g: &GroupIdx| choice.named || cluster.group(*g).alloc_policy != AllocPolicy::Unallocable;
+    let groups: Vec<GroupIdx> = choice.trials.iter().map(|t| t.group).filter(allocable).collect();
+    let plan = room::make(cluster, &groups, choice.named, wanted, &settings.rules());
+    plan.map_or(Room::NotFound, Room::Found)
 }
 
 /// A place for one new instance.
 pub(super) fn allocate(
     cluster: &mut Cluster,
-    added: &mut Vec<InstanceIdx>,
+    notes: &mut Notes,
     allocation: Allocation,
     group: Option<String>,
     restrict_to: Option<Vec<String>>,
@@ -85,10 +105,19 @@ pub(super) fn allocate(
         instance: &instance,
         required: allocation.required_nodes,
         restrict_to: settings.restrict_to.as_deref().or(restrict_to.as_deref()),
+        avoided: &[],
         dedicated: is_dedicated(cluster, group),
         conditions: &settings.conditions(),
     };
-    let (choice, nodes) = place(cluster, added, &instance, group, &wanted)?;
+    let found = choose(cluster, group, &wanted);
+    if settings.explain {
+        notes.why.extend(reasons(cluster, &wanted, &found, group));
+    }
+    if let (Err(Failure::NoGroup(choice)), true) = (&found, settings.make_room) {
+        notes.room = make_room(cluster, &wanted, choice, settings);
+    }
+    let choice = found?;
+    let nodes = settle(cluster, notes, &instance, &choice);
     Ok(Answer::Allocated { choice, nodes })
 }
 
@@ -96,7 +125,7 @@ pub(super) fn allocate(
 /// Without a group that is asked for, all of them need a place.
 pub(super) fn multi_allocate(
     cluster: &mut Cluster,
-    added: &mut Vec<InstanceIdx>,
+    notes: &mut Notes,
     allocations: Vec<Allocation>,
     group: Option<String>,
     settings: &Settings,
@@ -115,11 +144,19 @@ pub(super) fn multi_allocate(
             instance: &instance,
             required: allocation.required_nodes,
             restrict_to: settings.restrict_to.as_deref(),
+            avoided: &[],
             dedicated,
             conditions: &conditions,
         };
-        match place(cluster, added, &instance, group, &wanted) {
-            Ok((_, nodes)) => allocated.push((instance.name, nodes)),
+        let found = choose(cluster, group, &wanted);
+        if found.is_err() && settings.explain {
+            notes.why.extend(reasons(cluster, &wanted, &found, group));
+        }
+        match found {
+            Ok(choice) => {
+                let nodes = settle(cluster, notes, &instance, &choice);
+                allocated.push((instance.name, nodes));
+            }
             // a group that cannot be searched at all is an answer to the whole request
             Err(Failure::NoGroup(choice)) if group.is_some() => {
                 failed.push((instance.name, no_place(choice)))

@@ -195,6 +195,27 @@ pub const RESTRICT_ALLOCATION_TO: OptionDef = OptionDef::new(
     "place new instances on these nodes only, full names separated by commas, whatever the request says",
 )
 .takes("NODES", Kind::ManyNodes);
+/// `--all-solutions`
+pub const ALL_SOLUTIONS: OptionDef = OptionDef::new(
+    "all-solutions",
+    "add to the response to allocate the best place of every group that has one, best first",
+)
+.added();
+/// `--other-groups`
+pub const OTHER_GROUPS: OptionDef = OptionDef::new(
+    "other-groups",
+    "in node-evacuate, move instances that their own group has no room for to other groups",
+)
+.added();
+/// `--make-room`
+pub const MAKE_ROOM: OptionDef = OptionDef::new(
+    "make-room",
+    "if allocate finds no place, add to the response the fewest moves after which there is one",
+)
+.added();
+/// `--json` of hail, whose response is JSON in any case
+pub const DETAILS: OptionDef =
+    OptionDef::new("json", "add to the response what was in the way, place by place").added();
 
 // carrying the plan out
 

@@ -5,7 +5,7 @@ use anyhow::Context;
 use super::HailOptions;
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, InstanceIdx};
-use crate::report::allocator::Response;
+use crate::report::allocator::{Response, Wish, plan_lines, why_lines};
 use crate::report::text::cluster_text;
 use crate::search::allocator::{Reply, Settings, answer, is_dedicated};
 use crate::tools::listing;
@@ -26,10 +26,12 @@ pub fn run(
     if let Some(note) = saved(options, "pre-ialloc", "before iallocator run", &cluster, &existing)? {
         output.error_line(&note)?;
     }
-    let new_first = matches!(request, Request::Allocate { .. });
+    let single = matches!(request, Request::Allocate { .. });
+    let wish = Wish { solutions: options.all_solutions && single, details: options.details };
     let reply = answer(cluster, request, &settings(options));
-    let line = Response::of(&reply).line().context("cannot write the response")?;
-    let order = in_order(&reply, existing, new_first);
+    let line = Response::of(&reply, wish).line().context("cannot write the response")?;
+    explain(options, &reply, output)?;
+    let order = in_order(&reply, existing, single);
     let note = saved(options, "post-ialloc", "after iallocator run", &reply.cluster, &order)?;
     output.write(&line)?;
     output.flush()?;
@@ -46,13 +48,16 @@ fn settings(options: &HailOptions) -> Settings {
         ignore_soft_errors: options.ignore_soft_errors,
         no_capacity_checks: options.no_capacity_checks,
         restrict_to: options.restrict_to.clone(),
+        other_groups: options.other_groups,
+        explain: options.details || options.load.verbosity > 1,
+        make_room: options.make_room,
     }
 }
 
 /// The instances in the order in which they are saved: a single new one first.
-fn in_order(reply: &Reply, existing: Vec<InstanceIdx>, new_first: bool) -> Vec<InstanceIdx> {
+fn in_order(reply: &Reply, existing: Vec<InstanceIdx>, single: bool) -> Vec<InstanceIdx> {
     let added = reply.added.clone();
-    if new_first { [added, existing].concat() } else { [existing, added].concat() }
+    if single { [added, existing].concat() } else { [existing, added].concat() }
 }
 
 /// Says at higher verbosity what was read.
@@ -75,6 +80,17 @@ fn describe(
     }
     if level > 1 && is_dedicated(cluster, request) {
         output.error_line("Allocation on a dedicated cluster; using lost-allocations metrics.")?;
+    }
+    Ok(())
+}
+
+/// Says at higher verbosity what was in the way, and how to make room.
+fn explain(options: &HailOptions, reply: &Reply, output: &mut Output) -> anyhow::Result<()> {
+    if options.load.verbosity > 1 {
+        let why = reply.why.iter().flat_map(|why| why_lines(&reply.cluster, why));
+        for line in why.chain(plan_lines(&reply.cluster, &reply.room)) {
+            output.error_line(&line)?;
+        }
     }
     Ok(())
 }

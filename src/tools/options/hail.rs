@@ -22,6 +22,14 @@ pub struct HailOptions {
     pub no_capacity_checks: bool,
     /// `--restrict-allocation-to`: full names of nodes.
     pub restrict_to: Option<Vec<String>>,
+    /// `--all-solutions`
+    pub all_solutions: bool,
+    /// `--other-groups`
+    pub other_groups: bool,
+    /// `--make-room`
+    pub make_room: bool,
+    /// `--json`
+    pub details: bool,
 }
 
 impl HailOptions {
@@ -33,6 +41,10 @@ impl HailOptions {
             "ignore-soft-errors" => self.ignore_soft_errors = true,
             "no-capacity-checks" => self.no_capacity_checks = true,
             "restrict-allocation-to" => self.restrict_to = Some(given.list()?),
+            "all-solutions" => self.all_solutions = true,
+            "other-groups" => self.other_groups = true,
+            "make-room" => self.make_room = true,
+            "json" => self.details = true,
             _ => return self.load.apply(given),
         }
         Ok(true)

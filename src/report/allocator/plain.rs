@@ -1,0 +1,111 @@
+//! What was in the way of an instance, and how to make room for it, for people.
+
+use super::text::{metric_text, name, no_targets};
+use crate::load::error::printable;
+use crate::model::{Cluster, Placement, PolicyBreach};
+use crate::plan::command::commands;
+use crate::report::explain::{rule_name, shortfall_text};
+use crate::search::allocate::NoTargets;
+use crate::search::allocator::Room;
+use crate::search::allocator::why::{Bar, GroupWhy, Hurdle, Nearest, Untried, Why};
+
+/// Most characters of a line.
+const LINE: usize = 400;
+
+/// What is in the way, in one word.
+pub(super) fn bar_name(bar: Bar) -> &'static str {
+    match bar {
+        Bar::Policy(breach) => match breach {
+            PolicyBreach::Memory { .. } => "policy-memory",
+            PolicyBreach::DiskSize { .. } => "policy-disk-size",
+            PolicyBreach::Cpus { .. } => "policy-vcpus",
+            PolicyBreach::Spindles { .. } => "policy-spindles",
+            PolicyBreach::DiskCount { .. } => "policy-disk-count",
+            PolicyBreach::Template(_) => "policy-disk-template",
+        },
+        Bar::Rule(rule) => rule_name(rule),
+        Bar::Expendability => "global-n+1",
+        Bar::Offline => "offline",
+    }
+}
+
+/// Why no place of a group was tried, in one word.
+pub(super) fn untried_name(untried: &Untried) -> &'static str {
+    match untried {
+        Untried::Networks(_) => "networks",
+        Untried::Nodes(NoTargets::NoOnlineNodes) => "no-online-nodes",
+        Untried::Nodes(NoTargets::NotEnoughOnlineNodes) => "not-enough-online-nodes",
+        Untried::Nodes(NoTargets::UnsupportedNumber) => "unsupported-number-of-nodes",
+    }
+}
+
+/// What was in the way of an instance, line by line.
+pub fn why_lines(cluster: &Cluster, why: &Why) -> Vec<String> {
+    let mut lines = vec![format!("In the way of {}:", why.instance)];
+    lines.extend(why.groups.iter().flat_map(|group| group_lines(cluster, group)));
+    if let Some(moves) = &why.moves {
+        lines.extend(places(cluster, "moves", moves));
+    }
+    if lines.len() == 1 {
+        lines.push("  nothing that could be moved out of it".to_owned());
+    }
+    lines.iter().map(|line| printable(line, LINE)).collect()
+}
+
+fn group_lines(cluster: &Cluster, why: &GroupWhy) -> Vec<String> {
+    let group = cluster.group(why.group);
+    let title = format!("group {} ({})", group.name, group.alloc_policy);
+    match &why.untried {
+        None => places(cluster, &format!("{title}, places"), &why.places),
+        Some(Untried::Networks(networks)) => {
+            vec![format!("  {title}: not connected to network {}", networks.join(", "))]
+        }
+        Some(Untried::Nodes(reason)) => vec![format!("  {title}: {}", no_targets(*reason))],
+    }
+}
+
+fn places(cluster: &Cluster, title: &str, nearest: &Nearest) -> Vec<String> {
+    let shown = nearest.kept.len();
+    let title = match nearest.refused {
+        0 => return vec![format!("  {title} refused: none")],
+        refused if refused == shown => format!("  {title} refused: {refused}"),
+        refused => format!("  {title} refused: {refused}, of which the nearest {shown}"),
+    };
+    let hurdles = nearest.kept.iter().map(|hurdle| format!("    {}", hurdle_text(cluster, hurdle)));
+    std::iter::once(title).chain(hurdles).collect()
+}
+
+fn hurdle_text(cluster: &Cluster, hurdle: &Hurdle) -> String {
+    let nodes = nodes(cluster, hurdle.place);
+    let at = name(cluster, hurdle.node);
+    let problem = match (&hurdle.shortfall, hurdle.bar) {
+        (Some(shortfall), _) => shortfall_text(shortfall),
+        (None, Bar::Expendability) => {
+            return format!("{nodes}: afterwards a node could not be emptied any more");
+        }
+        (None, bar) => bar_name(bar).to_owned(),
+    };
+    if nodes == at { format!("{nodes}: {problem}") } else { format!("{nodes}: {at}: {problem}") }
+}
+
+fn nodes(cluster: &Cluster, place: Placement) -> String {
+    let primary = name(cluster, place.primary);
+    place.secondary.map_or_else(|| primary.to_owned(), |s| format!("{primary}/{}", name(cluster, s)))
+}
+
+/// How to make room, if that was looked for, line by line.
+pub fn plan_lines(cluster: &Cluster, room: &Room) -> Vec<String> {
+    let plan = match room {
+        Room::NotSought => return Vec::new(),
+        Room::NotFound => return vec!["No moves were found that would make room.".to_owned()],
+        Room::Found(plan) => plan,
+    };
+    let (count, nodes) = (plan.steps.len(), nodes(cluster, plan.place));
+    let moves = if count == 1 { "1 move makes".to_owned() } else { format!("{count} moves make") };
+    let group = &cluster.group(plan.group).name;
+    let score = metric_text(&plan.metric);
+    let title = format!("{moves} room on node(s) {nodes} of group {group}, score {score}:");
+    let commands = plan.steps.iter().flat_map(|step| commands(cluster, step));
+    let commands = commands.map(|command| format!("  {command}"));
+    std::iter::once(title).chain(commands).map(|line| printable(&line, LINE)).collect()
+}

@@ -1,0 +1,213 @@
+//! Making room: the fewest moves after which a new instance finds a place.
+//!
+//! Moves are looked for in rounds, one more move in each. A round begins with a few
+//! states of a group and goes through the moves of the instances whose departure
+//! would help at a node that refuses; those after which a place seems to exist are
+//! held against the whole search for one, best score first. If none stands, the next
+//! round begins with the states nearest to a place. Every limit is a number of
+//! things looked at, never a time, so that the same request gives the same plan.
+
+mod lack;
+
+use rayon::prelude::*;
+
+use self::lack::Lacks;
+use super::groups::{self, Wanted};
+use super::steps;
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, Placement};
+use crate::score::Board;
+use crate::search::Step;
+use crate::search::allocate::Metric;
+use crate::search::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
+
+/// Most moves of a plan.
+pub const MOST_MOVES: usize = 5;
+/// States that a round begins with.
+const BEAM: usize = 12;
+/// Moves of a round that are held against the whole search.
+const MOST_SEARCHES: usize = 96;
+/// Moves of a state that are looked at.
+const MOST_TRIALS: usize = 400_000;
+
+/// Moves that make room, and the place there is then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The group.
+    pub group: GroupIdx,
+    /// The moves, in order.
+    pub steps: Vec<Step>,
+    /// The nodes of the new instance.
+    pub place: Placement,
+    /// How good the place is.
+    pub metric: Metric,
+}
+
+/// What the place is looked for with.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    group: GroupIdx,
+    /// The nodes whose score counts for the place.
+    scored: &'a [NodeIdx],
+    wanted: &'a Wanted<'a>,
+    rules: &'a MoveRules,
+}
+
+/// Looks for the fewest moves after which `wanted` has a place in one of the groups; of
+/// as many, for the better group, then the better place.
+pub(super) fn make(
+    cluster: &Cluster,
+    candidates: &[GroupIdx],
+    named: bool,
+    wanted: &Wanted<'_>,
+    rules: &MoveRules,
+) -> Option<Plan> {
+    let mut best: Option<Plan> = None;
+    for &group in candidates {
+        if !groups::is_connected(cluster, group, wanted.instance) {
+            continue;
+        }
+        let scored = if named { cluster.nodes_of(group) } else { cluster.all_nodes() };
+        let task = Task { group, scored: &scored, wanted, rules };
+        let most = best.as_ref().map_or(MOST_MOVES, |b| b.steps.len());
+        let Some(plan) = in_group(cluster, task, most) else { continue };
+        let better = best.as_ref().is_none_or(|b| precedes(cluster, &plan, b));
+        if better {
+            best = Some(plan);
+        }
+    }
+    best
+}
+
+fn precedes(cluster: &Cluster, a: &Plan, b: &Plan) -> bool {
+    let key =
+        |plan: &Plan| -> (usize, AllocPolicy) { (plan.steps.len(), cluster.group(plan.group).alloc_policy) };
+    key(a) < key(b) || (key(a) == key(b) && a.metric < b.metric)
+}
+
+/// A cluster after some moves.
+#[derive(Clone)]
+struct State {
+    cluster: Cluster,
+    steps: Vec<Step>,
+}
+
+/// A move of a state, and what it promises.
+#[derive(Debug, Clone, Copy)]
+struct Promise {
+    /// Position of the state in the round.
+    state: usize,
+    step: Step,
+    /// What is missing at the nearest place then, in proportion to what is needed.
+    lack: f64,
+}
+
+fn in_group(cluster: &Cluster, task: Task<'_>, most: usize) -> Option<Plan> {
+    let mut beam = vec![State { cluster: cluster.clone(), steps: Vec::new() }];
+    for _ in 0..most {
+        let mut promises: Vec<Promise> =
+            beam.iter().enumerate().flat_map(|(at, state)| promises(state, at, task)).collect();
+        promises.sort_by(|a, b| {
+            (a.lack, a.step.score).partial_cmp(&(b.lack, b.step.score)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        let complete = promises.partition_point(|p| p.lack <= 0.0).min(MOST_SEARCHES);
+        let plans: Vec<Option<Plan>> =
+            promises[..complete].par_iter().map(|p| completed(&beam[p.state], p, task)).collect();
+        let best = plans.into_iter().flatten().reduce(|a, b| if b.metric < a.metric { b } else { a });
+        if best.is_some() {
+            return best;
+        }
+        beam = next_round(&beam, &promises, task);
+    }
+    None
+}
+
+/// The plan that a move completes, if there is a place then.
+fn completed(state: &State, promise: &Promise, task: Task<'_>) -> Option<Plan> {
+    let State { cluster, steps } = after(state, promise, task)?;
+    let search = groups::search(&cluster, task.group, task.scored, task.wanted).ok()?;
+    let (metric, place) = search.best?;
+    Some(Plan { group: task.group, steps, place: place.placement, metric })
+}
+
+fn after(state: &State, promise: &Promise, task: Task<'_>) -> Option<State> {
+    let mut next = state.clone();
+    steps::perform(&mut next.cluster, promise.step.instance, promise.step.mv, task.rules).ok()?;
+    next.steps.push(promise.step);
+    Some(next)
+}
+
+/// The states nearest to a place, each with other instances moved or other ways of
+/// moving them than the ones before.
+fn next_round(beam: &[State], promises: &[Promise], task: Task<'_>) -> Vec<State> {
+    let mut seen: Vec<(usize, InstanceIdx, std::mem::Discriminant<Move>)> = Vec::new();
+    let mut next = Vec::new();
+    for promise in promises {
+        let kind = (promise.state, promise.step.instance, std::mem::discriminant(&promise.step.mv));
+        if next.len() == BEAM || seen.contains(&kind) {
+            continue;
+        }
+        seen.push(kind);
+        next.extend(after(&beam[promise.state], promise, task));
+    }
+    next
+}
+
+/// The moves of a state that bring a place nearer.
+fn promises(state: &State, at: usize, task: Task<'_>) -> Vec<Promise> {
+    let cluster = &state.cluster;
+    let nodes = cluster.nodes_of(task.group);
+    let lacks = Lacks::of(cluster, &nodes, task.wanted, task.rules);
+    let board = Board::new(cluster, &nodes);
+    let mut found = Vec::new();
+    let mut trials = 0;
+    for idx in cluster.instances_of(task.group) {
+        let instance = cluster.instance(idx);
+        // an instance that was moved stays where it is
+        let moved = state.steps.iter().any(|s| s.instance == idx);
+        if moved || !is_movable(instance) || trials > MOST_TRIALS {
+            continue;
+        }
+        let trial = Trial::new(cluster, instance, task.rules);
+        if !lacks.may_gain(instance, &trial) {
+            continue;
+        }
+        for mv in moves(cluster, instance, &nodes, task.rules) {
+            trials += 1;
+            let Ok(outcome) = trial.run(mv) else { continue };
+            let lack = lacks.after(instance, &outcome);
+            if lack < lacks.now() || (lacks.now() <= 0.0 && lack <= 0.0) {
+                let step = step(cluster, &board, instance, mv, &outcome);
+                found.push(Promise { state: at, step, lack });
+            }
+        }
+    }
+    found
+}
+
+fn is_movable(instance: &Instance) -> bool {
+    instance.is_movable() && instance.auto_balance && !instance.forthcoming
+}
+
+/// The moves of an instance to online nodes of its group.
+fn moves(cluster: &Cluster, instance: &Instance, nodes: &[NodeIdx], rules: &MoveRules) -> Vec<Move> {
+    let online = |n: NodeIdx| !cluster.node(n).spec.offline;
+    let mirror_usable = instance.mirror().is_some_and(online);
+    let repertoire = Repertoire::of(cluster, instance, mirror_usable, rules);
+    let own = |n: NodeIdx| n == instance.primary || Some(n) == instance.mirror();
+    let targets = nodes.iter().copied().filter(|n| online(*n) && !own(*n));
+    let swap = repertoire.failover.then_some(Move::Failover);
+    let to = targets.flat_map(|t| repertoire.to_target.iter().map(move |kind| kind(t)));
+    swap.into_iter().chain(to).collect()
+}
+
+fn step(cluster: &Cluster, board: &Board, instance: &Instance, mv: Move, outcome: &Outcome<'_>) -> Step {
+    let from = Placement { primary: instance.primary, secondary: instance.secondary };
+    let to = outcome.placement;
+    let spec = |n: NodeIdx| &cluster.node(n).spec;
+    let spread = match from.primary == to.primary {
+        true => 0,
+        false => board.spread().change(instance, Some(spec(from.primary)), Some(spec(to.primary))),
+    };
+    let score = board.score_with(outcome.touched(), spread);
+    Step { instance: instance.idx, mv, from, to, score }
+}
