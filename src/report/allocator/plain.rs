@@ -46,9 +46,6 @@ pub fn why_lines(cluster: &Cluster, why: &Why) -> Vec<String> {
     if let Some(moves) = &why.moves {
         lines.extend(places(cluster, "moves", moves));
     }
-    if lines.len() == 1 {
-        lines.push("  nothing that could be moved out of it".to_owned());
-    }
     lines.iter().map(|line| printable(line, LINE)).collect()
 }
 
@@ -67,7 +64,7 @@ fn group_lines(cluster: &Cluster, why: &GroupWhy) -> Vec<String> {
 fn places(cluster: &Cluster, title: &str, nearest: &Nearest) -> Vec<String> {
     let shown = nearest.kept.len();
     let title = match nearest.refused {
-        0 => return vec![format!("  {title} refused: none")],
+        0 => return vec![format!("  {title} refused: none that were tried")],
         refused if refused == shown => format!("  {title} refused: {refused}"),
         refused => format!("  {title} refused: {refused}, of which the nearest {shown}"),
     };

@@ -85,6 +85,19 @@ struct Notes {
     room: Room,
 }
 
+impl Notes {
+    /// Notes what was in the way of an instance, beside what was before.
+    fn explain(&mut self, why: Why) {
+        match self.why.last_mut() {
+            Some(last) if last.instance == why.instance => {
+                last.groups.extend(why.groups);
+                last.moves = last.moves.take().or(why.moves);
+            }
+            _ => self.why.push(why),
+        }
+    }
+}
+
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {

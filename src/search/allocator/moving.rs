@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::groups::{self, Wanted};
 use super::{Answer, Failure, Notes, Settings, pools, why};
 use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
+use crate::search::allocate::Conditions;
 use crate::search::evacuate::{Moved, Room, Stuck, evacuate};
 
 /// Other nodes for instances, in their group.
@@ -26,7 +27,7 @@ pub(super) fn node_evacuate(
             Ok(done) => Ok(done),
             Err(stuck) => {
                 if settings.explain {
-                    notes.why.push(why::of_moves(cluster, idx, mode, &room));
+                    notes.explain(why::of_moves(cluster, idx, mode, &room));
                 }
                 elsewhere(cluster, notes, idx, mode, stuck, &avoided, settings)
             }
@@ -66,10 +67,15 @@ fn elsewhere(
     let own = cluster.node(instance.primary).spec.group;
     let mut groups = cluster.groups_with_nodes();
     groups.retain(|g| *g != own && pools::shared(cluster, own, *g, instance.template));
+    let mut conditions = settings.conditions();
+    if let Some(scope) = &mut conditions.redundancy {
+        // it has no room for the instance, which is why the instance leaves
+        scope.exempt.push(own);
+    }
     let found = if groups.is_empty() {
         Err(Failure::NoTargetGroups(Vec::new()))
     } else {
-        to_another_group(cluster, notes, idx, &groups, avoided, settings)
+        to_another_group(cluster, notes, idx, &Others { groups, avoided, conditions }, settings)
     };
     found.map(|(moved, _)| moved).map_err(|failure| Failure::NowhereElse(stuck, Box::new(failure)))
 }
@@ -142,13 +148,14 @@ pub(super) fn change_group(
         instances.iter().map(|i| cluster.node(cluster.instance(*i).primary).spec.group).collect();
     let wanted = |g: &GroupIdx| (targets.is_empty() || targets.contains(g)) && !sources.contains(g);
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
+    let others = Others { groups, avoided: &[], conditions: settings.conditions() };
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
     for idx in each_once(instances) {
-        if groups.is_empty() {
+        if others.groups.is_empty() {
             failed.push((idx, Failure::NoTargetGroups(targets.to_vec())));
             continue;
         }
-        match to_another_group(cluster, notes, idx, &groups, &[], settings) {
+        match to_another_group(cluster, notes, idx, &others, settings) {
             Ok(done) => moved.push(done),
             Err(failure) => failed.push((idx, failure)),
         }
@@ -156,12 +163,19 @@ pub(super) fn change_group(
     Answer::Evacuated { moved, failed }
 }
 
+/// Where an instance may go that leaves its group.
+struct Others<'a> {
+    groups: Vec<GroupIdx>,
+    /// Nodes that are to be freed themselves.
+    avoided: &'a [NodeIdx],
+    conditions: Conditions,
+}
+
 fn to_another_group(
     cluster: &mut Cluster,
     notes: &mut Notes,
     idx: InstanceIdx,
-    groups: &[GroupIdx],
-    avoided: &[NodeIdx],
+    others: &Others<'_>,
     settings: &Settings,
 ) -> Result<(Moved, GroupIdx), Failure> {
     let instance = cluster.instance(idx).clone();
@@ -169,14 +183,14 @@ fn to_another_group(
         instance: &instance,
         required: if instance.template.has_secondary() { 2 } else { 1 },
         restrict_to: settings.restrict_to.as_deref(),
-        avoided,
+        avoided: others.avoided,
         dedicated: false,
-        conditions: &settings.conditions(),
+        conditions: &others.conditions,
     };
-    let choice = groups::choose(cluster, groups, &wanted);
+    let choice = groups::choose(cluster, &others.groups, &wanted);
     let Some(selected) = choice.selected else {
         if settings.explain {
-            notes.why.push(why::of_choice(cluster, &choice, &wanted));
+            notes.explain(why::of_choice(cluster, &choice, &wanted));
         }
         return Err(Failure::NoGroup(choice));
     };
@@ -186,7 +200,7 @@ fn to_another_group(
     let room = Room { group, targets, ignore_soft_errors: false };
     evacuate(cluster, idx, EvacMode::All, &room).map(|moved| (moved, group)).map_err(|stuck| {
         if settings.explain {
-            notes.why.push(why::of_moves(cluster, idx, EvacMode::All, &room));
+            notes.explain(why::of_moves(cluster, idx, EvacMode::All, &room));
         }
         Failure::Stuck(stuck)
     })
