@@ -1,7 +1,11 @@
 //! Every parser meets arbitrary bytes and mutilated documents: none panics,
 //! and every error is one short line that is safe on a terminal.
 
+use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::{self, LoadError};
+use htools::model::Mib;
+use htools::report::allocator::{Response, Wish};
+use htools::search::allocator::{Settings, answer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -67,6 +71,37 @@ fn simulate(spec: &str) -> Result<(), LoadError> {
         return Ok(());
     }
     load::simulate::parse_specs(&[spec.to_owned()]).map(drop)
+}
+
+/// The example with a question of each type, and one instance more.
+fn questions() -> Vec<String> {
+    let new = r#""name":"new","required_nodes":2,"disk_space_total":1152,"disks":[{"size":1024,"spindles":1}],
+        "memory":1024,"vcpus":2,"tags":["a"],"disk_template":"drbd","spindle_use":1,"nics":[{"network":"net1"}]"#;
+    let end = IALLOCATOR.find('\n').unwrap_or_default();
+    let ask = |question: String| format!("{{\"request\":{question},{}", &IALLOCATOR[end..]);
+    vec![
+        ask(format!(r#"{{"type":"allocate",{new}}}"#)),
+        ask(format!(r#"{{"type":"allocate",{new},"group_name":"g1","restrict-to-nodes":["n1","n3"]}}"#)),
+        ask(format!(r#"{{"type":"multi-allocate","instances":[{{{new}}},{{{new}}}]}}"#)),
+        ask(r#"{"type":"relocate","name":"i1","required_nodes":1,"relocate_from":["n2"]}"#.to_owned()),
+        ask(r#"{"type":"node-evacuate","instances":["i1"],"evac_mode":"all"}"#.to_owned()),
+        ask(r#"{"type":"change-group","instances":["i1"],"target_groups":[]}"#.to_owned()),
+        ask(r#"{"type":"allocate-secondary","name":"i1"}"#.to_owned()),
+    ]
+}
+
+/// Answers a message, if it can be read: with one line.
+fn answered(bytes: &[u8]) -> Result<bool, TestCaseError> {
+    let Ok(message) = load::iallocator::parse_bytes(bytes, "request") else { return Ok(false) };
+    let Ok(mut cluster) = merge(message.cluster, &MergeOptions::default()) else { return Ok(false) };
+    finish(&mut cluster, Mib::ZERO);
+    let settings = Settings { other_groups: true, explain: true, make_room: true, ..Settings::default() };
+    let reply = answer(cluster, message.request, &settings);
+    let line = Response::of(&reply, Wish { solutions: true, details: true }).line();
+    let line = line.map_err(|error| TestCaseError::fail(error.to_string()))?;
+    prop_assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
+    prop_assert!(load::json::parse(&line, "response").is_ok(), "{line}");
+    Ok(true)
 }
 
 #[derive(Debug, Clone)]
@@ -161,6 +196,12 @@ proptest! {
     }
 
     #[test]
+    fn mutilated_questions(question in prop::sample::select(questions()), mutations in vec(mutation(), 1..4)) {
+        let bytes = mutations.iter().fold(question.into_bytes(), |b, m| mutate(&b, m));
+        answered(&bytes)?;
+    }
+
+    #[test]
     fn sizes_and_numbers(text in "[ (]{0,3}-?(0x|0o)?[0-9a-fA-F]{0,25}[.eE]?[0-9]{0,4}[ )]{0,3}[a-zA-Z]{0,4}") {
         let _ = load::units::parse_size(&text);
         let int = load::number::parse_int(&text);
@@ -176,6 +217,9 @@ proptest! {
 fn the_documents_are_valid() {
     assert!(load::text::parse(TEXT, "x").is_ok());
     assert!(load::iallocator::parse(IALLOCATOR, "x").is_ok());
+    for question in questions() {
+        assert!(answered(question.as_bytes()).unwrap(), "{question}");
+    }
     assert!(load::monitoring::parse(MONITORING, "x").is_ok());
     assert!(load::utilisation::parse(UTILISATION.as_bytes(), "x").is_ok());
     assert!(load::simulate::parse_specs(&[SPEC.to_owned()]).is_ok());

@@ -114,7 +114,7 @@ pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
             let number = |n: &NodeIdx| cluster.node_number(*n);
             format!(
                 "Unsupported request: excluded nodes not equal to instance's {role}({} versus {})",
-                number(node),
+                node.as_ref().map_or_else(|| "-1".to_owned(), |n| number(n).to_string()),
                 numbers(given.iter().map(number))
             )
         }

@@ -157,8 +157,8 @@ pub enum Failure {
     /// Instances without mirrored disks cannot be relocated.
     NotMirrored,
     /// The nodes to leave are not the one node that can be left: which role it has,
-    /// the node itself, the nodes given.
-    NotItsNode(&'static str, NodeIdx, Vec<NodeIdx>),
+    /// the node itself (none, if the instance lacks it), the nodes given.
+    NotItsNode(&'static str, Option<NodeIdx>, Vec<NodeIdx>),
     /// The instance has a secondary already.
     HasSecondary,
     /// It cannot be moved.

@@ -112,12 +112,12 @@ pub(super) fn relocate(
         return Err(Failure::Exchange(required_nodes));
     }
     let instance = cluster.instance(idx);
-    let (role, node, mode) = match (instance.template.mirroring(), instance.mirror()) {
-        (Mirroring::None, _) | (Mirroring::Internal, None) => return Err(Failure::NotMirrored),
-        (Mirroring::Internal, Some(mirror)) => ("secondary", mirror, EvacMode::SecondaryOnly),
-        _ => ("primary", instance.primary, EvacMode::PrimaryOnly),
+    let (role, node, mode) = match instance.template.mirroring() {
+        Mirroring::None => return Err(Failure::NotMirrored),
+        Mirroring::Internal => ("secondary", instance.mirror(), EvacMode::SecondaryOnly),
+        Mirroring::External => ("primary", Some(instance.primary), EvacMode::PrimaryOnly),
     };
-    if from != [node] {
+    if node.is_none_or(|node| from != [node]) {
         return Err(Failure::NotItsNode(role, node, from.to_vec()));
     }
     // Ganeti expects a node of the same group

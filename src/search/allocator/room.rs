@@ -26,8 +26,11 @@ pub const MOST_MOVES: usize = 5;
 const BEAM: usize = 12;
 /// Moves of a round that are held against the whole search.
 const MOST_SEARCHES: usize = 96;
-/// Moves of a state that are looked at.
-const MOST_TRIALS: usize = 400_000;
+/// Moves of a state that are looked at. Where there are more, instances are tried on the
+/// nodes with the most free memory only.
+const MOST_TRIALS: usize = 200_000;
+/// Nodes on which an instance is tried in any case.
+const FEWEST_TARGETS: usize = 8;
 
 /// Moves that make room, and the place there is then.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,21 +161,20 @@ fn promises(state: &State, at: usize, task: Task<'_>) -> Vec<Promise> {
     let nodes = cluster.nodes_of(task.group);
     let lacks = Lacks::of(cluster, &nodes, task.wanted, task.rules);
     let board = Board::new(cluster, &nodes);
-    let mut found = Vec::new();
-    let mut trials = 0;
-    for idx in cluster.instances_of(task.group) {
+    // an instance that was moved stays where it is
+    let moved = |idx: InstanceIdx| state.steps.iter().any(|s| s.instance == idx);
+    let mut instances = cluster.instances_of(task.group);
+    instances.retain(|&idx| {
         let instance = cluster.instance(idx);
-        // an instance that was moved stays where it is
-        let moved = state.steps.iter().any(|s| s.instance == idx);
-        if moved || !is_movable(instance) || trials > MOST_TRIALS {
-            continue;
-        }
+        let trial = || Trial::new(cluster, instance, task.rules);
+        !moved(idx) && is_movable(instance) && lacks.may_gain(instance, &trial())
+    });
+    let targets = targets(cluster, nodes, instances.len());
+    let mut found = Vec::new();
+    for idx in instances {
+        let instance = cluster.instance(idx);
         let trial = Trial::new(cluster, instance, task.rules);
-        if !lacks.may_gain(instance, &trial) {
-            continue;
-        }
-        for mv in moves(cluster, instance, &nodes, task.rules) {
-            trials += 1;
+        for mv in moves(cluster, instance, &targets, task.rules) {
             let Ok(outcome) = trial.run(mv) else { continue };
             let lack = lacks.after(instance, &outcome);
             if lack < lacks.now() || (lacks.now() <= 0.0 && lack <= 0.0) {
@@ -184,20 +186,34 @@ fn promises(state: &State, at: usize, task: Task<'_>) -> Vec<Promise> {
     found
 }
 
+/// The online nodes on which so many instances are tried, ascending.
+fn targets(cluster: &Cluster, mut nodes: Vec<NodeIdx>, instances: usize) -> Vec<NodeIdx> {
+    // an instance has up to four moves to a node
+    let most = (MOST_TRIALS / 4 / instances.max(1)).max(FEWEST_TARGETS);
+    nodes.retain(|n| !cluster.node(*n).spec.offline);
+    if nodes.len() > most {
+        let free = |n: &NodeIdx| cluster.node(*n).state.ledger.mem_available(&cluster.node(*n).spec);
+        nodes.sort_by_key(|n| std::cmp::Reverse(free(n)));
+        nodes.truncate(most);
+        nodes.sort_unstable();
+    }
+    nodes
+}
+
 fn is_movable(instance: &Instance) -> bool {
     instance.is_movable() && instance.auto_balance && !instance.forthcoming
 }
 
-/// The moves of an instance to online nodes of its group.
-fn moves(cluster: &Cluster, instance: &Instance, nodes: &[NodeIdx], rules: &MoveRules) -> Vec<Move> {
-    let online = |n: NodeIdx| !cluster.node(n).spec.offline;
-    let mirror_usable = instance.mirror().is_some_and(online);
+/// The moves of an instance to other nodes.
+fn moves(cluster: &Cluster, instance: &Instance, targets: &[NodeIdx], rules: &MoveRules) -> Vec<Move> {
+    let mirror_usable = instance.mirror().is_some_and(|m| !cluster.node(m).spec.offline);
     let repertoire = Repertoire::of(cluster, instance, mirror_usable, rules);
     let own = |n: NodeIdx| n == instance.primary || Some(n) == instance.mirror();
-    let targets = nodes.iter().copied().filter(|n| online(*n) && !own(*n));
+    let others = targets.iter().copied().filter(|n| !own(*n));
     let swap = repertoire.failover.then_some(Move::Failover);
-    let to = targets.flat_map(|t| repertoire.to_target.iter().map(move |kind| kind(t)));
-    swap.into_iter().chain(to).collect()
+    swap.into_iter()
+        .chain(others.flat_map(|t| repertoire.to_target.iter().map(move |kind| kind(t))))
+        .collect()
 }
 
 fn step(cluster: &Cluster, board: &Board, instance: &Instance, mv: Move, outcome: &Outcome<'_>) -> Step {
