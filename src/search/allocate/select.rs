@@ -61,12 +61,13 @@ pub(super) fn best_of(places: impl Iterator<Item = Result<(Metric, Place), Obsta
     })
 }
 
-/// Two searches together; the later one wins ties.
+/// Two searches together; the later one wins unless the earlier one is better, which a
+/// score that is no number never is.
 pub(super) fn both(earlier: Search, later: Search) -> Search {
     let mut failures = earlier.failures;
     failures += later.failures;
     let best = match (earlier.best, later.best) {
-        (Some(a), Some(b)) => Some(if b.0.beats_earlier(&a.0) { b } else { a }),
+        (Some(a), Some(b)) => Some(if a.0 < b.0 { a } else { b }),
         (a, b) => b.or(a),
     };
     Search { best, successes: earlier.successes + later.successes, failures }
