@@ -27,10 +27,13 @@
 //!   of all and repeats, with sieves that leave out what cannot win,
 //!   [`explain`](search::explain) says why an instance stays where it is,
 //!   [`tally`](search::tally) counts how much work it was.
+//!   [`allocator`](search::allocator) answers the requests of Ganeti's master: it finds
+//!   places with [`allocate`](search::allocate), other nodes with
+//!   [`evacuate`](search::evacuate), and says what is in the way.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
-//!   which commands, and a checker that replays them by the plain rules.
+//!   which commands or opcodes, and a checker that replays them by the plain rules.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
-//!   files, JSON documents.
+//!   files, JSON documents, responses to Ganeti's master.
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.
 //!   No algorithm lives here.
 //!

@@ -24,8 +24,11 @@ use crate::search::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
 pub const MOST_MOVES: usize = 5;
 /// States that a round begins with.
 const BEAM: usize = 12;
-/// Moves of a round that are held against the whole search.
-const MOST_SEARCHES: usize = 96;
+/// Moves that are held against the whole search side by side; in all rounds but the
+/// first no more.
+const SEARCHES: usize = 96;
+/// Places that the searches of the first round may look at.
+const MOST_PLACES: usize = 10_000_000;
 /// Moves of a state that are looked at. Where there are more, instances are tried on the
 /// nodes with the most free memory only.
 const MOST_TRIALS: usize = 200_000;
@@ -106,22 +109,30 @@ struct Promise {
 
 fn in_group(cluster: &Cluster, task: Task<'_>, most: usize) -> Option<Plan> {
     let mut beam = vec![State { cluster: cluster.clone(), steps: Vec::new() }];
-    for _ in 0..most {
+    for round in 0..most {
         let mut promises: Vec<Promise> =
             beam.iter().enumerate().flat_map(|(at, state)| promises(state, at, task)).collect();
-        promises.sort_by(|a, b| {
-            (a.lack, a.step.score).partial_cmp(&(b.lack, b.step.score)).unwrap_or(std::cmp::Ordering::Equal)
+        promises.sort_by(|a, b| a.lack.total_cmp(&b.lack).then(a.step.score.total_cmp(&b.step.score)));
+        let complete = promises.partition_point(|p| p.lack <= 0.0);
+        let searches = if round == 0 { first_searches(cluster, task) } else { SEARCHES };
+        let best = promises[..complete.min(searches)].chunks(SEARCHES).find_map(|some| {
+            let plans: Vec<Option<Plan>> =
+                some.par_iter().map(|p| completed(&beam[p.state], p, task)).collect();
+            plans.into_iter().flatten().reduce(|a, b| if b.metric < a.metric { b } else { a })
         });
-        let complete = promises.partition_point(|p| p.lack <= 0.0).min(MOST_SEARCHES);
-        let plans: Vec<Option<Plan>> =
-            promises[..complete].par_iter().map(|p| completed(&beam[p.state], p, task)).collect();
-        let best = plans.into_iter().flatten().reduce(|a, b| if b.metric < a.metric { b } else { a });
         if best.is_some() {
             return best;
         }
         beam = next_round(&beam, &promises, task);
     }
     None
+}
+
+/// How many moves of the first round are held against the whole search.
+fn first_searches(cluster: &Cluster, task: Task<'_>) -> usize {
+    let nodes = cluster.nodes_of(task.group).len();
+    let places = if task.wanted.required == 2 { nodes * nodes } else { nodes };
+    (MOST_PLACES / places.max(1)).max(SEARCHES)
 }
 
 /// The plan that a move completes, if there is a place then.
