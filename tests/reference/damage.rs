@@ -13,7 +13,7 @@ pub fn damaged(message: &mut Value, random: &mut Random) -> String {
     let inner = random.chance(0.5);
     let target = if inner { &mut message["request"] } else { &mut *message };
     let mut places = Vec::new();
-    collect(target, &mut String::new(), &mut places);
+    collect(target, inner, &mut String::new(), &mut places);
     if !places.is_empty() {
         let place = random.pick(&places).clone();
         change(target, &place, random);
@@ -39,17 +39,20 @@ fn cut(text: &str, random: &mut Random) -> String {
 /// What the reference never looks at, and we check all the same.
 const UNUSED: [&str; 2] = ["restrict-to-nodes", "nics"];
 
+/// What would make another cluster of it, not a mistake.
+const MEANT: [&str; 3] = ["vm_capable", "admin_state", "forthcoming"];
+
 /// The places in a document, as JSON pointers.
-fn collect(value: &Value, path: &mut String, places: &mut Vec<String>) {
+fn collect(value: &Value, question: bool, path: &mut String, places: &mut Vec<String>) {
     let mut visit = |key: &str, inner: &Value| {
-        if UNUSED.contains(&key) {
+        if UNUSED.contains(&key) || !question && MEANT.contains(&key) {
             return;
         }
         let before = path.len();
         path.push('/');
         path.push_str(&key.replace('~', "~0").replace('/', "~1"));
         places.push(path.clone());
-        collect(inner, path, places);
+        collect(inner, question, path, places);
         path.truncate(before);
     };
     match value {
@@ -68,7 +71,8 @@ fn change(root: &mut Value, place: &str, random: &mut Random) {
             Some(Value::Object(map)) => {
                 map.shift_remove(key);
             }
-            Some(Value::Array(list)) => {
+            // an instance without secondary is another matter
+            Some(Value::Array(list)) if !parent.ends_with("/nodes") => {
                 list.pop();
             }
             _ => {}
@@ -85,7 +89,7 @@ fn change(root: &mut Value, place: &str, random: &mut Random) {
         (_, 0 | 4) => Value::Null,
         (_, 1 | 5) => json!("x"),
         (_, 2) => json!(7),
-        (_, 3) => json!(true),
+        (value, 3) if !value.is_boolean() => json!(true),
         (_, 6) => json!([]),
         _ => json!({}),
     };

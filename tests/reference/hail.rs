@@ -12,6 +12,7 @@ use super::clusters::{OddCluster, odd_cluster};
 use super::mistakes;
 use super::oddities::Purpose;
 use super::options::{self, Opt, flag, optional, valued};
+use super::rules::Rule;
 use super::tools::Tool;
 use super::{damage, input, memory, questions, requests};
 
@@ -101,8 +102,29 @@ pub fn case(number: u64, random: &mut Random) -> Case {
         source = Source::Nowhere;
     }
     let source_at = if random.chance(0.5) { words.len() } else { 0 };
-    let files = files(&mut cluster, &mut asked, random);
-    Case { number, tool: Tool::Hail, cluster, files, words, source_at, source, facts, asked: Some(asked) }
+    let files = files(&mut cluster, &asked, random);
+    let asked = Some(asked);
+    let mut case = Case { number, tool: Tool::Hail, cluster, files, words, source_at, source, facts, asked };
+    if random.chance(0.08) {
+        damage(&mut case, random);
+    }
+    case
+}
+
+/// Damages the request, which may yet be accepted: only if no listed difference
+/// depends on what it says.
+fn damage(case: &mut Case, random: &mut Random) {
+    let textual = |rule: &Rule| [Rule::ChangeGroupDump, Rule::InitialN1].contains(rule);
+    if Rule::ALL.iter().any(|rule| !textual(rule) && rule.applies(case)) {
+        return;
+    }
+    let Some(asked) = &mut case.asked else { return };
+    for (_, content) in case.files.iter_mut().filter(|(name, _)| *name == REQUEST) {
+        if let Ok(mut message) = serde_json::from_str(content) {
+            asked.damaged = true;
+            *content = damage::damaged(&mut message, random);
+        }
+    }
 }
 
 /// On kvm, the memory of the nodes themselves is what the option says.
@@ -118,7 +140,7 @@ fn replace_node_memory(cluster: &mut OddCluster, mib: i64, random: &mut Random) 
     memory::settle_flags(cluster, random);
 }
 
-fn files(cluster: &mut OddCluster, asked: &mut Asked, random: &mut Random) -> Vec<(&'static str, String)> {
+fn files(cluster: &mut OddCluster, asked: &Asked, random: &mut Random) -> Vec<(&'static str, String)> {
     let kvm = cluster.has("kvm");
     let hypervisors: &[&str] = match random.below(20) {
         _ if kvm => &["kvm", "xen-pvm"],
@@ -138,10 +160,8 @@ fn files(cluster: &mut OddCluster, asked: &mut Asked, random: &mut Random) -> Ve
         Place::Foreign => other_order(&cluster.raw),
         Place::Text | Place::Simulated => small(random),
     };
-    let mut message = requests::message(&own, hypervisors, &asked.request);
-    asked.damaged = random.chance(0.07);
-    let request = if asked.damaged { damage::damaged(&mut message, random) } else { format!("{message}\n") };
-    let mut files = vec![(REQUEST, request)];
+    let message = requests::message(&own, hypervisors, &asked.request);
+    let mut files = vec![(REQUEST, format!("{message}\n"))];
     if matches!(asked.place, Place::Text | Place::Foreign) {
         files.push((TEXT, input::text(cluster, random)));
     }
@@ -212,7 +232,7 @@ fn meant(odd: &OddCluster, facts: &mut Facts, asked: &mut Asked, random: &mut Ra
         }
     }
     let elsewhere = ["change-group", "allocate-secondary"].contains(&asked.kind());
-    if random.chance(if elsewhere { 0.4 } else { 0.2 }) {
+    if random.chance(if elsewhere { 0.5 } else { 0.2 }) {
         asked.checked = false;
         options.push(flag(None, "no-capacity-checks"));
     }

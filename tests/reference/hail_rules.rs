@@ -12,7 +12,7 @@ use super::rules::{Rule, common_suffix, is_offline, may_rescue_offline, split_in
 pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
     let raw = &case.cluster.raw;
     if asked.damaged || case.facts.mistaken {
-        return false;
+        return rule == Rule::ChangeGroupDump && asked.kind() == "change-group";
     }
     let (theirs, ours) = dedicated(raw, asked);
     match rule {
@@ -31,7 +31,7 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
                 && !asked.entries().is_empty()
                 && raw.groups.len() > 1
         }
-        Rule::SplitInstanceRequest => !split_instances(raw).is_empty(),
+        Rule::SplitInstanceCheck => !split_instances(raw).is_empty(),
         Rule::DrbdOnOneNode => asked
             .entries()
             .iter()

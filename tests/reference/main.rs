@@ -210,7 +210,8 @@ fn run_case(
         write_files(&other, &directory)?;
         let answer =
             run::run(programs.reference(tool).args(other.arguments(true)), &directory, other.input())?;
-        if compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)).passes() {
+        let same = compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)).passes();
+        if same && compare::same_beginning(case, (&reference, &theirs), (&mine, &ours)) {
             verdict = Verdict::Listed(rule);
         }
     }

@@ -17,16 +17,19 @@ const TYPES: [(&str, f64); 6] = [
     ("multi-allocate", 0.18),
     ("relocate", 0.12),
     ("node-evacuate", 0.16),
-    ("change-group", 0.15),
+    ("change-group", 0.17),
     ("allocate-secondary", 0.08),
 ];
 
 /// Draws a type; `allocations` leaves only those that make new instances.
 pub fn draw_type(allocations: bool, raw: &RawCluster, random: &mut Random) -> &'static str {
+    let idle = |node: NodeIdx| raw.nodes[node.get()].offline;
+    let stranded = raw.instances.iter().any(|instance| instance.secondary.is_some_and(idle));
     let single = raw.instances.iter().any(|instance| instance.secondary.is_none());
     let weights = TYPES.map(|(name, weight)| match name {
         "allocate" | "multi-allocate" => weight,
         _ if allocations => 0.0,
+        "node-evacuate" if stranded => weight * 2.0,
         // what cannot succeed is not asked as often
         _ if raw.instances.is_empty() => weight / 8.0,
         "change-group" if raw.groups.len() == 1 => weight / 8.0,
@@ -152,7 +155,7 @@ fn new_instance(raw: &RawCluster, number: usize, random: &mut Random) -> Map<Str
         mem,
         disk: Mib(disks.iter().map(|disk| disk.size.0).sum::<i64>() + if template == Drbd { 128 } else { 0 }),
         disks,
-        vcpus: random.between(1, 4),
+        vcpus: if random.chance(0.06) { random.between(5, 12) } else { random.between(1, 4) },
         status: statuses[random.weighted(&[0.85, 0.1, 0.05])],
         auto_balance: true,
         primary: NodeIdx::new(0),
@@ -241,10 +244,16 @@ fn instances(raw: &RawCluster, among: impl Fn(&RawInstance) -> bool, random: &mu
     names
 }
 
-/// All of a node, or any.
+/// All of a node, or any; often such with a secondary out of use.
 fn node_evacuate(raw: &RawCluster, random: &mut Random) -> Value {
     let whole = !raw.instances.is_empty() && random.chance(0.5);
     let node = whole.then(|| random.pick(&raw.instances).primary);
+    let idle = |node: NodeIdx| raw.nodes[node.get()].offline;
+    let stranded = |i: &RawInstance| i.secondary.is_some_and(idle);
+    if raw.instances.iter().any(stranded) && random.chance(0.7) {
+        let list = instances(raw, |i| stranded(i) || i.primary.get() % 2 == 0, random);
+        return json!({"instances": list, "evac_mode": *random.pick(&["primary-only", "primary-only", "all"])});
+    }
     let there = |i: &RawInstance| node.is_none_or(|node| i.primary == node || i.secondary == Some(node));
     json!({
         "instances": instances(raw, there, random),

@@ -56,9 +56,10 @@ pub enum Rule {
     /// cluster; the reference shows that group, and may break off when saving.
     /// What it shows must be there.
     GroupState,
-    /// hail answers where an instance has its nodes in two groups; the reference
-    /// may break off. That ours answers is compared.
-    SplitInstanceRequest,
+    /// The check of one group for N+1 redundancy knows instances with one node
+    /// elsewhere; the reference breaks off, where it looks. That hail answers is
+    /// compared, and what hspace printed until then.
+    SplitInstanceCheck,
     /// A new DRBD instance with one node is refused; the reference breaks off,
     /// or makes it.
     DrbdOnOneNode,
@@ -91,7 +92,7 @@ impl Rule {
         Rule::ForeignReferences,
         Rule::GroupIndexShadow,
         Rule::GroupState,
-        Rule::SplitInstanceRequest,
+        Rule::SplitInstanceCheck,
         Rule::DrbdOnOneNode,
         Rule::ChangeGroupDump,
         Rule::LimitZero,
@@ -117,7 +118,7 @@ impl Rule {
             Rule::ForeignReferences => "foreign-references",
             Rule::GroupIndexShadow => "group-index-shadow",
             Rule::GroupState => "group-state",
-            Rule::SplitInstanceRequest => "split-instance-request",
+            Rule::SplitInstanceCheck => "split-instance-check",
             Rule::DrbdOnOneNode => "drbd-on-one-node",
             Rule::ChangeGroupDump => "change-group-dump",
             Rule::LimitZero => "limit-zero",
@@ -155,6 +156,7 @@ impl Rule {
                 theirs != ours && !is_offline(case, i)
             }),
             Rule::OfflineRescue if hspace => may_rescue_offline(case),
+            Rule::SplitInstanceCheck if hspace => !split_instances(raw).is_empty(),
             Rule::LimitZero => {
                 hspace
                     && !case.facts.machine_readable

@@ -83,7 +83,7 @@ impl Statistics {
         let breaks_off = [
             Rule::SplitInstanceOutput,
             Rule::DrbdWithoutSecondary,
-            Rule::SplitInstanceRequest,
+            Rule::SplitInstanceCheck,
             Rule::GroupState,
             Rule::DrbdOnOneNode,
             Rule::LimitZero,
