@@ -22,13 +22,6 @@ pub enum Verdict {
     Differ(String),
 }
 
-impl Verdict {
-    /// Whether nothing is wrong.
-    pub fn passes(&self) -> bool {
-        !matches!(self, Verdict::Differ(_))
-    }
-}
-
 /// What one side gave, in named parts.
 type Parts = Vec<(&'static str, String)>;
 

@@ -205,15 +205,20 @@ fn run_case(
         run::run(Programs::ours(tool).args(case.arguments(false)), &ours, case.input())?
     };
     let mut verdict = compare::compare(case, Words::Original, (&reference, &theirs), (&mine, &ours));
-    if let (Verdict::Differ(_), Some((rule, other))) = (&verdict, restate::restated(case)) {
+    if let (Verdict::Differ(text), Some((rule, other))) = (&verdict, restate::restated(case)) {
         let directory = directory.join("restated");
         write_files(&other, &directory)?;
         let answer =
             run::run(programs.reference(tool).args(other.arguments(true)), &directory, other.input())?;
-        let same = compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)).passes();
-        if same && compare::same_beginning(case, (&reference, &theirs), (&mine, &ours)) {
-            verdict = Verdict::Listed(rule);
-        }
+        verdict = match compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)) {
+            Verdict::Differ(more) => {
+                Verdict::Differ(format!("{text}with other words, for {}: {more}", rule.name()))
+            }
+            _ if compare::same_beginning(case, (&reference, &theirs), (&mine, &ours)) => {
+                Verdict::Listed(rule)
+            }
+            _ => Verdict::Differ(text.clone()),
+        };
     }
     Ok((reference, mine, verdict))
 }
@@ -233,7 +238,7 @@ fn keep(settings: &Settings, case: &Case, directory: &Path, text: &str) -> io::R
     if kept.exists() {
         fs::remove_dir_all(&kept)?;
     }
-    for side in ["reference", "ours"] {
+    for side in ["reference", "ours", "restated"].into_iter().filter(|side| directory.join(side).exists()) {
         fs::create_dir_all(kept.join(side))?;
         for entry in fs::read_dir(directory.join(side))? {
             let entry = entry?;
