@@ -139,7 +139,9 @@ impl Ground {
         if self.hopeless {
             return Ok(self.nothing(cluster));
         }
-        let Some(first) = sizes.first() else { return Ok(self.untouched(cluster)) };
+        // where nothing is asked for, it does not matter whether there is a place
+        let first = sizes.first().filter(|_| limit.is_none_or(|limit| limit > 0));
+        let Some(first) = first else { return Ok(self.untouched(cluster)) };
         let mut filling = self.filling(cluster, *first)?;
         let mut failures = FailCounts::default();
         for &size in sizes {
