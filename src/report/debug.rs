@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::number::plain;
-use crate::model::{DiskTemplate, InstancePolicy, InstanceSpec, PolicyHealth};
+use crate::model::{Cluster, DiskTemplate, InstancePolicy, InstanceSpec, NodeIdx, PolicyHealth};
+use crate::search::allocate::Targets;
 
 /// Names of the control characters 0 to 31.
 const CONTROL: [&str; 32] = [
@@ -45,6 +46,29 @@ pub fn quoted(text: &str) -> String {
 pub fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let texts: Vec<String> = texts.map(quoted).collect();
     format!("[{}]", texts.join(","))
+}
+
+/// The places that new instances can have, by the numbers of the nodes: single
+/// nodes, or each primary with its secondaries. `pairs` says which of the two where
+/// there are none.
+pub fn targets(cluster: &Cluster, targets: Option<&Targets>, pairs: bool) -> String {
+    let numbers = |nodes: &[NodeIdx]| {
+        let numbers: Vec<String> = nodes.iter().map(|n| cluster.node_number(*n).to_string()).collect();
+        format!("[{}]", numbers.join(","))
+    };
+    match targets {
+        None if pairs => "Right []".to_owned(),
+        None => "Left []".to_owned(),
+        Some(Targets::Singles(nodes)) => format!("Left {}", numbers(nodes)),
+        Some(targets) => {
+            let pair = |primary: &NodeIdx| {
+                let secondaries: Vec<NodeIdx> = targets.partners(cluster, *primary).collect();
+                format!("({},{})", cluster.node_number(*primary), numbers(&secondaries))
+            };
+            let pairs: Vec<String> = targets.primaries().iter().map(pair).collect();
+            format!("Right [{}]", pairs.join(","))
+        }
+    }
 }
 
 /// How nodes stand to their policies.

@@ -11,5 +11,7 @@ pub mod instances;
 pub mod json;
 pub mod nodes;
 pub mod number;
+pub mod shell;
+pub mod space;
 pub mod table;
 pub mod text;

@@ -10,6 +10,7 @@ mod group;
 pub mod hail;
 pub mod hbal;
 pub mod hinfo;
+pub mod hspace;
 pub mod launcher;
 mod links;
 mod listing;
@@ -61,6 +62,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
+    Tool { spec: &hspace::SPEC, start: |args| start(hspace::parse(args), hspace::run) },
 ];
 
 /// The tool with this name.

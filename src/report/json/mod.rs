@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod explain;
 pub mod info;
 pub mod plan;
+pub mod space;
 
 use serde::Serialize;
 

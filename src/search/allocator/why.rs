@@ -171,9 +171,9 @@ fn refused_places(cluster: &Cluster, targets: &Targets, wanted: &Wanted<'_>, non
                 consider(Placement { primary, secondary: None }, fit.single(primary).err());
             }
         }
-        Targets::Pairs(pairs) => {
-            for (primary, secondaries) in pairs {
-                for &secondary in secondaries {
+        pairs => {
+            for primary in pairs.primaries() {
+                for secondary in pairs.partners(cluster, *primary) {
                     let obstacle = fit.pair(*primary, secondary).err();
                     if let Some(Obstacle::Policy(_) | Obstacle::Primary(_)) = obstacle {
                         // whatever the secondary

@@ -97,6 +97,12 @@ pub const SAVE: OptionDef =
 pub const VERBOSE: OptionDef = OptionDef::new("verbose", "say more; may be repeated").short('v');
 /// `-q`
 pub const QUIET: OptionDef = OptionDef::new("quiet", "say less; may be repeated").short('q');
+/// `--machine-readable`
+pub const MACHINE_READABLE: OptionDef = OptionDef::new(
+    "machine-readable",
+    "whether to print KEY=VALUE lines for a shell; yes if no CHOICE is given",
+)
+.may_take("CHOICE", YES_NO);
 /// `--json`
 pub const JSON: OptionDef = OptionDef::new("json", "print the result as one JSON document").added();
 /// `--explain`
@@ -216,6 +222,44 @@ pub const MAKE_ROOM: OptionDef = OptionDef::new(
 /// `--json` of hail, whose response is JSON in any case
 pub const DETAILS: OptionDef =
     OptionDef::new("json", "add to the response what was in the way, place by place").added();
+
+// what is filled in
+
+/// `--disk-template`
+pub const DISK_TEMPLATE: OptionDef = OptionDef::new(
+    "disk-template",
+    "how the new instances store their disks [the first template of the cluster's policy]",
+)
+.takes(
+    "TEMPLATE",
+    Kind::Choices(&["diskless", "file", "sharedfile", "plain", "blockdev", "drbd", "rbd", "ext", "gluster"]),
+);
+/// `--spindle-use`
+pub const SPINDLE_USE: OptionDef = OptionDef::new(
+    "spindle-use",
+    "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
+)
+.takes("SPINDLES", Kind::Float);
+/// `--standard-alloc`
+pub const STANDARD_ALLOC: OptionDef = OptionDef::new(
+    "standard-alloc",
+    "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
+)
+.takes("STDSPEC", Kind::Text);
+/// `--tiered-alloc`
+pub const TIERED_ALLOC: OptionDef = OptionDef::new(
+    "tiered-alloc",
+    "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
+)
+.takes("TSPEC", Kind::Text);
+/// `--independent-groups`
+pub const INDEPENDENT_GROUPS: OptionDef = OptionDef::new(
+    "independent-groups",
+    "leave node groups out that could not lose a node, instead of giving up because of them",
+);
+/// `--accept-existing-errors`
+pub const ACCEPT_EXISTING_ERRORS: OptionDef =
+    OptionDef::new("accept-existing-errors", "fill the cluster although nodes fail N+1 already");
 
 // carrying the plan out
 

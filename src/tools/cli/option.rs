@@ -134,6 +134,11 @@ impl OptionDef {
         OptionDef { origin: Origin::Ganeti, ..self }
     }
 
+    /// The same for a tool where it means something else.
+    pub const fn says(self, help: &'static str) -> Self {
+        OptionDef { help, ..self }
+    }
+
     /// The short form with its argument as the usage text shows it.
     pub fn short_form(&self) -> String {
         match (self.short, self.argument) {

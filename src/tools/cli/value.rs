@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::getopt::Given;
 use super::option::Kind;
 use crate::load::number::{NumberError, parse_float, parse_int, shown};
+use crate::load::units::SizeError;
 
 /// An argument that its option cannot use.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -39,6 +40,17 @@ pub enum ValueProblem {
         /// The words.
         allowed: &'static [&'static str],
     },
+    /// Not a size.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// One of several values in a row.
+    #[error("{part}: {problem}")]
+    Part {
+        /// Which one.
+        part: &'static str,
+        /// What is wrong with it.
+        problem: Box<ValueProblem>,
+    },
     /// Bytes that are no text, where text is needed.
     #[error("'{0}' is not valid UTF-8")]
     NotText(String),
@@ -62,6 +74,11 @@ impl Given {
     pub fn out_of_range(&self, expected: &'static str) -> ValueError {
         let value = self.value.as_ref().map(|v| shown(&v.to_string_lossy())).unwrap_or_default();
         self.error(ValueProblem::Range { value, expected })
+    }
+
+    /// An error about one of several values in a row.
+    pub fn wrong_part(&self, part: &'static str, problem: impl Into<ValueProblem>) -> ValueError {
+        self.error(ValueProblem::Part { part, problem: Box::new(problem.into()) })
     }
 
     /// The argument as text; empty if there is none.

@@ -1,11 +1,13 @@
 //! What the options of each tool mean: typed, with every default in place.
 
 mod hail;
+mod hspace;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use hail::HailOptions;
+pub use hspace::HspaceOptions;
 
 use super::cli::{Given, ValueError};
 use crate::model::Mib;

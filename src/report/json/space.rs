@@ -1,0 +1,262 @@
+//! The document of `hspace --json`: schema `htools.space/1`.
+
+use serde::Serialize;
+
+use super::cluster::{Node, State, nodes};
+use super::{Generator, Nodes};
+use crate::model::{Cluster, FailKind, Instance, NodeIdx, Placement};
+use crate::report::space::{Amounts, Run, Share, Start, Tier, Totals, size_of};
+use crate::search::allocate::Targets;
+use crate::search::fill::{Ground, Size};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.space/1";
+
+/// How much more a cluster could hold.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    generator: Generator,
+    settings: Settings,
+    cluster: State,
+    ground: Survey,
+    totals: Statistics,
+    tiered: Allocation,
+    standard: Allocation,
+    capacity: Capacity,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Settings {
+    disk_template: &'static str,
+    required_nodes: i64,
+    spindle_use: i64,
+    limit: Option<i64>,
+    capacity_checks: bool,
+    accept_existing_errors: bool,
+    independent_groups: bool,
+}
+
+/// What the search starts from.
+#[derive(Debug, Clone, Serialize)]
+struct Survey {
+    bad_nodes: Vec<String>,
+    bad_groups: Vec<String>,
+    usable_nodes: Vec<String>,
+    hopeless: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Statistics {
+    score: f64,
+    nodes: usize,
+    instances: usize,
+    memory: Resource,
+    memory_overhead: i128,
+    disk: Resource,
+    cpu: Cpu,
+    spindles: Spindles,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Resource {
+    total: f64,
+    used: i128,
+    free: i128,
+    available: i128,
+    reserved: i128,
+    most_available: i64,
+    efficiency: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Cpu {
+    physical: f64,
+    virtual_allowed: i128,
+    virtual_used: i128,
+    physical_used: f64,
+    efficiency: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Spindles {
+    total: i128,
+    used: i128,
+    free: i128,
+    efficiency: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct InstanceSize {
+    memory: i64,
+    disk: i64,
+    vcpus: i64,
+    spindles: i64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Allocation {
+    sizes: Vec<InstanceSize>,
+    allocated: usize,
+    groups: Vec<SizeCount>,
+    failure_reason: &'static str,
+    failures: Vec<Failure>,
+    totals: Statistics,
+    instances: Vec<Placed>,
+    nodes_after: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SizeCount {
+    size: InstanceSize,
+    count: usize,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Failure {
+    reason: &'static str,
+    count: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Placed {
+    name: String,
+    nodes: Nodes,
+    size: InstanceSize,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Capacity {
+    used: Portion,
+    pool: Portion,
+    unavailable: Portion,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Portion {
+    virtual_cpus: i64,
+    physical_cpus: f64,
+    memory: i64,
+    disk: i64,
+    spindles: i64,
+}
+
+/// The document for what was found: the limit of `-l`, and the tiered and the
+/// standard allocation.
+pub fn document(
+    start: &Start,
+    cluster: &Cluster,
+    ground: &Ground,
+    limit: Option<i64>,
+    runs: [&Run; 2],
+) -> Document {
+    let [tiered, standard] = runs;
+    let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
+    Document {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        settings: settings(start, limit),
+        cluster: State::of(cluster, &cluster.all_nodes(), &instances),
+        ground: survey(cluster, ground),
+        totals: statistics(&start.totals),
+        tiered: allocation(tiered),
+        standard: allocation(standard),
+        capacity: Capacity {
+            used: portion(Share::used(&start.totals)),
+            pool: portion(Share::pool(&start.totals, &tiered.totals)),
+            unavailable: portion(Share::unavailable(&tiered.totals)),
+        },
+    }
+}
+
+fn settings(start: &Start, limit: Option<i64>) -> Settings {
+    let used = &start.settings;
+    Settings {
+        disk_template: used.template.as_str(),
+        required_nodes: used.required_nodes(),
+        spindle_use: used.spindle_use,
+        limit,
+        capacity_checks: used.capacity_checks,
+        accept_existing_errors: used.accept_existing_errors,
+        independent_groups: used.independent_groups,
+    }
+}
+
+fn survey(cluster: &Cluster, ground: &Ground) -> Survey {
+    let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
+    let usable = ground.targets.as_ref().map_or(&[][..], Targets::primaries);
+    Survey {
+        bad_nodes: names(&ground.bad_nodes),
+        bad_groups: ground.bad_groups.iter().map(|g| cluster.group(*g).name.clone()).collect(),
+        usable_nodes: names(usable),
+        hopeless: ground.hopeless,
+    }
+}
+
+fn statistics(totals: &Totals) -> Statistics {
+    let Totals { score, nodes, instances, memory, memory_overhead, disk, cpus, spindles } = totals;
+    Statistics {
+        score: *score,
+        nodes: *nodes,
+        instances: *instances,
+        memory: resource(memory),
+        memory_overhead: *memory_overhead,
+        disk: resource(disk),
+        cpu: Cpu {
+            physical: cpus.physical,
+            virtual_allowed: cpus.allowed,
+            virtual_used: cpus.used,
+            physical_used: cpus.used_physical,
+            efficiency: cpus.efficiency(),
+        },
+        spindles: Spindles {
+            total: spindles.total,
+            used: spindles.used(),
+            free: spindles.free,
+            efficiency: spindles.efficiency(),
+        },
+    }
+}
+
+fn resource(amounts: &Amounts) -> Resource {
+    Resource {
+        total: amounts.total,
+        used: amounts.used,
+        free: amounts.free,
+        available: amounts.available,
+        reserved: amounts.reserved(),
+        most_available: amounts.most_available.0,
+        efficiency: amounts.efficiency(),
+    }
+}
+
+fn instance_size(size: Size) -> InstanceSize {
+    let Size { memory, disk, vcpus, spindles } = size;
+    InstanceSize { memory: memory.0, disk: disk.0, vcpus, spindles }
+}
+
+fn allocation(run: &Run) -> Allocation {
+    let cluster = &run.filled.cluster;
+    let placed = |instance: &Instance| Placed {
+        name: instance.name.clone(),
+        nodes: Nodes::of(cluster, Placement { primary: instance.primary, secondary: instance.secondary }),
+        size: instance_size(size_of(instance)),
+    };
+    let group = |tier: Tier| SizeCount { size: instance_size(tier.size), count: tier.count };
+    let failure = |(kind, count): (FailKind, u64)| Failure { reason: kind.as_str(), count };
+    Allocation {
+        sizes: run.sizes.iter().map(|size| instance_size(*size)).collect(),
+        allocated: run.allocated(),
+        groups: run.tiers().into_iter().map(group).collect(),
+        failure_reason: run.main_reason().as_str(),
+        failures: run.reasons().into_iter().map(failure).collect(),
+        totals: statistics(&run.totals),
+        instances: run.placed().map(placed).collect(),
+        nodes_after: nodes(cluster, &cluster.all_nodes()),
+    }
+}
+
+fn portion(share: Share) -> Portion {
+    let Share { vcpus, cpus, memory, disk, spindles } = share;
+    Portion { virtual_cpus: vcpus, physical_cpus: cpus, memory: memory.0, disk: disk.0, spindles }
+}

@@ -1,0 +1,48 @@
+//! Results as assignments that a shell can read (`--machine-readable`).
+
+/// Lines `PREFIX_KEY=VALUE`, in order.
+#[derive(Debug, Clone)]
+pub struct Assignments {
+    prefix: &'static str,
+    lines: Vec<String>,
+}
+
+impl Assignments {
+    /// None yet; all keys will begin with `prefix` and an underscore.
+    pub fn new(prefix: &'static str) -> Assignments {
+        Assignments { prefix, lines: Vec::new() }
+    }
+
+    /// Adds one. Keys are in upper case. A value is put between apostrophes unless
+    /// it consists of letters, digits and points; apostrophes in it stay as they
+    /// are, because that is how scripts know the output.
+    pub fn push(&mut self, key: &str, value: impl ToString) {
+        let value = value.to_string();
+        let bare = value.chars().all(|c| c.is_alphanumeric() || c == '.');
+        let quote = if bare { "" } else { "'" };
+        self.lines.push(format!("{}_{}={quote}{value}{quote}", self.prefix, key.to_uppercase()));
+    }
+
+    /// The lines.
+    pub fn lines(self) -> Vec<String> {
+        self.lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_where_a_shell_might_stumble() {
+        let mut lines = Assignments::new("X");
+        lines.push("plain", "0.5");
+        lines.push("Minus", -1);
+        lines.push("exponent", "1.0e-2");
+        lines.push("list", "1,2=3 4,5=6");
+        lines.push("none", "");
+        let wanted =
+            ["X_PLAIN=0.5", "X_MINUS='-1'", "X_EXPONENT='1.0e-2'", "X_LIST='1,2=3 4,5=6'", "X_NONE="];
+        assert_eq!(lines.lines(), wanted);
+    }
+}

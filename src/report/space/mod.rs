@@ -1,0 +1,176 @@
+//! What `hspace` found: how much more a cluster could hold.
+//!
+//! A [`Start`] and two [`Run`]s are the result; people ([`text`]), shells
+//! ([`shell`]) and programs ([`json`](crate::report::json::space)) get different
+//! views of it.
+
+pub mod map;
+mod shares;
+pub mod shell;
+mod statistics;
+pub mod text;
+
+pub use shares::Share;
+pub use statistics::{Amounts, Cpus, Spindles, Totals};
+
+use crate::model::{Cluster, DiskTemplate, FailKind, Instance};
+use crate::search::fill::{Filled, Settings, Size};
+
+/// A cluster before it is filled, and how it is filled.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// What is filled in.
+    pub settings: Settings,
+    /// The cluster in numbers.
+    pub totals: Totals,
+    /// Whether a node gives its disks out by whole spindles, so that spindles are
+    /// of interest.
+    pub exclusive_storage: bool,
+}
+
+impl Start {
+    /// Looks at a cluster.
+    pub fn of(cluster: &Cluster, settings: Settings) -> Start {
+        Start {
+            settings,
+            totals: Totals::of(cluster),
+            exclusive_storage: cluster.nodes.iter().any(|n| n.spec.exclusive_storage),
+        }
+    }
+
+    /// How the disks of the new instances are stored.
+    pub fn template(&self) -> DiskTemplate {
+        self.settings.template
+    }
+}
+
+/// Which of the two allocations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// With sizes that shrink.
+    Tiered,
+    /// With one fixed size.
+    Standard,
+}
+
+/// Instances of one size that were placed one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tier {
+    /// Their size.
+    pub size: Size,
+    /// Their number.
+    pub count: usize,
+}
+
+/// One allocation.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Which one.
+    pub kind: Kind,
+    /// The sizes that it began with: one, or (tiered) one or more.
+    pub sizes: Vec<Size>,
+    /// What came of it.
+    pub filled: Filled,
+    /// The filled cluster in numbers.
+    pub totals: Totals,
+    /// Nothing was tried, because the cluster has to be mended first.
+    pub hopeless: bool,
+}
+
+impl Run {
+    /// An allocation that is done.
+    pub fn of(kind: Kind, sizes: &[Size], filled: Filled, hopeless: bool) -> Run {
+        Run { kind, sizes: sizes.to_vec(), totals: Totals::of(&filled.cluster), filled, hopeless }
+    }
+
+    /// Number of instances that were placed.
+    pub fn allocated(&self) -> usize {
+        self.filled.added.len()
+    }
+
+    /// The instances that were placed, in order.
+    pub fn placed(&self) -> impl Iterator<Item = &Instance> {
+        self.filled.added.iter().map(|i| self.filled.cluster.instance(*i))
+    }
+
+    /// The instances that were placed, by size, in order. A size comes again if
+    /// others were placed between.
+    pub fn tiers(&self) -> Vec<Tier> {
+        let mut tiers: Vec<Tier> = Vec::new();
+        for size in self.placed().map(size_of) {
+            match tiers.last_mut().filter(|tier| tier.size == size) {
+                Some(tier) => tier.count += 1,
+                None => tiers.push(Tier { size, count: 1 }),
+            }
+        }
+        tiers
+    }
+
+    /// Why places were refused at the last attempt, and how often: the most frequent
+    /// kind first. All kinds, unless nothing was tried at all.
+    pub fn reasons(&self) -> Vec<(FailKind, u64)> {
+        let mut reasons = self.filled.failures.by_frequency();
+        if self.hopeless {
+            reasons.truncate(1);
+        }
+        reasons
+    }
+
+    /// The most frequent kind of refusal; the first kind of all if nothing was
+    /// refused.
+    pub fn main_reason(&self) -> FailKind {
+        self.reasons().first().map_or(FailKind::ALL[0], |reason| reason.0)
+    }
+}
+
+/// The size of a new instance.
+pub fn size_of(instance: &Instance) -> Size {
+    let Instance { mem, disk, vcpus, spindles, .. } = *instance;
+    Size { memory: mem, disk, vcpus, spindles: spindles.unwrap_or_default() }
+}
+
+/// For whom the lines on standard output are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// For shells.
+    Shell,
+}
+
+impl Form {
+    /// About the cluster before it is filled.
+    pub fn cluster(self, start: &Start) -> Vec<String> {
+        match self {
+            Form::Text => text::cluster(start),
+            Form::Shell => shell::cluster(start),
+        }
+    }
+
+    /// About what an allocation fills in.
+    pub fn request(self, start: &Start, run: &Run) -> Vec<String> {
+        match self {
+            Form::Text => text::request(start, run),
+            Form::Shell => shell::request(start, run),
+        }
+    }
+
+    /// About what came of an allocation.
+    pub fn result(self, start: &Start, run: &Run) -> Vec<String> {
+        match self {
+            Form::Text => text::result(start, run),
+            Form::Shell => shell::result(start, run),
+        }
+    }
+
+    /// After everything.
+    pub fn end(self) -> Vec<String> {
+        match self {
+            Form::Text => Vec::new(),
+            Form::Shell => shell::end(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The result for shells: `HTS_KEY=VALUE` lines, whose keys and order scripts
+//! know.
+
+use super::{Kind, Run, Share, Start, Totals};
+use crate::report::components::score;
+use crate::report::number::{fixed, plain};
+use crate::report::shell::Assignments;
+use crate::search::fill::Size;
+
+fn assignments() -> Assignments {
+    Assignments::new("HTS")
+}
+
+/// What the cluster has: `CLUSTER_*`, and what is used of it: `INI_*`.
+pub fn cluster(start: &Start) -> Vec<String> {
+    let totals = &start.totals;
+    let mut lines = assignments();
+    lines.push("CLUSTER_MEM", fixed(totals.memory.total, 0));
+    lines.push("CLUSTER_DSK", fixed(totals.disk.total, 0));
+    lines.push("CLUSTER_CPU", fixed(totals.cpus.physical, 0));
+    lines.push("CLUSTER_VCPU", totals.cpus.allowed);
+    lines.push("CLUSTER_SPN", totals.spindles.total);
+    lines.push("CLUSTER_NODES", totals.nodes);
+    statistics(&mut lines, "INI", totals);
+    lines.lines()
+}
+
+/// Twenty keys about a cluster, the same for each of its states.
+fn statistics(lines: &mut Assignments, state: &str, totals: &Totals) {
+    let Totals { memory, disk, cpus, spindles, .. } = totals;
+    let mut push = |key: &str, value: String| lines.push(&format!("{state}_{key}"), value);
+    push("SCORE", score(totals.score));
+    push("INST_CNT", totals.instances.to_string());
+    push("MEM_FREE", memory.free.to_string());
+    push("MEM_AVAIL", memory.available.to_string());
+    push("MEM_RESVD", memory.reserved().to_string());
+    push("MEM_INST", memory.used.to_string());
+    push("MEM_OVERHEAD", totals.memory_overhead.to_string());
+    push("MEM_EFF", fixed(memory.efficiency(), 8));
+    push("DSK_FREE", disk.free.to_string());
+    push("DSK_AVAIL", disk.available.to_string());
+    push("DSK_RESVD", disk.reserved().to_string());
+    push("DSK_INST", disk.used.to_string());
+    push("DSK_EFF", fixed(disk.efficiency(), 8));
+    push("SPN_FREE", spindles.free.to_string());
+    push("SPN_INST", spindles.used().to_string());
+    push("SPN_EFF", fixed(spindles.efficiency(), 8));
+    push("CPU_INST", cpus.used.to_string());
+    push("CPU_EFF", fixed(cpus.efficiency(), 8));
+    push("MNODE_MEM_AVAIL", memory.most_available.0.to_string());
+    push("MNODE_DSK_AVAIL", disk.most_available.0.to_string());
+}
+
+/// The first size of an allocation: `TSPEC_INI_*` or `SPEC_*`.
+pub fn request(start: &Start, run: &Run) -> Vec<String> {
+    let prefix = match run.kind {
+        Kind::Tiered => "TSPEC_INI",
+        Kind::Standard => "SPEC",
+    };
+    let mut lines = assignments();
+    let mut push = |key: &str, value: String| lines.push(&format!("{prefix}_{key}"), value);
+    if let Some(Size { memory, disk, vcpus, spindles }) = run.sizes.first() {
+        push("MEM", memory.0.to_string());
+        push("DSK", disk.0.to_string());
+        push("CPU", vcpus.to_string());
+        push("SPN", spindles.to_string());
+    }
+    push("RQN", start.settings.required_nodes().to_string());
+    push("DISK_TEMPLATE", start.template().to_string());
+    lines.lines()
+}
+
+/// What came of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and
+/// `ALLOC_*`.
+pub fn result(start: &Start, run: &Run) -> Vec<String> {
+    let mut lines = assignments();
+    match run.kind {
+        Kind::Tiered => tiered(&mut lines, start, run),
+        Kind::Standard => standard(&mut lines, start, run),
+    }
+    lines.lines()
+}
+
+fn tiered(lines: &mut Assignments, start: &Start, run: &Run) {
+    statistics(lines, "TRL", &run.totals);
+    let tiers: Vec<String> = run
+        .tiers()
+        .iter()
+        .map(|tier| {
+            let Size { memory, disk, vcpus, spindles } = tier.size;
+            format!("{},{},{vcpus},{spindles}={}", memory.0, disk.0, tier.count)
+        })
+        .collect();
+    lines.push("TSPEC", tiers.join(" "));
+    let (before, after) = (&start.totals, &run.totals);
+    share(lines, "USED", Share::used(before));
+    share(lines, "POOL", Share::pool(before, after));
+    share(lines, "UNAV", Share::unavailable(after));
+}
+
+fn share(lines: &mut Assignments, name: &str, share: Share) {
+    let mut push = |key: &str, value: String| lines.push(&format!("KM_{name}_{key}"), value);
+    push("CPU", share.vcpus.to_string());
+    push("NPU", plain(share.cpus));
+    push("MEM", share.memory.0.to_string());
+    push("DSK", share.disk.0.to_string());
+    push("SPN", share.spindles.to_string());
+}
+
+fn standard(lines: &mut Assignments, start: &Start, run: &Run) {
+    statistics(lines, "FIN", &run.totals);
+    let (before, new) = (start.totals.instances, run.allocated());
+    lines.push("ALLOC_USAGE", fixed(before as f64 / (before + new) as f64, 8));
+    lines.push("ALLOC_INSTANCES", new);
+    lines.push("ALLOC_FAIL_REASON", run.main_reason().as_str().to_uppercase());
+    for (kind, count) in run.reasons() {
+        lines.push(&format!("ALLOC_{}_CNT", kind.as_str()), count);
+    }
+}
+
+/// The sign that nothing is missing.
+pub fn end() -> Vec<String> {
+    let mut lines = assignments();
+    lines.push("OK", 1);
+    lines.lines()
+}

@@ -1,0 +1,101 @@
+//! The result for people.
+
+use std::fmt::Display;
+
+use super::{Kind, Run, Start};
+use crate::report::components::score;
+use crate::report::number::fixed;
+use crate::report::table::Align;
+use crate::search::fill::Size;
+
+/// What the cluster has, and how many instances are there already.
+pub fn cluster(start: &Start) -> Vec<String> {
+    let totals = &start.totals;
+    let whole = |x| fixed(x, 0);
+    let spindles = spindles(start, totals.spindles.total);
+    let instances = match totals.instances {
+        0 => "no".to_owned(),
+        count => count.to_string(),
+    };
+    vec![
+        format!("The cluster has {} nodes and the following resources:", totals.nodes),
+        format!(
+            "  MEM {}, DSK {}, CPU {}, VCPU {}{spindles}.",
+            whole(totals.memory.total),
+            whole(totals.disk.total),
+            whole(totals.cpus.physical),
+            totals.cpus.allowed
+        ),
+        format!("There are {instances} initial instances on the cluster."),
+    ]
+}
+
+/// Spindles, where they are of interest.
+fn spindles(start: &Start, spindles: impl Display) -> String {
+    if start.exclusive_storage { format!(", SPN {spindles}") } else { String::new() }
+}
+
+fn size(start: &Start, size: Size) -> String {
+    let spindles = spindles(start, size.spindles);
+    format!("MEM {}, DSK {}, CPU {}{spindles}", size.memory.0, size.disk.0, size.vcpus)
+}
+
+/// The first size of an allocation.
+pub fn request(start: &Start, run: &Run) -> Vec<String> {
+    let title = match run.kind {
+        Kind::Tiered => "Tiered (initial size)",
+        Kind::Standard => "Standard (fixed-size)",
+    };
+    let first = run.sizes.first().map(|first| size(start, *first)).unwrap_or_default();
+    vec![
+        format!("{title} instance spec is:"),
+        format!("  {first}, using disk template '{}'.", start.template()),
+    ]
+}
+
+/// How many instances were placed, why no more, and what that makes of the
+/// cluster.
+pub fn result(start: &Start, run: &Run) -> Vec<String> {
+    let mut lines = match run.kind {
+        Kind::Tiered => tiers(start, run),
+        Kind::Standard => vec![
+            "Normal (fixed-size) allocation results:".to_owned(),
+            format!("  - {:3} instances allocated", run.allocated()),
+        ],
+    };
+    lines.push(format!("  - most likely failure reason: {}", run.main_reason().as_str()));
+    lines.push(format!("  - initial cluster score: {}", score(start.totals.score)));
+    lines.push(format!("  -   final cluster score: {}", score(run.totals.score)));
+    lines.extend(efficiencies(start, run));
+    lines
+}
+
+fn tiers(start: &Start, run: &Run) -> Vec<String> {
+    let mut lines = vec!["Tiered allocation results:".to_owned()];
+    let tiers = run.tiers();
+    if tiers.is_empty() {
+        lines.push("  - no instances allocated".to_owned());
+    }
+    lines.extend(
+        tiers.iter().map(|tier| format!("  - {:3} instances of spec {}", tier.count, size(start, tier.size))),
+    );
+    lines
+}
+
+fn efficiencies(start: &Start, run: &Run) -> Vec<String> {
+    let totals = &run.totals;
+    let mut rows = vec![
+        ("memory", totals.memory.efficiency()),
+        ("disk", totals.disk.efficiency()),
+        ("vcpu", totals.cpus.efficiency()),
+    ];
+    if start.exclusive_storage {
+        rows.push(("spindles", totals.spindles.efficiency()));
+    }
+    let width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
+    let line = |(name, share): &(&str, f64)| {
+        let (name, percent) = (Align::Right.pad(name, width), fixed(share * 100.0, 2));
+        format!("  - {name} usage efficiency: {}%", Align::Right.pad(&percent, 5))
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,68 @@
+//! What is to be filled in: the options, completed from the cluster's policy.
+
+use anyhow::{bail, ensure};
+
+use super::HspaceOptions;
+use crate::model::{Cluster, InstanceSpec};
+use crate::search::fill::{Settings, Size};
+
+/// What is to be filled in.
+pub struct Request {
+    /// What all new instances have in common, and what is tolerated.
+    pub settings: Settings,
+    /// The sizes that the tiered allocation begins with.
+    pub tiered: Vec<Size>,
+    /// The size of the standard allocation.
+    pub standard: Size,
+    /// The most instances of the tiered allocation.
+    pub tiered_limit: Option<i64>,
+    /// The most instances of the standard allocation, from 0 on.
+    pub standard_limit: Option<i64>,
+}
+
+impl Request {
+    /// Completes the options.
+    ///
+    /// # Errors
+    /// If the cluster's policy lists no disk template, which Ganeti's tool does not
+    /// stand even if it needs none.
+    pub fn of(options: &HspaceOptions, cluster: &Cluster) -> anyhow::Result<Request> {
+        let policy = &cluster.policy;
+        let Some(&first) = policy.disk_templates.first() else {
+            bail!("the cluster's policy lists no disk templates");
+        };
+        let settings = Settings {
+            template: options.disk_template.unwrap_or(first),
+            spindle_use: options.spindle_use.unwrap_or(policy.std.spindle_use),
+            accept_existing_errors: options.accept_existing_errors,
+            independent_groups: options.independent_groups,
+            capacity_checks: options.capacity_checks,
+        };
+        let largest = || policy.ranges.iter().map(|range| size(&range.max)).collect();
+        Ok(Request {
+            settings,
+            tiered: options.tiered.map_or_else(largest, |size| vec![size]),
+            standard: options.standard.unwrap_or_else(|| size(&policy.std)),
+            tiered_limit: options.limit,
+            standard_limit: options.limit.filter(|limit| *limit >= 0),
+        })
+    }
+
+    /// Makes sure that the tiered allocation has something to begin with.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn check_sizes(&self) -> anyhow::Result<()> {
+        ensure!(
+            !self.tiered.is_empty(),
+            "the cluster's policy has no instance sizes to begin with; give one with --tiered-alloc"
+        );
+        Ok(())
+    }
+}
+
+/// The size that a policy states. Its weight on spindles is taken for the number
+/// of spindles, as Ganeti does.
+fn size(spec: &InstanceSpec) -> Size {
+    Size { memory: spec.memory, disk: spec.disk_size, vcpus: spec.cpus, spindles: spec.spindle_use }
+}

@@ -1,0 +1,142 @@
+//! An estimate: from a loaded cluster to the two allocations and their views.
+
+use anyhow::anyhow;
+
+use super::request::Request;
+use super::{ExitStatus, HspaceOptions};
+use crate::model::{Cluster, InstanceIdx};
+use crate::report::components::{components, score};
+use crate::report::space::map::allocation_map;
+use crate::report::space::{Form, Kind, Run, Start};
+use crate::report::text::cluster_text;
+use crate::report::{debug, json};
+use crate::score::Board;
+use crate::search::allocate::NoTargets;
+use crate::search::fill::Ground;
+use crate::tools::listing;
+use crate::tools::output::Output;
+use crate::tools::save::save;
+
+/// What all steps of an estimate need.
+struct Estimate<'a> {
+    options: &'a HspaceOptions,
+    cluster: &'a Cluster,
+    /// For whom the lines on standard output are; nobody, if a document is wanted.
+    form: Option<Form>,
+    start: Start,
+    output: &'a mut Output,
+}
+
+/// Estimates how much more the cluster could hold.
+pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let request = Request::of(options, cluster)?;
+    let form = match options.machine_readable {
+        _ if options.json => None,
+        true => Some(Form::Shell),
+        false => Some(Form::Text),
+    };
+    let start = Start::of(cluster, request.settings);
+    let mut estimate = Estimate { options, cluster, form, start, output };
+    estimate.introduce()?;
+    let ground = Ground::of(cluster, request.settings);
+    estimate.describe(&ground)?;
+    request.check_sizes()?;
+
+    let tiered = ground.tiered(cluster, &request.tiered, request.tiered_limit).map_err(nowhere)?;
+    let tiered = Run::of(Kind::Tiered, &request.tiered, tiered, ground.hopeless);
+    estimate.report(&tiered)?;
+    let standard = ground.standard(cluster, request.standard, request.standard_limit).map_err(nowhere)?;
+    let standard = Run::of(Kind::Standard, &[request.standard], standard, ground.hopeless);
+    estimate.report(&standard)?;
+    estimate.finish(&ground, [&tiered, &standard])
+}
+
+/// The error that there is no place to try.
+fn nowhere(why: NoTargets) -> anyhow::Error {
+    let what = match why {
+        NoTargets::NoOnlineNodes => "there is no online node",
+        NoTargets::NotEnoughOnlineNodes => "there are no two online nodes of one group",
+        NoTargets::UnsupportedNumber => "instances need one node or two",
+    };
+    anyhow!("nowhere to place new instances: {what} where they may go")
+}
+
+impl Estimate<'_> {
+    fn print(&mut self, lines: impl FnOnce(Form, &Start) -> Vec<String>) -> anyhow::Result<()> {
+        let lines = self.form.map(|form| lines(form, &self.start)).unwrap_or_default();
+        Ok(lines.iter().try_for_each(|line| self.output.line(line))?)
+    }
+
+    /// Shows the cluster as it is.
+    fn introduce(&mut self) -> anyhow::Result<()> {
+        let (cluster, level) = (self.cluster, self.options.load.verbosity);
+        if level > 1 && !cluster.common_suffix.is_empty() {
+            let note = format!("Note: Stripping common suffix of '{}' from names", cluster.common_suffix);
+            self.output.error_line(&note)?;
+        }
+        self.list_nodes("Initial cluster", cluster)?;
+        if level > 2 {
+            let metrics = Board::new(cluster, &cluster.all_nodes()).components();
+            let title = format!("Initial coefficients: overall {}", score(metrics.score()));
+            self.output.error_line(&title)?;
+            components(&metrics).iter().try_for_each(|line| self.output.error_line(line))?;
+        }
+        self.print(|form, start| form.cluster(start))
+    }
+
+    fn list_nodes(&mut self, title: &str, cluster: &Cluster) -> anyhow::Result<()> {
+        if let Some(fields) = &self.options.print_nodes {
+            listing::nodes(self.output, title, cluster, &cluster.all_nodes(), fields)?;
+        }
+        Ok(())
+    }
+
+    /// Says what limits the search.
+    fn describe(&mut self, ground: &Ground) -> anyhow::Result<()> {
+        if self.options.load.verbosity <= 3 {
+            return Ok(());
+        }
+        let cluster = self.cluster;
+        if !ground.bad_nodes.is_empty() {
+            let names = ground.bad_nodes.iter().map(|n| cluster.node(*n).spec.name.as_str());
+            self.output.error_line(&format!("Bad nodes: {}", debug::list(names)))?;
+        }
+        if !ground.bad_groups.is_empty() {
+            let names = ground.bad_groups.iter().map(|g| cluster.group(*g).name.as_str());
+            self.output.error_line(&format!("Bad groups: {}", debug::list(names)))?;
+        }
+        let pairs = self.start.settings.required_nodes() == 2;
+        let targets = debug::targets(cluster, ground.targets.as_ref().ok(), pairs);
+        Ok(self.output.error_line(&format!("Allocatable nodes: {targets}"))?)
+    }
+
+    /// Shows an allocation in every way that is asked for.
+    fn report(&mut self, run: &Run) -> anyhow::Result<()> {
+        self.print(|form, start| form.request(start, run))?;
+        if self.options.load.verbosity > 1 {
+            let lines = allocation_map(&self.start, run);
+            lines.iter().try_for_each(|line| self.output.error_line(line))?;
+        }
+        let (title, suffix, when) = match run.kind {
+            Kind::Tiered => ("Tiered allocation", "tiered", "after tiered allocation"),
+            Kind::Standard => ("Standard allocation", "standard", "after standard allocation"),
+        };
+        let cluster = &run.filled.cluster;
+        self.list_nodes(title, cluster)?;
+        if let Some(prefix) = &self.options.save {
+            let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+            let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
+            self.output.error_line(&save(prefix, suffix, when, &content)?)?;
+        }
+        self.print(|form, start| form.result(start, run))
+    }
+
+    fn finish(mut self, ground: &Ground, runs: [&Run; 2]) -> anyhow::Result<ExitStatus> {
+        self.print(|form, _| form.end())?;
+        if self.form.is_none() {
+            let document = json::space::document(&self.start, self.cluster, ground, self.options.limit, runs);
+            self.output.write(&json::text(&document)?)?;
+        }
+        Ok(ExitStatus::Success)
+    }
+}
