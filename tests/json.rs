@@ -111,7 +111,7 @@ fn compare_plan(words: &[&str], document: &Value) {
 
 #[test]
 fn the_schemas_are_schemas() {
-    for name in ["htools.plan-1.json", "htools.info-1.json"] {
+    for name in ["htools.plan-1.json", "htools.info-1.json", "htools.space-1.json"] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         strict(&schema, name);
@@ -332,4 +332,101 @@ fn the_document_is_alone_on_standard_output() {
     let more = ["-p", "--print-instances", "-v", "-v", "-v", "-v", "-v", "-S", prefix, &script];
     let words = [&sample[..], &more].concat();
     assert_eq!(document(&words, &validator), document(&sample, &validator));
+}
+
+/// Compares the document of a run of hspace with the text and the lines for shells of
+/// the same run.
+fn compare_estimate(words: &[&str], document: &Value) {
+    let text = stdout(words);
+    let shell = stdout(&[words, &["--machine-readable"]].concat());
+    let value = |key: &str| {
+        let start = format!("HTS_{key}=");
+        let found = shell.lines().find_map(|line| line.strip_prefix(&start));
+        found.unwrap_or_else(|| panic!("{words:?}: {key}")).trim_matches('\'').to_owned()
+    };
+    let states = [("INI", &document["totals"]), ("TRL", &document["tiered"]["totals"])];
+    for (state, totals) in states.into_iter().chain([("FIN", &document["standard"]["totals"])]) {
+        let has =
+            |key: &str, wanted: String| assert_eq!(value(&format!("{state}_{key}")), wanted, "{words:?}");
+        has("SCORE", shown(&totals["score"]));
+        has("INST_CNT", totals["instances"].to_string());
+        has("MEM_RESVD", totals["memory"]["reserved"].to_string());
+        has("MEM_OVERHEAD", totals["memory_overhead"].to_string());
+        has("DSK_EFF", shown(&totals["disk"]["efficiency"]));
+        has("SPN_INST", totals["spindles"]["used"].to_string());
+        has("CPU_EFF", shown(&totals["cpu"]["efficiency"]));
+        has("MNODE_DSK_AVAIL", totals["disk"]["most_available"].to_string());
+    }
+    for (name, share) in [("USED", "used"), ("POOL", "pool"), ("UNAV", "unavailable")] {
+        let share = &document["capacity"][share];
+        assert_eq!(value(&format!("KM_{name}_CPU")), share["virtual_cpus"].to_string());
+        assert_eq!(value(&format!("KM_{name}_MEM")), share["memory"].to_string());
+    }
+    let size = |size: &Value| {
+        let part = |key: &str| size[key].to_string();
+        format!("{},{},{},{}", part("memory"), part("disk"), part("vcpus"), part("spindles"))
+    };
+    let tiers = array(&document["tiered"], "tiers").iter();
+    let tiers: Vec<String> = tiers.map(|tier| format!("{}={}", size(&tier["size"]), tier["count"])).collect();
+    assert_eq!(value("TSPEC"), tiers.join(" "), "{words:?}");
+    let standard = &document["standard"];
+    assert_eq!(value("ALLOC_INSTANCES"), standard["allocated"].to_string());
+    for failure in array(standard, "failures") {
+        let kind = failure["reason"].as_str().unwrap().to_uppercase();
+        assert_eq!(value(&format!("ALLOC_{kind}_CNT")), failure["count"].to_string());
+    }
+    let reasons: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("  - most likely failure reason: ")).collect();
+    assert_eq!(reasons, [&document["tiered"]["failure_reason"], &standard["failure_reason"]]);
+    for run in ["tiered", "standard"] {
+        let run = &document[run];
+        assert_eq!(array(run, "instances").len() as u64, run["allocated"].as_u64().unwrap());
+        let there = array(&document["cluster"], "nodes").iter().zip(array(run, "nodes_after"));
+        let new: usize = there
+            .map(|(before, after)| array(after, "primaries").len() - array(before, "primaries").len())
+            .sum();
+        assert_eq!(new, array(run, "instances").len(), "{words:?}");
+    }
+}
+
+#[test]
+fn estimates_of_all_samples() {
+    let validator = validator("htools.space-1.json");
+    let option_sets: [&[&str]; 5] = [
+        &["-l", "7", "--disk-template", "drbd"],
+        &["-l", "0"],
+        &["--tiered-alloc", "100g,16g,4", "--standard-alloc", "20g,4g,2", "--disk-template", "plain"],
+        &["--tiered-alloc", "100g,16g,4", "--standard-alloc", "20g,4g,2", "--no-capacity-checks"],
+        &["--accept-existing-errors", "--spindle-use", "3", "--max-cpu", "1", "--tiered-alloc", "20g,9g,2"],
+    ];
+    for sample in samples() {
+        for options in option_sets {
+            let words = [&["hspace", "-t", sample.to_str().unwrap()], options].concat();
+            compare_estimate(&words, &document(&words, &validator));
+        }
+    }
+    let two =
+        ["hspace", "-t", "data/groups.data", "--independent-groups", "-l", "5", "--tiered-alloc", "1g,2g,3"];
+    compare_estimate(&two, &document(&two, &validator));
+    let one = document(
+        &["hspace", "--simulate", "p,2,0,64g,16,1", "--disk-template", "ext", "-l", "3"],
+        &validator,
+    );
+    assert_eq!(one["settings"]["limit"], 3);
+    assert_eq!(
+        (&one["survey"]["hopeless"], &one["totals"]["disk"]["efficiency"]),
+        (&false.into(), &Value::Null)
+    );
+}
+
+/// Lists, maps and saved states do not get into the document.
+#[test]
+fn the_estimate_is_alone_on_standard_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = directory.path().join("state");
+    let sample = ["hspace", "-t", "data/unbalanced-drbd.data", "-l", "4"];
+    let validator = validator("htools.space-1.json");
+    let more = ["-p", "-v", "-v", "-v", "-S", prefix.to_str().unwrap(), "--machine-readable"];
+    assert_eq!(document(&[&sample[..], &more].concat(), &validator), document(&sample, &validator));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }

@@ -19,7 +19,7 @@ pub struct Document {
     generator: Generator,
     settings: Settings,
     cluster: State,
-    ground: Survey,
+    survey: Survey,
     totals: Statistics,
     tiered: Allocation,
     standard: Allocation,
@@ -98,7 +98,7 @@ struct InstanceSize {
 struct Allocation {
     sizes: Vec<InstanceSize>,
     allocated: usize,
-    groups: Vec<SizeCount>,
+    tiers: Vec<SizeCount>,
     failure_reason: &'static str,
     failures: Vec<Failure>,
     totals: Statistics,
@@ -157,7 +157,7 @@ pub fn document(
         generator: Generator::this(),
         settings: settings(start, limit),
         cluster: State::of(cluster, &cluster.all_nodes(), &instances),
-        ground: survey(cluster, ground),
+        survey: survey(cluster, ground),
         totals: statistics(&start.totals),
         tiered: allocation(tiered),
         standard: allocation(standard),
@@ -242,12 +242,12 @@ fn allocation(run: &Run) -> Allocation {
         nodes: Nodes::of(cluster, Placement { primary: instance.primary, secondary: instance.secondary }),
         size: instance_size(size_of(instance)),
     };
-    let group = |tier: Tier| SizeCount { size: instance_size(tier.size), count: tier.count };
+    let tier = |tier: Tier| SizeCount { size: instance_size(tier.size), count: tier.count };
     let failure = |(kind, count): (FailKind, u64)| Failure { reason: kind.as_str(), count };
     Allocation {
         sizes: run.sizes.iter().map(|size| instance_size(*size)).collect(),
         allocated: run.allocated(),
-        groups: run.tiers().into_iter().map(group).collect(),
+        tiers: run.tiers().into_iter().map(tier).collect(),
         failure_reason: run.main_reason().as_str(),
         failures: run.reasons().into_iter().map(failure).collect(),
         totals: statistics(&run.totals),
