@@ -67,10 +67,10 @@ impl Place {
         run
     }
 
-    /// A cluster that cannot be loaded, by either tool.
+    /// A cluster that cannot be loaded, by any tool.
     fn refuses(&self, content: impl AsRef<[u8]>, message: &str) {
         self.write("c.data", content);
-        for tool in ["hbal", "hinfo"] {
+        for tool in ["hbal", "hinfo", "hspace"] {
             let run = self.fails(
                 &[tool, "-t", "c.data", "-p", "-v", "-v"],
                 &format!("failed to load data, aborting: c.data{message}"),
@@ -171,6 +171,7 @@ fn files_that_cannot_be_read() {
         for tool in ["hbal", "hinfo"] {
             place.fails(&[tool, "-t", name], &loading);
             place.fails(&[tool, "-I", name], &loading);
+            place.fails(&["hspace", "-t", name], &loading);
             place.fails(&[tool, "-t", &good, "--mond", "--mond-data", name], &reading);
         }
         place.fails(&["hbal", "-t", &good, "-U", name], &reading);
@@ -456,7 +457,7 @@ fn malformed_simulations() {
         ("p,1,1q,1,1", "disk size: Unknown unit 'q'"),
         ("p,1,1,1.5,1", "memory size: Can't parse string '1.5'"),
     ] {
-        for tool in ["hbal", "hinfo"] {
+        for tool in ["hbal", "hinfo", "hspace"] {
             place.fails(&[tool, "--simulate", spec], &format!("{start}'{spec}': {message}"));
         }
     }
@@ -471,7 +472,7 @@ fn names_in_options() {
     let hbal = |options: &[&str], message: &str| {
         place.fails(&[&["hbal", "-t", &good], options].concat(), message);
     };
-    for tool in ["hbal", "hinfo"] {
+    for tool in ["hbal", "hinfo", "hspace"] {
         place.fails(
             &[tool, "-t", &good, "-O", "node1", "-O", "nope", "-O", "nix"],
             "wrong node name(s) set as offline: nix,nope",
@@ -503,13 +504,15 @@ fn what_this_version_cannot_do() {
         )
     };
     for tool in ["hbal", "hinfo"] {
-        place.fails(&[tool, "-m", "cluster.example.com"], &later("RAPI (-m)"));
-        place.fails(&[tool, "-L"], &later("LUXI (-L)"));
-        place.fails(&[tool, "-L/run/socket"], &later("LUXI (-L)"));
         place.fails(
             &[tool, "-t", &good, "--mond"],
             "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond",
         );
+    }
+    for tool in ["hbal", "hinfo", "hspace"] {
+        place.fails(&[tool, "-m", "cluster.example.com"], &later("RAPI (-m)"));
+        place.fails(&[tool, "-L"], &later("LUXI (-L)"));
+        place.fails(&[tool, "-L/run/socket"], &later("LUXI (-L)"));
         place.fails(&[tool], "failed to load data, aborting: No backend selected! Exiting.");
         place.fails(
             &[tool, "-t", &good, "-m", "x"],
@@ -557,6 +560,82 @@ fn malformed_command_lines() {
     }
 }
 
+// --- hspace
+
+/// Runs that are odd but accepted, as the reference accepts them.
+#[test]
+fn odd_estimates() {
+    let place = Place::new();
+    let huge = "1000000000000000000";
+    let sizes = [format!("{huge},{huge},{huge},{huge}"), "0,0,0,0".into(), "-5,-5,-5,-5".into()];
+    let least = i64::MIN.to_string();
+    let mut runs: Vec<Vec<&str>> = Vec::new();
+    for number in ["NaN", "Infinity", "1e300", "1e-300"] {
+        runs.push(vec!["--max-cpu", number, "--min-disk", number]);
+        runs.push(vec!["--max-cpu", number, "--min-disk=-1e300"]);
+    }
+    for size in &sizes {
+        runs.push(vec!["--standard-alloc", size]);
+        runs.push(vec!["--standard-alloc", size, "--no-capacity-checks", "--spindle-use", huge]);
+    }
+    for size in ["0,0,0,0", "-5,-5,-5,-5", "-1000000000000000000,1g,1"] {
+        runs.push(vec!["--tiered-alloc", size]);
+    }
+    let clusters =
+        ["p,2,1t,16g,4".to_owned(), format!("p,3,{huge},{huge},{huge},{huge}"), "p,2,0,0,0,0,True".into()];
+    for cluster in &clusters {
+        for (run, template) in runs.iter().zip(["plain", "drbd", "ext"].into_iter().cycle()) {
+            let sized = run.contains(&"--tiered-alloc");
+            let tiered = if sized { &[][..] } else { &["--tiered-alloc", "4g,2g,2"] };
+            let views: [&[&str]; 3] = [&["-v", "-v", "-v", "-p"], &["--machine-readable"], &["--json"]];
+            for view in views {
+                let words = ["hspace", "--simulate", cluster, "--disk-template", template, "-l", "3"];
+                let words = [&words[..], run, tiered, view].concat();
+                let run = place.run(&words);
+                assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
+            }
+        }
+    }
+    for limit in ["0", "-2", &least, "9223372036854775807"] {
+        let words = ["hspace", "--simulate", "p,2,1t,2g,4", "--standard-alloc=1g,1g,1", "-l", limit];
+        let run = place.run(&words);
+        assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
+        assert!(run.stdout.contains("\nNormal (fixed-size) allocation results:\n"), "{words:?}");
+    }
+}
+
+#[test]
+fn clusters_that_cannot_be_filled() {
+    let place = Place::new();
+    let policy = |templates: &str, ranges: &str| {
+        place.write(
+            "c.data",
+            format!(
+                "g|u|preferred||\n\nn1|1|0|1|1|1|1|N|u|1\n\n\n\n|1,1,1,1,1,1|{ranges}|{templates}|4.0|32.0\n"
+            ),
+        );
+    };
+    policy("", "1,1,1,1,1,1;2,2,2,2,2,2");
+    for more in [&[][..], &["--disk-template=plain"], &["--json"], &["--machine-readable"]] {
+        let words = [&["hspace", "-t", "c.data"], more].concat();
+        assert_eq!(place.fails(&words, "the cluster's policy lists no disk templates").stdout, "");
+    }
+    policy("drbd", "");
+    let words = ["hspace", "-t", "c.data"];
+    let message = "the cluster's policy has no instance sizes to begin with; give one with --tiered-alloc";
+    let summary = "The cluster has 1 nodes and the following resources:\n  MEM 1, DSK 1, CPU 1, VCPU 4.\n\
+                   There are no initial instances on the cluster.\n";
+    assert_eq!(place.fails(&words, message).stdout, summary);
+    // what was said before stays said
+    let words = [&words[..], &["--tiered-alloc=1,1,1"]].concat();
+    let message =
+        "nowhere to place new instances: there are no two online nodes of one group where they may go";
+    assert_eq!(place.fails(&words, message).stdout, summary);
+    assert_eq!(place.fails(&[&words[..], &["--json"]].concat(), message).stdout, "");
+    let words = [&words[..], &["--disk-template=ext", "-O", "n1"]].concat();
+    place.fails(&words, "nowhere to place new instances: there is no online node where they may go");
+}
+
 // --- where output goes
 
 #[test]
@@ -583,6 +662,16 @@ fn files_that_cannot_be_written() {
         place.fails(&["hbal", "-t", &good, &format!("-C{target}")], &message);
     }
     place.fails(&["hbal", "-t", &good, "--print-commands="], &format!("cannot write file '': {absent}"));
+}
+
+#[test]
+fn states_that_cannot_be_written() {
+    let place = Place::new();
+    let words = ["hspace", "--simulate", "p,2,1t,32g,16", "-l", "1", "-S", "absent/state"];
+    let absent = "cannot write file 'absent/state.tiered': No such file or directory (os error 2)";
+    let run = place.fails(&words, absent);
+    assert!(run.stdout.ends_with("CPU 8, using disk template 'diskless'.\n"), "{}", run.stdout);
+    assert_eq!(place.fails(&[&words[..], &["--json"]].concat(), absent).stdout, "");
 }
 
 /// A full disk, as a limit on the size of files shows it.
@@ -619,11 +708,12 @@ fn a_full_disk_leaves_the_old_file_alone() {
 fn a_reader_who_has_seen_enough() {
     let place = Place::new();
     let good = sample("unbalanced-drbd.data");
-    let runs: [&[&str]; 4] = [
+    let runs: [&[&str]; 5] = [
         &["hbal", "-t", &good, "-C"],
         &["hbal", "-t", &good, "--json"],
         &["hbal", "-t", &good, "--explain", "web1"],
         &["hinfo", "-t", &good, "-v"],
+        &["hspace", "-t", &good, "-l", "2"],
     ];
     for words in runs {
         let (reader, writer) = UnixStream::pair().unwrap();
@@ -639,7 +729,13 @@ fn standard_output_on_a_full_disk() {
     let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else { return };
     let place = Place::new();
     let good = sample("unbalanced-drbd.data");
-    for words in [&["hbal", "-t", &good][..], &["hbal", "-t", &good, "--json"], &["hinfo", "-t", &good]] {
+    let runs: [&[&str]; 4] = [
+        &["hbal", "-t", &good],
+        &["hbal", "-t", &good, "--json"],
+        &["hinfo", "-t", &good],
+        &["hspace", "-t", &good, "-l2"],
+    ];
+    for words in runs {
         let mut command = place.command(words);
         command.stdout(full.try_clone().unwrap());
         let message = "Error: cannot write to standard output: No space left on device (os error 28)\n";

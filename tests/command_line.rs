@@ -160,6 +160,30 @@ fn completion_list() {
     );
 }
 
+#[test]
+fn options_of_hspace() {
+    let hspace = |args: &[&str]| tool("hspace", args);
+    let own = "--disk-template choices=diskless,file,sharedfile,plain,blockdev,drbd,rbd,ext,gluster\n\
+               --spindle-use float\n--simulate string\n-m,--master host\n";
+    hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
+        "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
+         --standard-alloc string\n--tiered-alloc string\n-S,--save none\n--static-kvm-node-memory integer\n\
+         --json none\n",
+    )));
+    hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n    --standard-alloc=STDSPEC    "));
+    for (args, message) in [
+        (&["--disk-template=raid"][..], "disk-template: invalid choice 'raid', pass one of 'diskless', "),
+        (&["--spindle-use", "-1"], "spindle-use: '-1' is not a number from 0 on\n"),
+        (&["--machine-readable=maybe"], "machine-readable: invalid choice 'maybe'"),
+        (&["--standard-alloc", "1g"], "standard-alloc: '1g' is not a size as DISK,MEMORY,CPUS[,SPINDLES]\n"),
+        (&["-h", "--tiered-alloc", "1g,1x,1"], "tiered-alloc: memory: Unknown unit 'x'\n"),
+    ] {
+        let wanted = format!("Error while parsing command line arguments:\noption --{message}");
+        hspace(args).code(1).stdout("").stderr(starts_with(wanted));
+    }
+    hspace(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
+}
+
 // --- which tool
 
 #[test]
@@ -207,7 +231,7 @@ fn the_executable_under_its_own_name() {
         .assert()
         .code(0)
         .stderr("")
-        .stdout(starts_with("hail     ").and(contains("\nhinfo    ")));
+        .stdout(starts_with("hail     ").and(contains("\nhinfo    ")).and(contains("\nhspace   ")));
     htools(&["-V"]).assert().code(0).stdout(starts_with("htools version "));
     htools(&["--help"])
         .assert()
@@ -250,7 +274,10 @@ fn install(directory: &Path, more: &[&str]) -> Assert {
 fn links_are_made_once() {
     let directory = tempfile::tempdir().unwrap();
     let made = |name: &str| contains(format!("{} -> ", directory.path().join(name).display()));
-    install(directory.path(), &[]).code(0).stderr("").stdout(made("hbal").and(made("hinfo")));
+    install(directory.path(), &[])
+        .code(0)
+        .stderr("")
+        .stdout(made("hbal").and(made("hinfo")).and(made("hspace")));
     install(directory.path(), &[]).code(0).stderr("").stdout("");
     Command::new(directory.path().join("hinfo")).arg("-V").assert().code(0).stdout(starts_with("hinfo "));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), htools::tools::TOOLS.len());
@@ -411,5 +438,6 @@ proptest! {
     fn no_command_line_makes_the_parser_panic(args in proptest::collection::vec(word(), 0..8)) {
         let _ = htools::tools::hbal::parse(&args);
         let _ = htools::tools::hinfo::parse(&args);
+        let _ = htools::tools::hspace::parse(&args);
     }
 }

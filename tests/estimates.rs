@@ -1,0 +1,105 @@
+//! hspace where Ganeti's breaks off, and what its two allocations have in common.
+
+use std::collections::HashMap;
+use std::fs;
+
+use assert_cmd::Command;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
+
+/// Standard output of a successful run of hspace.
+fn hspace(words: &[&str]) -> String {
+    let mut command = Command::new(PROGRAM);
+    let run = command.env_remove("HTOOLS").arg("hspace").args(words).assert().code(0);
+    String::from_utf8(run.get_output().stdout.clone()).unwrap()
+}
+
+/// The values of a machine-readable run, which is complete.
+fn values(words: &[&str]) -> HashMap<String, String> {
+    let text = hspace(&[words, &["--machine-readable"]].concat());
+    assert!(text.ends_with("\nHTS_OK=1\n"), "{words:?}");
+    let value = |line: &str| {
+        let (key, value) = line.strip_prefix("HTS_").unwrap().split_once('=').unwrap();
+        (key.to_owned(), value.trim_matches('\'').to_owned())
+    };
+    text.lines().map(value).collect()
+}
+
+/// A limit of nothing: the reference breaks off before the reason.
+#[test]
+fn limit_zero() {
+    let nodes = ["--simulate", "p,2,100g,4g,4", "--disk-template", "plain"];
+    let nothing = "  - most likely failure reason: FailMem
+  - initial cluster score: 0.00000000
+  -   final cluster score: 0.00000000
+  - memory usage efficiency:  0.00%
+  -   disk usage efficiency:  0.00%
+  -   vcpu usage efficiency:  6.25%
+";
+    let text = hspace(&[&nodes[..], &["-l", "0"]].concat());
+    assert!(text.contains(&format!("  - no instances allocated\n{nothing}")), "{text}");
+    assert!(text.ends_with(&format!("  -   0 instances allocated\n{nothing}")), "{text}");
+    for limit in ["-2", "-9223372036854775808"] {
+        let text = hspace(&[&nodes[..], &["-l", limit]].concat());
+        assert!(text.contains(&format!("  - no instances allocated\n{nothing}")), "{text}");
+        assert!(text.contains("  -  30 instances allocated\n"), "{text}");
+    }
+}
+
+/// Forthcoming instances: the reference breaks off before the final state.
+#[test]
+fn forthcoming_instances_do_not_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("c.data");
+    let rows = "a|65536|0|61440|409600|405504|16|M|u|1\nb|65536|0|65536|409600|405504|16|N|u|1\n\n\
+                old|4096|4096|1|running|Y|a|b|drbd||1|1|N\nplanned|4096|4096|1|running|Y|b|a|drbd||1|1|Y\n";
+    fs::write(&file, format!("g|u|preferred||\n\n{rows}\n\n")).unwrap();
+    let words = ["-t", file.to_str().unwrap(), "--disk-template", "drbd", "-l", "3"];
+    let values = values(&words);
+    let value = |key: &str| values[key].as_str();
+    assert_eq!((value("INI_INST_CNT"), value("FIN_INST_CNT"), value("ALLOC_INSTANCES")), ("1", "4", "3"));
+    assert_eq!(value("ALLOC_USAGE"), "0.25000000");
+    assert!(hspace(&words).contains("There are 1 initial instances on the cluster.\n"));
+}
+
+/// The reference breaks off where it looks at the groups of instances whose nodes are
+/// in two.
+#[test]
+fn split_instances() {
+    let words = ["-t", "data/groups.data", "-l", "3", "--tiered-alloc", "10g,1g,1", "--independent-groups"];
+    assert!(hspace(&words).contains("There are 14 initial instances on the cluster.\n"));
+}
+
+/// What is saved after an allocation is what the allocation says. (Not the score: the
+/// reported free memory stays as it is, and with it what forthcoming instances could
+/// have.)
+#[test]
+fn saved_states_hold_the_new_instances() {
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = directory.path().join("state");
+    let saved = prefix.to_str().unwrap();
+    let sample = ["-t", "data/unbalanced-drbd.data", "--disk-template", "drbd", "-l", "4", "--max-cpu", "2"];
+    let sized = ["--tiered-alloc", "40g,16g,4", "--standard-alloc", "20g,4g,2", "-S", saved];
+    let before = values(&[&sample[..], &sized].concat());
+    for (name, state) in [("tiered", "TRL"), ("standard", "FIN")] {
+        let file = format!("{saved}.{name}");
+        let after = values(&["-t", &file, "-l", "0", "--max-cpu", "2"]);
+        for key in ["INST_CNT", "MEM_FREE", "MEM_AVAIL", "DSK_FREE", "CPU_INST", "CPU_EFF"] {
+            assert_eq!(after[&format!("INI_{key}")], before[&format!("{state}_{key}")], "{name} {key}");
+        }
+    }
+}
+
+/// The three shares of the capacity add up to it.
+#[test]
+fn shares_of_the_capacity() {
+    for sample in ["unbalanced-drbd", "mixed-templates", "offline-nodes"] {
+        let file = format!("data/{sample}.data");
+        let values = values(&["-t", &file, "-l", "5", "--disk-template", "drbd"]);
+        for (key, whole) in [("CPU", "VCPU"), ("MEM", "MEM"), ("DSK", "DSK"), ("SPN", "SPN")] {
+            let number = |key: String| values[&key].parse::<i64>().unwrap();
+            let shares: i64 = ["USED", "POOL", "UNAV"].iter().map(|s| number(format!("KM_{s}_{key}"))).sum();
+            assert_eq!(shares, number(format!("CLUSTER_{whole}")), "{sample} {key}");
+        }
+    }
+}
