@@ -1,6 +1,8 @@
 //! Properties of redundancy, allocation, evacuation and filling on random clusters.
 //! `PROPTEST_CASES` (256 by default) scales the number of cases.
 
+// the other property tests use more of it
+#[allow(dead_code)]
 #[path = "common/clusters.rs"]
 mod clusters;
 #[path = "common/plain_fill.rs"]
