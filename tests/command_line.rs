@@ -244,7 +244,7 @@ fn the_executable_under_its_own_name() {
             .assert()
             .code(2)
             .stdout("")
-            .stderr(starts_with("Command line error: ").and(contains("\nTools:\nhbal ")));
+            .stderr(starts_with("Command line error: ").and(contains("\nTools:\nhail ")));
     }
 }
 
