@@ -5,14 +5,17 @@
 #[allow(dead_code)]
 #[path = "common/clusters.rs"]
 mod clusters;
+#[path = "common/plain_evacuate.rs"]
+mod plain_evacuate;
 #[path = "common/plain_fill.rs"]
 mod plain_fill;
 
 use clusters::{Dice, Recipe, Style, cases, recipes};
 use htools::load::merge::{MergeOptions, finish, merge};
-use htools::model::{Cluster, Disk, DiskTemplate, Instance, Mib, NodeIdx, RunStatus};
+use htools::model::{Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus};
 use htools::redundancy::global::{Arrival, Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::allocate::{self, Conditions, Fit, Metric, Place, Search, Targets, plain};
+use htools::search::evacuate::{Room, evacuate};
 use htools::search::fill::{Filled, Ground, Settings};
 use plain_fill::{Plain, size};
 use proptest::prelude::*;
@@ -196,6 +199,23 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
+    let cluster = recipe.cluster();
+    let mut dice = Dice::new(recipe.seed ^ 55);
+    for instance in cluster.instances.iter().filter(|i| i.template.has_secondary() && i.is_movable()) {
+        let group = GroupIdx::new(dice.below(cluster.groups.len()));
+        let usable = |n: &NodeIdx| {
+            !cluster.node(*n).spec.offline && *n != instance.primary && Some(*n) != instance.secondary
+        };
+        let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
+        let room = Room { group, targets, ignore_soft_errors: dice.chance(20) };
+        let expected = plain_evacuate::best_pair(&cluster, instance.idx, &room);
+        let found = evacuate(&mut cluster.clone(), instance.idx, EvacMode::All, &room).map(|moved| moved.to);
+        prop_assert_eq!(found, expected, "{}", instance.name);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(cases(256))]
 
@@ -209,6 +229,13 @@ proptest! {
     #[test]
     fn guards_foresee_redundancy(recipe in recipes(ANY, 1..=7, 1..=20)) {
         check_guard(&recipe)?;
+    }
+
+    /// The two nodes found for an instance that leaves both of its own are those of
+    /// carrying everything out.
+    #[test]
+    fn evacuation_to_two_nodes_is_as_carried_out(recipe in recipes(ANY, 3..=22, 1..=8)) {
+        check_evacuation(&recipe)?;
     }
 
     /// Filling places the same instances on the same nodes as the plain rules.

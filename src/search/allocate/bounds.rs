@@ -8,13 +8,19 @@
 //! bound is a sum of two parts. The other metrics are sums anyway; common locations
 //! only add to them.
 
-use super::offers::Arrived;
 use crate::score::metrics::{Kind, LANES, TABLE, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
 use crate::score::{Change, Statistics};
 
+/// Below this number of online nodes, memory reserved for one more node could make
+/// the score better: the smaller deviation could outweigh the larger sum. From here
+/// on a node that backs the primary already is never better than one of its kind
+/// that does not (with a standard deviation d, a value that rises by e lowers the
+/// deviation by less than e / sqrt(n), and adds 0.25 e to the score).
+pub(crate) const ENOUGH_NODES: f64 = 17.0;
+
 /// The parts of a set of places.
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// What every pair has.
     fixed: f64,
     primaries: Vec<f64>,
@@ -40,14 +46,14 @@ impl Bounds {
     /// secondary; `surplus` is the spread's, by primary.
     pub fn of(
         statistics: &Statistics,
-        places: &[(Option<Arrived>, Option<Arrived>)],
+        places: &[(Option<Change>, Option<Change>)],
         surplus: &[i64],
     ) -> Bounds {
-        let count = |arrived: &Option<Arrived>, surplus: i64| match arrived {
+        let count = |arrived: &Option<Change>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
-                let total = RESERVED_TOTAL_WEIGHT * a.change.by(lane::RESERVED_MEM);
-                counted_score(&a.change.counted(), surplus) + total
+                let total = RESERVED_TOTAL_WEIGHT * a.by(lane::RESERVED_MEM);
+                counted_score(&a.counted(), surplus) + total
             }
         };
         let mut bounds = Bounds {
@@ -66,7 +72,7 @@ impl Bounds {
     fn add_lane(
         &mut self,
         statistics: &Statistics,
-        places: &[(Option<Arrived>, Option<Arrived>)],
+        places: &[(Option<Change>, Option<Change>)],
         lane: usize,
         weight: f64,
     ) {
@@ -83,9 +89,8 @@ impl Bounds {
         };
         let firsts = || places.iter().filter_map(|p| p.0.as_ref());
         let seconds = || places.iter().filter_map(|p| p.1.as_ref());
-        let [x, y] =
-            [Range::of(firsts().map(|a| part(&a.change))), Range::of(seconds().map(|a| part(&a.change)))];
-        let by = |a: &Arrived| a.change.by(lane);
+        let [x, y] = [Range::of(firsts().map(|a| part(a))), Range::of(seconds().map(|a| part(a)))];
+        let by = |a: &Change| a.by(lane);
         let [a, b] = [Range::of(firsts().map(by)), Range::of(seconds().map(by))];
         let products = [a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most];
         let product = Range::of(products.into_iter());
@@ -95,17 +100,17 @@ impl Bounds {
         let most = floor(variance + x.most + y.most + cross(product.least));
         // what the few operations, and those of the exact score, may be off by
         let size = variance + [x.least, x.most, y.least, y.most].map(f64::abs).iter().sum::<f64>();
-        let error = 1e-13 * (size + mean * mean);
+        let error = 1e-13 * (1.0 + n / 64.0) * (size + mean * mean);
         let (low, high) = (least.sqrt(), most.sqrt());
         let slope = if low + high > 0.0 { weight / (low + high) } else { 0.0 };
         let slack = weight * error / low.max(error.sqrt()).max(f64::MIN_POSITIVE);
         self.fixed += weight * low + slope * (variance + cross(product.most) - least) - slack;
         for ((p, s), (first, second)) in self.primaries.iter_mut().zip(&mut self.secondaries).zip(places) {
             if let Some(a) = first {
-                *p += slope * part(&a.change);
+                *p += slope * part(a);
             }
             if let Some(b) = second {
-                *s += slope * part(&b.change);
+                *s += slope * part(b);
             }
         }
     }

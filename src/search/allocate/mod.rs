@@ -1,6 +1,6 @@
 //! Where a new instance can go, and where it goes best.
 
-mod bounds;
+pub(crate) mod bounds;
 pub mod dedicated;
 mod exact;
 mod fit;

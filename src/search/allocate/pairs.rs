@@ -2,20 +2,13 @@
 
 mod walk;
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, ENOUGH_NODES};
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
 use super::{Metric, Place, Search, select};
 use crate::model::{FailCounts, Mib, NodeIdx, Placement};
 use crate::score::Statistics;
-
-/// Below this number of online nodes, memory reserved for one more node could make
-/// the score better: the smaller deviation could outweigh the larger sum. From here
-/// on a node that backs the primary already is never better than one of its kind
-/// that does not (with a standard deviation d, a value that rises by e lowers the
-/// deviation by less than e / sqrt(n), and adds 0.25 e to the score).
-const ENOUGH_NODES: f64 = 17.0;
 
 /// Pairs that are tried, by kind.
 pub(super) struct Pairs<'f, 'c, 'o, 'i> {
@@ -71,7 +64,9 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         let board_spread = floor.board.spread();
         let spread: Vec<i64> =
             kinds.iter().map(|k| board_spread.change(offers.instance, None, Some(spec(k)))).collect();
-        let bounds = Bounds::of(&statistics, &places, &spread);
+        let change = |arrived: &Option<Arrived>| arrived.as_ref().map(|a| a.change);
+        let changes: Vec<_> = places.iter().map(|(p, s)| (change(p), change(s))).collect();
+        let bounds = Bounds::of(&statistics, &changes, &spread);
         let mut orders = vec![(Vec::new(), Vec::new()); floor.cluster.groups.len()];
         for (at, kind) in kinds.iter().enumerate() {
             let (primaries, secondaries) = &mut orders[spec(kind).group.get()];

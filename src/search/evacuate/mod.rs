@@ -1,5 +1,8 @@
 //! Other nodes for an instance that has to leave one.
 
+mod pair;
+
+use self::pair::Leaving;
 use super::moves::{Move, MoveRules, Outcome, Trial};
 use crate::model::{
     Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Ledger, Mirroring, NodeIdx,
@@ -148,46 +151,33 @@ fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcom
 /// The best two nodes for a DRBD instance that leaves both of its own.
 fn pair(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Vec<Move>, Stuck> {
     let targets: Vec<NodeIdx> = room.targets.iter().copied().filter(|t| *t != instance.primary).collect();
-    let mut best: Option<(f64, Vec<Move>)> = None;
-    let mut stuck = Stuck::NoPair;
-    let leave = cluster.node(instance.primary).spec.offline;
-    for &a in &targets {
-        for &b in targets.iter().filter(|b| **b != a) {
-            match try_pair(cluster, instance.idx, leave, (a, b), room) {
-                Err((step, kind)) => stuck = Stuck::PairFailed(step, kind),
-                Ok((score, moves)) => {
-                    if !best.as_ref().is_some_and(|b| score > b.0) {
-                        best = Some((score, moves));
-                    }
-                }
-            }
+    let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
+    let mut moves = Vec::with_capacity(4);
+    let mut state = None;
+    if cluster.node(instance.primary).spec.offline {
+        let mut failed_over = cluster.clone();
+        perform(&mut failed_over, instance.idx, Move::Failover, room)
+            .map_err(|kind| Stuck::PairFailed(PairStep::LeavePrimary, kind))?;
+        moves.push(Move::Failover);
+        state = Some(failed_over);
+    }
+    let cluster = state.as_ref().unwrap_or(cluster);
+    let Some(leaving) = Leaving::new(cluster, cluster.instance(instance.idx), room) else {
+        return Err(Stuck::NoPair);
+    };
+    match leaving.best(room, &targets) {
+        Some(Placement { primary, secondary }) => {
+            let last = Move::ReplaceSecondary(secondary.unwrap_or(primary));
+            moves.extend([Move::ReplaceSecondary(primary), Move::Failover, last]);
+            Ok(moves)
+        }
+        None => {
+            // all pairs failed; the last one tried is the one that is told of
+            let (step, kind) =
+                leaving.check(last, second_last).err().unwrap_or((PairStep::NewPrimary, FailKind::Internal));
+            Err(Stuck::PairFailed(step, kind))
         }
     }
-    best.map(|b| b.1).ok_or(stuck)
-}
-
-fn try_pair(
-    cluster: &Cluster,
-    idx: InstanceIdx,
-    leave: bool,
-    (a, b): (NodeIdx, NodeIdx),
-    room: &Room,
-) -> Result<(f64, Vec<Move>), (PairStep, FailKind)> {
-    let mut steps = Vec::with_capacity(4);
-    if leave {
-        steps.push((PairStep::LeavePrimary, Move::Failover));
-    }
-    steps.extend([
-        (PairStep::FirstSecondary, Move::ReplaceSecondary(a)),
-        (PairStep::NewPrimary, Move::Failover),
-        (PairStep::FinalSecondary, Move::ReplaceSecondary(b)),
-    ]);
-    let mut state = cluster.clone();
-    for (step, mv) in &steps {
-        perform(&mut state, idx, *mv, room).map_err(|kind| (*step, kind))?;
-    }
-    let board = Board::new(&state, &state.nodes_of(room.group));
-    Ok((board.score(), steps.into_iter().map(|s| s.1).collect()))
 }
 
 /// Carries a move out.
