@@ -114,6 +114,18 @@ impl Pool {
         all
     }
 
+    /// The nodes whose verdict has to be simulated, in order; nothing if there is no
+    /// need, because another one cannot be emptied.
+    pub fn undecided(&self) -> Option<Vec<NodeIdx>> {
+        let mut open: Vec<(usize, Alike)> = Vec::new();
+        for (group, members) in self.groups.iter().enumerate() {
+            open.extend(undecided(members)?.into_iter().map(|alike| (group, alike)));
+        }
+        let is_open = |(group, alike): &(GroupIdx, Alike)| open.contains(&(group.get(), *alike));
+        let nodes = self.nodes.iter().enumerate();
+        Some(nodes.filter(|n| n.1.as_ref().is_some_and(is_open)).map(|n| NodeIdx::new(n.0)).collect())
+    }
+
     /// Whether nodes are alike in what an arrival does to the pool.
     pub fn are_alike(&self, a: NodeIdx, b: NodeIdx) -> bool {
         self.nodes[a.get()] == self.nodes[b.get()]
@@ -122,7 +134,17 @@ impl Pool {
 
 /// The verdict on the nodes of a group.
 fn verdict(members: &BTreeMap<Alike, i64>) -> Option<bool> {
-    let mut all = Some(true);
+    match undecided(members) {
+        None => Some(false),
+        Some(open) if open.is_empty() => Some(true),
+        Some(_) => None,
+    }
+}
+
+/// The nodes of a group about which sums say nothing; nothing if they say that one of
+/// the nodes cannot be emptied.
+fn undecided(members: &BTreeMap<Alike, i64>) -> Option<Vec<Alike>> {
+    let mut open = Vec::new();
     // what all nodes certainly take, by the largest instance that seeks a place
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
     for alike in members.keys().filter(|a| a.counts && a.load.count > 0) {
@@ -135,14 +157,14 @@ fn verdict(members: &BTreeMap<Alike, i64>) -> Option<bool> {
         if room - own > relocation::demand(load) {
             continue;
         }
-        let others =
-            members.iter().filter(|m| m.0.online).map(|(m, count)| (m.free, count - i64::from(m == alike)));
-        let rooms: Vec<(Mib, i64)> = others.collect();
+        let online = members.iter().filter(|m| m.0.online);
+        let rooms: Vec<(Mib, i64)> =
+            online.map(|(m, count)| (m.free, count - i64::from(m == alike))).collect();
         match relocation::verdict(load, &rooms) {
             Some(true) => {}
-            Some(false) => return Some(false),
-            None => all = None,
+            Some(false) => return None,
+            None => open.push(*alike),
         }
     }
-    all
+    Some(open)
 }

@@ -8,6 +8,7 @@ use crate::score::running::Running;
 use crate::score::{Board, Touched};
 
 /// A set of nodes that instances are placed on, one after the other.
+#[derive(Clone)]
 pub(crate) struct Floor<'c> {
     /// The cluster as it was before; of its nodes only what is fixed counts, and
     /// the tags of their primaries.
@@ -98,6 +99,11 @@ impl<'c> Floor<'c> {
             }
             None => backing.push((node, more)),
         }
+    }
+
+    /// Gives a node other numbers; tags of `instance` that count must not come or go.
+    pub fn replace(&mut self, instance: &Instance, node: NodeIdx, ledger: Ledger) {
+        self.set(instance, node, ledger, None);
     }
 
     /// Gives a node other numbers.

@@ -122,6 +122,15 @@ pub(crate) fn find_on(
     }
 }
 
+/// The best single node but one; and whether this is so for all nodes that are alike.
+pub(crate) fn best_elsewhere(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    not: NodeIdx,
+) -> Option<(Place, bool)> {
+    singles::best_elsewhere(floor, offers, not)
+}
+
 /// The best place on a floor, whatever it does to redundancy.
 pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
     match floor.targets {

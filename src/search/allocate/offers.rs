@@ -20,6 +20,8 @@ pub(crate) struct Arrived {
 pub(crate) struct Offers<'a> {
     pub instance: &'a Instance,
     strictness: Strictness,
+    /// Policies do not count.
+    anywhere: bool,
     primaries: Memory,
     secondaries: Memory,
 }
@@ -32,7 +34,14 @@ type Memory = Vec<Option<(u64, Verdict)>>;
 impl<'a> Offers<'a> {
     pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
         let strictness = if conditions.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict };
-        Offers { instance, strictness, primaries: Vec::new(), secondaries: Vec::new() }
+        Offers { instance, strictness, anywhere: false, primaries: Vec::new(), secondaries: Vec::new() }
+    }
+
+    /// Verdicts on an instance that has to go somewhere: only what is impossible is
+    /// refused.
+    pub fn forced(instance: &'a Instance) -> Offers<'a> {
+        let conditions = Conditions { ignore_soft_errors: true, redundancy: None };
+        Offers { anywhere: true, ..Offers::new(instance, &conditions) }
     }
 
     fn remembered<'o>(
@@ -55,14 +64,16 @@ impl<'a> Offers<'a> {
     /// A node of a kind with the instance as a primary that has no location in common
     /// with its secondary.
     pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> &Verdict {
-        let (instance, strictness) = (self.instance, self.strictness);
+        let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
         Offers::remembered(&mut self.primaries, floor, kind, || {
             let sample = floor.kinds.get(kind);
             let node = floor.cluster.node(sample.sample);
             let policy = &floor.cluster.group(node.spec.group).policy;
-            policy
-                .accepts(instance, node.spec.exclusive_storage)
-                .map_err(|breach| Obstacle::Policy(breach).kind())?;
+            if !anywhere {
+                policy
+                    .accepts(instance, node.spec.exclusive_storage)
+                    .map_err(|breach| Obstacle::Policy(breach).kind())?;
+            }
             let tags = TagArrival::of(&node.state, instance);
             let after = sample
                 .ledger

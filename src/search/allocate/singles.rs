@@ -5,7 +5,7 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
 use super::{Metric, Place, Search};
-use crate::model::{FailCounts, FailKind, Placement};
+use crate::model::{FailCounts, FailKind, NodeIdx, Placement};
 use crate::score::Touched;
 use crate::score::running::counted_score;
 
@@ -177,4 +177,32 @@ pub(super) fn find(
 /// The best node, whatever it does to redundancy.
 pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
     Ranking::new(floor, offers).next().map(|(_, place)| place)
+}
+
+/// The best node but one; and whether nodes of other kinds are worse by so much that
+/// it does not depend on how sums are rounded.
+pub(super) fn best_elsewhere(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    not: NodeIdx,
+) -> Option<(Place, bool)> {
+    let mut ranking = Ranking::new(floor, offers);
+    loop {
+        let (score, place) = ranking.next()?;
+        let node = place.placement.primary;
+        if node != not {
+            return Some((place, ranking.others_are_worse(score, floor.kinds.of_node(node))));
+        }
+    }
+}
+
+impl Ranking<'_, '_> {
+    /// Whether all other kinds are clearly worse than a score.
+    fn others_are_worse(&self, score: f64, kind: KindIdx) -> bool {
+        let clearly = score + 1e-9 * score.abs().max(1.0);
+        let other = |at: &usize| self.candidates[*at].kind != kind;
+        let closed = self.closed.iter().filter(|at| other(at)).map(|at| self.candidates[*at].least);
+        let open = self.open.iter().filter(|known| other(&known.candidate)).map(|known| known.score);
+        closed.chain(open).all(|other| other > clearly)
+    }
 }

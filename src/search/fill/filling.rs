@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::loss::{Pooled, is_simple, losses_are_borne};
 use super::size::Thresholds;
 use super::{Filled, Settings, Size};
 use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, Mib, NodeIdx};
@@ -35,6 +36,8 @@ pub(super) struct Filling<'a> {
     redundant: Option<bool>,
     /// Scores are not numbers: ties depend on the order of all places.
     unordered: bool,
+    /// The loss of nodes can be followed on the floor.
+    simple: bool,
 }
 
 impl<'a> Filling<'a> {
@@ -50,10 +53,12 @@ impl<'a> Filling<'a> {
         let shared = Class::of(settings.template) == Class::Relocate;
         let pool = scope.as_ref().filter(|_| shared).and_then(|scope| Pool::of(base, &nodes, scope));
         let unordered = settings.template.has_secondary() && Statistics::of(&floor.board).score(0).is_nan();
+        let simple = pool.is_some() && is_simple(base, &floor);
         Filling {
             base,
             nodes,
             settings,
+            simple,
             targets,
             scope,
             floor,
@@ -131,7 +136,7 @@ impl<'a> Filling<'a> {
 
     /// The best place, and how often which refusals occur.
     fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Search {
-        let Filling { base, nodes, settings, targets, floor, placed, pool, unordered, .. } = self;
+        let Filling { base, nodes, settings, targets, floor, placed, pool, unordered, simple, .. } = self;
         let state: OnceCell<Cluster> = OnceCell::new();
         let state = || state.get_or_init(|| cluster(base, settings, placed));
         let instance = offers.instance;
@@ -141,9 +146,10 @@ impl<'a> Filling<'a> {
         }
         let Some(scope) = scope else { return allocate::find_on(floor, offers, None) };
         let mut guard: Option<Guard<'_>> = None;
-        let mut known: Vec<(NodeIdx, bool)> = Vec::new();
+        let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, floor, instance, *simple));
         let mut holds = |place: &Place| {
-            if let Some(verdict) = pool.as_mut().and_then(|p| pooled(p, place, instance, &mut known)) {
+            let instances = present(base, settings, placed, Some((place.placement.primary, instance)));
+            if let Some(verdict) = pooled.as_mut().and_then(|pooled| pooled.verdict(place, &instances)) {
                 return verdict;
             }
             let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
@@ -180,9 +186,15 @@ impl<'a> Filling<'a> {
         if let Some(known) = self.redundant {
             return known;
         }
-        let verdict = self.pool.as_mut().and_then(|pool| pool.holds()).unwrap_or_else(|| {
-            is_redundant(&cluster(self.base, &self.settings, &self.placed), &self.nodes, scope)
+        let Filling { base, settings, placed, floor, simple, pool, .. } = self;
+        let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
+            None if *simple => {
+                Some(losses_are_borne(pool, floor, &present(base, settings, placed, None)).survives)
+            }
+            verdict => verdict,
         });
+        let verdict =
+            verdict.unwrap_or_else(|| is_redundant(&cluster(base, settings, placed), &self.nodes, scope));
         self.redundant = Some(verdict);
         verdict
     }
@@ -202,20 +214,17 @@ fn cluster(base: &Cluster, settings: &Settings, placed: &[Placed]) -> Cluster {
     cluster
 }
 
-/// What the pool says of a place; `known` are verdicts on other nodes.
-fn pooled(
-    pool: &mut Pool,
-    place: &Place,
-    instance: &Instance,
-    known: &mut Vec<(NodeIdx, bool)>,
-) -> Option<bool> {
-    let node = place.placement.primary;
-    if let Some((_, verdict)) = known.iter().find(|(other, _)| pool.are_alike(*other, node)) {
-        return Some(*verdict);
+/// The primaries of a node in the order in which they leave it: the newest first.
+fn present<'a>(
+    base: &'a Cluster,
+    settings: &'a Settings,
+    placed: &'a [Placed],
+    new: Option<(NodeIdx, &'a Instance)>,
+) -> impl Fn(NodeIdx) -> Vec<Instance> + 'a {
+    move |node| {
+        let last = new.filter(|n| n.0 == node).map(|n| n.1.clone());
+        let added = placed.iter().rev().filter(|p| p.place.placement.primary == node);
+        let old = base.node(node).state.primaries.iter().rev().map(|i| base.instance(*i).clone());
+        last.into_iter().chain(added.map(|p| p.size.instance(settings, 0))).chain(old).collect()
     }
-    let before = pool.arrive(node, instance.mem_in_use())?;
-    let verdict = pool.holds();
-    pool.restore(node, before);
-    known.push((node, verdict?));
-    verdict
 }

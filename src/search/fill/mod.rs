@@ -3,6 +3,7 @@
 
 mod filling;
 mod iterate;
+mod loss;
 mod size;
 mod tiered;
 
