@@ -85,42 +85,72 @@ pub fn sum(runs: &[Run]) -> f64 {
     runs.iter().fold(0.0, |sum, run| add_repeatedly(sum, run.value, run.count))
 }
 
-/// The sums under way in which one number was replaced, by position.
+/// The sums under way in which one number was replaced, by position: sums and
+/// positions apart, so that many sums are advanced at once.
 #[derive(Default)]
-struct Paths(Vec<Piece>);
+struct Paths {
+    sums: Vec<f64>,
+    rows: Vec<(usize, usize)>,
+}
 
 impl Paths {
     /// Adds positions behind all others.
     fn start(&mut self, sum: f64, from: usize, to: usize) {
-        match self.0.last_mut() {
-            Some(last) if last.to == from && last.sum.to_bits() == sum.to_bits() => last.to = to,
-            _ => self.0.push(Piece { from, to, sum }),
+        match (self.sums.last(), self.rows.last_mut()) {
+            (Some(last), Some(rows)) if rows.1 == from && last.to_bits() == sum.to_bits() => rows.1 = to,
+            _ => {
+                self.sums.push(sum);
+                self.rows.push((from, to));
+            }
         }
     }
 
-    fn advance(&mut self, x: f64, count: usize) {
-        // most sums are between the same two powers of two
-        let (mut top, mut by) = (0.0, None);
-        for path in &mut self.0 {
-            if !(path.sum > 0.0 && next_power(path.sum) == top) {
-                top = next_power(path.sum);
-                by = if path.sum > 0.0 && x >= 0.0 { constant_step(path.sum, x) } else { None };
+    /// Advances all sums, together if they are all between the same two powers of
+    /// two as `sum` and stay there: by `by`. Else each by `singly`.
+    fn advance_all(&mut self, sum: f64, by: Option<f64>, singly: impl Fn(f64) -> f64) {
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        for path in &self.sums {
+            least = if *path < least { *path } else { least };
+            most = if *path > most { *path } else { most };
+        }
+        match by {
+            Some(by) if least > 0.0 && exponent(least) == exponent(sum) && most + by < next_power(sum) => {
+                self.sums.iter_mut().for_each(|path| *path += by);
             }
-            let end = by.map(|by| path.sum + count as f64 * by).filter(|end| *end < top);
-            path.sum = end.unwrap_or_else(|| add_repeatedly(path.sum, x, count));
+            _ => self.sums.iter_mut().for_each(|path| *path = singly(*path)),
         }
         self.unite();
     }
 
+    fn advance(&mut self, x: f64, count: usize) {
+        let Some(first) = self.sums.first().copied() else { return };
+        let steady = first > 0.0 && first.is_finite() && x >= 0.0;
+        let by = if steady { constant_step(first, x) } else { None };
+        self.advance_all(first, by.map(|by| count as f64 * by), |sum| add_repeatedly(sum, x, count));
+    }
+
     /// Neighbours that have met go on as one.
     fn unite(&mut self) {
-        self.0.dedup_by(|later, earlier| {
-            let equal = earlier.to == later.from && earlier.sum.to_bits() == later.sum.to_bits();
-            if equal {
-                earlier.to = later.to;
+        let mut kept = 0;
+        for at in 1..self.sums.len() {
+            let meets =
+                self.rows[kept].1 == self.rows[at].0 && self.sums[kept].to_bits() == self.sums[at].to_bits();
+            if meets {
+                self.rows[kept].1 = self.rows[at].1;
+            } else {
+                kept += 1;
+                self.sums[kept] = self.sums[at];
+                self.rows[kept] = self.rows[at];
             }
-            equal
-        });
+        }
+        self.sums.truncate(kept + 1);
+        self.rows.truncate(kept + 1);
+    }
+
+    fn finish(mut self) -> Vec<Piece> {
+        self.unite();
+        let pieces = self.sums.into_iter().zip(self.rows);
+        pieces.map(|(sum, (from, to))| Piece { from, to, sum }).collect()
     }
 }
 
@@ -154,7 +184,7 @@ pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
             left -= steps;
         }
     }
-    all.0
+    all.finish()
 }
 
 /// Goes one stretch on, at most to the end of `run`, which begins at position `at`.
@@ -180,16 +210,19 @@ fn enter(all: &mut Paths, base: f64, x: f64, y: f64, stretch: &Stretch, at: usiz
     }
     // where the replaced number is much larger than the sum so far, every position has
     // its own rounding; what comes after it advances by the same steps again
-    let (mut top, mut by) = (0.0, None);
+    let first = |step: usize| if step == 0 { base + y } else { (base + step as f64 * stretch.by) + y };
+    let (low, high) = (first(0), first(steps - 1));
+    let steady = low > 0.0 && high.is_finite() && x >= 0.0 && exponent(low) == exponent(high);
+    let by = if steady && low <= high { constant_step(low, x) } else { None };
+    // no sum is larger than the largest beginning with the most additions
+    let by = by.filter(|by| high + (steps - 1) as f64 * by < next_power(low));
     for step in 0..steps {
-        let here = if step == 0 { base } else { base + step as f64 * stretch.by };
-        let (first, rest) = (here + y, steps - 1 - step);
-        if !(first > 0.0 && next_power(first) == top) {
-            top = next_power(first);
-            by = if first > 0.0 && x >= 0.0 { constant_step(first, x) } else { None };
-        }
-        let end = by.map(|by| first + rest as f64 * by).filter(|end| *end < top);
-        all.start(end.unwrap_or_else(|| add_repeatedly(first, x, rest)), at + step, at + step + 1);
+        let rest = steps - 1 - step;
+        let end = match by {
+            Some(by) => first(step) + rest as f64 * by,
+            None => add_repeatedly(first(step), x, rest),
+        };
+        all.start(end, at + step, at + step + 1);
     }
 }
 
@@ -367,8 +400,7 @@ impl Mix {
                 }
             }
         }
-        all.unite();
-        all.0
+        all.finish()
     }
 
     /// Takes all paths over a block, and starts the one on which a number in the block
@@ -393,15 +425,8 @@ impl Mix {
             }
             replaced = Some(end);
         }
-        for path in &mut all.0 {
-            let next = path.sum + block.by;
-            path.sum = if path.sum > 0.0 && exponent(path.sum) == exponent(base) && next < block.top {
-                next
-            } else {
-                self.advance(values, path.sum, at, block.end)
-            };
-        }
-        all.unite();
+        let singly = |sum: f64| self.advance(values, sum, at, block.end);
+        all.advance_all(base, Some(block.by), singly);
         if let Some(sum) = replaced {
             all.start(sum, self.position(at), self.position(block.end));
         }

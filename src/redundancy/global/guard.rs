@@ -146,7 +146,7 @@ impl<'c> Guard<'c> {
         }
         let taken = arrival.instance.mem_in_use();
         for &(node, slack) in self.seekers.iter().filter(|s| s.0 != primary) {
-            if !slack.is_some_and(|s| s > taken) && !survives(node) {
+            if slack.is_none_or(|s| s <= taken) && !survives(node) {
                 return false;
             }
         }

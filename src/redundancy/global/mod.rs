@@ -1,9 +1,10 @@
 //! Global redundancy: could every node be emptied onto the others if it were
 //! lost? ("Global N+1" in Ganeti's reports.)
 //!
-//! [`simulate`] empties a node as the definition says, which takes long. Most
-//! verdicts follow from sums of memory alone ([`quick`]); a [`Guard`] keeps these
-//! for a state and tells which arrivals leave it redundant.
+//! [`evacuates`] empties a node as the definition says, which takes long. Most
+//! verdicts follow from sums of memory alone; a [`Guard`] keeps these for a state and
+//! tells which arrivals leave it redundant, a [`Pool`] follows them where all
+//! instances are on shared storage.
 //!
 //! Offline nodes have to be emptied, too, but take nothing in.
 
@@ -36,7 +37,8 @@ impl Scope {
     /// Whether a node has to be expendable.
     pub fn includes(&self, cluster: &Cluster, node: NodeIdx) -> bool {
         let spec = &cluster.node(node).spec;
-        !(self.online_only && spec.offline) && !self.exempt.contains(&spec.group)
+        let left_out = self.online_only && spec.offline;
+        !left_out && !self.exempt.contains(&spec.group)
     }
 }
 

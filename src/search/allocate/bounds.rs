@@ -89,7 +89,7 @@ impl Bounds {
         };
         let firsts = || places.iter().filter_map(|p| p.0.as_ref());
         let seconds = || places.iter().filter_map(|p| p.1.as_ref());
-        let [x, y] = [Range::of(firsts().map(|a| part(a))), Range::of(seconds().map(|a| part(a)))];
+        let [x, y] = [Range::of(firsts().map(part)), Range::of(seconds().map(part))];
         let by = |a: &Change| a.by(lane);
         let [a, b] = [Range::of(firsts().map(by)), Range::of(seconds().map(by))];
         let products = [a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most];
