@@ -1,0 +1,176 @@
+//! Sums over long rows in which the same few numbers stand again and again,
+//! rounded as if they were added up one by one; and the same sums with one of the
+//! numbers replaced, for every position at once.
+//!
+//! While a sum stays between two powers of two, adding the same number advances
+//! it by the same amount, a multiple of its last bit: many additions are one
+//! multiplication. Two sums that differ in *where* a number was replaced are
+//! equal as soon as both positions lie in one such stretch. So, although each
+//! position has a rounding error of its own, there are only a few results.
+
+mod mix;
+mod paths;
+#[cfg(test)]
+mod tests;
+
+pub use mix::{MOST_VALUES, Mix};
+use paths::Paths;
+
+/// The same number several times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// The number.
+    pub value: f64,
+    /// How often it stands there.
+    pub count: usize,
+    /// What may stand in its place, once in all runs.
+    pub replaced: Option<f64>,
+}
+
+/// Positions with the same result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Piece {
+    /// The first position.
+    pub from: usize,
+    /// The position after the last one.
+    pub to: usize,
+    /// The sum if the number at one of them is replaced.
+    pub sum: f64,
+}
+
+/// Additions of one number that each advance a sum by the same amount.
+struct Stretch {
+    steps: usize,
+    by: f64,
+}
+
+fn exponent(x: f64) -> u64 {
+    (x.to_bits() >> 52) & 0x7ff
+}
+
+/// The next power of two above a positive number.
+fn next_power(x: f64) -> f64 {
+    f64::from_bits((exponent(x) + 1) << 52)
+}
+
+/// How the next additions of `x` to `sum` go; at least one step, at most `most`.
+fn stretch(sum: f64, x: f64, most: usize) -> Stretch {
+    let one = sum + x;
+    let by = one - sum;
+    let alone = Stretch { steps: 1, by };
+    if x == 0.0 {
+        return Stretch { steps: most, by: 0.0 };
+    }
+    if most < 3 || !(sum > 0.0 && x >= 0.0 && one.is_finite()) || exponent(sum) == 0 {
+        return alone;
+    }
+    // where a sum lies exactly between two doubles, the first rounding goes one way and all
+    // later ones the other; the second step tells
+    let two = one + x;
+    if exponent(two) != exponent(sum) || two - one != by {
+        return alone;
+    }
+    if by == 0.0 {
+        return Stretch { steps: most, by };
+    }
+    // short of the power of two, where the last bit changes its meaning
+    let room = ((next_power(sum) - two) / by) as usize;
+    Stretch { steps: (1 + room).min(most), by }
+}
+
+/// `sum` after `count` additions of `x`.
+pub fn add_repeatedly(mut sum: f64, x: f64, mut count: usize) -> f64 {
+    while count > 0 {
+        let stretch = stretch(sum, x, count);
+        sum = if stretch.steps == 1 { sum + x } else { sum + stretch.steps as f64 * stretch.by };
+        count -= stretch.steps;
+    }
+    sum
+}
+
+/// The sum of all runs, from 0, with nothing replaced.
+pub fn sum(runs: &[Run]) -> f64 {
+    runs.iter().fold(0.0, |sum, run| add_repeatedly(sum, run.value, run.count))
+}
+
+/// By how much an addition of `x` advances all sums between the same two powers of
+/// two as `sum`; nothing if that is not so.
+fn constant_step(sum: f64, x: f64) -> Option<f64> {
+    let next = sum + x;
+    let by = next - sum;
+    let rest = (x - by).abs();
+    let half_of_last_bit = f64::EPSILON / 4.0 * next_power(sum);
+    (exponent(next) == exponent(sum) && rest != half_of_last_bit).then_some(by)
+}
+
+/// Whether all positions of a stretch of additions of `x` to `sum` lead to the same
+/// end if `y` is added there instead: if that advances the sum by the same amount
+/// each time, and the sum goes on as before from there.
+fn is_uniform(sum: f64, x: f64, y: f64, stretch: &Stretch) -> bool {
+    let Stretch { steps, by } = *stretch;
+    let last = sum + (steps - 1) as f64 * by;
+    let (first_end, second_end, last_end) = (sum + y, (sum + by) + y, last + y);
+    let binade = exponent(sum);
+    exponent(last) == binade
+        && exponent(first_end) == binade
+        && exponent(last_end + x) == binade
+        && second_end - first_end == by
+        && (first_end + x) - first_end == by
+        && last_end - first_end == last - sum
+}
+
+/// The sums of all runs, from 0, with one number replaced: for every position at
+/// which that may be, in order.
+pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
+    let mut all = Paths::default();
+    let mut base = 0.0;
+    let mut at = 0;
+    for run in runs {
+        let mut left = run.count;
+        while left > 0 {
+            let steps = step(&mut all, &mut base, Run { count: left, ..*run }, at);
+            at += steps;
+            left -= steps;
+        }
+    }
+    all.finish()
+}
+
+/// Goes one stretch on, at most to the end of `run`, which begins at position `at`.
+/// Returns the number of positions passed.
+fn step(all: &mut Paths, base: &mut f64, run: Run, at: usize) -> usize {
+    let x = run.value;
+    let stretch = stretch(*base, x, run.count);
+    all.advance(x, stretch.steps);
+    if let Some(y) = run.replaced {
+        enter(all, *base, x, y, &stretch, at);
+    }
+    *base = add_repeatedly(*base, x, stretch.steps);
+    stretch.steps
+}
+
+/// Enters the sums in which a number of one stretch is replaced, as they are at its
+/// end.
+fn enter(all: &mut Paths, base: f64, x: f64, y: f64, stretch: &Stretch, at: usize) {
+    let steps = stretch.steps;
+    if steps > 1 && is_uniform(base, x, y, stretch) {
+        let last = base + (steps - 1) as f64 * stretch.by;
+        return all.start(last + y, at, at + steps);
+    }
+    // where the replaced number is much larger than the sum so far, every position has
+    // its own rounding; what comes after it advances by the same steps again
+    let first = |step: usize| if step == 0 { base + y } else { (base + step as f64 * stretch.by) + y };
+    let (low, high) = (first(0), first(steps - 1));
+    let steady = low > 0.0 && high.is_finite() && x >= 0.0 && exponent(low) == exponent(high);
+    let by = if steady && low <= high { constant_step(low, x) } else { None };
+    // no sum is larger than the largest beginning with the most additions
+    let by = by.filter(|by| high + (steps - 1) as f64 * by < next_power(low));
+    for step in 0..steps {
+        let rest = steps - 1 - step;
+        let end = match by {
+            Some(by) => first(step) + rest as f64 * by,
+            None => add_repeatedly(first(step), x, rest),
+        };
+        all.start(end, at + step, at + step + 1);
+    }
+}
