@@ -71,6 +71,42 @@ impl Bench {
         })
     }
 
+    /// Our tool, named by the first word, with these words only.
+    #[allow(dead_code)] // not by every bench
+    pub fn ours_alone(&self, words: &[&str]) -> io::Result<Run> {
+        let mut command = alone(PROGRAM, words);
+        match self.workshop.best(&mut command, self.settings.runs(), PATIENCE)? {
+            Taken::Run(run) => Ok(run),
+            Taken::MoreThan(_) => Err(io::Error::other(format!("{words:?} took too long"))),
+        }
+    }
+
+    /// The reference's tool of that name, with these words only.
+    #[allow(dead_code)] // not by every bench
+    pub fn theirs_alone(&self, words: &[&str]) -> io::Result<Theirs> {
+        let place = match &self.reference {
+            Ok(place) => place,
+            Err(reason) => return Ok(Theirs::Missing(reason)),
+        };
+        // hail is where Ganeti looks for allocators
+        let allocators = PathBuf::from("/usr/lib/ganeti/iallocators");
+        let places = [place.join(words[0]), allocators.join(words[0])];
+        let Some(program) = places.into_iter().find(|p| p.is_file()) else {
+            return Ok(Theirs::Missing("not installed"));
+        };
+        let mut command = alone(program, &words[1..]);
+        Ok(match self.workshop.best(&mut command, self.settings.runs(), self.settings.limit)? {
+            Taken::Run(run) => Theirs::Seconds(run.seconds),
+            Taken::MoreThan(limit) => Theirs::MoreThan(limit.as_secs_f64()),
+        })
+    }
+
+    /// Writes a file for the programs to read.
+    #[allow(dead_code)] // not by every bench
+    pub fn file(&self, name: &str, content: &str) -> io::Result<PathBuf> {
+        self.workshop.file(name, content)
+    }
+
     /// The same, but not run if it took too long on a smaller cluster.
     pub fn theirs_after(&self, smaller: Option<Theirs>, words: &[&str], input: &Input) -> io::Result<Theirs> {
         match smaller {
@@ -90,6 +126,13 @@ impl Bench {
         let number = printed.lines().find_map(|line| line.strip_prefix("Solution length="));
         Ok(number.unwrap_or("0").parse()?)
     }
+}
+
+#[allow(dead_code)] // not by every bench
+fn alone(program: impl AsRef<OsStr>, words: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(words).env_remove("HTOOLS");
+    command
 }
 
 fn command(program: impl AsRef<OsStr>, words: &[&str], input: &Input) -> Command {

@@ -3,7 +3,7 @@
 //! generator or of a script. Prints tables in Markdown:
 //!
 //!     cargo bench --bench figures [-- [--reference] [--limit SECONDS] [--quick | --long]
-//!         [--clusters PYTHON_SCRIPT]]
+//!         [--only TABLE] [--clusters PYTHON_SCRIPT]]
 //!
 //! With --reference the same commands are given to Ganeti's own tools in the
 //! same run, on the same files, each for at most --limit seconds.
@@ -12,6 +12,8 @@
 mod common;
 mod first_step;
 mod loading;
+mod message;
+mod placing;
 mod speed;
 mod targets;
 mod to_the_end;
@@ -33,14 +35,34 @@ fn main() -> anyhow::Result<()> {
             switch("long", "Balance 10,000 nodes and 100,000 instances to the end, too")
                 .conflicts_with("quick"),
         )
+        .arg(
+            clap::Arg::new("only")
+                .long("only")
+                .value_name("TABLE")
+                .value_parser(["speed", "first-step", "loading", "placing", "to-the-end"])
+                .help("One of the tables"),
+        )
         .get_matches();
     let bench = Bench::new(Settings::of(&matches))?;
     println!("{}\n", bench.describe());
     let mut targets = Targets::default();
-    speed::table(&bench, &mut targets)?;
-    first_step::table(&bench, &mut targets)?;
-    loading::table(&bench, &mut targets)?;
-    to_the_end::table(&bench, matches.get_flag("long"), &mut targets)?;
+    let only = matches.get_one::<String>("only").map(String::as_str);
+    let wanted = |table: &str| only.is_none_or(|only| only == table);
+    if wanted("speed") {
+        speed::table(&bench, &mut targets)?;
+    }
+    if wanted("first-step") {
+        first_step::table(&bench, &mut targets)?;
+    }
+    if wanted("loading") {
+        loading::table(&bench, &mut targets)?;
+    }
+    if wanted("placing") {
+        placing::table(&bench, &mut targets)?;
+    }
+    if wanted("to-the-end") {
+        to_the_end::table(&bench, matches.get_flag("long"), &mut targets)?;
+    }
     targets.print();
     Ok(())
 }

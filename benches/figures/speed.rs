@@ -56,7 +56,7 @@ fn check(targets: &mut Targets, ours: f64, theirs: Theirs) {
 }
 
 /// How many times as long as ours, at least.
-fn factor(theirs: Theirs, ours: f64) -> Option<f64> {
+pub fn factor(theirs: Theirs, ours: f64) -> Option<f64> {
     match theirs {
         Theirs::Missing(_) => None,
         Theirs::Seconds(time) | Theirs::Estimate(time) | Theirs::MoreThan(time) => Some(time / ours),
