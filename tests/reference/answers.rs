@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::cases::Case;
 use super::hail::Asked;
-use super::hail_rules::{drained_secondary, listed};
+use super::hail_rules::{drained_secondary, forced, listed};
 use super::restate;
 use super::rules::Rule;
 use super::run::Output;
@@ -109,4 +109,51 @@ pub fn refused(asked: &Asked, ours: &Output, text: &str) -> bool {
     let listed = asked.kind() == "multi-allocate"
         && answer["result"][1].as_array().is_some_and(|list| list.iter().any(|entry| says(&entry[1])));
     ours.status == Some(0) && (failed || listed)
+}
+
+/// The answer without the number behind "score".
+pub fn without_score(text: &str) -> String {
+    match text.split_once("score: ") {
+        Some((before, after)) => format!("{before}{}", after.split_once(',').map_or("", |(_, rest)| rest)),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether ours keeps to the nodes that may be used, and moves are the same up
+/// to the first one of the reference's that does not.
+pub fn same_until_allowed(case: &Case, theirs: &str, ours: &str) -> bool {
+    let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
+    let Some(allowed) = &case.facts.restricted else { return false };
+    let keeps = |entry: &Value| {
+        let nodes = entry[2].as_array();
+        nodes.is_some_and(|nodes| nodes.iter().all(|node| allowed.iter().any(|name| *node == name.as_str())))
+    };
+    let list = |answer: &Value| answer["result"][0].as_array().cloned().unwrap_or_default();
+    let (theirs, ours) = (list(&theirs), list(&ours));
+    let until = theirs.iter().position(|entry| !keeps(entry));
+    ours.iter().all(keeps) && until.is_some_and(|until| ours.get(..until) == Some(&theirs[..until]))
+}
+
+/// Whether the answers are the same but for instances that the reference moves
+/// between nodes out of use, and ours leaves there.
+pub fn same_but_forced(case: &Case, asked: &Asked, theirs: &str, ours: &str) -> bool {
+    let (Some(mut theirs), Some(mut ours)) = (parsed(theirs), parsed(ours)) else { return false };
+    let names: Vec<&str> = listed(&case.cluster.raw, asked)
+        .filter(|instance| forced(case, instance))
+        .map(|instance| instance.name.as_str())
+        .collect();
+    let is_forced = |value: &Value| value.as_str().is_some_and(|name| names.contains(&name));
+    let moved = |answer: &Value| {
+        answer["result"][0].as_array().is_some_and(|list| list.iter().any(|entry| is_forced(&entry[0])))
+    };
+    let differs = moved(&theirs) && !moved(&ours);
+    for answer in [&mut theirs, &mut ours] {
+        answer["info"] = Value::Null;
+        for part in 0..3 {
+            if let Some(list) = answer["result"][part].as_array_mut() {
+                list.retain(|entry| !is_forced(&entry[0]) && !is_forced(&entry[0]["instance_name"]));
+            }
+        }
+    }
+    differs && theirs == ours
 }

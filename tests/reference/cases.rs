@@ -70,6 +70,8 @@ pub struct Facts {
     pub mistaken: bool,
     /// The output is for programs.
     pub machine_readable: bool,
+    /// The nodes of `--restrict-allocation-to`.
+    pub restricted: Option<Vec<String>>,
     /// The limit of `-l`.
     pub limit: Option<i64>,
 }

@@ -111,6 +111,14 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         both(&|text| insert_names(text, &names), a, b);
         used = Some(Rule::SplitInstanceNames);
     }
+    if Rule::NewInstanceNumber.applies(case) {
+        let known = case.cluster.raw.instances.len() as i64;
+        for part in [&mut *a, &mut *b] {
+            let tables = part.iter_mut().filter(|(name, _)| *name == "tables on standard error");
+            tables.for_each(|(_, text)| *text = without_new_numbers(text, known));
+        }
+        used = Some(Rule::NewInstanceNumber);
+    }
     let restated = words == Words::Other;
     if let Some(asked) = case.asked.as_ref().filter(|_| restated || Rule::ChangeGroupDump.applies(case)) {
         both(&|text| answers::masked(case, asked, restated, text), a, b);
@@ -119,6 +127,23 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         both(&without_free_memory, a, b);
     }
     used
+}
+
+/// The tables with the numbers of new instances left out of lists, which may
+/// then be narrower.
+fn without_new_numbers(text: &str, known: i64) -> String {
+    let list = |word: &str| {
+        let inner = word.strip_prefix('[')?.strip_suffix(']')?;
+        let numbers: Option<Vec<i64>> = inner.split(',').map(|number| number.parse().ok()).collect();
+        let kept: Vec<i64> = numbers?.into_iter().filter(|number| (0..known).contains(number)).collect();
+        Some(format!("{kept:?}").replace(' ', ""))
+    };
+    let Some((before, after)) = text.split_once("Final cluster status:\n") else { return text.to_owned() };
+    let row = |line: &str| {
+        let words = line.split_whitespace().map(|word| list(word).unwrap_or_else(|| word.to_owned()));
+        words.collect::<Vec<_>>().join(" ") + "\n"
+    };
+    format!("{before}Final cluster status:\n{}", after.lines().map(row).collect::<String>())
 }
 
 /// hspace's result without the memory that nodes out of use have or not.
@@ -138,12 +163,26 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
     let executes = case.facts.execute;
     let ended = ours.status == Some(0) || executes;
     let ends_early = theirs.status == Some(1) && ended;
-    let broke_off = || ends_early && b[1].1.starts_with(&a[1].1);
+    let begins = || b[1].1.starts_with(&a[1].1);
+    let broke_off = || ends_early && begins();
+    // later, ours may find that there is no place
+    let gave_up = || crashed(&theirs.stderr) && begins();
+    let answers = case.asked.as_ref().map(|asked| (asked, a[1].1.as_str(), b[1].1.as_str()));
     let may_break_off = || {
         ends_early && [Rule::SplitInstanceOutput, Rule::DrbdWithoutSecondary].iter().any(|r| r.applies(case))
     };
     Rule::ALL.into_iter().filter(|rule| rule.applies(case)).find(|rule| match rule {
-        Rule::SplitInstanceOutput | Rule::LimitZero | Rule::ForthcomingCount => broke_off(),
+        Rule::SplitInstanceOutput | Rule::ForthcomingCount => broke_off(),
+        Rule::LimitZero => gave_up(),
+        Rule::AllOffline if case.tool == Tool::Hail => {
+            answers::without_score(&a[1].1) == answers::without_score(&b[1].1)
+        }
+        Rule::RestrictedChangeGroup => {
+            answers.is_some_and(|(_, a, b)| answers::same_until_allowed(case, a, b))
+        }
+        Rule::DrainedSecondary => {
+            answers.is_some_and(|(asked, a, b)| answers::same_but_forced(case, asked, a, b))
+        }
         Rule::DrbdWithoutSecondary => broke_off() && crashed(&theirs.stderr),
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
@@ -153,7 +192,7 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
                     || may_break_off())
         }
         Rule::GroupState => same_but_other_groups(theirs, a, b),
-        Rule::SplitInstanceCheck if case.tool == Tool::Hspace => broke_off() && crashed(&theirs.stderr),
+        Rule::SplitInstanceCheck if case.tool == Tool::Hspace => gave_up(),
         Rule::SplitInstanceCheck => {
             crashed(&theirs.stderr) && ours.status == Some(0) && answers::parsed(&b[1].1).is_some()
         }
@@ -167,7 +206,7 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::OfflineRescue
             if case.asked.as_ref().is_some_and(|asked| asked.kind() == "allocate-secondary") =>
         {
-            original && theirs.status == ours.status && answers::same_but_dropped(&a[1].1, &b[1].1)
+            theirs.status == ours.status && answers::same_but_dropped(&a[1].1, &b[1].1)
         }
         // the others are undone, or avoided by other words
         _ => false,

@@ -45,7 +45,10 @@ const MEANT: [&str; 3] = ["vm_capable", "admin_state", "forthcoming"];
 /// The places in a document, as JSON pointers.
 fn collect(value: &Value, question: bool, path: &mut String, places: &mut Vec<String>) {
     let mut visit = |key: &str, inner: &Value| {
-        if UNUSED.contains(&key) || !question && MEANT.contains(&key) {
+        // the reference looks at the name of one of several new instances only if
+        // there is something to say about it
+        let named = question && key == "name" && path.starts_with("/instances/");
+        if named || UNUSED.contains(&key) || !question && MEANT.contains(&key) {
             return;
         }
         let before = path.len();

@@ -242,6 +242,7 @@ fn meant(odd: &OddCluster, facts: &mut Facts, asked: &mut Asked, random: &mut Ra
         if random.chance(0.3) {
             names.push("nosuch");
         }
+        facts.restricted = Some(names.iter().map(|name| (*name).to_owned()).collect());
         options.push(valued(None, "restrict-allocation-to", names.join(",")));
     }
     if random.chance(0.02) {

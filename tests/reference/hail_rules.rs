@@ -4,7 +4,7 @@ use htools::load::raw::{RawCluster, RawInstance};
 use htools::model::AllocPolicy;
 use serde_json::Value;
 
-use super::cases::Case;
+use super::cases::{Case, REQUEST};
 use super::hail::{Asked, Place};
 use super::rules::{Rule, common_suffix, is_offline, may_rescue_offline, split_instances};
 
@@ -24,7 +24,17 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
         Rule::DrainedSecondary => {
             asked.kind() == "node-evacuate" && listed(raw, asked).any(|i| drained_secondary(case, i))
         }
-        Rule::ForeignReferences => asked.place == Place::Foreign && asked.entries().is_empty(),
+        Rule::ForeignReferences => match asked.entries().is_empty() {
+            true => asked.place == Place::Foreign,
+            false => asked.place != Place::Own && own_tags(case) != raw.tags,
+        },
+        Rule::RepeatedInstance => once(asked, "instances", |key| instance(raw, key)).is_some(),
+        Rule::RepeatedTarget => once(asked, "target_groups", |key| group(raw, key)).is_some(),
+        Rule::RestrictedChangeGroup => asked.kind() == "change-group" && case.facts.restricted.is_some(),
+        Rule::NewInstanceNumber => {
+            let listed = |word: &String| word.contains("plist") || word.contains("slist");
+            !asked.entries().is_empty() && case.words.iter().any(listed)
+        }
         Rule::GroupIndexShadow => asked.checked && !ours && shadows(raw, asked),
         Rule::GroupState => {
             (theirs || ours || named_group(raw, asked).is_some())
@@ -43,8 +53,39 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
 
 /// The group that the request names, by name or UUID.
 pub fn named_group(raw: &RawCluster, asked: &Asked) -> Option<usize> {
-    let wanted = asked.group_name()?;
-    raw.groups.iter().position(|group| group.name == wanted || group.uuid == wanted)
+    group(raw, asked.group_name()?)
+}
+
+/// The group of that name or UUID.
+pub fn group(raw: &RawCluster, key: &str) -> Option<usize> {
+    raw.groups.iter().position(|group| group.name == key || group.uuid == key)
+}
+
+/// The instance that the name means, with or without what all names end in.
+pub fn instance(raw: &RawCluster, key: &str) -> Option<usize> {
+    let suffix = common_suffix(raw);
+    raw.instances.iter().position(|i| i.name == key || i.name.strip_suffix(suffix) == Some(key))
+}
+
+/// The names that a request to move instances lists there, without those that
+/// mean what a former one means; nothing if there are none such.
+pub fn once(asked: &Asked, list: &str, meaning: impl Fn(&str) -> Option<usize>) -> Option<Vec<Value>> {
+    let names = asked.request[list].as_array().filter(|_| asked.entries().is_empty())?;
+    let means = |name: &Value| name.as_str().and_then(&meaning);
+    let first = |(at, name): &(usize, &Value)| {
+        let meant = means(name);
+        meant.is_none() || !names[..*at].iter().any(|former| means(former) == meant)
+    };
+    let kept: Vec<Value> = names.iter().enumerate().filter(first).map(|(_, name)| name.clone()).collect();
+    (kept.len() < names.len()).then_some(kept)
+}
+
+/// The tags of the cluster in the request's own message.
+fn own_tags(case: &Case) -> Vec<String> {
+    let message = case.files.iter().find(|(name, _)| *name == REQUEST);
+    let message: Value = message.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or_default();
+    let tags = message["cluster_tags"].as_array().into_iter().flatten();
+    tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
 }
 
 /// Whether the reference takes the request for one of a dedicated cluster, and
@@ -78,20 +119,26 @@ fn places_new(asked: &Asked) -> bool {
 
 /// The instances to be evacuated.
 pub fn listed<'a>(raw: &'a RawCluster, asked: &'a Asked) -> impl Iterator<Item = &'a RawInstance> {
-    let suffix = common_suffix(raw);
-    let means = move |instance: &RawInstance, key: &str| {
-        instance.name == key || instance.name.strip_suffix(suffix) == Some(key)
-    };
     let keys = asked.request["instances"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    keys.filter_map(move |key| raw.instances.iter().find(|instance| means(instance, key)))
+    keys.filter_map(move |key| Some(&raw.instances[instance(raw, key)?]))
 }
 
-/// Whether the instance's secondary is out of use and yet has memory.
+/// Whether the instance's secondary is out of use and yet has memory, or needs
+/// none in the reference.
 pub fn drained_secondary(case: &Case, instance: &RawInstance) -> bool {
+    forced(case, instance)
+        || instance.template.has_secondary()
+            && instance.secondary.is_some_and(|secondary| {
+                is_offline(case, secondary.get()) && case.cluster.raw.nodes[secondary.get()].mem_free.0 > 0
+            })
+}
+
+/// Whether both nodes are out of use: leaving an offline node, the reference
+/// asks for no memory.
+pub fn forced(case: &Case, instance: &RawInstance) -> bool {
     instance.template.has_secondary()
-        && instance.secondary.is_some_and(|secondary| {
-            is_offline(case, secondary.get()) && case.cluster.raw.nodes[secondary.get()].mem_free.0 > 0
-        })
+        && is_offline(case, instance.primary.get())
+        && instance.secondary.is_some_and(|secondary| is_offline(case, secondary.get()))
 }
 
 /// Whether a new instance gets a number that one of the named group has.

@@ -46,9 +46,12 @@ pub fn limit_to_request(odd: &mut OddCluster, random: &mut Random) {
         if !matches!(instance.status, RunStatus::AdminDown | RunStatus::AdminOffline) {
             instance.status = RunStatus::Running;
         }
-        // each disk is to be as large as policies ask, unless only the sum counts
+        // each disk is to be as large as policies ask, unless only the sum counts;
+        // what the reference gets as text has one disk
         let part = if odd.purpose == Purpose::Allocate { 1024 } else { 7 };
-        if instance.disk.0 > 2 * part && random.chance(0.3) && instance.disks[0].spindles.is_none() {
+        let whole = odd.purpose == Purpose::Fill;
+        if instance.disk.0 > 2 * part && random.chance(0.3) && instance.disks[0].spindles.is_none() && !whole
+        {
             let mut parts = [instance.disks[0]; 2];
             parts[0].size.0 = part;
             parts[1].size.0 -= part;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::cases::{Case, REQUEST, Source, TEXT};
 use super::decorate::NETWORKS;
 use super::hail::{Asked, Place};
-use super::hail_rules::{dedicated, named_group};
+use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
 use super::{input, requests};
 
@@ -20,6 +20,8 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let applying = |rules: &[Rule]| rules.iter().copied().find(|rule| rule.applies(case));
     if let Some(asked) = &case.asked {
         let rule = applying(&[
+            Rule::RepeatedInstance,
+            Rule::RepeatedTarget,
             Rule::ForeignReferences,
             Rule::DedicatedOvercommit,
             Rule::DedicatedWithoutExclusive,
@@ -35,9 +37,27 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let text = input::plain_text(&restated.cluster.raw);
     match case.source {
         Source::Text | Source::Request => replace(&mut restated, TEXT, text),
-        _ => return None,
+        _ if case.facts.mistaken => return None,
+        _ => given_as_text(&mut restated, text),
     }
     Some((rule, restated))
+}
+
+/// A simulated cluster as a text file instead.
+fn given_as_text(case: &mut Case, text: String) {
+    let mut words = vec!["-t".to_owned(), TEXT.to_owned()];
+    let mut meant = case.words.drain(..);
+    while let Some(word) = meant.next() {
+        match word.starts_with("--si") {
+            true if word.contains('=') => {}
+            true => drop(meant.next()),
+            false => words.push(word),
+        }
+    }
+    drop(meant);
+    case.source_at = if case.source_at == 0 { 0 } else { words.len() };
+    case.words = words;
+    replace(case, TEXT, text);
 }
 
 fn replace(case: &mut Case, name: &'static str, content: String) {
@@ -57,8 +77,15 @@ fn disarm(case: &Case, raw: &mut RawCluster) {
 fn question(case: &Case, asked: &Asked) -> Option<Case> {
     let mut raw = case.cluster.raw.clone();
     let mut request = asked.request.clone();
-    if Rule::OfflineRescue.applies(case) || Rule::DrainedSecondary.applies(case) {
+    let secondary = asked.kind() == "allocate-secondary";
+    if Rule::OfflineRescue.applies(case) && !secondary || Rule::DrainedSecondary.applies(case) {
         disarm(case, &mut raw);
+    }
+    if let Some(names) = once(asked, "instances", |key| instance(&raw, key)) {
+        request["instances"] = names.into();
+    }
+    if let Some(names) = once(asked, "target_groups", |key| group(&raw, key)) {
+        request["target_groups"] = names.into();
     }
     if let Some(group) = named_group(&raw, asked) {
         request["group_name"] = raw.groups[group].name.clone().into();
@@ -79,17 +106,19 @@ fn question(case: &Case, asked: &Asked) -> Option<Case> {
             replace(&mut restated, REQUEST, message.to_string());
         }
         Place::Text | Place::Foreign => {
-            let own = if asked.place == Place::Foreign { &raw } else { &RawCluster::default() };
+            let tags = RawCluster { tags: raw.tags.clone(), ..RawCluster::default() };
+            let own = if asked.place == Place::Foreign { &raw } else { &tags };
             let message = requests::message(own, &[], &request);
             replace(&mut restated, REQUEST, message.to_string());
             replace(&mut restated, TEXT, input::plain_text(&raw));
         }
-        // only the request can be put in other words
-        Place::Simulated if raw == case.cluster.raw => {
+        Place::Simulated => {
             let message = requests::message(&RawCluster::default(), &[], &request);
             replace(&mut restated, REQUEST, message.to_string());
+            if raw != case.cluster.raw {
+                given_as_text(&mut restated, input::plain_text(&raw));
+            }
         }
-        Place::Simulated => return None,
     }
     Some(restated)
 }

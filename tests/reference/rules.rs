@@ -45,9 +45,22 @@ pub enum Rule {
     /// exactly, after taking the memory of such nodes away; the text why the
     /// instance stays is free.
     DrainedSecondary,
-    /// With `-t`, hail looks names up in the cluster that it works with.
+    /// With `-t`, hail looks names and tags up in the cluster that it works with.
     /// Compared exactly, after giving the reference the same cluster twice.
     ForeignReferences,
+    /// An instance that is to be moved and named twice is moved once. Compared
+    /// exactly, after naming it once.
+    RepeatedInstance,
+    /// No instance stays in its group because that is listed twice as a target.
+    /// Compared exactly, after listing it once.
+    RepeatedTarget,
+    /// Instances change to a group's nodes of `--restrict-allocation-to` only;
+    /// the reference just chooses the group by them. Compared until the
+    /// reference first uses another node.
+    RestrictedChangeGroup,
+    /// A new instance has a number in tables; the reference shows -1. Everything
+    /// but that number is compared.
+    NewInstanceNumber,
     /// A new instance in a named group may get the number of another one in
     /// the reference, which is then overlooked. Compared exactly, after giving
     /// that group's instances the first numbers.
@@ -79,12 +92,16 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 19] = [
+    pub const ALL: [Rule; 23] = [
         Rule::FullNamesInCommands,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
         Rule::DrbdWithoutSecondary,
         Rule::OwnSecondary,
+        Rule::RepeatedInstance,
+        Rule::RepeatedTarget,
+        Rule::RestrictedChangeGroup,
+        Rule::NewInstanceNumber,
         Rule::DedicatedWithoutExclusive,
         Rule::DedicatedOvercommit,
         Rule::OfflineRescue,
@@ -116,6 +133,10 @@ impl Rule {
             Rule::OfflineRescue => "offline-rescue",
             Rule::DrainedSecondary => "drained-secondary",
             Rule::ForeignReferences => "foreign-references",
+            Rule::RepeatedInstance => "repeated-instance",
+            Rule::RepeatedTarget => "repeated-target",
+            Rule::RestrictedChangeGroup => "restricted-change-group",
+            Rule::NewInstanceNumber => "new-instance-number",
             Rule::GroupIndexShadow => "group-index-shadow",
             Rule::GroupState => "group-state",
             Rule::SplitInstanceCheck => "split-instance-check",
@@ -148,8 +169,9 @@ impl Rule {
             Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
             Rule::AllOffline => match case.tool {
                 Tool::Hbal | Tool::Hinfo => all_offline(case),
-                Tool::Hspace => !raw.nodes.is_empty() && (0..raw.nodes.len()).all(|i| is_offline(case, i)),
-                Tool::Hail => false,
+                Tool::Hspace => none_online(case),
+                // only here a node out of use may be chosen, and the score shown
+                Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
             },
             Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
                 let (theirs, ours) = initial_flags(raw, i);
@@ -243,6 +265,17 @@ fn looked_up(raw: &RawCluster, key: &str) -> Option<usize> {
         let mut found = (0..raw.nodes.len()).filter(|i| raw.nodes[*i].name.starts_with(&start));
         found.next().filter(|_| found.next().is_none())
     })
+}
+
+/// Whether hail is asked that.
+fn asks(case: &Case, kind: &str) -> bool {
+    case.asked.as_ref().is_some_and(|asked| asked.kind() == kind)
+}
+
+/// Whether there are nodes, none of them online.
+fn none_online(case: &Case) -> bool {
+    let nodes = case.cluster.raw.nodes.len();
+    nodes > 0 && (0..nodes).all(|i| is_offline(case, i))
 }
 
 /// Whether there are nodes to look at, none of them online.
