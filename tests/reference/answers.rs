@@ -8,7 +8,7 @@ use super::cases::Case;
 use super::hail::Asked;
 use super::hail_rules::{drained_secondary, forced, listed};
 use super::restate;
-use super::rules::Rule;
+use super::rules::{Rule, split_instances};
 use super::run::Output;
 
 /// Standard output as JSON, if it is.
@@ -70,6 +70,11 @@ pub fn same_until_other_group(case: &Case, theirs: &str, ours: &str) -> bool {
         node.map(|node| node.group)
     };
     let (theirs, ours) = (list(&theirs), list(&ours));
+    // with instances half in the group, it cannot be put in other words
+    let named = case.asked.as_ref().is_some_and(|asked| asked.group_name().is_some());
+    if named && !split_instances(raw).is_empty() {
+        return !ours.is_empty() && theirs.first() == ours.first();
+    }
     let first = ours.first().and_then(group);
     let until = ours.iter().position(|entry| group(entry) != first).unwrap_or(ours.len());
     // the reference fails as a whole where the group of its choice is full

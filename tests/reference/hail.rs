@@ -91,7 +91,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     let mut meant = meant(&cluster, &mut facts, &mut asked, random);
     meant.extend(words_of_place);
     meant.extend(static_memory.map(|mib| valued(None, "static-kvm-node-memory", mib.to_string())));
-    random.shuffle(&mut meant);
+    options::shuffle(&mut meant, random);
     let mut words = options::typed(Tool::Hail, &meant, random);
     let mut source = if random.chance(0.1) { Source::Input } else { Source::Argument };
     if random.chance(0.025) {

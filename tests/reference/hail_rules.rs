@@ -42,6 +42,10 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
                 && raw.groups.len() > 1
         }
         Rule::SplitInstanceCheck => !split_instances(raw).is_empty(),
+        Rule::SplitInstanceState => {
+            let split = split_instances(raw);
+            asked.kind() == "change-group" && listed(raw, asked).any(|i| split.contains(&i.name.as_str()))
+        }
         Rule::DrbdOnOneNode => asked
             .entries()
             .iter()

@@ -31,7 +31,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     meant.extend(sizes(&cluster, source, &mut facts, random));
     meant.extend(checks(&cluster, &mut facts, random));
     meant.extend(output(&mut facts, random));
-    random.shuffle(&mut meant);
+    options::shuffle(&mut meant, random);
     let mut words = options::typed(Tool::Hspace, &meant, random);
     let source_at = if random.chance(0.5) { words.len() } else { 0 };
     if random.chance(0.04) {

@@ -36,6 +36,17 @@ pub fn optional(short: impl Into<Option<char>>, long: &'static str, value: Optio
     Opt { short: short.into(), long, value: Value::Optional(value) }
 }
 
+/// Puts options in another order, but for descriptions of groups, whose order
+/// matters.
+pub fn shuffle(options: &mut [Opt], random: &mut Random) {
+    let describes = |option: &Opt| option.long == "simulate";
+    let groups: Vec<Opt> = options.iter().filter(|option| describes(option)).cloned().collect();
+    random.shuffle(options);
+    for (place, group) in options.iter_mut().filter(|option| describes(option)).zip(groups) {
+        *place = group;
+    }
+}
+
 /// The words of a command line that means `options`.
 pub fn typed(tool: Tool, options: &[Opt], random: &mut Random) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

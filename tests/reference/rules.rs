@@ -73,6 +73,10 @@ pub enum Rule {
     /// elsewhere; the reference breaks off, where it looks. That hail answers is
     /// compared, and what hspace printed until then.
     SplitInstanceCheck,
+    /// An instance with its secondary in another group is in what is shown and
+    /// saved once on each of its nodes; the reference may count it twice after
+    /// it changed its group. The answer is compared.
+    SplitInstanceState,
     /// A new DRBD instance with one node is refused; the reference breaks off,
     /// or makes it.
     DrbdOnOneNode,
@@ -92,7 +96,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 23] = [
+    pub const ALL: [Rule; 24] = [
         Rule::FullNamesInCommands,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
@@ -110,6 +114,7 @@ impl Rule {
         Rule::GroupIndexShadow,
         Rule::GroupState,
         Rule::SplitInstanceCheck,
+        Rule::SplitInstanceState,
         Rule::DrbdOnOneNode,
         Rule::ChangeGroupDump,
         Rule::LimitZero,
@@ -140,6 +145,7 @@ impl Rule {
             Rule::GroupIndexShadow => "group-index-shadow",
             Rule::GroupState => "group-state",
             Rule::SplitInstanceCheck => "split-instance-check",
+            Rule::SplitInstanceState => "split-instance-state",
             Rule::DrbdOnOneNode => "drbd-on-one-node",
             Rule::ChangeGroupDump => "change-group-dump",
             Rule::LimitZero => "limit-zero",
