@@ -181,7 +181,9 @@ pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
 
 /// Answers a request about a cluster, to whose instances and nodes it refers.
 pub fn answer(mut cluster: Cluster, request: Request, settings: &Settings) -> Reply {
-    let before = cluster.clone();
+    // these change the cluster before they can fail
+    let undone = matches!(request, Request::MultiAllocate { .. } | Request::AllocateSecondary { .. });
+    let before = undone.then(|| cluster.clone());
     let mut notes = Notes::default();
     let answer = match request {
         Request::Allocate { instance, group, restrict_to } => {
@@ -205,7 +207,8 @@ pub fn answer(mut cluster: Cluster, request: Request, settings: &Settings) -> Re
     };
     let Notes { added, why, room } = notes;
     if answer.is_err() {
-        return Reply { answer, cluster: before, added: Vec::new(), why, room };
+        let cluster = before.unwrap_or(cluster);
+        return Reply { answer, cluster, added: Vec::new(), why, room };
     }
     Reply { answer, cluster, added, why, room }
 }
