@@ -19,8 +19,12 @@
 //! * [`score`]: how good a placement is. [`Board`](score::Board) computes the
 //!   score in the reference's order of operations, to the last bit;
 //!   [`Running`](score::running::Running) bounds the score of a changed state at
-//!   a cost that does not depend on the number of nodes.
-//! * [`redundancy`]: what survives the loss of a node.
+//!   a cost that does not depend on the number of nodes;
+//!   [`Statistics`](score::Statistics) carries it on for pairs of nodes, and
+//!   [`runs`](score::runs) sums up long rows of equal nodes at once.
+//! * [`redundancy`]: what survives the loss of a node: DRBD reserves
+//!   ([`n_plus_one`](redundancy::n_plus_one)), and whether every node could be emptied
+//!   ([`global`](redundancy::global)).
 //! * [`search`]: which step is best. [`moves`](search::moves) works one move out,
 //!   [`forecast`](search::forecast) keeps lower bounds for all moves from step to
 //!   step (docs/search.md explains them), [`balance`](search::balance) finds the best
@@ -30,6 +34,8 @@
 //!   [`allocator`](search::allocator) answers the requests of Ganeti's master: it finds
 //!   places with [`allocate`](search::allocate), other nodes with
 //!   [`evacuate`](search::evacuate), and says what is in the way.
+//!   [`fill`](search::fill) finds out how many more instances a cluster holds.
+//!   docs/placing.md explains how places are found without trying all of them.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands or opcodes, and a checker that replays them by the plain rules.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
