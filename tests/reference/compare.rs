@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::answers;
 use super::cases::Case;
-use super::rules::{Rule, common_suffix, split_instances};
+use super::rules::{Rule, common_suffix, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
 use super::tools::Tool;
@@ -106,6 +106,11 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         both(&|text| shorten_commands(text, suffix), a, b);
         used = Some(Rule::FullNamesInCommands);
     }
+    if Rule::BadAndHappy.applies(case) {
+        let names = without_total(&case.cluster.raw);
+        both(&|text| without_happy(text, &names), a, b);
+        used = Some(Rule::BadAndHappy);
+    }
     if Rule::SplitInstanceNames.applies(case) {
         let names = split_instances(&case.cluster.raw);
         both(&|text| insert_names(text, &names), a, b);
@@ -144,6 +149,22 @@ fn without_new_numbers(text: &str, known: i64) -> String {
         words.collect::<Vec<_>>().join(" ") + "\n"
     };
     format!("{before}Final cluster status:\n{}", after.lines().map(row).collect::<String>())
+}
+
+/// The text with these nodes left out of the lists of happy nodes.
+fn without_happy(text: &str, names: &[&str]) -> String {
+    let listing =
+        |line: &str| ["N+1 happy nodes: ", "Node policy status: "].iter().any(|s| line.starts_with(s));
+    let without = |line: &str| {
+        let (heading, list) = line.split_once('[').unwrap_or((line, ""));
+        let ends = |part: &&str| !names.iter().any(|name| part.contains(&format!("\"{name}\"")));
+        let separator = if heading.starts_with("Node") { "),(" } else { "," };
+        let list = list.trim_start_matches('(').trim_end_matches([')', ']']);
+        let kept: Vec<&str> = list.split(separator).filter(ends).collect();
+        format!("{heading}{}", kept.join(separator))
+    };
+    let line = |line: &str| if listing(line) { without(line) } else { line.to_owned() };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// hspace's result without the memory that nodes out of use have or not.

@@ -15,6 +15,9 @@ pub enum Rule {
     /// Printed commands hold full names; the reference shortens them. Compared
     /// exactly, after shortening ours.
     FullNamesInCommands,
+    /// With `-v` five times, no node is listed both as bad and as happy. Compared
+    /// exactly, but for nodes of which a total is zero.
+    BadAndHappy,
     /// The heading and the names of split instances are both on standard
     /// output; the reference puts the names on standard error. Compared
     /// exactly, after inserting the names.
@@ -96,8 +99,9 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 24] = [
+    pub const ALL: [Rule; 25] = [
         Rule::FullNamesInCommands,
+        Rule::BadAndHappy,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
         Rule::DrbdWithoutSecondary,
@@ -127,6 +131,7 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Rule::FullNamesInCommands => "full-names-in-commands",
+            Rule::BadAndHappy => "bad-and-happy",
             Rule::SplitInstanceNames => "split-instance-names",
             Rule::SplitInstanceOutput => "split-instance-output",
             Rule::DrbdWithoutSecondary => "drbd-without-secondary",
@@ -160,6 +165,7 @@ impl Rule {
         let hspace = case.tool == Tool::Hspace;
         match self {
             Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
+            Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
             Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),
             Rule::SplitInstanceOutput => {
                 hbal && (case.facts.print_instances || case.facts.save) && !split_instances(raw).is_empty()
@@ -206,6 +212,16 @@ pub fn may_rescue_offline(case: &Case) -> bool {
         let others = raw.nodes.iter().filter(|other| other.group == node.group).count() > 1;
         others && is_offline(case, i) && node.mem_free > Mib(0)
     })
+}
+
+/// Names of the nodes of which a total is zero: what is free of it is not a
+/// number, and such a node is not even equal to itself.
+pub fn without_total(raw: &RawCluster) -> Vec<&str> {
+    raw.nodes
+        .iter()
+        .filter(|node| node.mem_total == 0.0 || node.disk_total == 0.0 || node.cpu_total == 0.0)
+        .map(|node| node.name.as_str())
+        .collect()
 }
 
 /// Names of the instances whose two nodes are in different groups.
