@@ -34,6 +34,9 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let rule = applying(&[Rule::OfflineRescue])?;
     let mut restated = case.clone();
     disarm(case, &mut restated.cluster.raw);
+    if case.source == Source::Request {
+        forget_spindles(&mut restated.cluster.raw);
+    }
     let text = input::plain_text(&restated.cluster.raw);
     match case.source {
         Source::Text | Source::Request => replace(&mut restated, TEXT, text),
@@ -63,6 +66,12 @@ fn given_as_text(case: &mut Case, text: String) {
 fn replace(case: &mut Case, name: &'static str, content: String) {
     case.files.retain(|(known, _)| *known != name);
     case.files.push((name, content));
+}
+
+/// As in a request, exclusive nodes that are not live have no spindles.
+fn forget_spindles(raw: &mut RawCluster) {
+    let dead = |node: &&mut RawNode| node.offline && node.exclusive_storage && node.mem_total == 0.0;
+    raw.nodes.iter_mut().filter(dead).for_each(|node| node.spindle_total = 0);
 }
 
 /// Nodes out of use get no memory: nothing can be put on them.
