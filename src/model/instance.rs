@@ -82,6 +82,35 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// A running instance of no size, with no tags and no place: the beginning of a
+    /// new one.
+    pub fn blank(name: String, template: DiskTemplate) -> Instance {
+        Instance {
+            idx: InstanceIdx::new(0),
+            alias_len: name.len(),
+            name,
+            mem: Mib::ZERO,
+            disk: Mib::ZERO,
+            disks: Vec::new(),
+            spindles: Some(0),
+            vcpus: 0,
+            status: RunStatus::Running,
+            auto_balance: true,
+            template,
+            spindle_use: 0,
+            tags: Vec::new(),
+            exclusion_tags: Vec::new(),
+            desired_locations: TagSet::default(),
+            networks: Vec::new(),
+            forthcoming: false,
+            immobile: None,
+            util: Utilisation::default(),
+            primary: NodeIdx::new(0),
+            secondary: None,
+            location_score: 0,
+        }
+    }
+
     /// The name without the domain suffix common to all nodes and instances.
     pub fn alias(&self) -> &str {
         &self.name[..self.alias_len]

@@ -1,10 +1,7 @@
 //! Filling a cluster by the rules as they are stated, with nothing remembered and
 //! every place tried.
 
-use htools::model::{
-    Cluster, Disk, DiskTemplate, FailCounts, FailKind, Instance, InstanceIdx, Mib, NodeIdx, RunStatus,
-    TagSet, Utilisation,
-};
+use htools::model::{Cluster, Disk, DiskTemplate, FailCounts, FailKind, Instance, Mib};
 use htools::redundancy::global::{Scope, evacuates};
 use htools::search::allocate::{self, Conditions, Search, Targets, plain};
 use htools::search::fill::{Settings, Size};
@@ -20,28 +17,13 @@ pub struct Plain<'a> {
 impl Plain<'_> {
     fn instance(&self, size: Size) -> Instance {
         Instance {
-            idx: InstanceIdx::new(0),
-            name: format!("new-{}", self.added),
-            alias_len: 0,
             mem: size.memory,
             disk: size.disk,
             disks: vec![Disk { size: size.disk, spindles: Some(size.spindles) }],
             spindles: Some(size.spindles),
             vcpus: size.vcpus,
-            status: RunStatus::Running,
-            auto_balance: true,
-            template: self.settings.template,
             spindle_use: self.settings.spindle_use,
-            tags: Vec::new(),
-            exclusion_tags: Vec::new(),
-            desired_locations: TagSet::default(),
-            networks: Vec::new(),
-            forthcoming: false,
-            immobile: None,
-            util: Utilisation::default(),
-            primary: NodeIdx::new(0),
-            secondary: None,
-            location_score: 0,
+            ..Instance::blank(format!("new-{}", self.added), self.settings.template)
         }
     }
 

@@ -4,8 +4,8 @@
 use super::fit::Fit;
 use super::{Conditions, Metric, Place, Search, Targets, select};
 use crate::model::{
-    Cluster, Disk, DiskTemplate, Instance, InstanceIdx, InstancePolicy, InstanceSpec, Ledger, Mib, NodeIdx,
-    NodeSpec, RunStatus, Strictness, TagArrival, TagSet, Utilisation,
+    Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Strictness,
+    TagArrival,
 };
 
 /// Looks for the best place. Redundancy is not looked at.
@@ -51,28 +51,12 @@ fn tests(policy: &InstancePolicy) -> Vec<Instance> {
 fn several(spec: &InstanceSpec, count: i64) -> Instance {
     let times = |size: i64| size.saturating_mul(count);
     Instance {
-        idx: InstanceIdx::new(0),
-        name: String::new(),
-        alias_len: 0,
         mem: Mib(times(spec.memory.0)),
         disk: Mib(times(spec.disk_size.0)),
-        disks: Vec::<Disk>::new(),
-        spindles: Some(0),
         vcpus: times(spec.cpus),
-        status: RunStatus::Running,
         auto_balance: false,
-        template: DiskTemplate::Plain,
         spindle_use: times(spec.spindle_use),
-        tags: Vec::new(),
-        exclusion_tags: Vec::new(),
-        desired_locations: TagSet::default(),
-        networks: Vec::new(),
-        forthcoming: false,
-        immobile: None,
-        util: Utilisation::default(),
-        primary: NodeIdx::new(0),
-        secondary: None,
-        location_score: 0,
+        ..Instance::blank(String::new(), DiskTemplate::Plain)
     }
 }
 

@@ -2,9 +2,7 @@
 
 use super::Settings;
 use crate::model::units::floor_to_i64;
-use crate::model::{
-    Cluster, Disk, FailKind, Instance, InstanceIdx, Mib, Node, NodeIdx, RunStatus, TagSet, Utilisation,
-};
+use crate::model::{Cluster, Disk, FailKind, Instance, Mib, Node};
 
 /// The size of an instance with one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,30 +49,14 @@ impl Size {
 
     /// An instance of this size, the next one after `number` others.
     pub(super) fn instance(self, settings: &Settings, number: usize) -> Instance {
-        let name = format!("new-{number}");
         Instance {
-            idx: InstanceIdx::new(0),
-            alias_len: name.len(),
-            name,
             mem: self.memory,
             disk: self.disk,
             disks: vec![Disk { size: self.disk, spindles: Some(self.spindles) }],
             spindles: Some(self.spindles),
             vcpus: self.vcpus,
-            status: RunStatus::Running,
-            auto_balance: true,
-            template: settings.template,
             spindle_use: settings.spindle_use,
-            tags: Vec::new(),
-            exclusion_tags: Vec::new(),
-            desired_locations: TagSet::default(),
-            networks: Vec::new(),
-            forthcoming: false,
-            immobile: None,
-            util: Utilisation::default(),
-            primary: NodeIdx::new(0),
-            secondary: None,
-            location_score: 0,
+            ..Instance::blank(format!("new-{number}"), settings.template)
         }
     }
 }
