@@ -578,7 +578,20 @@ fn odd_estimates() {
         runs.push(vec!["--standard-alloc", size]);
         runs.push(vec!["--standard-alloc", size, "--no-capacity-checks", "--spindle-use", huge]);
     }
-    for size in ["0,0,0,0", "-5,-5,-5,-5", "-1000000000000000000,1g,1"] {
+    // sizes that would have to shrink 10^16 times and more
+    let most = i64::MAX.to_string();
+    let all = |size: &str| [size; 4].join(",");
+    let sizes_of_tiers = [
+        "0,0,0,0".to_owned(),
+        "-5,-5,-5,-5".to_owned(),
+        "-1000000000000000000,1g,1".to_owned(),
+        all(huge),
+        all(&most),
+        all(&least),
+        "1g,1000g,1".to_owned(),
+        "4t,1g,1".to_owned(),
+    ];
+    for size in &sizes_of_tiers {
         runs.push(vec!["--tiered-alloc", size]);
     }
     let clusters =

@@ -80,7 +80,9 @@ impl Thresholds {
                 all.raise(spec.memory.0, spec.disk_size.0, spec.cpus, spec.spindle_use);
             }
         }
-        for Node { spec, state } in &cluster.nodes {
+        // beyond all ranges of a policy it does not matter what nodes have
+        let unlimited = |n: &&Node| cluster.group(n.spec.group).policy.ranges.is_empty();
+        for Node { spec, state } in cluster.nodes.iter().filter(unlimited) {
             let ledger = &state.ledger;
             let memory =
                 ledger.mem_unallocated(spec).max(ledger.mem_free_planned).max(spec.mem_for_instances());
