@@ -35,11 +35,10 @@ pub(super) fn one(
 ) -> Search {
     let mut successes = places.len() as u64;
     let mut ranked: Vec<(usize, &(Metric, Place))> = places.iter().enumerate().collect();
-    ranked.sort_by(|(i, (a, _)), (j, (b, _))| match a.partial_cmp(b) {
-        None => Ordering::Equal,
-        Some(Ordering::Equal) => j.cmp(i),
-        Some(other) => other,
-    });
+    // where a score is not a number, the places stay in the order in which they were tried
+    if !places.iter().any(|(metric, _)| matches!(metric, Metric::Score(score) if score.is_nan())) {
+        ranked.sort_by(|(i, (a, _)), (j, (b, _))| a.partial_cmp(b).unwrap_or(Ordering::Equal).then(j.cmp(i)));
+    }
     for (_, (metric, place)) in ranked {
         if holds(place) {
             return Search { best: Some((metric.clone(), place.clone())), successes, failures };
