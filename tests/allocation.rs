@@ -15,7 +15,7 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus};
 use htools::redundancy::global::{Arrival, Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::allocate::{self, Conditions, Fit, Metric, Place, Search, Targets, plain};
-use htools::search::evacuate::{Room, evacuate};
+use htools::search::evacuate::{Destination, evacuate};
 use htools::search::fill::{Filled, Ground, Settings};
 use plain_fill::{Plain, size};
 use proptest::prelude::*;
@@ -208,9 +208,10 @@ fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
             !cluster.node(*n).spec.offline && *n != instance.primary && Some(*n) != instance.secondary
         };
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
-        let room = Room { group, targets, ignore_soft_errors: dice.chance(20) };
-        let expected = plain_evacuate::best_pair(&cluster, instance.idx, &room);
-        let found = evacuate(&mut cluster.clone(), instance.idx, EvacMode::All, &room).map(|moved| moved.to);
+        let destination = Destination { group, targets, ignore_soft_errors: dice.chance(20) };
+        let expected = plain_evacuate::best_pair(&cluster, instance.idx, &destination);
+        let found =
+            evacuate(&mut cluster.clone(), instance.idx, EvacMode::All, &destination).map(|moved| moved.to);
         prop_assert_eq!(found, expected, "{}", instance.name);
     }
     Ok(())

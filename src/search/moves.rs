@@ -6,8 +6,8 @@ mod ends;
 pub use ends::{Ends, MirrorEnds};
 
 use crate::model::{
-    Cluster, DiskCheck, Instance, Ledger, Mib, Mirroring, NodeIdx, NodeSpec, Placement, Rule, Strictness,
-    TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Mirroring, NodeIdx, NodeSpec, Placement, Rule,
+    Strictness, TagArrival,
 };
 use crate::score::Touched;
 
@@ -423,6 +423,23 @@ impl<'a> Trial<'a> {
             [p.touched(self.primary_left), s.side.touched(new_s), t.touched(new_t)],
         ))
     }
+}
+
+/// Carries a move out: the numbers, lists and reserves of the nodes, and the instance's
+/// own fields.
+///
+/// # Errors
+/// What forbids it; the cluster is then as before.
+pub fn perform(cluster: &mut Cluster, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
+    let trial = Trial::new(cluster, cluster.instance(idx), rules);
+    let outcome = trial.run(mv)?;
+    let (to, location_score) = (outcome.placement, outcome.location_score);
+    let ledgers: Vec<(NodeIdx, Ledger)> = outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
+    for (node, ledger) in ledgers {
+        cluster.nodes[node.get()].state.ledger = ledger;
+    }
+    cluster.relocate(idx, to, location_score);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -2,33 +2,17 @@
 
 use htools::model::{Cluster, InstanceIdx, NodeIdx, Placement};
 use htools::score::Board;
-use htools::search::evacuate::{PairStep, Room, Stuck};
-use htools::search::moves::Trial;
+use htools::search::evacuate::{Destination, PairStep, Stuck};
+use htools::search::moves::perform;
 use htools::search::{Move, MoveRules};
 
-fn perform(
-    cluster: &mut Cluster,
-    idx: InstanceIdx,
-    mv: Move,
-    room: &Room,
-) -> Result<(), htools::model::FailKind> {
-    let rules = MoveRules { ignore_soft_errors: room.ignore_soft_errors, ..MoveRules::default() };
-    let trial = Trial::new(cluster, cluster.instance(idx), &rules);
-    let outcome = trial.run(mv).map_err(|refusal| refusal.rule.kind())?;
-    let (to, location_score) = (outcome.placement, outcome.location_score);
-    let ledgers: Vec<_> = outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
-    for (node, ledger) in ledgers {
-        cluster.nodes[node.get()].state.ledger = ledger;
-    }
-    cluster.relocate(idx, to, location_score);
-    Ok(())
-}
-
 /// The best pair, or why the last one is impossible.
-pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, room: &Room) -> Result<Placement, Stuck> {
+pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, destination: &Destination) -> Result<Placement, Stuck> {
     let instance = cluster.instance(idx);
+    let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };
     let leave = cluster.node(instance.primary).spec.offline;
-    let targets: Vec<NodeIdx> = room.targets.iter().copied().filter(|t| *t != instance.primary).collect();
+    let targets: Vec<NodeIdx> =
+        destination.targets.iter().copied().filter(|t| *t != instance.primary).collect();
     let mut best: Option<(f64, Placement)> = None;
     let mut stuck = Stuck::NoPair;
     for &a in &targets {
@@ -44,12 +28,12 @@ pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, room: &Room) -> Result<Pla
             }
             let mut state = cluster.clone();
             let failed = steps.iter().find_map(|(step, mv)| {
-                perform(&mut state, idx, *mv, room).err().map(|kind| Stuck::PairFailed(*step, kind))
+                perform(&mut state, idx, *mv, &rules).err().map(|r| Stuck::PairFailed(*step, r.rule.kind()))
             });
             match failed {
                 Some(reason) => stuck = reason,
                 None => {
-                    let score = Board::new(&state, &state.nodes_of(room.group)).score();
+                    let score = Board::new(&state, &state.nodes_of(destination.group)).score();
                     if !best.is_some_and(|b| score > b.0) {
                         best = Some((score, Placement { primary: a, secondary: Some(b) }));
                     }

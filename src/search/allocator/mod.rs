@@ -5,7 +5,6 @@ mod moving;
 mod placing;
 mod pools;
 pub mod room;
-mod steps;
 pub mod why;
 
 pub use groups::{Choice, Trial, TrialResult};

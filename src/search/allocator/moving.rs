@@ -6,7 +6,7 @@ use super::groups::{self, Wanted};
 use super::{Answer, Failure, Notes, Settings, pools, why};
 use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
 use crate::search::allocate::Conditions;
-use crate::search::evacuate::{Moved, Room, Stuck, evacuate};
+use crate::search::evacuate::{Destination, Moved, Stuck, evacuate};
 
 /// Other nodes for instances, in their group.
 pub(super) fn node_evacuate(
@@ -22,12 +22,12 @@ pub(super) fn node_evacuate(
         let group = cluster.node(cluster.instance(idx).primary).spec.group;
         let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
-        let room = Room { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
-        let found = match evacuate(cluster, idx, mode, &room) {
+        let destination = Destination { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
+        let found = match evacuate(cluster, idx, mode, &destination) {
             Ok(done) => Ok(done),
             Err(stuck) => {
                 if settings.explain {
-                    notes.explain(why::of_moves(cluster, idx, mode, &room));
+                    notes.explain(why::of_moves(cluster, idx, mode, &destination));
                 }
                 elsewhere(cluster, notes, idx, mode, stuck, &avoided, settings)
             }
@@ -197,10 +197,10 @@ fn to_another_group(
     let group = choice.trials[selected].group;
     let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
     let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
-    let room = Room { group, targets, ignore_soft_errors: false };
-    evacuate(cluster, idx, EvacMode::All, &room).map(|moved| (moved, group)).map_err(|stuck| {
+    let destination = Destination { group, targets, ignore_soft_errors: false };
+    evacuate(cluster, idx, EvacMode::All, &destination).map(|moved| (moved, group)).map_err(|stuck| {
         if settings.explain {
-            notes.explain(why::of_moves(cluster, idx, EvacMode::All, &room));
+            notes.explain(why::of_moves(cluster, idx, EvacMode::All, &destination));
         }
         Failure::Stuck(stuck)
     })

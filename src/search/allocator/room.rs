@@ -13,12 +13,11 @@ use rayon::prelude::*;
 
 use self::lack::Lacks;
 use super::groups::{self, Wanted};
-use super::steps;
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, Placement};
 use crate::score::Board;
 use crate::search::Step;
 use crate::search::allocate::Metric;
-use crate::search::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
+use crate::search::moves::{Move, MoveRules, Outcome, Repertoire, Trial, perform};
 
 /// Most moves of a plan.
 pub const MOST_MOVES: usize = 5;
@@ -145,7 +144,7 @@ fn completed(state: &State, promise: &Promise, task: Task<'_>) -> Option<Plan> {
 
 fn after(state: &State, promise: &Promise, task: Task<'_>) -> Option<State> {
     let mut next = state.clone();
-    steps::perform(&mut next.cluster, promise.step.instance, promise.step.mv, task.rules).ok()?;
+    perform(&mut next.cluster, promise.step.instance, promise.step.mv, task.rules).ok()?;
     next.steps.push(promise.step);
     Some(next)
 }

@@ -2,13 +2,12 @@
 //! and what was there. The places nearest to being possible are kept.
 
 use super::groups::{self, Choice, Trial, TrialResult, Wanted};
-use super::steps;
 use crate::model::{
     Cluster, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, PolicyBreach, Rule,
 };
 use crate::search::allocate::{Fit, NoTargets, Obstacle, Targets};
-use crate::search::evacuate::Room;
-use crate::search::moves::{Move, MoveRules, Refusal, Trial as MoveTrial};
+use crate::search::evacuate::Destination;
+use crate::search::moves::{Move, MoveRules, Refusal, Trial as MoveTrial, perform};
 use crate::search::shortfall::{Role, Shortfall, at_node, shortfall};
 
 /// How many places are kept for each group, or for an instance that is to be moved.
@@ -202,13 +201,18 @@ fn new_hurdle(cluster: &Cluster, instance: &Instance, place: Placement, obstacle
     Hurdle { mv: None, place, node, bar: Bar::Rule(rule), shortfall }
 }
 
-/// What is in the way of an instance that is to be moved within `room`, as
+/// What is in the way of an instance that is to be moved within `destination`, as
 /// [`evacuate`](crate::search::evacuate::evacuate) tries it.
-pub(super) fn of_moves(cluster: &Cluster, idx: InstanceIdx, mode: EvacMode, room: &Room) -> Why {
+pub(super) fn of_moves(
+    cluster: &Cluster,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    destination: &Destination,
+) -> Why {
     let instance = cluster.instance(idx);
-    let rules = MoveRules { ignore_soft_errors: room.ignore_soft_errors, ..MoveRules::default() };
+    let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };
     let mut nearest = Nearest::default();
-    let targets = || room.targets.iter().copied().filter(|t| *t != instance.primary);
+    let targets = || destination.targets.iter().copied().filter(|t| *t != instance.primary);
     match (instance.template.mirroring(), mode) {
         (Mirroring::None, _) | (Mirroring::External, EvacMode::SecondaryOnly) => {}
         (Mirroring::External, _) => {
@@ -285,7 +289,7 @@ fn try_pairs(
         let stopped = way.into_iter().find_map(|mv| {
             let before = nearest.refused;
             try_all(&state, idx, [mv].into_iter(), rules, nearest);
-            (nearest.refused > before || steps::perform(&mut state, idx, mv, rules).is_err()).then_some(())
+            (nearest.refused > before || perform(&mut state, idx, mv, rules).is_err()).then_some(())
         });
         if stopped.is_none() {
             let others = targets.iter().filter(|t| **t != first);

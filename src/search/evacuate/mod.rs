@@ -3,16 +3,15 @@
 mod pair;
 
 use self::pair::Leaving;
-use super::moves::{Move, MoveRules, Outcome, Trial};
+use super::moves::{Move, MoveRules, Outcome, Trial, perform};
 use crate::model::{
-    Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Ledger, Mirroring, NodeIdx,
-    Placement,
+    Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Placement,
 };
 use crate::score::Board;
 
 /// Where an instance may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
+pub struct Destination {
     /// The group whose score decides.
     pub group: GroupIdx,
     /// The nodes that come into question, ascending.
@@ -73,35 +72,36 @@ pub fn evacuate(
     cluster: &mut Cluster,
     idx: InstanceIdx,
     mode: EvacMode,
-    room: &Room,
+    destination: &Destination,
 ) -> Result<Moved, Stuck> {
     let instance = cluster.instance(idx);
     let template = instance.template;
     let moves = match (template.mirroring(), mode) {
         (Mirroring::None, _) => return Err(Stuck::NotMirrored(template)),
         (Mirroring::External, EvacMode::SecondaryOnly) => return Err(Stuck::NoSecondary(template)),
-        (Mirroring::External, _) => vec![best(cluster, instance, room, Move::FailoverTo)?],
-        (Mirroring::Internal, EvacMode::PrimaryOnly) => vec![failover(cluster, instance, room)?],
+        (Mirroring::External, _) => vec![best(cluster, instance, destination, Move::FailoverTo)?],
+        (Mirroring::Internal, EvacMode::PrimaryOnly) => vec![failover(cluster, instance, destination)?],
         (Mirroring::Internal, EvacMode::SecondaryOnly) => {
-            vec![best(cluster, instance, room, Move::ReplaceSecondary)?]
+            vec![best(cluster, instance, destination, Move::ReplaceSecondary)?]
         }
-        (Mirroring::Internal, EvacMode::All) => pair(cluster, instance, room)?,
+        (Mirroring::Internal, EvacMode::All) => pair(cluster, instance, destination)?,
     };
     for mv in &moves {
-        perform(cluster, idx, *mv, room).map_err(Stuck::Failover)?;
+        perform(cluster, idx, *mv, &rules(destination))
+            .map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
     }
     let instance = cluster.instance(idx);
     let to = Placement { primary: instance.primary, secondary: instance.mirror() };
     Ok(Moved { instance: idx, moves, to })
 }
 
-fn rules(room: &Room) -> MoveRules {
-    MoveRules { ignore_soft_errors: room.ignore_soft_errors, ..MoveRules::default() }
+fn rules(destination: &Destination) -> MoveRules {
+    MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() }
 }
 
 /// The present place is left for the secondary; there is no choice.
-fn failover(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Move, Stuck> {
-    let trial = Trial::new(cluster, instance, &rules(room));
+fn failover(cluster: &Cluster, instance: &Instance, destination: &Destination) -> Result<Move, Stuck> {
+    let trial = Trial::new(cluster, instance, &rules(destination));
     trial.run(Move::Failover).map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
     match instance.mirror().filter(|m| cluster.node(*m).spec.offline) {
         // it has room, being drained only
@@ -114,14 +114,14 @@ fn failover(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Move,
 fn best(
     cluster: &Cluster,
     instance: &Instance,
-    room: &Room,
+    destination: &Destination,
     kind: fn(NodeIdx) -> Move,
 ) -> Result<Move, Stuck> {
-    let trial = Trial::new(cluster, instance, &rules(room));
-    let board = Board::new(cluster, &cluster.nodes_of(room.group));
+    let trial = Trial::new(cluster, instance, &rules(destination));
+    let board = Board::new(cluster, &cluster.nodes_of(destination.group));
     let mut failures = Vec::new();
     let mut best: Option<(f64, Move)> = None;
-    for &target in room.targets.iter().filter(|t| **t != instance.primary) {
+    for &target in destination.targets.iter().filter(|t| **t != instance.primary) {
         let mv = kind(target);
         match trial.run(mv) {
             Err(refusal) => failures.push((target, refusal.rule.kind())),
@@ -149,23 +149,24 @@ fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcom
 }
 
 /// The best two nodes for a DRBD instance that leaves both of its own.
-fn pair(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Vec<Move>, Stuck> {
-    let targets: Vec<NodeIdx> = room.targets.iter().copied().filter(|t| *t != instance.primary).collect();
+fn pair(cluster: &Cluster, instance: &Instance, destination: &Destination) -> Result<Vec<Move>, Stuck> {
+    let targets: Vec<NodeIdx> =
+        destination.targets.iter().copied().filter(|t| *t != instance.primary).collect();
     let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
     let mut moves = Vec::with_capacity(4);
     let mut state = None;
     if cluster.node(instance.primary).spec.offline {
         let mut failed_over = cluster.clone();
-        perform(&mut failed_over, instance.idx, Move::Failover, room)
-            .map_err(|kind| Stuck::PairFailed(PairStep::LeavePrimary, kind))?;
+        perform(&mut failed_over, instance.idx, Move::Failover, &rules(destination))
+            .map_err(|refusal| Stuck::PairFailed(PairStep::LeavePrimary, refusal.rule.kind()))?;
         moves.push(Move::Failover);
         state = Some(failed_over);
     }
     let cluster = state.as_ref().unwrap_or(cluster);
-    let Some(leaving) = Leaving::new(cluster, cluster.instance(instance.idx), room) else {
+    let Some(leaving) = Leaving::new(cluster, cluster.instance(instance.idx), destination) else {
         return Err(Stuck::NoPair);
     };
-    match leaving.best(room, &targets) {
+    match leaving.best(destination, &targets) {
         Some(Placement { primary, secondary }) => {
             let last = Move::ReplaceSecondary(secondary.unwrap_or(primary));
             moves.extend([Move::ReplaceSecondary(primary), Move::Failover, last]);
@@ -178,17 +179,4 @@ fn pair(cluster: &Cluster, instance: &Instance, room: &Room) -> Result<Vec<Move>
             Err(Stuck::PairFailed(step, kind))
         }
     }
-}
-
-/// Carries a move out.
-fn perform(cluster: &mut Cluster, idx: InstanceIdx, mv: Move, room: &Room) -> Result<(), FailKind> {
-    let trial = Trial::new(cluster, cluster.instance(idx), &rules(room));
-    let outcome = trial.run(mv).map_err(|refusal| refusal.rule.kind())?;
-    let (to, location_score) = (outcome.placement, outcome.location_score);
-    let ledgers: Vec<(NodeIdx, Ledger)> = outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
-    for (node, ledger) in ledgers {
-        cluster.nodes[node.get()].state.ledger = ledger;
-    }
-    cluster.relocate(idx, to, location_score);
-    Ok(())
 }

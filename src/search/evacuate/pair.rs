@@ -5,7 +5,7 @@
 //! each; so the possible changes are worked out node by node, pairs are ranked by the
 //! sum of two bounds, and only those that can be the best get their exact score.
 
-use super::{PairStep, Room};
+use super::{Destination, PairStep};
 use crate::model::{
     Cluster, DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, NodeState, Placement, Rule, Strictness,
     TagArrival,
@@ -44,7 +44,11 @@ fn refused(step: PairStep) -> impl Fn(Rule) -> Refused {
 
 impl<'a> Leaving<'a> {
     /// Prepares; nothing if the instance has no secondary.
-    pub fn new(cluster: &'a Cluster, instance: &'a Instance, room: &Room) -> Option<Leaving<'a>> {
+    pub fn new(
+        cluster: &'a Cluster,
+        instance: &'a Instance,
+        destination: &Destination,
+    ) -> Option<Leaving<'a>> {
         let mirror = instance.mirror()?;
         let (p, s) = (cluster.node(instance.primary), cluster.node(mirror));
         let own_conflicts = TagArrival::conflicts_of_primary(&p.state, instance);
@@ -64,7 +68,7 @@ impl<'a> Leaving<'a> {
             cluster,
             instance,
             mirror,
-            soft: room.ignore_soft_errors,
+            soft: destination.ignore_soft_errors,
             own_conflicts,
             reentered,
             primary_left,
@@ -140,8 +144,8 @@ impl<'a> Leaving<'a> {
     }
 
     /// The board of a group once the instance has left its nodes.
-    fn board(&self, room: &Room) -> Board {
-        let mut board = Board::new(self.cluster, &self.cluster.nodes_of(room.group));
+    fn board(&self, destination: &Destination) -> Board {
+        let mut board = Board::new(self.cluster, &self.cluster.nodes_of(destination.group));
         for (node, after) in [(self.instance.primary, self.primary_left), (self.mirror, self.mirror_left)] {
             if board.contains(node) {
                 let node = self.cluster.node(node);
@@ -154,8 +158,8 @@ impl<'a> Leaving<'a> {
 
     /// The best pair among the targets: smallest score, then the later first node, then
     /// the later second one.
-    pub fn best(&self, room: &Room, targets: &[NodeIdx]) -> Option<Placement> {
-        let board = self.board(room);
+    pub fn best(&self, destination: &Destination, targets: &[NodeIdx]) -> Option<Placement> {
+        let board = self.board(destination);
         let firsts: Vec<Option<Taken>> = targets.iter().map(|a| self.take_over(*a).ok()).collect();
         let seconds: Vec<Option<Taken>> = targets.iter().map(|b| self.back_up(*b, Mib::ZERO).ok()).collect();
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
