@@ -13,8 +13,8 @@ mod plain_fill;
 use clusters::{Dice, Recipe, Style, cases, recipes};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus};
-use htools::redundancy::global::{Arrival, Guard, Scope, evacuates, is_redundant, survives_loss_of};
-use htools::search::allocate::{self, Conditions, Fit, Metric, Place, Search, Targets, plain};
+use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
+use htools::search::allocate::{self, Conditions, Fit, Metric, Search, Targets, plain};
 use htools::search::evacuate::{Destination, evacuate};
 use htools::search::fill::{Filled, Ground, Settings};
 use plain_fill::{Plain, size};
@@ -82,16 +82,6 @@ fn same(found: &Search, expected: &Search) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn arrival<'a>(instance: &'a Instance, place: &Place) -> Arrival<'a> {
-    Arrival {
-        instance,
-        placement: place.placement,
-        location_score: place.location_score,
-        primary: place.primary,
-        secondary: place.secondary,
-    }
-}
-
 fn check_redundancy(recipe: &Recipe) -> Result<(), TestCaseError> {
     let cluster = recipe.cluster();
     let nodes = cluster.all_nodes();
@@ -121,10 +111,10 @@ fn check_guard(recipe: &Recipe) -> Result<(), TestCaseError> {
         };
         for place in places.into_iter().flatten() {
             let mut after = cluster.clone();
-            allocate::settle(&mut after, &instance, &place);
+            after.adopt(&instance, &place);
             let survives = |n: &&NodeIdx| !scope.includes(&after, **n) || evacuates(&after, &nodes, **n);
             let expected = nodes.iter().filter(survives).count() == nodes.len();
-            prop_assert_eq!(guard.holds_with(&arrival(&instance, &place)), expected, "{:?}", place.placement);
+            prop_assert_eq!(guard.holds_with(&instance, &place), expected, "{:?}", place.placement);
         }
     }
     Ok(())

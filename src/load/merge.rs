@@ -251,22 +251,7 @@ fn instance(
 /// The new instance that a request describes, with what the cluster's tags say about
 /// its own. It is nowhere yet: its nodes mean nothing.
 pub fn new_instance(cluster: &mut Cluster, description: Description) -> Instance {
-    let raw = RawInstance {
-        name: description.name,
-        mem: description.mem,
-        disk: description.disk,
-        disks: description.disks,
-        vcpus: description.vcpus,
-        status: description.status,
-        auto_balance: true,
-        primary: NodeIdx::new(0),
-        secondary: None,
-        template: description.template,
-        spindle_use: description.spindle_use,
-        tags: description.tags,
-        networks: description.networks,
-        forthcoming: description.forthcoming,
-    };
+    let raw = description.placed_on(NodeIdx::new(0), None);
     let rules = TagRules::new(&cluster.tags, &[]);
     let idx = InstanceIdx::new(cluster.instances.len());
     instance(idx, raw, Utilisation::default(), &rules, 0, &mut cluster.tag_table)

@@ -3,7 +3,7 @@
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
 use super::kinds::AllocPolicy;
-use super::node::Node;
+use super::node::{Ledger, Node};
 use super::policy::InstancePolicy;
 use super::tags::TagTable;
 use super::units::Mib;
@@ -55,6 +55,19 @@ pub struct Placement {
     pub primary: NodeIdx,
     /// The secondary node, if any.
     pub secondary: Option<NodeIdx>,
+}
+
+/// A place for an instance, and what its nodes would be with it there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// The nodes.
+    pub placement: Placement,
+    /// Location tags that they have in common.
+    pub location_score: i64,
+    /// The primary node with the instance.
+    pub primary: Ledger,
+    /// The secondary node with the instance, if there is one.
+    pub secondary: Option<Ledger>,
 }
 
 impl Cluster {
@@ -156,15 +169,19 @@ impl Cluster {
     }
 
     /// Enters a new instance: gives it the next index and records where it is, in
-    /// itself and in the lists, reserves and tag counts of its nodes. The numbers of
-    /// the nodes (their ledgers) are the caller's business.
-    pub fn adopt(&mut self, instance: &Instance, at: Placement, location_score: i64) -> InstanceIdx {
+    /// itself and in the numbers, lists, reserves and tag counts of its nodes.
+    pub fn adopt(&mut self, instance: &Instance, place: &Place) -> InstanceIdx {
+        let at = place.placement;
+        self.nodes[at.primary.get()].state.ledger = place.primary;
+        if let (Some(node), Some(ledger)) = (at.secondary, place.secondary) {
+            self.nodes[node.get()].state.ledger = ledger;
+        }
         let idx = InstanceIdx::new(self.instances.len());
         let new = Instance {
             idx,
             primary: at.primary,
             secondary: at.secondary,
-            location_score,
+            location_score: place.location_score,
             ..instance.clone()
         };
         let state = &mut self.nodes[at.primary.get()].state;

@@ -14,7 +14,7 @@ pub mod tags;
 pub mod units;
 pub mod utilisation;
 
-pub use cluster::{Cluster, Group, Placement};
+pub use cluster::{Cluster, Group, Place, Placement};
 pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx};
 pub use instance::{Disk, Immobile, Instance};

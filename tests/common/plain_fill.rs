@@ -3,7 +3,7 @@
 
 use htools::model::{Cluster, Disk, DiskTemplate, FailCounts, FailKind, Instance, Mib};
 use htools::redundancy::global::{Scope, evacuates};
-use htools::search::allocate::{self, Conditions, Search, Targets, plain};
+use htools::search::allocate::{Conditions, Search, Targets, plain};
 use htools::search::fill::{Settings, Size};
 
 pub struct Plain<'a> {
@@ -39,7 +39,7 @@ impl Plain<'_> {
             match search.best {
                 Some((_, place)) if limit != Some(0) => {
                     let instance = self.instance(size);
-                    allocate::settle(&mut self.cluster, &instance, &place);
+                    self.cluster.adopt(&instance, &place);
                     self.added += 1;
                     limit = limit.map(|n| n - 1);
                 }

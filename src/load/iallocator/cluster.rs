@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::description::{Description, read_description};
+use super::description::read_description;
 use crate::load::error::{Result, shown_name};
 use crate::load::json::{Json, Object, read_policy};
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
@@ -96,24 +96,5 @@ fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, Node
         [primary] => (node(primary)?, None),
         [primary, secondary, ..] => (node(primary)?, Some(node(secondary)?)),
     };
-    Ok(place_on(description, primary, secondary))
-}
-
-fn place_on(description: Description, primary: NodeIdx, secondary: Option<NodeIdx>) -> RawInstance {
-    RawInstance {
-        name: description.name,
-        mem: description.mem,
-        disk: description.disk,
-        disks: description.disks,
-        vcpus: description.vcpus,
-        status: description.status,
-        auto_balance: true,
-        primary,
-        secondary,
-        template: description.template,
-        spindle_use: description.spindle_use,
-        tags: description.tags,
-        networks: description.networks,
-        forthcoming: description.forthcoming,
-    }
+    Ok(description.placed_on(primary, secondary))
 }

@@ -3,7 +3,8 @@
 
 use crate::load::error::Result;
 use crate::load::json::{Json, Object};
-use crate::model::{Disk, DiskTemplate, Mib, RunStatus};
+use crate::load::raw::RawInstance;
+use crate::model::{Disk, DiskTemplate, Mib, NodeIdx, RunStatus};
 
 /// An instance without a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,28 @@ pub struct Description {
     pub networks: Vec<Option<String>>,
     /// Planned, not yet created.
     pub forthcoming: bool,
+}
+
+impl Description {
+    /// The instance on its nodes.
+    pub(in crate::load) fn placed_on(self, primary: NodeIdx, secondary: Option<NodeIdx>) -> RawInstance {
+        RawInstance {
+            name: self.name,
+            mem: self.mem,
+            disk: self.disk,
+            disks: self.disks,
+            vcpus: self.vcpus,
+            status: self.status,
+            auto_balance: true,
+            primary,
+            secondary,
+            template: self.template,
+            spindle_use: self.spindle_use,
+            tags: self.tags,
+            networks: self.networks,
+            forthcoming: self.forthcoming,
+        }
+    }
 }
 
 /// Reads the description of the instance `name`.

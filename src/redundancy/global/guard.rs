@@ -2,22 +2,7 @@
 
 use super::figures::{Figures, Free};
 use super::{Scope, quick, relocation, simulate};
-use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, Placement};
-
-/// A new instance at a place, and what its nodes would be then.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival<'a> {
-    /// The instance; its own fields do not say where it is.
-    pub instance: &'a Instance,
-    /// Its nodes.
-    pub placement: Placement,
-    /// Location tags that they have in common.
-    pub location_score: i64,
-    /// The primary node with the instance.
-    pub primary: Ledger,
-    /// The secondary node with the instance.
-    pub secondary: Option<Ledger>,
-}
+use crate::model::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
 /// A state of a set of nodes, ready to answer what an arrival would do to its
 /// redundancy.
@@ -83,17 +68,17 @@ impl<'c> Guard<'c> {
         Some(rooms.map(|room| relocation::sure(room, &load)).sum::<Mib>() - relocation::demand(&load))
     }
 
-    /// Whether every node could still be emptied after an arrival.
-    pub fn holds_with(&mut self, arrival: &Arrival<'_>) -> bool {
+    /// Whether every node could still be emptied with a new instance at a place.
+    pub fn holds_with(&mut self, instance: &Instance, place: &Place) -> bool {
         // an arrival takes room and gives none
         if !self.sound {
             return false;
         }
-        let Placement { primary, secondary } = arrival.placement;
+        let Placement { primary, secondary } = place.placement;
         let before = (self.figures.free[primary.get()], self.figures.burdens[primary.get()].clone());
         let backing = secondary.map(|s| (s, self.figures.free[s.get()]));
-        self.enter(arrival);
-        let verdict = self.verdict(arrival);
+        self.enter(instance, place);
+        let verdict = self.verdict(instance, place);
         self.figures.free[primary.get()] = before.0;
         self.figures.burdens[primary.get()] = before.1;
         if let Some((node, free)) = backing {
@@ -102,25 +87,25 @@ impl<'c> Guard<'c> {
         verdict
     }
 
-    fn enter(&mut self, arrival: &Arrival<'_>) {
-        let Placement { primary, secondary } = arrival.placement;
+    fn enter(&mut self, instance: &Instance, place: &Place) {
+        let Placement { primary, secondary } = place.placement;
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
-        self.figures.free[primary.get()] = Free::of(spec(primary), &arrival.primary);
-        if let (Some(node), Some(ledger)) = (secondary, &arrival.secondary) {
+        self.figures.free[primary.get()] = Free::of(spec(primary), &place.primary);
+        if let (Some(node), Some(ledger)) = (secondary, &place.secondary) {
             self.figures.free[node.get()] = Free::of(spec(node), ledger);
         }
-        if arrival.instance.forthcoming {
+        if instance.forthcoming {
             return;
         }
         if let Some(burden) = &mut self.figures.burdens[primary.get()] {
-            let mirror = secondary.filter(|_| arrival.instance.template.has_secondary());
-            burden.add(self.cluster, spec(primary), arrival.instance, mirror);
+            let mirror = secondary.filter(|_| instance.template.has_secondary());
+            burden.add(self.cluster, spec(primary), instance, mirror);
         }
     }
 
     /// The verdict on the figures as they are with the arrival.
-    fn verdict(&self, arrival: &Arrival<'_>) -> bool {
-        let primary = arrival.placement.primary;
+    fn verdict(&self, instance: &Instance, place: &Place) -> bool {
+        let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
             let Some(burden) = &self.figures.burdens[node.get()] else { return true };
@@ -144,7 +129,7 @@ impl<'c> Guard<'c> {
                 return false;
             }
         }
-        let taken = arrival.instance.mem_in_use();
+        let taken = instance.mem_in_use();
         for &(node, slack) in self.seekers.iter().filter(|s| s.0 != primary) {
             if slack.is_none_or(|s| s <= taken) && !survives(node) {
                 return false;
@@ -154,11 +139,7 @@ impl<'c> Guard<'c> {
             return true;
         }
         let mut state = self.cluster.clone();
-        state.adopt(arrival.instance, arrival.placement, arrival.location_score);
-        state.nodes[primary.get()].state.ledger = arrival.primary;
-        if let (Some(node), Some(ledger)) = (arrival.placement.secondary, arrival.secondary) {
-            state.nodes[node.get()].state.ledger = ledger;
-        }
+        state.adopt(instance, place);
         undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node))
     }
 }

@@ -17,7 +17,7 @@ mod relocation;
 mod simulate;
 
 pub use class::Class;
-pub use guard::{Arrival, Guard};
+pub use guard::Guard;
 pub use pool::{Before, Pool};
 pub use simulate::evacuates;
 

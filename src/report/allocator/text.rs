@@ -1,8 +1,8 @@
 //! What responses say in words. Ganeti's logs and users know these texts.
 
-use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::model::{Cluster, GroupIdx, NodeIdx, Place};
 use crate::report::components::score;
-use crate::search::allocate::{Metric, NoTargets, Place, Search};
+use crate::search::allocate::{Metric, NoTargets, Search};
 use crate::search::allocator::{Choice, Failure, Trial, TrialResult};
 use crate::search::evacuate::{PairStep, Stuck};
 

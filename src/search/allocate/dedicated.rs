@@ -2,9 +2,9 @@
 //! fewest other instances could have been placed ("lost allocations").
 
 use super::fit::Fit;
-use super::{Conditions, Metric, Place, Search, Targets, select};
+use super::{Conditions, Metric, Search, Targets, select};
 use crate::model::{
-    Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Strictness,
+    Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Place, Strictness,
     TagArrival,
 };
 

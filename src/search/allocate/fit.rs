@@ -1,8 +1,9 @@
 //! Whether an instance fits in one place.
 
-use super::{Conditions, Place};
+use super::Conditions;
 use crate::model::{
-    Cluster, DiskCheck, FailKind, Instance, NodeIdx, Placement, PolicyBreach, Rule, Strictness, TagArrival,
+    Cluster, DiskCheck, FailKind, Instance, NodeIdx, Place, Placement, PolicyBreach, Rule, Strictness,
+    TagArrival,
 };
 
 /// What is in the way.
@@ -37,8 +38,7 @@ pub struct Fit<'a> {
 impl<'a> Fit<'a> {
     /// Prepares to place `instance`, which is not there yet.
     pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> Fit<'a> {
-        let strictness = if conditions.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict };
-        Fit { cluster, instance, strictness }
+        Fit { cluster, instance, strictness: conditions.strictness() }
     }
 
     /// The instance on one node.

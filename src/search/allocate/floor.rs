@@ -1,9 +1,9 @@
 //! The nodes while instances are being placed: their numbers, kinds and score.
 
+use super::Targets;
 use super::kinds::{KindIdx, Kinds};
 use super::rows::Rows;
-use super::{Place, Targets};
-use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, Placement};
+use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, Place, Placement};
 use crate::score::running::Running;
 use crate::score::{Board, Touched};
 

@@ -19,7 +19,7 @@ pub use targets::{NoTargets, Targets};
 
 use self::floor::Floor;
 use self::offers::Offers;
-use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
+use crate::model::{Cluster, FailCounts, Instance, NodeIdx, Place, Strictness};
 use crate::redundancy::global::{Guard, Scope};
 use crate::score::Statistics;
 
@@ -32,6 +32,13 @@ pub struct Conditions {
     pub redundancy: Option<Scope>,
 }
 
+impl Conditions {
+    /// How limits of the primary node count.
+    fn strictness(&self) -> Strictness {
+        if self.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict }
+    }
+}
+
 /// How good a place is; smaller is better.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Metric {
@@ -40,19 +47,6 @@ pub enum Metric {
     /// On nodes with exclusive storage: the instances that could have been placed
     /// there instead, by size, and the disk that stays free.
     Lost(Vec<i64>, i64),
-}
-
-/// A place for an instance, and what its nodes would be then.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Place {
-    /// The nodes.
-    pub placement: Placement,
-    /// Location tags that they have in common.
-    pub location_score: i64,
-    /// The primary node with the instance.
-    pub primary: Ledger,
-    /// The secondary node with the instance, if there is one.
-    pub secondary: Option<Ledger>,
 }
 
 /// What came of looking for a place.
@@ -94,18 +88,19 @@ pub fn find(
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }
     let floor = Floor::new(cluster, nodes, targets, newcomer.instance);
-    let mut offers = Offers::new(newcomer.instance, conditions);
-    let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
-    let mut holds = |place: &Place| {
-        guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(newcomer.judged_as)))
-    };
-    let checked = conditions.redundancy.is_some();
     let pairs = !matches!(targets, Targets::Singles(_));
     if pairs && Statistics::of(&floor.board).score(0).is_nan() {
         // ties between scores that are not numbers depend on the order of all pairs
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }
-    find_on(&floor, &mut offers, if checked { Some(&mut holds) } else { None })
+    let mut offers = Offers::new(newcomer.instance, conditions);
+    match &conditions.redundancy {
+        None => find_on(&floor, &mut offers, None),
+        Some(scope) => {
+            let mut guard = Guard::new(cluster, nodes, scope);
+            find_on(&floor, &mut offers, Some(&mut |place| guard.holds_with(newcomer.judged_as, place)))
+        }
+    }
 }
 
 /// Looks for the best place on a floor, after which `holds` is true.
@@ -137,14 +132,4 @@ pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Plac
         Targets::Singles(_) => singles::best(floor, offers),
         _ => pairs::best(floor, offers),
     }
-}
-
-/// Puts a new instance into its place.
-pub fn settle(cluster: &mut Cluster, instance: &Instance, place: &Place) -> InstanceIdx {
-    let Placement { primary, secondary } = place.placement;
-    cluster.nodes[primary.get()].state.ledger = place.primary;
-    if let (Some(node), Some(ledger)) = (secondary, place.secondary) {
-        cluster.nodes[node.get()].state.ledger = ledger;
-    }
-    cluster.adopt(instance, place.placement, place.location_score)
 }

@@ -33,8 +33,13 @@ type Memory = Vec<Option<(u64, Verdict)>>;
 
 impl<'a> Offers<'a> {
     pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
-        let strictness = if conditions.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict };
-        Offers { instance, strictness, anywhere: false, primaries: Vec::new(), secondaries: Vec::new() }
+        Offers {
+            instance,
+            strictness: conditions.strictness(),
+            anywhere: false,
+            primaries: Vec::new(),
+            secondaries: Vec::new(),
+        }
     }
 
     /// Verdicts on an instance that has to go somewhere: only what is impossible is

@@ -6,8 +6,8 @@ use super::bounds::{Bounds, ENOUGH_NODES};
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
-use super::{Metric, Place, Search, select};
-use crate::model::{FailCounts, Mib, NodeIdx, Placement};
+use super::{Metric, Search, select};
+use crate::model::{FailCounts, Mib, NodeIdx, Place, Placement};
 use crate::score::Statistics;
 
 /// Pairs that are tried, by kind.

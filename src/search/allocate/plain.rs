@@ -2,8 +2,8 @@
 //! and what is used where they have nothing to gain.
 
 use super::fit::Fit;
-use super::{Conditions, Metric, Newcomer, Place, Search, Targets, select};
-use crate::model::{Cluster, FailCounts, Instance, NodeIdx};
+use super::{Conditions, Metric, Newcomer, Search, Targets, select};
+use crate::model::{Cluster, FailCounts, Instance, NodeIdx, Place};
 use crate::redundancy::global::Guard;
 use crate::score::{Board, Change, Statistics, Touched};
 
@@ -16,9 +16,8 @@ pub fn find(
     conditions: &Conditions,
 ) -> Search {
     let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
-    let mut holds = |place: &Place| {
-        guard.as_mut().is_none_or(|guard| guard.holds_with(&place.arrival(newcomer.judged_as)))
-    };
+    let mut holds =
+        |place: &Place| guard.as_mut().is_none_or(|guard| guard.holds_with(newcomer.judged_as, place));
     let board = Board::new(cluster, nodes);
     let fit = Fit::new(cluster, newcomer.instance, conditions);
     if let Targets::Singles(targets) = targets {

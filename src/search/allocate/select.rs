@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Metric, Obstacle, Place, Search};
-use crate::model::{FailCounts, FailKind, Instance};
-use crate::redundancy::global::Arrival;
+use super::{Metric, Obstacle, Search};
+use crate::model::{FailCounts, FailKind, Place};
 
 impl Metric {
     /// Whether a place with this metric is preferred to an earlier one with
@@ -70,17 +69,4 @@ pub(super) fn both(earlier: Search, later: Search) -> Search {
         (a, b) => b.or(a),
     };
     Search { best, successes: earlier.successes + later.successes, failures }
-}
-
-impl Place {
-    /// The place as redundancy looks at it.
-    pub(crate) fn arrival<'a>(&self, instance: &'a Instance) -> Arrival<'a> {
-        Arrival {
-            instance,
-            placement: self.placement,
-            location_score: self.location_score,
-            primary: self.primary,
-            secondary: self.secondary,
-        }
-    }
 }

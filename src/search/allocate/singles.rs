@@ -4,8 +4,8 @@ use super::exact;
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
-use super::{Metric, Place, Search};
-use crate::model::{FailCounts, FailKind, NodeIdx, Placement};
+use super::{Metric, Search};
+use crate::model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 use crate::score::Touched;
 use crate::score::running::counted_score;
 

@@ -1,7 +1,7 @@
 //! Choosing the group for an instance.
 
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec};
-use crate::search::allocate::{self, Conditions, Metric, NoTargets, Place, Search, Targets, dedicated};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
+use crate::search::allocate::{self, Conditions, Metric, NoTargets, Search, Targets, dedicated};
 
 /// How an instance is placed in a group.
 #[derive(Debug, Clone, Copy)]

@@ -6,9 +6,9 @@ use super::{Answer, Failure, Notes, Room, Settings, room};
 use crate::load::iallocator::Allocation;
 use crate::load::merge::new_instance;
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, NodeIdx, TagArrival,
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, NodeIdx, Place, TagArrival,
 };
-use crate::search::allocate::{self, Conditions, Newcomer, Place, Targets};
+use crate::search::allocate::{self, Conditions, Newcomer, Targets};
 
 /// Whether places are compared by lost allocations: if the groups that matter have
 /// nodes, and all of these have exclusive storage.
@@ -59,7 +59,7 @@ fn nodes_of(place: &Place) -> Vec<NodeIdx> {
 /// Enters an instance in the place that was chosen for it.
 fn settle(cluster: &mut Cluster, notes: &mut Notes, instance: &Instance, choice: &Choice) -> Vec<NodeIdx> {
     let Some(place) = choice.place() else { return Vec::new() };
-    notes.added.push(allocate::settle(cluster, instance, place));
+    notes.added.push(cluster.adopt(instance, place));
     nodes_of(place)
 }
 
@@ -222,7 +222,7 @@ fn take_off(cluster: &mut Cluster, instance: &Instance) {
 
 /// Enters the instance on its two nodes, under its old index.
 fn put_back(cluster: &mut Cluster, instance: &Instance, place: &Place) {
-    let new = allocate::settle(cluster, instance, place);
+    let new = cluster.adopt(instance, place);
     let mut entered = cluster.instances.remove(new.get());
     entered.idx = instance.idx;
     for node in entered.nodes() {

@@ -5,12 +5,12 @@ use std::cell::OnceCell;
 use super::loss::{Pooled, is_simple, losses_are_borne};
 use super::size::Thresholds;
 use super::{Filled, Settings, Size};
-use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, Mib, NodeIdx};
+use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place};
 use crate::redundancy::global::{Before, Class, Guard, Pool, Scope, is_redundant};
 use crate::score::Statistics;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
-use crate::search::allocate::{self, Conditions, Place, Search, Targets, plain};
+use crate::search::allocate::{self, Conditions, Search, Targets, plain};
 
 /// An instance that was placed, and how its nodes were before.
 struct Placed {
@@ -153,7 +153,7 @@ impl<'a> Filling<'a> {
                 return verdict;
             }
             let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
-            guard.holds_with(&place.arrival(instance))
+            guard.holds_with(instance, place)
         };
         allocate::find_on(floor, offers, Some(&mut holds))
     }
@@ -209,7 +209,7 @@ fn offers(instance: &Instance) -> Offers<'_> {
 fn cluster(base: &Cluster, settings: &Settings, placed: &[Placed]) -> Cluster {
     let mut cluster = base.clone();
     for (number, placed) in placed.iter().enumerate() {
-        allocate::settle(&mut cluster, &placed.size.instance(settings, number), &placed.place);
+        cluster.adopt(&placed.size.instance(settings, number), &placed.place);
     }
     cluster
 }

@@ -2,9 +2,8 @@
 //! is one group: as [`evacuates`](crate::redundancy::global::evacuates), with the best
 //! nodes found by kind.
 
-use crate::model::{Cluster, Instance, Ledger, NodeIdx};
+use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place};
 use crate::redundancy::global::Pool;
-use crate::search::allocate::Place;
 use crate::search::allocate::best_elsewhere;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
@@ -29,7 +28,7 @@ pub(super) struct Verdict {
 
 /// Whether all of a node's instances, given in the order in which they go, find a
 /// place; the floor is afterwards as it was.
-pub(super) fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) -> Verdict {
+fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) -> Verdict {
     let mut done: Vec<(&Instance, NodeIdx, Ledger, Ledger)> = Vec::with_capacity(instances.len());
     let mut verdict = Verdict { survives: true, of_kind: true };
     for instance in instances {

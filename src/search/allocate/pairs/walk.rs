@@ -1,9 +1,9 @@
 //! The secondaries of one primary, from the best to the worst.
 
 use super::{Pairs, Scored};
-use crate::model::{FailCounts, FailKind, NodeIdx};
+use crate::model::{FailCounts, FailKind, NodeIdx, Place};
 use crate::score::Statistics;
-use crate::search::allocate::{Metric, Place, Search};
+use crate::search::allocate::{Metric, Search};
 
 /// Goes through the pairs of a primary until one passes.
 pub(super) fn one_primary(
