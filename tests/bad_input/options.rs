@@ -1,0 +1,98 @@
+//! Malformed options.
+
+use super::{Place, sample};
+
+#[test]
+fn names_in_options() {
+    let place = Place::new();
+    let good = sample("unbalanced-drbd.data");
+    let hbal = |options: &[&str], message: &str| {
+        place.fails(&[&["hbal", "-t", &good], options].concat(), message);
+    };
+    for tool in ["hbal", "hinfo", "hspace"] {
+        place.fails(
+            &[tool, "-t", &good, "-O", "node1", "-O", "nope", "-O", "nix"],
+            "wrong node name(s) set as offline: nix,nope",
+        );
+    }
+    let unknown = "failed to load data, aborting: Unknown instance(s): ";
+    hbal(&["--select-instances", "web1,nope,nix"], &format!("{unknown}[\"nope\",\"nix\"]"));
+    hbal(&["--exclude-instances", "web"], &format!("{unknown}[\"web\"]"));
+    hbal(
+        &["--explain", "nope"],
+        "--explain: 'nope' is not the name, or the unique beginning, of an instance",
+    );
+    // the groups are listed, so that the next try can be right
+    let run = place.run(&["hbal", "-t", &good, "-G", "nope"]);
+    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting.\n";
+    assert_eq!((run.status, run.stderr.as_str()), (Some(1), list));
+    let run = place.run(&["hbal", "-t", &sample("groups.data"), "--json"]);
+    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting.\n";
+    assert_eq!((run.status, run.stderr.as_str(), run.stdout.as_str()), (Some(1), list, ""));
+}
+
+#[test]
+fn what_this_version_cannot_do() {
+    let place = Place::new();
+    let good = sample("unbalanced-drbd.data");
+    let later = |what: &str| {
+        format!(
+            "failed to load data, aborting: this version cannot read clusters over {what} yet; use -t, -I or --simulate"
+        )
+    };
+    for tool in ["hbal", "hinfo"] {
+        place.fails(
+            &[tool, "-t", &good, "--mond"],
+            "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond",
+        );
+    }
+    for tool in ["hbal", "hinfo", "hspace"] {
+        place.fails(&[tool, "-m", "cluster.example.com"], &later("RAPI (-m)"));
+        place.fails(&[tool, "-L"], &later("LUXI (-L)"));
+        place.fails(&[tool, "-L/run/socket"], &later("LUXI (-L)"));
+        place.fails(&[tool], "failed to load data, aborting: No backend selected! Exiting.");
+        place.fails(
+            &[tool, "-t", &good, "-m", "x"],
+            "Only one of the rapi, luxi, and data files options should be given.",
+        );
+        place.fails(&[tool, "-t", &good, "word"], "This program doesn't take any arguments.");
+    }
+    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI");
+    assert!(run.stdout.ends_with("Solution length=15\n"));
+    // nothing to do is no mistake
+    assert_eq!(place.run(&["hbal", "-t", &sample("balanced.data"), "-X"]).status, Some(0));
+}
+
+#[test]
+fn malformed_command_lines() {
+    let place = Place::new();
+    // two lines: what was wrong with which option
+    for (option, value, problem) in [
+        ("max-length", "x", "cannot parse string 'x'"),
+        ("max-length", "1.5", "cannot parse string '1.5'"),
+        ("min-disk", "", "cannot parse string ''"),
+        ("max-cpu", "-1", "'-1' is not a ratio above 0"),
+        ("mond", "maybe", "invalid choice 'maybe', pass one of 'yes' or 'no'"),
+        ("priority", "urgent", "invalid choice 'urgent', pass one of 'low', 'normal' or 'high'"),
+    ] {
+        let run = place.run(&["hbal", &format!("--{option}={value}")]);
+        let start = format!("Error while parsing command line arguments:\noption --{option}: ");
+        assert!(run.stderr.starts_with(&start), "{}", run.stderr);
+        assert_eq!((run.status, run.stderr.lines().count(), run.stdout.as_str()), (Some(1), 2, ""));
+        if option != "priority" {
+            assert_eq!(run.stderr, format!("{start}{problem}\n"));
+        }
+    }
+    // and the usage
+    for (words, complaint) in [
+        (&["hbal", "--bogus"][..], "unrecognized option `--bogus'"),
+        (&["hinfo", "-X"], "unrecognized option `-X'"),
+        (&["hbal", "-t"], "option `-t' requires an argument FILE"),
+        (&["hbal", "--quiet=yes"], "option `--quiet' doesn't allow an argument"),
+    ] {
+        let run = place.run(words);
+        assert!(run.stderr.starts_with(&format!("Command line error: {complaint}\n\n")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("\nUsage: {} [OPTION...]\n", words[0])));
+        assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""));
+    }
+}

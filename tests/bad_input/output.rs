@@ -1,0 +1,115 @@
+//! Where output goes.
+
+use std::fs::{self, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use assert_cmd::assert::OutputAssertExt;
+
+use super::{PROGRAM, Place, Run, sample};
+
+#[test]
+fn files_that_cannot_be_written() {
+    let place = Place::new();
+    let good = sample("unbalanced-drbd.data");
+    fs::create_dir(place.path("directory")).unwrap();
+    fs::create_dir(place.path("state.original")).unwrap();
+    let absent = "No such file or directory (os error 2)";
+    let run = place.fails(
+        &["hbal", "-t", &good, "-S", "absent/state"],
+        &format!("cannot write file 'absent/state.original': {absent}"),
+    );
+    assert_eq!(run.stdout, "Loaded 7 nodes, 20 instances\n");
+    place.fails(
+        &["hbal", "-t", &good, "-S", "state"],
+        "cannot write file 'state.original': Is a directory (os error 21)",
+    );
+    for (target, message) in [
+        ("absent/commands", format!("cannot write file 'absent/commands': {absent}")),
+        ("directory", "cannot write file 'directory': Is a directory (os error 21)".to_owned()),
+        ("/dev/full", "cannot write file '/dev/full': No space left on device (os error 28)".to_owned()),
+    ] {
+        place.fails(&["hbal", "-t", &good, &format!("-C{target}")], &message);
+    }
+    place.fails(&["hbal", "-t", &good, "--print-commands="], &format!("cannot write file '': {absent}"));
+}
+
+#[test]
+fn states_that_cannot_be_written() {
+    let place = Place::new();
+    let words = ["hspace", "--simulate", "p,2,1t,32g,16", "-l", "1", "-S", "absent/state"];
+    let absent = "cannot write file 'absent/state.tiered': No such file or directory (os error 2)";
+    let run = place.fails(&words, absent);
+    assert!(run.stdout.ends_with("CPU 8, using disk template 'diskless'.\n"), "{}", run.stdout);
+    assert_eq!(place.fails(&[&words[..], &["--json"]].concat(), absent).stdout, "");
+}
+
+/// A full disk, as a limit on the size of files shows it.
+#[test]
+fn a_full_disk_leaves_the_old_file_alone() {
+    let place = Place::new();
+    let good = sample("unbalanced-drbd.data");
+    place.write("state.original", "old\n");
+    let before = place.files();
+    let mut command = Command::new("sh");
+    // no signal: writing fails
+    command
+        .args([
+            "-c",
+            "trap '' XFSZ && ulimit -f 1 && exec \"$@\"",
+            "sh",
+            PROGRAM,
+            "hbal",
+            "-t",
+            &good,
+            "-S",
+            "state",
+        ])
+        .env_remove("HTOOLS")
+        .current_dir(place.directory.path());
+    let run = Run::of(command, &["-S"]);
+    assert_eq!(run.stderr, "Error: cannot write file 'state.original': File too large (os error 27)\n");
+    assert_eq!(run.status, Some(1));
+    assert_eq!(fs::read_to_string(place.path("state.original")).unwrap(), "old\n");
+    assert_eq!(place.files(), before);
+}
+
+#[test]
+fn a_reader_who_has_seen_enough() {
+    let place = Place::new();
+    let good = sample("unbalanced-drbd.data");
+    let runs: [&[&str]; 5] = [
+        &["hbal", "-t", &good, "-C"],
+        &["hbal", "-t", &good, "--json"],
+        &["hbal", "-t", &good, "--explain", "web1"],
+        &["hinfo", "-t", &good, "-v"],
+        &["hspace", "-t", &good, "-l", "2"],
+    ];
+    for words in runs {
+        let (reader, writer) = UnixStream::pair().unwrap();
+        drop(reader);
+        let mut command = place.command(words);
+        command.stdout(OwnedFd::from(writer));
+        command.assert().code(0).stderr("");
+    }
+}
+
+#[test]
+fn standard_output_on_a_full_disk() {
+    let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else { return };
+    let place = Place::new();
+    let good = sample("unbalanced-drbd.data");
+    let runs: [&[&str]; 4] = [
+        &["hbal", "-t", &good],
+        &["hbal", "-t", &good, "--json"],
+        &["hinfo", "-t", &good],
+        &["hspace", "-t", &good, "-l2"],
+    ];
+    for words in runs {
+        let mut command = place.command(words);
+        command.stdout(full.try_clone().unwrap());
+        let message = "Error: cannot write to standard output: No space left on device (os error 28)\n";
+        command.assert().code(1).stderr(message);
+    }
+}
