@@ -1,5 +1,7 @@
 //! Rows made of a few numbers in many runs: whole blocks of runs are one addition.
 
+use std::ops::Range;
+
 use super::paths::Paths;
 use super::{Piece, Run, add_repeatedly, constant_step, exponent, next_power, step, stretch};
 
@@ -9,13 +11,14 @@ pub const MOST_VALUES: usize = 4;
 /// A row made of a few numbers only, each of which stands in many runs: the runs
 /// and, at the beginning of each (and at the end), how often each number has stood
 /// there before.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mix {
     runs: Vec<(usize, usize)>,
     before: Vec<Counts>,
 }
 
-type Counts = [usize; MOST_VALUES];
+/// How often each number stands somewhere.
+type Counts = [i32; MOST_VALUES];
 
 /// A place in a row: so far into a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,20 +42,36 @@ impl Mix {
     /// A row of runs: which number, and how often. There are at most
     /// [`MOST_VALUES`] numbers.
     pub fn new(runs: impl Iterator<Item = (usize, usize)>) -> Mix {
-        let mut mix = Mix { runs: runs.collect(), before: Vec::new() };
-        let mut counts = [0; MOST_VALUES];
-        mix.before.reserve(mix.runs.len() + 1);
-        for (value, count) in &mix.runs {
-            mix.before.push(counts);
-            counts[*value] += count;
-        }
-        mix.before.push(counts);
+        let mut mix = Mix { runs: Vec::new(), before: vec![[0; MOST_VALUES]] };
+        mix.replace(0..0, &runs.collect::<Vec<_>>());
         mix
+    }
+
+    /// Replaces some runs by others.
+    pub fn replace(&mut self, which: Range<usize>, runs: &[(usize, usize)]) {
+        let mut counts = self.before[which.start];
+        let before = runs.iter().map(|run| {
+            let before = counts;
+            counts[run.0] += run.1 as i32;
+            before
+        });
+        self.before.splice(which.clone(), before.collect::<Vec<_>>());
+        self.runs.splice(which.clone(), runs.iter().copied());
+        let behind = &mut self.before[which.start + runs.len()..];
+        let change: Counts = std::array::from_fn(|k| counts[k] - behind[0][k]);
+        behind.iter_mut().for_each(|counts| (0..MOST_VALUES).for_each(|k| counts[k] += change[k]));
+    }
+
+    /// The run of a position, and how far into it the position is.
+    pub fn find(&self, position: usize) -> Option<(usize, usize)> {
+        let start = |counts: &Counts| counts.iter().sum::<i32>() as usize;
+        let at = self.before.partition_point(|counts| start(counts) <= position);
+        (at < self.before.len()).then(|| (at - 1, position - start(&self.before[at - 1])))
     }
 
     /// How often each number stands in the row.
     pub fn totals(&self) -> [usize; MOST_VALUES] {
-        self.before[self.runs.len()]
+        self.before[self.runs.len()].map(|count| count as usize)
     }
 
     /// The sum of the row, from 0.
@@ -64,18 +83,25 @@ impl Mix {
     fn counts_at(&self, place: Place) -> Counts {
         let mut counts = self.before[place.run];
         if place.offset > 0 {
-            counts[self.runs[place.run].0] += place.offset;
+            counts[self.runs[place.run].0] += place.offset as i32;
         }
         counts
     }
 
     fn position(&self, place: Place) -> usize {
-        self.counts_at(place).iter().sum()
+        self.counts_at(place).iter().sum::<i32>() as usize
     }
 
-    /// The longest block from a place to `end`, if there is any.
-    fn block(&self, values: &[f64], sum: f64, from: Place, end: Place) -> Option<Block> {
+    /// The longest block from a place to `end` for all sums from `sum` to `most`, if there
+    /// is any.
+    fn block(&self, values: &[f64], (sum, most): (f64, f64), from: Place, end: Place) -> Option<Block> {
         if !(sum > 0.0 && sum.is_finite()) || exponent(sum) == 0 {
+            return None;
+        }
+        let top = next_power(sum);
+        let (value, count) = self.runs[from.run];
+        if (count - from.offset) as f64 * values[value] >= top - most {
+            // nothing beyond the present run
             return None;
         }
         let mut steps = [0.0; MOST_VALUES];
@@ -87,13 +113,15 @@ impl Mix {
             *step = constant_step(sum, *x)?;
             largest = largest.max(*x);
         }
-        let top = next_power(sum);
-        let limit = top - sum - 2.0 * largest;
+        let limit = top - most - 2.0 * largest;
+        if !(limit > 0.0) {
+            return None;
+        }
         let start = self.counts_at(from);
         let by = |counts: &Counts| -> f64 {
             let mut total = 0.0;
-            for k in 0..values.len() {
-                total += (counts[k] - start[k]) as f64 * steps[k];
+            for k in 0..MOST_VALUES {
+                total += f64::from(counts[k] - start[k]) * steps[k];
             }
             total
         };
@@ -105,19 +133,19 @@ impl Mix {
         }
         let (value, count) = self.runs[low];
         let (offset, before) = if low == from.run { (from.offset, 0.0) } else { (0, by(&self.before[low])) };
-        let most = if low == end.run { end.offset } else { count } - offset;
+        let rest = if low == end.run { end.offset } else { count } - offset;
         let fits = if before > limit {
             0
         } else if steps[value] == 0.0 {
-            most
+            rest
         } else {
-            (((limit - before) / steps[value]) as usize).min(most)
+            (((limit - before) / steps[value]) as usize).min(rest)
         };
         let reached = self.normal(Place { run: low, offset: offset + fits });
         let mut counts = self.counts_at(reached);
         let total = by(&counts);
         (0..MOST_VALUES).for_each(|k| counts[k] -= start[k]);
-        (reached != from && sum + total < top).then_some(Block { end: reached, counts, by: total, top })
+        (reached != from && most + total < top).then_some(Block { end: reached, counts, by: total, top })
     }
 
     /// The same place, not at the end of a run.
@@ -131,7 +159,7 @@ impl Mix {
     /// `sum` after the additions from one place to another.
     fn advance(&self, values: &[f64], mut sum: f64, mut from: Place, end: Place) -> f64 {
         while from != end {
-            if let Some(block) = self.block(values, sum, from, end) {
+            if let Some(block) = self.block(values, (sum, sum), from, end) {
                 sum += block.by;
                 from = block.end;
                 continue;
@@ -145,15 +173,39 @@ impl Mix {
         sum
     }
 
+    /// All sums after the additions from one place to another.
+    fn advance_all(&self, all: &mut Paths, values: &[f64], mut from: Place, end: Place) {
+        if all.is_empty() {
+            return;
+        }
+        while from != end {
+            let steady = all.steady();
+            if let Some(block) = steady.and_then(|bounds| self.block(values, bounds, from, end)) {
+                all.shift(block.by);
+                from = block.end;
+                continue;
+            }
+            let (value, count) = self.runs[from.run];
+            if steady.is_none() && !all.is_crossing(values[value]) {
+                return all.each(|sum| self.advance(values, sum, from, end));
+            }
+            let rest = if from.run == end.run { end.offset } else { count } - from.offset;
+            all.advance(values[value], rest);
+            from = self.normal(Place { run: from.run, offset: from.offset + rest });
+        }
+    }
+
     /// The sums of the row, from 0, with one of the numbers `which` replaced by `y`.
     /// Pieces also span positions where other numbers stand.
     pub fn sums_with_one_replaced(&self, values: &[f64], which: usize, y: f64) -> Vec<Piece> {
         let end = Place { run: self.runs.len(), offset: 0 };
-        let mut all = Paths::default();
+        let mut all = Paths::new();
         let mut base = 0.0;
         let mut at = Place { run: 0, offset: 0 };
         while at != end {
-            match self.block(values, base, at, end) {
+            // a number that leads beyond the next power of two anyway does not fit in a block
+            let room = if base + y < next_power(base) { Some((base, base)) } else { None };
+            match room.and_then(|bounds| self.block(values, bounds, at, end)) {
                 Some(block) if self.pass(&mut all, values, base, at, &block, (which, y)) => {
                     base += block.by;
                     at = block.end;
@@ -192,8 +244,9 @@ impl Mix {
             }
             replaced = Some(end);
         }
-        let singly = |sum: f64| self.advance(values, sum, at, block.end);
-        all.advance_all(base, Some(block.by), singly);
+        if !all.shift_like(base, block.by) {
+            self.advance_all(all, values, at, block.end);
+        }
         if let Some(sum) = replaced {
             all.start(sum, self.position(at), self.position(block.end));
         }

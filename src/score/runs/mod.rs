@@ -61,21 +61,31 @@ fn stretch(sum: f64, x: f64, most: usize) -> Stretch {
     if x == 0.0 {
         return Stretch { steps: most, by: 0.0 };
     }
-    if most < 3 || !(sum > 0.0 && x >= 0.0 && one.is_finite()) || exponent(sum) == 0 {
+    if most < 2 || !(sum > 0.0 && x >= 0.0 && one.is_finite()) || exponent(sum) == 0 {
         return alone;
     }
-    // where a sum lies exactly between two doubles, the first rounding goes one way and all
-    // later ones the other; the second step tells
-    let two = one + x;
-    if exponent(two) != exponent(sum) || two - one != by {
-        return alone;
+    if constant_step(sum, x).is_none() {
+        // where a sum lies exactly between two doubles, the first rounding goes one way and
+        // all later ones the other; the second step tells
+        let two = one + x;
+        if exponent(two) != exponent(sum) || two - one != by {
+            return alone;
+        }
     }
     if by == 0.0 {
         return Stretch { steps: most, by };
     }
-    // short of the power of two, where the last bit changes its meaning
-    let room = ((next_power(sum) - two) / by) as usize;
-    Stretch { steps: (1 + room).min(most), by }
+    // up to the power of two, where the last bit changes its meaning
+    let top = next_power(sum);
+    let fits = |steps: usize| sum + steps as f64 * by <= top;
+    if fits(most) {
+        return Stretch { steps: most, by };
+    }
+    let mut steps = (((top - sum) / by) as usize).clamp(1, most);
+    while steps > 1 && !fits(steps) {
+        steps -= 1;
+    }
+    Stretch { steps, by }
 }
 
 /// `sum` after `count` additions of `x`.
@@ -122,7 +132,7 @@ fn is_uniform(sum: f64, x: f64, y: f64, stretch: &Stretch) -> bool {
 /// The sums of all runs, from 0, with one number replaced: for every position at
 /// which that may be, in order.
 pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
-    let mut all = Paths::default();
+    let mut all = Paths::new();
     let mut base = 0.0;
     let mut at = 0;
     for run in runs {
@@ -136,40 +146,84 @@ pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
     all.finish()
 }
 
-/// Goes one stretch on, at most to the end of `run`, which begins at position `at`.
-/// Returns the number of positions passed.
+/// Goes some steps on, at most to the end of `run`, which begins at position `at`.
+/// Returns their number.
 fn step(all: &mut Paths, base: &mut f64, run: Run, at: usize) -> usize {
     let x = run.value;
-    let stretch = stretch(*base, x, run.count);
+    let mut stretch = stretch(*base, x, run.count);
+    let together = run.replaced.map(|y| together(*base, x, y, &mut stretch));
     all.advance(x, stretch.steps);
-    if let Some(y) = run.replaced {
-        enter(all, *base, x, y, &stretch, at);
+    if let (Some(y), Some(together)) = (run.replaced, together) {
+        enter(all, (*base, x, y), &stretch, together, at);
     }
-    *base = add_repeatedly(*base, x, stretch.steps);
+    *base = if stretch.steps == 1 { *base + x } else { *base + stretch.steps as f64 * stretch.by };
     stretch.steps
+}
+
+/// What the positions of a stretch have in common, as far as `y` stands there.
+enum Together {
+    /// The same sum at its end.
+    Sum,
+    /// What comes after `y` advances all sums by the same amount.
+    Steps(f64),
+    /// Nothing.
+    Nothing,
+}
+
+/// Shortens a stretch of additions of `x` to `sum` to those that have something in
+/// common.
+fn together(sum: f64, x: f64, y: f64, stretch: &mut Stretch) -> Together {
+    let by = stretch.by;
+    if stretch.steps < 2 || !(x >= 0.0 && y >= 0.0) {
+        return Together::Nothing;
+    }
+    // at the end of the stretch, `y` may lead beyond the next power of two
+    let room = ((next_power(sum) - sum - x - y) / by) as usize;
+    let steps = room.min(stretch.steps);
+    if steps > 1 && is_uniform(sum, x, y, &Stretch { steps, by }) {
+        stretch.steps = steps;
+        return Together::Sum;
+    }
+    // where `y` is much larger than the sum so far, every position has its own rounding;
+    // what comes after it advances by the same steps again
+    let first = |step: usize| (sum + step as f64 * by) + y;
+    let low = first(0);
+    let rest = if low > 0.0 && low.is_finite() { constant_step(low, x) } else { None };
+    let top = next_power(low);
+    let Some(rest) = rest else {
+        if low + x >= top {
+            stretch.steps = 1;
+        }
+        return Together::Nothing;
+    };
+    let room = ((top - low) / (by + rest)) as usize;
+    // no sum is larger than the largest beginning with the most additions
+    let fits = |steps: usize| first(steps - 1) + (steps - 1) as f64 * rest < top;
+    let mut steps = room.clamp(1, stretch.steps);
+    while steps > 1 && !fits(steps) {
+        steps -= 1;
+    }
+    if !fits(steps) {
+        return Together::Nothing;
+    }
+    stretch.steps = steps;
+    Together::Steps(rest)
 }
 
 /// Enters the sums in which a number of one stretch is replaced, as they are at its
 /// end.
-fn enter(all: &mut Paths, base: f64, x: f64, y: f64, stretch: &Stretch, at: usize) {
-    let steps = stretch.steps;
-    if steps > 1 && is_uniform(base, x, y, stretch) {
-        let last = base + (steps - 1) as f64 * stretch.by;
+fn enter(all: &mut Paths, (base, x, y): (f64, f64, f64), stretch: &Stretch, together: Together, at: usize) {
+    let Stretch { steps, by } = *stretch;
+    if let Together::Sum = together {
+        let last = base + (steps - 1) as f64 * by;
         return all.start(last + y, at, at + steps);
     }
-    // where the replaced number is much larger than the sum so far, every position has
-    // its own rounding; what comes after it advances by the same steps again
-    let first = |step: usize| if step == 0 { base + y } else { (base + step as f64 * stretch.by) + y };
-    let (low, high) = (first(0), first(steps - 1));
-    let steady = low > 0.0 && high.is_finite() && x >= 0.0 && exponent(low) == exponent(high);
-    let by = if steady && low <= high { constant_step(low, x) } else { None };
-    // no sum is larger than the largest beginning with the most additions
-    let by = by.filter(|by| high + (steps - 1) as f64 * by < next_power(low));
+    let first = |step: usize| if step == 0 { base + y } else { (base + step as f64 * by) + y };
     for step in 0..steps {
         let rest = steps - 1 - step;
-        let end = match by {
-            Some(by) => first(step) + rest as f64 * by,
-            None => add_repeatedly(first(step), x, rest),
+        let end = match together {
+            Together::Steps(by) => first(step) + rest as f64 * by,
+            _ => add_repeatedly(first(step), x, rest),
         };
         all.start(end, at + step, at + step + 1);
     }

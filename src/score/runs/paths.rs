@@ -2,52 +2,148 @@
 
 use super::{Piece, add_repeatedly, constant_step, exponent, next_power};
 
-/// The sums under way in which one number was replaced, by position: sums and
-/// positions apart, so that many sums are advanced at once.
+/// The sums under way in which one number was replaced, by position.
+///
+/// Most of the time they all lie between the same two powers of two, and additions
+/// advance all of them by the same amount: that is noted once.
 #[derive(Default)]
 pub(super) struct Paths {
+    /// What the sums are without `ahead`.
     sums: Vec<f64>,
     rows: Vec<(usize, usize)>,
+    /// What all sums were advanced by; if it is not zero they are steady.
+    ahead: f64,
+    /// The smallest and the largest sum.
+    least: f64,
+    most: f64,
+    /// Some sum is not a positive number.
+    odd: bool,
 }
 
 impl Paths {
+    pub(super) fn new() -> Paths {
+        const USUAL: usize = 32;
+        Paths { sums: Vec::with_capacity(USUAL), rows: Vec::with_capacity(USUAL), ..Paths::default() }
+    }
+
     /// Adds positions behind all others.
     pub(super) fn start(&mut self, sum: f64, from: usize, to: usize) {
+        let odd = !(sum > 0.0 && sum.is_finite());
+        if self.ahead != 0.0 && (odd || exponent(sum) != exponent(self.least)) {
+            self.settle();
+        }
+        if self.sums.is_empty() {
+            (self.least, self.most) = (sum, sum);
+        }
+        // neither is rounded: all are multiples of the same last bit
+        let stored = sum - self.ahead;
         match (self.sums.last(), self.rows.last_mut()) {
-            (Some(last), Some(rows)) if rows.1 == from && last.to_bits() == sum.to_bits() => rows.1 = to,
+            (Some(last), Some(rows)) if rows.1 == from && last.to_bits() == stored.to_bits() => rows.1 = to,
             _ => {
-                self.sums.push(sum);
+                self.sums.push(stored);
                 self.rows.push((from, to));
             }
         }
+        self.odd |= odd;
+        self.least = if sum < self.least { sum } else { self.least };
+        self.most = if sum > self.most { sum } else { self.most };
     }
 
-    /// Advances all sums, together if they are all between the same two powers of
-    /// two as `sum` and stay there: by `by`. Else each by `singly`.
-    pub(super) fn advance_all(&mut self, sum: f64, by: Option<f64>, singly: impl Fn(f64) -> f64) {
-        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-        for path in &self.sums {
-            least = if *path < least { *path } else { least };
-            most = if *path > most { *path } else { most };
+    pub(super) fn is_empty(&self) -> bool {
+        self.sums.is_empty()
+    }
+
+    /// The smallest and the largest sum if all lie between the same two powers of two.
+    pub(super) fn steady(&self) -> Option<(f64, f64)> {
+        let binade = exponent(self.least);
+        (!self.odd && binade == exponent(self.most) && binade != 0).then_some((self.least, self.most))
+    }
+
+    /// Whether a few additions of `x` bring all sums beyond the next power of two.
+    pub(super) fn is_crossing(&self, x: f64) -> bool {
+        !self.odd && x.is_finite() && next_power(self.least) - self.least <= 4.0 * x
+    }
+
+    /// Advances all sums by what they stay steady with.
+    pub(super) fn shift(&mut self, by: f64) {
+        self.ahead += by;
+        self.least += by;
+        self.most += by;
+    }
+
+    /// Advances all sums by additions that advance `sum` by `by`, if they stay between the
+    /// same two powers of two as it.
+    pub(super) fn shift_like(&mut self, sum: f64, by: f64) -> bool {
+        let alike = self
+            .steady()
+            .is_some_and(|(least, most)| exponent(least) == exponent(sum) && most + by < next_power(sum));
+        if alike {
+            self.shift(by);
         }
-        match by {
-            Some(by) if least > 0.0 && exponent(least) == exponent(sum) && most + by < next_power(sum) => {
-                self.sums.iter_mut().for_each(|path| *path += by);
-            }
-            _ => self.sums.iter_mut().for_each(|path| *path = singly(*path)),
-        }
+        alike
+    }
+
+    /// Advances each sum by itself.
+    pub(super) fn each(&mut self, advanced: impl Fn(f64) -> f64) {
+        self.settle();
+        self.sums.iter_mut().for_each(|sum| *sum = advanced(*sum));
         self.unite();
+        self.measure();
     }
 
-    pub(super) fn advance(&mut self, x: f64, count: usize) {
-        let Some(first) = self.sums.first().copied() else { return };
-        let steady = first > 0.0 && first.is_finite() && x >= 0.0;
-        let by = if steady { constant_step(first, x) } else { None };
-        self.advance_all(first, by.map(|by| count as f64 * by), |sum| add_repeatedly(sum, x, count));
+    /// Adds `x` so many times to all sums.
+    pub(super) fn advance(&mut self, x: f64, mut count: usize) {
+        if self.is_empty() {
+            return;
+        }
+        while count > 0 {
+            let steps = self.together(x, count);
+            if steps > 0 {
+                count -= steps;
+            } else if self.is_crossing(x) {
+                self.each(|sum| sum + x);
+                count -= 1;
+            } else {
+                self.each(|sum| add_repeatedly(sum, x, count));
+                count = 0;
+            }
+        }
+    }
+
+    /// Adds `x` to all sums as long as that advances them by the same amount, at most
+    /// `count` times. Returns how often.
+    fn together(&mut self, x: f64, count: usize) -> usize {
+        let Some((least, most)) = self.steady() else { return 0 };
+        let by = if x >= 0.0 { constant_step(least, x) } else { None };
+        let Some(by) = by else { return 0 };
+        let top = next_power(least);
+        let fits = |steps: usize| most + steps as f64 * by < top;
+        let mut steps = if fits(count) { count } else { (((top - most) / by) as usize).min(count) };
+        while steps > 0 && !fits(steps) {
+            steps -= 1;
+        }
+        self.shift(steps as f64 * by);
+        steps
+    }
+
+    fn settle(&mut self) {
+        if self.ahead != 0.0 {
+            self.sums.iter_mut().for_each(|sum| *sum += self.ahead);
+            self.ahead = 0.0;
+        }
+    }
+
+    fn measure(&mut self) {
+        (self.least, self.most, self.odd) = (f64::INFINITY, f64::NEG_INFINITY, false);
+        for &sum in &self.sums {
+            self.least = if sum < self.least { sum } else { self.least };
+            self.most = if sum > self.most { sum } else { self.most };
+            self.odd |= !(sum > 0.0 && sum.is_finite());
+        }
     }
 
     /// Neighbours that have met go on as one.
-    pub(super) fn unite(&mut self) {
+    fn unite(&mut self) {
         let mut kept = 0;
         for at in 1..self.sums.len() {
             let meets =
@@ -65,6 +161,7 @@ impl Paths {
     }
 
     pub(super) fn finish(mut self) -> Vec<Piece> {
+        self.settle();
         self.unite();
         let pieces = self.sums.into_iter().zip(self.rows);
         pieces.map(|(sum, (from, to))| Piece { from, to, sum }).collect()

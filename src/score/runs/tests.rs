@@ -78,6 +78,26 @@ proptest! {
     }
 
     #[test]
+    fn rows_of_two_levels_as_the_score_adds_them_up(
+        counts in prop::collection::vec(1usize..400, 1..6),
+        levels in (0u32..64, 1u32..5, prop_oneof![Just(1.0), Just(16.0), Just(512.0), Just(0.3)]),
+    ) {
+        let (low, step, unit) = levels;
+        let values = [f64::from(low) / unit, f64::from(low + step) / unit];
+        let n: usize = counts.iter().sum();
+        let at = |k: usize| values[k % 2];
+        let all: f64 = counts.iter().enumerate().map(|(k, count)| at(k) * *count as f64).sum();
+        let mean = (all - values[0] + values[1]) / n as f64;
+        let squares = values.map(|x| (x - mean) * (x - mean));
+        let run = |(k, count): (usize, &usize)| Run {
+            value: squares[k % 2],
+            count: *count,
+            replaced: (k % 2 == 0).then_some(squares[1]),
+        };
+        check(&counts.iter().enumerate().map(run).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn mixes_have_the_sums_of_their_runs(
         values in prop::collection::vec(value(), 1..=MOST_VALUES),
         runs in prop::collection::vec((0usize..MOST_VALUES, 1usize..80), 1..40),

@@ -4,12 +4,14 @@
 //! nodes, and where in this row the changed node stands decides how sums are
 //! rounded.
 
+use std::iter::Peekable;
+
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::Arrived;
-use crate::score::board::weighted;
+use super::rows::Few;
 use crate::score::metrics::{Kind, LANES, Lanes, METRICS, TABLE};
-use crate::score::runs::{self, MOST_VALUES, Mix, Run};
+use crate::score::runs::{self, MOST_VALUES, Piece, Run};
 
 /// Rows at which the instance gives the same score, and rows of other kinds between
 /// them.
@@ -22,65 +24,107 @@ pub(crate) struct Stand {
     pub score: f64,
 }
 
-/// Sum and variance of a lane for some rows.
+/// Sum and deviation of a lane for some rows.
 #[derive(Debug, Clone, Copy)]
 struct Moments {
     from: usize,
     to: usize,
     sum: f64,
-    variance: f64,
+    deviation: f64,
 }
 
 /// The scores with an instance on a node of `kind`, row by row in order, with the
 /// spread's surplus at `surplus`.
 pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
     let twins = twins(floor, &arrived.lanes);
-    let few = Few::of(floor, kind);
-    let of_lane = |lane: usize| {
-        let quickly = few.as_ref().and_then(|few| few.of_lane(floor, arrived, lane));
+    let mut mixed = Mixed::new(floor, kind);
+    let mut of_lane = |lane: usize| {
+        let quickly = mixed.as_mut().and_then(|mixed| mixed.of_lane(arrived, lane));
         quickly.unwrap_or_else(|| of_lane(floor, kind, arrived, lane))
     };
     let moments: Vec<Vec<Moments>> =
         (0..LANES).map(|lane| if twins[lane] == lane { of_lane(lane) } else { Vec::new() }).collect();
     let counted = floor.board.counted() + arrived.change.counted();
-    let score = |at: &[usize; LANES]| {
-        let here = |lane: usize| moments[twins[lane]][at[twins[lane]]];
-        let values: [f64; METRICS] = TABLE.map(|metric| match metric.kind {
-            Kind::Deviation(lane) => here(lane).variance.sqrt(),
-            Kind::Sum(lane) => here(lane).sum,
-            Kind::Spread => surplus as f64,
-            kind => counted.get(kind) as f64,
-        });
-        weighted(&values)
-    };
+    let mut terms = Terms::new(&twins, |kind| match kind {
+        Kind::Spread => surplus as f64,
+        kind => counted.get(kind) as f64,
+    });
     let rows = floor.board.rows().len();
-    let own: Vec<usize> = (0..LANES).filter(|lane| twins[*lane] == *lane).collect();
-    let mut at = [0; LANES];
+    let mut lanes: Vec<(usize, Peekable<_>)> = Vec::with_capacity(LANES);
+    lanes.extend(
+        moments
+            .into_iter()
+            .enumerate()
+            .filter(|(_, m)| !m.is_empty())
+            .map(|(k, m)| (k, m.into_iter().peekable())),
+    );
     let mut stands = Vec::new();
     let mut from = 0;
     while from < rows {
         let mut to = rows;
         let mut covered = true;
-        for &lane in &own {
-            while moments[lane].get(at[lane]).is_some_and(|m| m.to <= from) {
-                at[lane] += 1;
-            }
+        for (lane, moments) in &mut lanes {
+            while moments.next_if(|m: &Moments| m.to <= from).is_some() {}
             // rows between pieces are of other kinds
-            match moments[lane].get(at[lane]) {
+            match moments.peek() {
                 None => covered = false,
                 Some(m) if m.from > from => {
                     covered = false;
                     to = to.min(m.from);
                 }
-                Some(m) => to = to.min(m.to),
+                Some(m) => {
+                    to = to.min(m.to);
+                    terms.set(*lane, m);
+                }
             }
         }
         if covered {
-            stands.push(Stand { from, to, score: score(&at) });
+            stands.push(Stand { from, to, score: terms.score() });
         }
         from = to;
     }
     stands
+}
+
+/// The terms of a score, in the order in which they are summed up.
+struct Terms {
+    values: [f64; METRICS],
+    /// By lane: which terms come from it, one bit each.
+    of_lane: [u32; LANES],
+}
+
+const _: () = assert!(METRICS <= u32::BITS as usize);
+
+impl Terms {
+    /// The terms for lanes of which some stand for their `twins`, with what `fixed` says
+    /// about others.
+    fn new(twins: &[usize; LANES], fixed: impl Fn(Kind) -> f64) -> Terms {
+        let mut terms = Terms { values: [0.0; METRICS], of_lane: [0; LANES] };
+        for (at, metric) in TABLE.iter().enumerate() {
+            match metric.kind {
+                Kind::Deviation(lane) | Kind::Sum(lane) => terms.of_lane[twins[lane]] |= 1 << at,
+                kind => terms.values[at] = metric.weight * fixed(kind),
+            }
+        }
+        terms
+    }
+
+    fn set(&mut self, lane: usize, moments: &Moments) {
+        let mut left = self.of_lane[lane];
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let value = match TABLE[at].kind {
+                Kind::Sum(_) => moments.sum,
+                _ => moments.deviation,
+            };
+            self.values[at] = TABLE[at].weight * value;
+        }
+    }
+
+    fn score(&self) -> f64 {
+        self.values.iter().fold(0.0, |sum, term| sum + term)
+    }
 }
 
 /// For each lane the first one whose values are the same on every node, with the
@@ -91,66 +135,91 @@ fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
     std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k))
 }
 
-/// Rows of which there are only a few kinds.
-struct Few {
-    kinds: Vec<KindIdx>,
-    /// The position of the kind whose nodes take the instance.
+/// Rows of a few kinds, of which one takes the instance.
+struct Mixed<'f, 'c> {
+    floor: &'f Floor<'c>,
+    few: &'f Few,
+    /// The number of the kind whose nodes take the instance.
     which: usize,
-    mix: Mix,
+    /// What was worked out before.
+    known: Vec<Known>,
 }
 
-impl Few {
-    fn of(floor: &Floor<'_>, kind: KindIdx) -> Option<Few> {
-        let runs = floor.rows.runs();
-        let mut kinds: Vec<KindIdx> = Vec::with_capacity(MOST_VALUES);
-        for (of, _) in runs {
-            if !kinds.contains(of) {
-                if kinds.len() == MOST_VALUES {
-                    return None;
-                }
-                kinds.push(*of);
-            }
-        }
-        let position = |of: KindIdx| kinds.iter().position(|k| *k == of);
-        let mix = Mix::new(runs.iter().filter_map(|(of, count)| Some((position(*of)?, *count))));
-        let which = position(kind)?;
-        Some(Few { which, mix, kinds })
+/// The sums of the rows for some numbers.
+struct Known {
+    values: [f64; MOST_VALUES],
+    replaced: f64,
+    pieces: Vec<Piece>,
+}
+
+impl<'f, 'c> Mixed<'f, 'c> {
+    fn new(floor: &'f Floor<'c>, kind: KindIdx) -> Option<Mixed<'f, 'c>> {
+        let few = floor.rows.few()?;
+        Some(Mixed { floor, few, which: few.value(kind)?, known: Vec::new() })
     }
 
-    /// Sum and variance of one lane, row by row; nothing if the sum is rounded.
-    fn of_lane(&self, floor: &Floor<'_>, arrived: &Arrived, lane: usize) -> Option<Vec<Moments>> {
+    /// Sum and deviation of one lane, row by row; nothing if the sum is rounded.
+    fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<Moments>> {
+        let Mixed { floor, few, which, .. } = *self;
         let n = floor.board.rows().len() as f64;
-        let mut values = [0.0; MOST_VALUES];
-        let values = &mut values[..self.kinds.len()];
-        for (value, kind) in values.iter_mut().zip(&self.kinds) {
-            *value = floor.kinds.get(*kind).lanes[lane];
-        }
-        let (old, new) = (values[self.which], arrived.lanes[lane]);
+        let totals = few.mix().totals();
+        let of_kind = |at: usize| floor.kinds.get(few.kinds()[at]).lanes[lane];
+        let (old, new) = (of_kind(which), arrived.lanes[lane]);
+        // numbers that stand nowhere do not matter
+        let mut values: [f64; MOST_VALUES] =
+            std::array::from_fn(|at| if totals[at] > 0 { of_kind(at) } else { old });
         let changes = new.to_bits() != old.to_bits();
         if values.iter().all(|x| x.to_bits() == new.to_bits()) {
             // the same number throughout, in any order
             let rows = |value: f64| [Run { value, count: n as usize, replaced: None }];
             let sum = runs::sum(&rows(new));
             let mean = sum / n;
-            let variance = runs::sum(&rows((new - mean) * (new - mean))) / n;
-            return Some(vec![Moments { from: 0, to: usize::MAX, sum, variance }]);
+            let deviation = (runs::sum(&rows((new - mean) * (new - mean))) / n).sqrt();
+            return Some(vec![Moments { from: 0, to: usize::MAX, sum, deviation }]);
         }
-        let sum = match exact_sum(&self.mix.totals(), values, new, n) {
+        let sum = match exact_sum(&totals, &values, new, n) {
             Some(sum) => sum - old + new,
             None if changes => return None,
-            None => self.mix.sum(values),
+            None => few.mix().sum(&values),
         };
         let mean = sum / n;
         let square = |x: f64| (x - mean) * (x - mean);
-        values.iter_mut().for_each(|x| *x = square(*x));
+        values = values.map(square);
         if !changes {
-            let variance = self.mix.sum(values) / n;
-            return Some(vec![Moments { from: 0, to: usize::MAX, sum, variance }]);
+            let deviation = (few.mix().sum(&values) / n).sqrt();
+            return Some(vec![Moments { from: 0, to: usize::MAX, sum, deviation }]);
         }
-        let pieces = self.mix.sums_with_one_replaced(values, self.which, square(new));
-        let moments = |p: runs::Piece| Moments { from: p.from, to: p.to, sum, variance: p.sum / n };
-        Some(pieces.into_iter().map(moments).collect())
+        let (scale, back) = normal_scale(&values, square(new));
+        let pieces = self.sums(values.map(|x| x * scale), square(new) * scale);
+        let moments =
+            |p: &Piece| Moments { from: p.from, to: p.to, sum, deviation: (p.sum * back / n).sqrt() };
+        Some(pieces.iter().map(moments).collect())
     }
+
+    /// The sums of the rows with one number replaced.
+    fn sums(&mut self, values: [f64; MOST_VALUES], replaced: f64) -> &[Piece] {
+        let kinds = self.few.kinds().len();
+        let known = self.known.iter().position(|known| known.values == values && known.replaced == replaced);
+        let at = known.unwrap_or_else(|| {
+            let pieces = self.few.mix().sums_with_one_replaced(&values[..kinds], self.which, replaced);
+            self.known.push(Known { values, replaced, pieces });
+            self.known.len() - 1
+        });
+        &self.known[at].pieces
+    }
+}
+
+/// A power of two that makes numbers comparable with those of other lanes, which often
+/// are the same but for such a factor, and its inverse. No sum of numbers multiplied by
+/// it is rounded differently.
+fn normal_scale(values: &[f64], replaced: f64) -> (f64, f64) {
+    const LARGEST: f64 = (1u128 << 100) as f64;
+    let usual = |x: f64| x == 0.0 || (1.0 / LARGEST..LARGEST).contains(&x.abs());
+    if replaced == 0.0 || !usual(replaced) || !values.iter().all(|x| usual(*x)) {
+        return (1.0, 1.0);
+    }
+    let power = f64::from_bits(replaced.to_bits() >> 52 << 52).abs();
+    (1.0 / power, power)
 }
 
 /// The sum of numbers that each occur so often, if no order of adding them up, with
@@ -166,7 +235,7 @@ fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64
     Some(totals.iter().zip(values).map(|(count, x)| *count as f64 * x).sum())
 }
 
-/// Sum and variance of one lane, row by row.
+/// Sum and deviation of one lane, row by row.
 fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<Moments> {
     let n = floor.board.rows().len() as f64;
     let value = |of: KindIdx| floor.kinds.get(of).lanes[lane];
@@ -179,8 +248,8 @@ fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> 
     if new.to_bits() == value(kind).to_bits() {
         let sum = runs::sum(&all(&|x| x));
         let mean = sum / n;
-        let variance = runs::sum(&all(&|x| (x - mean) * (x - mean))) / n;
-        return vec![Moments { from: 0, to: usize::MAX, sum, variance }];
+        let deviation = (runs::sum(&all(&|x| (x - mean) * (x - mean))) / n).sqrt();
+        return vec![Moments { from: 0, to: usize::MAX, sum, deviation }];
     }
     let mut first = all(&|x| x);
     for (run, (of, _)) in first.iter_mut().zip(floor.rows.runs()) {
@@ -202,7 +271,7 @@ fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> 
             from: piece.from,
             to: piece.to,
             sum,
-            variance: piece.sum / n,
+            deviation: (piece.sum / n).sqrt(),
         }));
     }
     moments.sort_unstable_by_key(|m| m.from);

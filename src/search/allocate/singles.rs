@@ -25,6 +25,8 @@ struct Known {
     from: usize,
     to: usize,
     candidate: usize,
+    /// Whether nodes of the kind stand at both ends.
+    trimmed: bool,
 }
 
 /// The possible nodes from the best to the worst; of equals the later one first.
@@ -71,39 +73,52 @@ impl<'f, 'c> Ranking<'f, 'c> {
             let touched = [Touched { spec, before: &sample.ledger, after: arrived.ledger }];
             let score = floor.board.score_with(&touched, surplus - floor.board.spread().surplus());
             let row = floor.board.row(only).unwrap_or_default();
-            self.open.push(Known { score, from: row, to: row + 1, candidate: at });
+            self.open.push(Known { score, from: row, to: row + 1, candidate: at, trimmed: true });
             return;
         }
-        for stand in exact::by_row(floor, *kind, arrived, surplus) {
-            if let Some((from, to)) = self.within(at, (stand.from, stand.to)) {
-                self.open.push(Known { score: stand.score, from, to, candidate: at });
-            }
-        }
+        let known =
+            |exact::Stand { from, to, score }| Known { score, from, to, candidate: at, trimmed: false };
+        self.open.extend(exact::by_row(floor, *kind, arrived, surplus).into_iter().map(known));
     }
 
     /// The next node, with its score.
     pub fn next(&mut self) -> Option<(f64, Place)> {
-        while let Some(at) = self.closed.last() {
-            let bound = self.candidates[*at].least;
-            if self.best_open().is_some_and(|best| self.open[best].score < bound) {
+        while let Some(&at) = self.closed.last() {
+            let bound = self.candidates[at].least;
+            if self.best().is_some_and(|best| self.open[best].score < bound) {
                 break;
             }
-            let at = *at;
             self.closed.pop();
             self.open(at);
         }
-        let best = self.best_open()?;
-        let Known { score, from, to, candidate } = self.open[best];
+        let best = self.best()?;
+        let Known { score, from, to, candidate, .. } = self.open[best];
         let row = if score.is_nan() { from } else { to - 1 };
-        let rest = if score.is_nan() { (from + 1, to) } else { (from, to - 1) };
-        match self.within(candidate, rest) {
-            Some((from, to)) => self.open[best] = Known { from, to, ..self.open[best] },
-            None => drop(self.open.swap_remove(best)),
-        }
+        self.trim(best, if score.is_nan() { (from + 1, to) } else { (from, to - 1) });
         let node = self.floor.rows.node(row);
         let primary = self.candidates[candidate].arrived.ledger;
         let placement = Placement { primary: node, secondary: None };
         Some((score, Place { placement, location_score: 0, primary, secondary: None }))
+    }
+
+    /// The best of the known ones, trimmed.
+    fn best(&mut self) -> Option<usize> {
+        loop {
+            let best = self.best_open()?;
+            if self.open[best].trimmed {
+                return Some(best);
+            }
+            let Known { from, to, .. } = self.open[best];
+            self.trim(best, (from, to));
+        }
+    }
+
+    /// Leaves those of some rows whose nodes are of the kind, from the first to the last one.
+    fn trim(&mut self, at: usize, rows: (usize, usize)) {
+        match self.within(self.open[at].candidate, rows) {
+            Some((from, to)) => self.open[at] = Known { from, to, trimmed: true, ..self.open[at] },
+            None => drop(self.open.swap_remove(at)),
+        }
     }
 
     /// The same rows, without those at both ends that are of another kind.

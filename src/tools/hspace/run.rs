@@ -42,10 +42,13 @@ pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> a
     estimate.describe(&ground)?;
     request.check_sizes()?;
 
-    let tiered = ground.tiered(cluster, &request.tiered, request.tiered_limit).map_err(nowhere)?;
-    let tiered = Run::of(Kind::Tiered, &request.tiered, tiered, ground.hopeless);
+    let (tiered, standard) = rayon::join(
+        || ground.tiered(cluster, &request.tiered, request.tiered_limit),
+        || ground.standard(cluster, request.standard, request.standard_limit),
+    );
+    let tiered = Run::of(Kind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
     estimate.report(&tiered)?;
-    let standard = ground.standard(cluster, request.standard, request.standard_limit).map_err(nowhere)?;
+    let standard = standard.map_err(nowhere)?;
     let standard = Run::of(Kind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
     estimate.finish(&ground, [&tiered, &standard])
