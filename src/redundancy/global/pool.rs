@@ -126,6 +126,16 @@ impl Pool {
         Some(nodes.filter(|n| n.1.as_ref().is_some_and(is_open)).map(|n| NodeIdx::new(n.0)).collect())
     }
 
+    /// Whether a node can certainly be emptied of instances of these sizes, which leave it
+    /// one after the other.
+    pub fn is_expendable(&self, node: NodeIdx, sizes: impl Iterator<Item = Mib>) -> bool {
+        let Some((group, alike)) = self.nodes[node.get()] else { return false };
+        let members = self.groups[group.get()].iter().filter(|m| m.0.online);
+        let rooms: Vec<(Mib, i64)> =
+            members.map(|(m, count)| (m.free, count - i64::from(*m == alike))).collect();
+        relocation::is_certain(sizes, &rooms)
+    }
+
     /// Whether nodes are alike in what an arrival does to the pool.
     pub fn are_alike(&self, a: NodeIdx, b: NodeIdx) -> bool {
         self.nodes[a.get()] == self.nodes[b.get()]

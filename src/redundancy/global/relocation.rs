@@ -47,6 +47,20 @@ pub(super) fn demand(load: &Load) -> Mib {
     load.mem - load.most
 }
 
+/// Whether instances of these sizes, one after the other, certainly find a target among
+/// `rooms`, of each of which there are several, wherever the others went.
+pub(super) fn is_certain(sizes: impl Iterator<Item = Mib>, rooms: &[(Mib, i64)]) -> bool {
+    let mut gone = 0i64;
+    for size in sizes {
+        let left = rooms.iter().map(|r| (r.0 - size).max(Mib::ZERO).0.saturating_mul(r.1)).sum::<i64>();
+        if left <= gone {
+            return false;
+        }
+        gone += size.0;
+    }
+    true
+}
+
 /// Whether all instances find a target among `rooms`, of each of which there are
 /// several; nothing if that depends on the order.
 pub(super) fn verdict(load: &Load, rooms: &[(Mib, i64)]) -> Option<bool> {
@@ -73,4 +87,51 @@ pub(super) fn verdict(load: &Load, rooms: &[(Mib, i64)]) -> Option<bool> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Whether no choice of targets leaves one of the instances without any.
+    fn always_fits(sizes: &[i64], rooms: &[i64]) -> bool {
+        let [size, rest @ ..] = sizes else { return true };
+        let targets: Vec<usize> = (0..rooms.len()).filter(|at| rooms[*at] > *size).collect();
+        !targets.is_empty()
+            && targets.iter().all(|at| {
+                let mut left = rooms.to_vec();
+                left[*at] -= size;
+                always_fits(rest, &left)
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_certain_holds_for_all_choices(
+            sizes in prop::collection::vec(0i64..12, 0..5),
+            rooms in prop::collection::vec(-3i64..30, 0..5),
+        ) {
+            let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
+            if is_certain(sizes.iter().map(|size| Mib(*size)), &counted) {
+                prop_assert!(always_fits(&sizes, &rooms));
+            }
+        }
+
+        #[test]
+        fn verdicts_hold_for_all_choices_and_orders(
+            sizes in prop::collection::vec(0i64..12, 0..5),
+            rooms in prop::collection::vec(-3i64..30, 0..5),
+        ) {
+            let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
+            let mut load = Load::NONE;
+            sizes.iter().for_each(|size| load.add(Mib(*size)));
+            let fits = always_fits(&sizes, &rooms);
+            match verdict(&load, &counted) {
+                Some(true) => prop_assert!(fits),
+                Some(false) => prop_assert!(!fits),
+                None => {}
+            }
+        }
+    }
 }

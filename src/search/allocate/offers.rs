@@ -28,8 +28,9 @@ pub(crate) struct Offers<'a> {
 
 type Verdict = Result<Arrived, FailKind>;
 
-/// Verdicts by position of the kind, each with the kind's serial.
-type Memory = Vec<Option<(u64, Verdict)>>;
+/// Verdicts by position of the kind, each with the kind's serial; boxed, because often
+/// most kinds refuse.
+type Memory = Vec<Option<(u64, Result<Box<Arrived>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
     pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
@@ -54,7 +55,7 @@ impl<'a> Offers<'a> {
         floor: &Floor<'_>,
         kind: KindIdx,
         find: impl FnOnce() -> Verdict,
-    ) -> &'o Verdict {
+    ) -> Result<&'o Arrived, FailKind> {
         if memory.len() <= kind {
             memory.resize(kind + 1, None);
         }
@@ -63,12 +64,13 @@ impl<'a> Offers<'a> {
         if entry.as_ref().is_some_and(|e| e.0 != serial) {
             *entry = None;
         }
-        &entry.get_or_insert_with(|| (serial, find())).1
+        let (_, verdict) = entry.get_or_insert_with(|| (serial, find().map(Box::new)));
+        verdict.as_deref().map_err(|reason| *reason)
     }
 
     /// A node of a kind with the instance as a primary that has no location in common
     /// with its secondary.
-    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> &Verdict {
+    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arrived, FailKind> {
         let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
         Offers::remembered(&mut self.primaries, floor, kind, || {
             let sample = floor.kinds.get(kind);
@@ -90,7 +92,7 @@ impl<'a> Offers<'a> {
 
     /// A node of a kind with the instance as a secondary, of whose primary it backs
     /// nothing yet.
-    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> &Verdict {
+    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arrived, FailKind> {
         let instance = self.instance;
         Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
     }

@@ -53,12 +53,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         let kinds: Vec<KindIdx> = floor.usable_kinds().collect();
         let places: Vec<_> = kinds
             .iter()
-            .map(|k| {
-                (
-                    offers.primary(floor, *k).as_ref().ok().copied(),
-                    offers.secondary(floor, *k).as_ref().ok().copied(),
-                )
-            })
+            .map(|k| (offers.primary(floor, *k).ok().copied(), offers.secondary(floor, *k).ok().copied()))
             .collect();
         let spec = |k: &KindIdx| &floor.cluster.node(floor.kinds.get(*k).sample).spec;
         let board_spread = floor.board.spread();
@@ -230,7 +225,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             let (at, members) = (group(sample.sample), sample.members.len() as u64);
             match self.offers.secondary(floor, *kind) {
                 Ok(_) => accepted[at] += members,
-                Err(kind) => refused[at].add(*kind, members),
+                Err(kind) => refused[at].add(kind, members),
             }
         }
         let primaries = floor.targets.primaries();
@@ -251,12 +246,12 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         if let Err(reason) = self.offers.primary(floor, kind) {
             let partners = accepted + refused.total() - 1;
             let mut all = FailCounts::default();
-            all.add(*reason, partners);
+            all.add(reason, partners);
             return (primary, all, 0);
         }
         match self.offers.secondary(floor, kind) {
             Ok(_) => accepted -= 1,
-            Err(reason) => refused.remove(*reason, 1),
+            Err(reason) => refused.remove(reason, 1),
         }
         for &(node, peer) in floor.backing(primary) {
             let partner =
@@ -264,7 +259,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             if !partner {
                 continue;
             }
-            let usual = *self.offers.secondary(floor, floor.kinds.of_node(node));
+            let usual = self.offers.secondary(floor, floor.kinds.of_node(node)).copied();
             if usual.is_ok_and(|second| self.is_usual(&second, peer)) {
                 continue;
             }

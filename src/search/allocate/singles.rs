@@ -164,7 +164,7 @@ pub(super) fn count(floor: &Floor<'_>, offers: &mut Offers<'_>) -> (FailCounts, 
         let members = floor.kinds.get(kind).members.len() as u64;
         match offers.primary(floor, kind) {
             Ok(_) => successes += members,
-            Err(kind) => failures.add(*kind, members),
+            Err(kind) => failures.add(kind, members),
         }
     }
     (failures, successes)

@@ -64,7 +64,11 @@ pub(super) fn losses_are_borne(
     let mut all = Verdict { survives: true, of_kind: true };
     let Some(undecided) = pool.undecided() else { return Verdict { survives: false, of_kind: true } };
     for node in undecided {
-        let verdict = can_be_emptied(floor, node, &present(node));
+        let instances = present(node);
+        if pool.is_expendable(node, instances.iter().map(Instance::mem_in_use)) {
+            continue;
+        }
+        let verdict = can_be_emptied(floor, node, &instances);
         all.of_kind &= verdict.of_kind;
         if !verdict.survives {
             return Verdict { survives: false, ..all };
