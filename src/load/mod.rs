@@ -12,6 +12,7 @@ pub mod names;
 pub mod number;
 pub mod raw;
 pub mod simulate;
+pub mod tag_review;
 pub mod tag_rules;
 pub mod text;
 pub mod units;

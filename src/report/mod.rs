@@ -2,6 +2,7 @@
 //! responses that Ganeti reads.
 
 pub mod allocator;
+pub mod check;
 pub mod components;
 pub mod debug;
 pub mod explain;

@@ -3,6 +3,7 @@
 pub mod allocate;
 pub mod allocator;
 pub mod balance;
+pub mod check;
 pub mod evacuate;
 pub mod explain;
 pub mod fill;

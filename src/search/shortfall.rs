@@ -110,14 +110,19 @@ pub fn shortfall(
     let node = cluster.node(refusal.node);
     let ledger = trial.found_at(refusal.node).unwrap_or(node.state.ledger);
     if refusal.rule == Rule::MigrationTags {
-        let from = &cluster.node(trial.migrates_from(mv, refusal.node)).spec;
-        let received = &node.spec.receivable_tags;
-        let foreign = from.migration_tags.iter().filter(|tag| !received.contains(*tag));
-        return Shortfall::Migration(names(cluster, foreign));
+        let from = trial.migrates_from(mv, refusal.node);
+        return Shortfall::Migration(foreign_tags(cluster, from, refusal.node));
     }
     let primary = mv.placement(instance).primary;
     let role = if refusal.role_is_primary { Role::Primary } else { Role::SecondaryOf(primary) };
     at_node(cluster, instance, (refusal.node, &ledger), role, refusal.rule)
+}
+
+/// The migration tags of one node that another cannot receive.
+pub fn foreign_tags(cluster: &Cluster, from: NodeIdx, to: NodeIdx) -> Vec<String> {
+    let received = &cluster.node(to).spec.receivable_tags;
+    let tags = &cluster.node(from).spec.migration_tags;
+    names(cluster, tags.iter().filter(|tag| !received.contains(*tag)))
 }
 
 /// Works out what was missing when `rule` kept a node, with these numbers, from taking an

@@ -9,6 +9,7 @@ pub mod generate;
 mod group;
 pub mod hail;
 pub mod hbal;
+pub mod hcheck;
 pub mod hinfo;
 pub mod hspace;
 pub mod launcher;
@@ -61,6 +62,7 @@ pub struct Tool {
 pub const TOOLS: &[Tool] = &[
     Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
+    Tool { spec: &hcheck::SPEC, start: |args| start(hcheck::parse(args), hcheck::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
     Tool { spec: &hspace::SPEC, start: |args| start(hspace::parse(args), hspace::run) },
 ];

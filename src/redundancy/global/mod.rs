@@ -19,7 +19,7 @@ mod simulate;
 pub use class::Class;
 pub use guard::Guard;
 pub use pool::{Before, Pool};
-pub use simulate::evacuates;
+pub use simulate::{Casualty, Cause, Obstacle, casualties, evacuates};
 
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use figures::Figures;
@@ -59,4 +59,10 @@ pub fn groups_at_risk(cluster: &Cluster, scope: &Scope) -> Vec<GroupIdx> {
 /// Whether one node of `nodes` (ascending) could be emptied.
 pub fn survives_loss_of(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
     Figures::of(cluster, nodes).survives_loss_of(cluster, node)
+}
+
+/// The nodes of `nodes` (ascending) that could not be emptied, offline ones included.
+pub fn nodes_at_risk(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<NodeIdx> {
+    let figures = Figures::of(cluster, nodes);
+    nodes.iter().copied().filter(|n| !figures.survives_loss_of(cluster, *n)).collect()
 }

@@ -10,25 +10,74 @@ use std::collections::HashMap;
 
 use super::class::Class;
 use crate::model::{
-    Cluster, DiskCheck, Instance, Ledger, NodeIdx, NodeSpec, NodeState, Strictness, TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, NodeIdx, NodeSpec, NodeState, PolicyBreach, Rule,
+    Strictness, TagArrival,
 };
 use crate::score::{Board, Touched};
+
+/// An instance that finds no place when its node is lost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Casualty {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// The nodes that came into question, and what is in the way there. None for an
+    /// instance that has nowhere to go at all.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// Why a node does not take an instance over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Obstacle {
+    /// The node.
+    pub node: NodeIdx,
+    /// Its numbers at that moment.
+    pub ledger: Ledger,
+    /// What is in the way.
+    pub cause: Cause,
+}
+
+/// What keeps a node from taking an instance over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cause {
+    /// A rule that the new primary node would break.
+    Rule(Rule),
+    /// A rule that the lost node, as the secondary, would break.
+    Swap(Rule),
+    /// The policy of the group.
+    Policy(PolicyBreach),
+    /// The node is offline.
+    Offline,
+    /// The node is lost, too.
+    Lost,
+}
 
 /// Whether all primaries of `node` find a place if it is lost. `nodes` is the
 /// set whose members count (ascending).
 pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
+    lose(cluster, nodes, &[node], true).is_empty()
+}
+
+/// The primaries of the nodes `lost`, all of one group, that find no place if these
+/// are lost together. `nodes` is the set whose members count (ascending).
+pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
+    lose(cluster, nodes, lost, false)
+}
+
+/// Finds places for all primaries of the lost nodes, or until the first has none.
+fn lose(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx], stop: bool) -> Vec<Casualty> {
+    let Some(first) = lost.first() else { return Vec::new() };
     let primaries = |class: Class| -> Vec<&Instance> {
-        let all = cluster.node(node).state.primaries.iter().rev();
+        let all = lost.iter().flat_map(|n| cluster.node(*n).state.primaries.iter().rev());
         all.map(|i| cluster.instance(*i)).filter(|i| Class::of(i.template) == class).collect()
     };
     let [failover, relocate, mut recreate] =
         [Class::Failover, Class::Relocate, Class::Recreate].map(primaries);
     recreate.sort_by_key(|i| std::cmp::Reverse(i.mem));
-    let group = cluster.node(node).spec.group;
+    let group = cluster.node(*first).spec.group;
     let of_group: Vec<NodeIdx> =
         nodes.iter().copied().filter(|n| cluster.node(*n).spec.group == group).collect();
     let escapes: Vec<NodeIdx> =
-        of_group.iter().copied().filter(|n| *n != node && !cluster.node(*n).spec.offline).collect();
+        of_group.iter().copied().filter(|n| !lost.contains(n) && !cluster.node(*n).spec.offline).collect();
     let mut loss = Loss {
         cluster,
         changed: HashMap::new(),
@@ -37,12 +86,26 @@ pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
             (!recreate.is_empty()).then(|| Board::new(cluster, nodes)),
         ],
     };
-    failover.into_iter().all(|i| loss.fail_over(i, node))
-        && relocate.into_iter().all(|i| loss.relocate(i, node, &escapes))
-        && recreate.into_iter().all(|i| loss.recreate(i, &escapes))
+    let mut casualties = Vec::new();
+    for (instance, class) in
+        [failover, relocate, recreate].iter().flatten().map(|i| (*i, Class::of(i.template)))
+    {
+        let placed = match class {
+            Class::Failover => loss.fail_over(instance, lost),
+            Class::Relocate => loss.relocate(instance, &escapes),
+            Class::Recreate => loss.recreate(instance, &escapes),
+        };
+        if let Err(obstacles) = placed {
+            casualties.push(Casualty { instance: instance.idx, obstacles });
+            if stop {
+                break;
+            }
+        }
+    }
+    casualties
 }
 
-/// A cluster while one of its nodes is being emptied.
+/// A cluster while nodes of it are being emptied.
 struct Loss<'c> {
     cluster: &'c Cluster,
     /// The nodes that differ.
@@ -56,8 +119,11 @@ struct Loss<'c> {
 const GROUP: usize = 0;
 const SET: usize = 1;
 
-/// A candidate for the new primary node, its score and what it would be then.
-type Best = Option<(f64, NodeIdx, Ledger)>;
+/// A candidate for the new primary node: its score and what it would be then.
+type Best = (f64, NodeIdx, Ledger);
+
+/// Whether an instance has found a place, or what is in the way.
+type Placed = Result<(), Vec<Obstacle>>;
 
 impl<'c> Loss<'c> {
     fn spec(&self, node: NodeIdx) -> &'c NodeSpec {
@@ -80,73 +146,99 @@ impl<'c> Loss<'c> {
     }
 
     /// `node` with `instance` as one more primary, unless that is impossible.
-    fn with_primary(&self, node: NodeIdx, before: Ledger, instance: &Instance) -> Option<Ledger> {
+    fn with_primary(&self, node: NodeIdx, before: Ledger, instance: &Instance) -> Result<Ledger, Obstacle> {
         let tags = TagArrival::of(self.state(node), instance);
-        before.add_primary(self.spec(node), instance, instance.location_score, tags, Strictness::Forced).ok()
+        before
+            .add_primary(self.spec(node), instance, instance.location_score, tags, Strictness::Forced)
+            .map_err(|rule| Obstacle { node, ledger: before, cause: Cause::Rule(rule) })
+    }
+
+    /// What is in the way at a node as it is.
+    fn obstacle(&self, node: NodeIdx, cause: Cause) -> Obstacle {
+        Obstacle { node, ledger: self.state(node).ledger, cause }
     }
 
     /// Swaps the roles of the two nodes of a DRBD instance.
-    fn fail_over(&mut self, instance: &Instance, node: NodeIdx) -> bool {
-        let Some(mirror) = instance.mirror() else { return false };
+    fn fail_over(&mut self, instance: &Instance, lost: &[NodeIdx]) -> Placed {
+        let node = instance.primary;
+        let mirror = instance.mirror().ok_or_else(Vec::new)?;
         let (from, to) = (self.spec(node), self.spec(mirror));
-        if to.offline || !from.can_migrate_to(to) {
-            return false;
+        let fixed = match () {
+            () if lost.contains(&mirror) && mirror != node => Some(Cause::Lost),
+            () if to.offline => Some(Cause::Offline),
+            () if !from.can_migrate_to(to) => Some(Cause::Rule(Rule::MigrationTags)),
+            () => None,
+        };
+        if let Some(cause) = fixed {
+            return Err(vec![self.obstacle(mirror, cause)]);
         }
         let (reserved, left) = self.state(mirror).reserve_without(instance);
         let without = self.state(mirror).ledger.remove_secondary(to, instance, reserved);
-        let Some(new_mirror) = self.with_primary(mirror, without, instance) else { return false };
+        let new_mirror = self.with_primary(mirror, without, instance).map_err(|o| vec![o])?;
         let held = self.state(node).peers.get(mirror);
         let disk = if from.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
-        let lost = self.without_primary(node, instance);
-        let Ok(new_node) = lost.add_secondary(from, instance, held, Strictness::Forced, disk) else {
-            return false;
-        };
+        let before = self.without_primary(node, instance);
+        let new_node = before
+            .add_secondary(from, instance, held, Strictness::Forced, disk)
+            .map_err(|rule| vec![Obstacle { node, ledger: before, cause: Cause::Swap(rule) }])?;
         self.settle(&[(node, new_node), (mirror, new_mirror)], instance, Some(node), mirror);
         self.change(mirror).peers.set_or_drop(node, left);
         let need = instance.mem_reserved();
         self.change(node).peers.set(mirror, held + need);
-        true
+        Ok(())
     }
 
     /// Takes an instance on shared storage to the best of the escape nodes.
-    fn relocate(&mut self, instance: &Instance, node: NodeIdx, escapes: &[NodeIdx]) -> bool {
+    fn relocate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Placed {
+        let node = instance.primary;
         let left = self.without_primary(node, instance);
-        let allowed = |n: &&NodeIdx| self.spec(node).can_migrate_to(self.spec(**n));
-        let targets = escapes.iter().filter(allowed);
-        let Some((_, to, arrived)) = self.best(GROUP, targets, instance, Some((node, left))) else {
-            return false;
+        let allows = |n: NodeIdx| {
+            let allowed = self.spec(node).can_migrate_to(self.spec(n));
+            if allowed { Ok(()) } else { Err(Cause::Rule(Rule::MigrationTags)) }
         };
+        let (_, to, arrived) = self.best(GROUP, escapes, allows, instance, Some((node, left)))?;
         self.settle(&[(node, left), (to, arrived)], instance, Some(node), to);
-        true
+        Ok(())
     }
 
     /// Makes a copy of an instance on the best of the escape nodes; the original
     /// stays.
-    fn recreate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> bool {
-        let accepts = |n: &&NodeIdx| {
-            let spec = self.spec(**n);
-            self.cluster.group(spec.group).policy.accepts(instance, spec.exclusive_storage).is_ok()
+    fn recreate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Placed {
+        let accepts = |n: NodeIdx| {
+            let spec = self.spec(n);
+            let policy = &self.cluster.group(spec.group).policy;
+            policy.accepts(instance, spec.exclusive_storage).map_err(Cause::Policy)
         };
-        let targets = escapes.iter().filter(accepts);
-        let Some((_, to, arrived)) = self.best(SET, targets, instance, None) else { return false };
+        let (_, to, arrived) = self.best(SET, escapes, accepts, instance, None)?;
         self.settle(&[(to, arrived)], instance, None, to);
-        true
+        Ok(())
     }
 
-    /// The target with the smallest score; the later one among equals.
-    fn best<'n>(
+    /// The allowed target with the smallest score; the later one among equals.
+    ///
+    /// # Errors
+    /// What is in the way everywhere.
+    fn best(
         &self,
         board: usize,
-        targets: impl Iterator<Item = &'n NodeIdx>,
+        targets: &[NodeIdx],
+        allows: impl Fn(NodeIdx) -> Result<(), Cause>,
         instance: &Instance,
         left: Option<(NodeIdx, Ledger)>,
-    ) -> Best {
-        let board = self.boards[board].as_ref()?;
+    ) -> Result<Best, Vec<Obstacle>> {
+        let board = self.boards[board].as_ref().ok_or_else(Vec::new)?;
         let from = left.map(|(node, _)| self.spec(node));
-        let mut best: Best = None;
+        let mut obstacles = Vec::new();
+        let mut best: Option<Best> = None;
         for &target in targets {
-            let Some(after) = self.with_primary(target, self.state(target).ledger, instance) else {
-                continue;
+            let allowed = allows(target).map_err(|cause| self.obstacle(target, cause));
+            let after = allowed.and_then(|()| self.with_primary(target, self.state(target).ledger, instance));
+            let after = match after {
+                Ok(after) => after,
+                Err(obstacle) => {
+                    obstacles.push(obstacle);
+                    continue;
+                }
             };
             let touched: Vec<Touched<'_>> =
                 left.into_iter().chain([(target, after)]).map(|(n, after)| self.touched(n, after)).collect();
@@ -156,7 +248,7 @@ impl<'c> Loss<'c> {
                 best = Some((score, target, after));
             }
         }
-        best
+        best.ok_or(obstacles)
     }
 
     fn touched(&self, node: NodeIdx, after: Ledger) -> Touched<'_> {

@@ -98,7 +98,7 @@ struct Refusal {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-enum Amounts {
+pub(in crate::report) enum Amounts {
     Missing { resource: &'static str, unit: &'static str, needed: i64, available: i64, missing: Option<i64> },
     Outside { resource: &'static str, unit: &'static str, found: Option<i64>, min: i64, max: i64 },
     Tags { tags: Vec<String> },
@@ -194,7 +194,8 @@ fn places(cluster: &Cluster, nearest: &Nearest) -> Places {
     Places { refused: nearest.refused, nearest: nearest.kept.iter().map(refusal).collect() }
 }
 
-fn amounts(shortfall: &Shortfall) -> Option<Amounts> {
+/// What was missing, in numbers or names.
+pub(in crate::report) fn amounts(shortfall: &Shortfall) -> Option<Amounts> {
     Some(match shortfall {
         &Shortfall::Amount { resource, unit, needed, available } => {
             Amounts::Missing { resource, unit, needed, available, missing: shortfall.missing() }

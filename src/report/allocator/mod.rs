@@ -5,7 +5,8 @@ mod plain;
 mod text;
 
 pub use additions::Wish;
-pub use plain::{plan_lines, why_lines};
+pub(super) use additions::{Amounts, amounts};
+pub use plain::{plan_lines, policy_name, why_lines};
 pub use text::{failure_text, selection_text};
 
 use serde::Serialize;

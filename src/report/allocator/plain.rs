@@ -15,17 +15,22 @@ const LINE: usize = 400;
 /// What is in the way, in one word.
 pub(super) fn bar_name(bar: Bar) -> &'static str {
     match bar {
-        Bar::Policy(breach) => match breach {
-            PolicyBreach::Memory { .. } => "policy-memory",
-            PolicyBreach::DiskSize { .. } => "policy-disk-size",
-            PolicyBreach::Cpus { .. } => "policy-vcpus",
-            PolicyBreach::Spindles { .. } => "policy-spindles",
-            PolicyBreach::DiskCount { .. } => "policy-disk-count",
-            PolicyBreach::Template(_) => "policy-disk-template",
-        },
+        Bar::Policy(breach) => policy_name(breach),
         Bar::Rule(rule) => rule_name(rule),
         Bar::Expendability => "global-n+1",
         Bar::Offline => "offline",
+    }
+}
+
+/// What a policy does not accept, in one word.
+pub fn policy_name(breach: PolicyBreach) -> &'static str {
+    match breach {
+        PolicyBreach::Memory { .. } => "policy-memory",
+        PolicyBreach::DiskSize { .. } => "policy-disk-size",
+        PolicyBreach::Cpus { .. } => "policy-vcpus",
+        PolicyBreach::Spindles { .. } => "policy-spindles",
+        PolicyBreach::DiskCount { .. } => "policy-disk-count",
+        PolicyBreach::Template(_) => "policy-disk-template",
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON documents (`--json`). Each says which schema it follows; the schemas are
 //! in `docs/schema/`. Sizes are in MiB; a number that is not finite is null.
 
+pub mod check;
 pub mod cluster;
 pub mod explain;
 pub mod info;

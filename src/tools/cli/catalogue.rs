@@ -223,6 +223,23 @@ pub const MAKE_ROOM: OptionDef = OptionDef::new(
 pub const DETAILS: OptionDef =
     OptionDef::new("json", "add to the response what was in the way, place by place").added();
 
+// what is checked
+
+/// `--no-simulation`
+pub const NO_SIMULATION: OptionDef =
+    OptionDef::new("no-simulation", "look at the cluster as it is, without balancing it on trial");
+/// `--list-problems`
+pub const LIST_PROBLEMS: OptionDef =
+    OptionDef::new("list-problems", "show every problem by name, too: nodes, instances, tags without effect")
+        .added();
+/// `--without-node`
+pub const WITHOUT_NODE: OptionDef = OptionDef::new(
+    "without-node",
+    "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
+)
+.takes("NODE", Kind::OneNode)
+.added();
+
 // what is filled in
 
 /// `--disk-template`

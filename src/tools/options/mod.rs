@@ -1,12 +1,14 @@
 //! What the options of each tool mean: typed, with every default in place.
 
 mod hail;
+mod hcheck;
 mod hspace;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use hail::HailOptions;
+pub use hcheck::HcheckOptions;
 pub use hspace::HspaceOptions;
 
 use super::cli::{Given, ValueError};

@@ -1,0 +1,167 @@
+//! Tags that begin with `htools:` and do nothing: misspelt ones, and rules that no tag
+//! of a node or an instance meets.
+
+use super::tag_rules::TagRules;
+use crate::model::{Cluster, TagTable};
+
+/// How all tags begin that are meant for these tools.
+const PREFIX: &str = "htools:";
+
+/// Beginnings of node tags that other tools act upon.
+const OF_NODES: [&str; 1] = ["htools:standby:"];
+
+/// A tag that does nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleTag {
+    /// What has it.
+    pub owner: Owner,
+    /// The tag.
+    pub tag: String,
+    /// Why it does nothing.
+    pub reason: Reason,
+}
+
+/// What has a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// The cluster.
+    Cluster,
+    /// The node group of that name.
+    Group(String),
+    /// The node of that name.
+    Node(String),
+    /// The instance of that name.
+    Instance(String),
+}
+
+/// Why a tag does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// No tool knows it there.
+    Unknown,
+    /// It lacks a value, or its value is not of the form that it should have.
+    Malformed,
+    /// A rule of the cluster that no tag of a node or an instance meets.
+    Unused,
+}
+
+/// The tags that do nothing: the cluster's, those of groups, nodes and instances, each
+/// in their order.
+pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
+    let mut idle: Vec<IdleTag> = Vec::new();
+    for tag in ours(&cluster.tags) {
+        let reason = fault(cluster, tag);
+        idle.extend(reason.map(|reason| IdleTag { owner: Owner::Cluster, tag: tag.clone(), reason }));
+    }
+    let rules = TagRules::new(&cluster.tags, &[]);
+    let mut unknown = |owner: Owner, tags: &[String], known: &dyn Fn(&str) -> bool| {
+        for tag in ours(tags).filter(|tag| !known(tag)) {
+            idle.push(IdleTag { owner: owner.clone(), tag: tag.clone(), reason: Reason::Unknown });
+        }
+    };
+    for group in &cluster.groups {
+        unknown(Owner::Group(group.name.clone()), &group.tags, &|_| false);
+    }
+    let begins = |tag: &str, with: &[String]| with.iter().any(|start| tag.starts_with(start.as_str()));
+    for node in &cluster.nodes {
+        unknown(Owner::Node(node.spec.name.clone()), &node.spec.tags, &|tag| {
+            let named = [&rules.location, &rules.migration].iter().any(|with| begins(tag, with));
+            named || OF_NODES.iter().any(|start| tag.starts_with(start))
+        });
+    }
+    for instance in &cluster.instances {
+        let used: Vec<&str> = instance.exclusion_tags.iter().map(|t| cluster.tag_table.name(*t)).collect();
+        unknown(Owner::Instance(instance.name.clone()), &instance.tags, &|tag| {
+            used.contains(&tag) || begins(tag, &rules.desired_location)
+        });
+    }
+    idle
+}
+
+fn ours(tags: &[String]) -> impl Iterator<Item = &String> {
+    tags.iter().filter(|tag| tag.starts_with(PREFIX))
+}
+
+/// Why a tag of the cluster does nothing, if so.
+fn fault(cluster: &Cluster, tag: &str) -> Option<Reason> {
+    let one = [tag.to_owned()];
+    let rule = TagRules::new(&one, &[]);
+    let mut table = TagTable::default();
+    let by_instances = cluster.instances.iter().map(|i| &i.tags);
+    let by_nodes = cluster.nodes.iter().map(|n| &n.spec.tags);
+    let (value, used) = if let Some(value) = tag.strip_prefix("htools:iextags:") {
+        (value, by_instances.clone().any(|tags| !rule.exclusion_tags(tags, &mut table).is_empty()))
+    } else if let Some(value) = tag.strip_prefix("htools:desiredlocation:") {
+        (value, by_instances.clone().any(|tags| !rule.desired_locations(tags, &mut table).is_empty()))
+    } else if let Some(value) = tag.strip_prefix("htools:nlocation:") {
+        (value, by_nodes.clone().any(|tags| !rule.locations(tags, &mut table).is_empty()))
+    } else if let Some(value) = tag.strip_prefix("htools:migration:") {
+        (value, by_nodes.clone().any(|tags| !rule.migrations(tags, &mut table).0.is_empty()))
+    } else if tag.starts_with("htools:allowmigration:") {
+        let [(from, to)] = &rule.allowed_migrations[..] else { return Some(Reason::Malformed) };
+        // both have to be migration tags of nodes
+        let all = TagRules::new(&cluster.tags, &[]);
+        let mut known = |wanted: &String| {
+            let has = |tags: &Vec<String>| {
+                tags.contains(wanted) && !all.migrations(&[wanted.clone()], &mut table).0.is_empty()
+            };
+            by_nodes.clone().any(has)
+        };
+        (from.as_str(), known(from) && known(to))
+    } else {
+        return Some(Reason::Unknown);
+    };
+    match (value.is_empty(), used) {
+        (true, _) => Some(Reason::Malformed),
+        (false, false) => Some(Reason::Unused),
+        (false, true) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cluster;
+
+    #[test]
+    fn tags_that_do_nothing_are_found() {
+        let cluster = cluster(
+            &[
+                "a|9000|0|9000|9000|9000|9|M|u||rack:1,v:1,htools:standby:auto",
+                "b|9000|0|9000|9000|9000|9|N|u||rack:2,v:2,htools:iextags:x",
+            ],
+            &["i|0|0|1|ADMIN_down|Y|a||ext|s:x,htools:own:1,htools:odd"],
+            &[
+                "htools:iextags:s:",
+                "htools:iextags:none",
+                "htools:iextags:",
+                "htools:iextag:s",
+                "htools:iextags:htools:own:",
+                "htools:nlocation:rack",
+                "htools:desiredlocation:rack",
+                "htools:migration:v",
+                "htools:allowmigration:v:1::v:2",
+                "htools:allowmigration:v:1::v:9",
+                "htools:allowmigration:v:1",
+                "other",
+            ],
+        );
+        let found = idle_tags(&cluster);
+        let shown: Vec<_> = found.iter().map(|t| (&t.owner, t.tag.as_str(), t.reason)).collect();
+        use Reason::{Malformed, Unknown, Unused};
+        let (b, i) = (Owner::Node("b".into()), Owner::Instance("i".into()));
+        assert_eq!(
+            shown,
+            [
+                (&Owner::Cluster, "htools:iextags:none", Unused),
+                (&Owner::Cluster, "htools:iextags:", Malformed),
+                (&Owner::Cluster, "htools:iextag:s", Unknown),
+                (&Owner::Cluster, "htools:desiredlocation:rack", Unused),
+                (&Owner::Cluster, "htools:allowmigration:v:1::v:9", Unused),
+                (&Owner::Cluster, "htools:allowmigration:v:1", Malformed),
+                (&b, "htools:iextags:x", Unknown),
+                (&i, "htools:odd", Unknown),
+            ]
+        );
+    }
+}

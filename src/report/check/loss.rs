@@ -1,0 +1,90 @@
+//! What the loss of nodes would mean (`--without-node`).
+
+use super::PREFIX;
+use crate::load::error::printable;
+use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::redundancy::global::Cause;
+use crate::report::explain::{rule_name, shortfall_text};
+use crate::report::shell::Assignments;
+use crate::search::check::Loss;
+use crate::search::check::loss::{Hurdle, Stranded};
+
+/// Most characters of a line.
+const LINE: usize = 400;
+
+fn names<'c>(cluster: &'c Cluster, instances: impl Iterator<Item = &'c InstanceIdx>) -> Vec<&'c str> {
+    instances.map(|i| cluster.instance(*i).name.as_str()).collect()
+}
+
+fn node_names(cluster: &Cluster, nodes: &[NodeIdx]) -> String {
+    let names: Vec<&str> = nodes.iter().map(|n| cluster.node(*n).spec.name.as_str()).collect();
+    names.join(",")
+}
+
+/// The lines for people.
+pub fn text(loss: &Loss, cluster: &Cluster) -> Vec<String> {
+    let nodes = node_names(cluster, &loss.nodes).replace(',', ", ");
+    let mut lines = vec![
+        match loss.stranded.is_empty() {
+            true => format!("The cluster survives the loss of {nodes}."),
+            false => format!("The cluster does not survive the loss of {nodes}."),
+        },
+        String::new(),
+        format!("Instances that would run on other nodes: {}", loss.placed.len()),
+        format!("Instances that would have no secondary node: {}", loss.unmirrored.len()),
+        format!("Instances without a place: {}", loss.stranded.len()),
+    ];
+    for stranded in &loss.stranded {
+        lines.extend(stranded_lines(cluster, stranded));
+    }
+    lines.iter().map(|line| printable(line, LINE)).collect()
+}
+
+fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
+    let instance = cluster.instance(stranded.instance);
+    let title = format!("    {} ({}, {} MiB memory", instance.name, instance.template, instance.mem.0);
+    let refused = match (stranded.refused, stranded.hurdles.len()) {
+        (0, _) if instance.template.has_secondary() => "it has no secondary node".to_owned(),
+        (0, _) => "no node of its group is left".to_owned(),
+        (1, _) => "1 node refuses it".to_owned(),
+        (all, shown) if all == shown => format!("{all} nodes refuse it"),
+        (all, shown) => format!("{all} nodes refuse it, of which the nearest {shown}"),
+    };
+    let hurdles = stranded.hurdles.iter().map(|hurdle| {
+        let node = &cluster.node(hurdle.node).spec.name;
+        format!("        {node}: {}", problem(hurdle))
+    });
+    std::iter::once(format!("{title}): {refused}")).chain(hurdles).collect()
+}
+
+fn problem(hurdle: &Hurdle) -> String {
+    match (&hurdle.shortfall, hurdle.cause) {
+        (_, Cause::Lost) => "it is lost, too".to_owned(),
+        (_, Cause::Offline) => "it is offline".to_owned(),
+        (Some(shortfall), _) => shortfall_text(shortfall),
+        (None, cause) => cause_name(cause).to_owned(),
+    }
+}
+
+/// What is in the way, in one word.
+pub fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Rule(rule) | Cause::Swap(rule) => rule_name(rule),
+        Cause::Policy(breach) => crate::report::allocator::policy_name(breach),
+        Cause::Offline => "offline",
+        Cause::Lost => "lost",
+    }
+}
+
+/// The lines for shells.
+pub fn assignments(loss: &Loss, cluster: &Cluster) -> Vec<String> {
+    let mut lines = Assignments::new(PREFIX);
+    lines.push("WITHOUT_NODES", node_names(cluster, &loss.nodes));
+    lines.push("WITHOUT_PLACED", loss.placed.len());
+    lines.push("WITHOUT_UNMIRRORED", loss.unmirrored.len());
+    lines.push("WITHOUT_FAILED", loss.stranded.len());
+    let stranded = names(cluster, loss.stranded.iter().map(|s| &s.instance));
+    lines.push("WITHOUT_FAILED_INSTANCES", stranded.join(","));
+    lines.push("OK", 1);
+    lines.lines()
+}

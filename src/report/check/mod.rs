@@ -1,0 +1,138 @@
+//! What `hcheck` says: the state of every group and of the cluster, before and after
+//! balancing; what is wrong, by name; what the loss of nodes would mean.
+
+pub mod loss;
+pub mod problems;
+mod statistics;
+
+pub use statistics::{Entry, entries};
+
+use super::shell::Assignments;
+use crate::load::tag_review::IdleTag;
+use crate::model::Cluster;
+use crate::search::check::{Counts, GroupHealth};
+
+/// What the keys of the lines for shells begin with.
+pub const PREFIX: &str = "HCHECK";
+
+/// A cluster at one time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// The groups that have nodes.
+    pub groups: Vec<GroupHealth>,
+    /// All of them together.
+    pub counts: Counts,
+}
+
+impl State {
+    /// The state that groups make.
+    pub fn of(groups: Vec<GroupHealth>, capacity_checks: bool) -> State {
+        let counts = Counts::none(capacity_checks) + groups.iter().map(GroupHealth::counts).sum();
+        State { groups, counts }
+    }
+
+    /// Whether anything is wrong.
+    pub fn needs_rebalance(&self) -> bool {
+        self.counts.any()
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// The cluster as it is.
+    pub initial: State,
+    /// The cluster after balancing, if that was simulated.
+    pub rebalanced: Option<State>,
+    /// How many steps that took, by group as in the states.
+    pub steps: Vec<usize>,
+    /// Whether there was no simulation because it was not wanted.
+    pub without_simulation: bool,
+    /// Tags that do nothing.
+    pub idle_tags: Vec<IdleTag>,
+}
+
+impl Check {
+    /// The last state that is known.
+    pub fn last(&self) -> &State {
+        self.rebalanced.as_ref().unwrap_or(&self.initial)
+    }
+
+    /// Whether the answer is that something is wrong that balancing does not mend.
+    pub fn is_unhealthy(&self) -> bool {
+        !self.without_simulation && self.last().needs_rebalance()
+    }
+}
+
+/// When a state is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Before balancing.
+    Initially,
+    /// After it.
+    Rebalanced,
+}
+
+impl When {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            When::Initially => "initially",
+            When::Rebalanced => "after rebalancing",
+        }
+    }
+
+    /// In keys.
+    fn key(self) -> &'static str {
+        match self {
+            When::Initially => "INIT",
+            When::Rebalanced => "FINAL",
+        }
+    }
+}
+
+/// The lines for people.
+pub fn text(check: &Check, cluster: &Cluster) -> Vec<String> {
+    let mut lines = vec![
+        match (check.without_simulation, check.initial.needs_rebalance()) {
+            (true, _) => "Running in no-simulation mode.",
+            (false, true) => "Cluster needs rebalancing.",
+            (false, false) => "No need to rebalance cluster, no problems found.",
+        }
+        .to_owned(),
+    ];
+    let after = check.rebalanced.iter().map(|state| (When::Rebalanced, state));
+    for (when, state) in [(When::Initially, &check.initial)].into_iter().chain(after) {
+        let mut block = |title: String, entries: Vec<Entry>| {
+            lines.extend([String::new(), format!("{title} {}", when.text())]);
+            lines.extend(entries.iter().map(|entry| format!("    {}: {}", entry.label, entry.text())));
+        };
+        for group in &state.groups {
+            let title = format!("Statistics for group {}", cluster.group(group.group).name);
+            block(title, entries(group.counts(), Some(group.score)));
+        }
+        block("Cluster statistics".to_owned(), entries(state.counts, None));
+    }
+    lines
+}
+
+/// The lines for shells.
+pub fn assignments(check: &Check, cluster: &Cluster) -> Vec<String> {
+    let mut lines = Assignments::new(PREFIX);
+    for group in &cluster.groups {
+        lines.push(&format!("GROUP_UUID_{}", group.idx.get()), &group.uuid);
+    }
+    for (when, state) in [(When::Initially, &check.initial), (When::Rebalanced, check.last())] {
+        let mut block = |of: String, entries: Vec<Entry>| {
+            for entry in entries {
+                lines.push(&format!("{}_{of}_{}", when.key(), entry.key), entry.value());
+            }
+        };
+        for group in &state.groups {
+            block(format!("GROUP_{}", group.group.get()), entries(group.counts(), Some(group.score)));
+        }
+        block("CLUSTER".to_owned(), entries(state.counts, None));
+    }
+    lines.push("OK", 1);
+    lines.lines()
+}

@@ -1,0 +1,214 @@
+//! The document of `hcheck --json`: schema `htools.check/1`.
+
+use serde::Serialize;
+
+use super::Generator;
+use crate::load::tag_review::{IdleTag, Owner, Reason};
+use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::report::allocator::{Amounts, amounts};
+use crate::report::check::loss::cause_name;
+use crate::report::check::{Check, State as Findings};
+use crate::search::check::loss::{Hurdle, Stranded};
+use crate::search::check::{Counts as Found, GroupHealth, Loss};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.check/1";
+
+/// What `hcheck` found: about the cluster, or about the loss of nodes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    generator: Generator,
+    healthy: bool,
+    check: Option<Checked>,
+    loss: Option<Lost>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Checked {
+    simulation: bool,
+    needs_rebalance: bool,
+    initial: State,
+    /// Null if nothing was balanced.
+    rebalanced: Option<State>,
+    tags_without_effect: Vec<Tag>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct State {
+    healthy: bool,
+    counts: Counts,
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Counts {
+    n1_failing: usize,
+    conflicting: usize,
+    offline_primary: usize,
+    offline_secondary: usize,
+    /// Null without capacity checks.
+    not_expendable: Option<usize>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Group {
+    name: String,
+    uuid: String,
+    score: f64,
+    /// Null before balancing.
+    steps: Option<usize>,
+    counts: Counts,
+    n1_failing: Vec<String>,
+    conflicting: Vec<String>,
+    conflicts: Vec<Conflict>,
+    offline_primary: Vec<String>,
+    offline_secondary: Vec<String>,
+    not_expendable: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Conflict {
+    node: String,
+    tag: String,
+    instances: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Tag {
+    tag: String,
+    owner: &'static str,
+    name: Option<String>,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Lost {
+    nodes: Vec<String>,
+    placed: Vec<String>,
+    unmirrored: Vec<String>,
+    stranded: Vec<StrandedInstance>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct StrandedInstance {
+    instance: String,
+    disk_template: &'static str,
+    memory: i64,
+    refused: usize,
+    nearest: Vec<Refusal>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Refusal {
+    node: String,
+    rule: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortfall: Option<Amounts>,
+}
+
+/// The document of a check.
+pub fn of_check(check: &Check, cluster: &Cluster) -> Document {
+    let rebalanced = check.rebalanced.as_ref();
+    document(
+        !check.last().needs_rebalance(),
+        Some(Checked {
+            simulation: !check.without_simulation,
+            needs_rebalance: check.initial.needs_rebalance(),
+            initial: state(&check.initial, cluster, &[]),
+            rebalanced: rebalanced.map(|found| state(found, cluster, &check.steps)),
+            tags_without_effect: check.idle_tags.iter().map(tag).collect(),
+        }),
+        None,
+    )
+}
+
+/// The document of a loss.
+pub fn of_loss(loss: &Loss, cluster: &Cluster) -> Document {
+    let lost = Lost {
+        nodes: nodes(cluster, &loss.nodes),
+        placed: instances(cluster, &loss.placed),
+        unmirrored: instances(cluster, &loss.unmirrored),
+        stranded: loss.stranded.iter().map(|s| stranded(cluster, s)).collect(),
+    };
+    document(loss.stranded.is_empty(), None, Some(lost))
+}
+
+fn document(healthy: bool, check: Option<Checked>, loss: Option<Lost>) -> Document {
+    Document { schema: SCHEMA, generator: Generator::this(), healthy, check, loss }
+}
+
+fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
+    nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect()
+}
+
+fn instances(cluster: &Cluster, instances: &[InstanceIdx]) -> Vec<String> {
+    instances.iter().map(|i| cluster.instance(*i).name.clone()).collect()
+}
+
+fn state(found: &Findings, cluster: &Cluster, steps: &[usize]) -> State {
+    let group = |(at, health): (usize, &GroupHealth)| group(health, cluster, steps.get(at).copied());
+    State {
+        healthy: !found.needs_rebalance(),
+        counts: counts(found.counts),
+        groups: found.groups.iter().enumerate().map(group).collect(),
+    }
+}
+
+fn counts(found: Found) -> Counts {
+    let Found { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = found;
+    Counts { n1_failing, conflicting, offline_primary, offline_secondary, not_expendable: at_risk }
+}
+
+fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> Group {
+    let group = cluster.group(health.group);
+    let conflict = |c: &crate::search::check::Conflict| Conflict {
+        node: cluster.node(c.node).spec.name.clone(),
+        tag: cluster.tag_table.name(c.tag).to_owned(),
+        instances: instances(cluster, &c.instances),
+    };
+    Group {
+        name: group.name.clone(),
+        uuid: group.uuid.clone(),
+        score: health.score,
+        steps,
+        counts: counts(health.counts()),
+        n1_failing: nodes(cluster, &health.n1_failing),
+        conflicting: nodes(cluster, &health.conflicting),
+        conflicts: health.conflicts.iter().map(conflict).collect(),
+        offline_primary: instances(cluster, &health.offline_primary),
+        offline_secondary: instances(cluster, &health.offline_secondary),
+        not_expendable: health.at_risk.as_ref().map(|at_risk| nodes(cluster, at_risk)),
+    }
+}
+
+fn tag(idle: &IdleTag) -> Tag {
+    let (owner, name) = match &idle.owner {
+        Owner::Cluster => ("cluster", None),
+        Owner::Group(name) => ("group", Some(name)),
+        Owner::Node(name) => ("node", Some(name)),
+        Owner::Instance(name) => ("instance", Some(name)),
+    };
+    let reason = match idle.reason {
+        Reason::Unknown => "unknown",
+        Reason::Malformed => "malformed",
+        Reason::Unused => "unused",
+    };
+    Tag { tag: idle.tag.clone(), owner, name: name.cloned(), reason }
+}
+
+fn stranded(cluster: &Cluster, stranded: &Stranded) -> StrandedInstance {
+    let instance = cluster.instance(stranded.instance);
+    let refusal = |hurdle: &Hurdle| Refusal {
+        node: cluster.node(hurdle.node).spec.name.clone(),
+        rule: cause_name(hurdle.cause),
+        shortfall: hurdle.shortfall.as_ref().and_then(amounts),
+    };
+    StrandedInstance {
+        instance: instance.name.clone(),
+        disk_template: instance.template.as_str(),
+        memory: instance.mem.0,
+        refused: stranded.refused,
+        nearest: stranded.hurdles.iter().map(refusal).collect(),
+    }
+}

@@ -1,0 +1,145 @@
+//! The health of a cluster, group by group: what fails, by name; what balancing
+//! would change about that; and what would become of its instances if nodes were lost.
+
+pub mod loss;
+mod rebalance;
+
+pub use loss::{Loss, loss};
+pub use rebalance::{Rebalanced, rebalance};
+
+use std::iter::Sum;
+use std::ops::Add;
+
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, TagId};
+use crate::redundancy::{global, n_plus_one};
+use crate::score::Board;
+
+/// What is wrong in a group: its nodes, and the instances whose primary is one of
+/// them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupHealth {
+    /// The group.
+    pub group: GroupIdx,
+    /// Online nodes that fail N+1.
+    pub n1_failing: Vec<NodeIdx>,
+    /// Nodes on which primaries share an exclusion tag.
+    pub conflicting: Vec<NodeIdx>,
+    /// The same, tag by tag.
+    pub conflicts: Vec<Conflict>,
+    /// Instances whose primary node is offline.
+    pub offline_primary: Vec<InstanceIdx>,
+    /// Instances whose secondary node is offline.
+    pub offline_secondary: Vec<InstanceIdx>,
+    /// Nodes that could not be emptied (global N+1); nothing if that was not looked at.
+    pub at_risk: Option<Vec<NodeIdx>>,
+    /// The group's score.
+    pub score: f64,
+}
+
+/// Primaries of a node that share an exclusion tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The node.
+    pub node: NodeIdx,
+    /// The tag.
+    pub tag: TagId,
+    /// Those that have it: several, or one that has it repeatedly.
+    pub instances: Vec<InstanceIdx>,
+}
+
+impl GroupHealth {
+    /// Looks at a group; with `capacity_checks`, also at whether each node could be
+    /// emptied.
+    pub fn of(cluster: &Cluster, group: GroupIdx, capacity_checks: bool) -> GroupHealth {
+        let nodes = cluster.nodes_of(group);
+        let instances = || cluster.instances.iter().filter(|i| cluster.node(i.primary).spec.group == group);
+        let offline = |node: NodeIdx| cluster.node(node).spec.offline;
+        // what is only planned is on no node yet
+        let real = || instances().filter(|i| !i.forthcoming);
+        let conflicting: Vec<NodeIdx> =
+            nodes.iter().copied().filter(|n| cluster.node(*n).state.ledger.tag_conflicts > 0).collect();
+        GroupHealth {
+            group,
+            n1_failing: n_plus_one::Failures::of(cluster, &nodes).nodes,
+            conflicts: conflicting.iter().flat_map(|n| conflicts_on(cluster, *n)).collect(),
+            conflicting,
+            offline_primary: real().filter(|i| offline(i.primary)).map(|i| i.idx).collect(),
+            offline_secondary: real().filter(|i| i.mirror().is_some_and(offline)).map(|i| i.idx).collect(),
+            at_risk: capacity_checks.then(|| global::nodes_at_risk(cluster, &nodes)),
+            score: Board::new(cluster, &nodes).score(),
+        }
+    }
+
+    /// How much of everything there is.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            n1_failing: self.n1_failing.len(),
+            conflicting: self.conflicting.len(),
+            offline_primary: self.offline_primary.len(),
+            offline_secondary: self.offline_secondary.len(),
+            at_risk: self.at_risk.as_ref().map(Vec::len),
+        }
+    }
+}
+
+fn conflicts_on(cluster: &Cluster, node: NodeIdx) -> Vec<Conflict> {
+    let shared = cluster.node(node).state.tag_count.iter().filter(|(_, count)| *count > 1);
+    shared
+        .map(|(tag, _)| {
+            let has_it =
+                cluster.instances.iter().filter(|i| i.primary == node && i.exclusion_tags.contains(&tag));
+            Conflict { node, tag, instances: has_it.map(|i| i.idx).collect() }
+        })
+        .collect()
+}
+
+/// How much is wrong, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Nodes that fail N+1.
+    pub n1_failing: usize,
+    /// Nodes with conflicts of exclusion tags.
+    pub conflicting: usize,
+    /// Instances whose primary node is offline.
+    pub offline_primary: usize,
+    /// Instances whose secondary node is offline.
+    pub offline_secondary: usize,
+    /// Nodes that could not be emptied, if that was looked at.
+    pub at_risk: Option<usize>,
+}
+
+impl Counts {
+    /// Whether anything is wrong.
+    pub fn any(&self) -> bool {
+        let Counts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = *self;
+        n1_failing + conflicting + offline_primary + offline_secondary + at_risk.unwrap_or(0) > 0
+    }
+
+    /// Nothing wrong.
+    pub fn none(capacity_checks: bool) -> Counts {
+        Counts { at_risk: capacity_checks.then_some(0), ..Counts::default() }
+    }
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            n1_failing: self.n1_failing + other.n1_failing,
+            conflicting: self.conflicting + other.conflicting,
+            offline_primary: self.offline_primary + other.offline_primary,
+            offline_secondary: self.offline_secondary + other.offline_secondary,
+            at_risk: self.at_risk.zip(other.at_risk).map(|(a, b)| a + b).or(self.at_risk).or(other.at_risk),
+        }
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Counts>>(counts: I) -> Counts {
+        counts.fold(Counts::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests;

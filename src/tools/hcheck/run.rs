@@ -1,0 +1,78 @@
+//! From a loaded cluster to the findings and their views.
+
+use anyhow::bail;
+
+use super::{ExitStatus, HcheckOptions};
+use crate::load::lookup::find_partial;
+use crate::load::tag_review::idle_tags;
+use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::report::check::problems::problem_lines;
+use crate::report::check::{self, Check, State};
+use crate::report::json;
+use crate::search::check::{self as search, GroupHealth};
+use crate::tools::output::Output;
+
+/// Checks the cluster, and what balancing would mend.
+pub fn check(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let found = find(options, cluster);
+    if options.json {
+        output.write(&json::text(&json::check::of_check(&found, cluster))?)?;
+    } else if options.machine_readable {
+        print(output, &check::assignments(&found, cluster))?;
+    } else if options.load.verbosity >= 1 {
+        print(output, &check::text(&found, cluster))?;
+        if options.list_problems {
+            print(output, &problem_lines(&found, cluster))?;
+        }
+    }
+    Ok(if found.is_unhealthy() { ExitStatus::Failure } else { ExitStatus::Success })
+}
+
+fn find(options: &HcheckOptions, cluster: &Cluster) -> Check {
+    let checks = options.capacity_checks;
+    let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
+    let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
+    let initial = State::of(health, checks);
+    let mut steps = Vec::new();
+    let rebalanced = (options.simulation && initial.needs_rebalance()).then(|| {
+        let after = search::rebalance(cluster, &groups, options.balance, checks);
+        steps.extend(after.iter().map(|group| group.steps));
+        State::of(after.into_iter().map(|group| group.health).collect(), checks)
+    });
+    // for those who ask for it only
+    let named = options.json || options.list_problems;
+    Check {
+        initial,
+        rebalanced,
+        steps,
+        without_simulation: !options.simulation,
+        idle_tags: if named { idle_tags(cluster) } else { Vec::new() },
+    }
+}
+
+/// Tells what the loss of nodes would mean.
+pub fn loss(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let found = search::loss(cluster, &lost_nodes(options, cluster)?);
+    if options.json {
+        output.write(&json::text(&json::check::of_loss(&found, cluster))?)?;
+    } else if options.machine_readable {
+        print(output, &check::loss::assignments(&found, cluster))?;
+    } else if options.load.verbosity >= 1 {
+        print(output, &check::loss::text(&found, cluster))?;
+    }
+    Ok(if found.stranded.is_empty() { ExitStatus::Success } else { ExitStatus::Failure })
+}
+
+fn lost_nodes(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+    let find = |key: &String| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
+    let unknown: Vec<&str> =
+        options.without.iter().filter(|key| find(key).is_none()).map(String::as_str).collect();
+    if !unknown.is_empty() {
+        bail!("--without-node: no node or more than one is meant by {}", unknown.join(","));
+    }
+    Ok(options.without.iter().filter_map(find).map(NodeIdx::new).collect())
+}
+
+fn print(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
+    Ok(lines.iter().try_for_each(|line| output.line(line))?)
+}
