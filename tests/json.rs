@@ -111,7 +111,7 @@ fn compare_plan(words: &[&str], document: &Value) {
 
 #[test]
 fn the_schemas_are_schemas() {
-    for name in ["htools.plan-1.json", "htools.info-1.json", "htools.space-1.json"] {
+    for name in ["htools.plan-1.json", "htools.info-1.json", "htools.space-1.json", "htools.check-1.json"] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         strict(&schema, name);

@@ -73,9 +73,10 @@ impl Place {
     /// A cluster that cannot be loaded, by any tool.
     fn refuses(&self, content: impl AsRef<[u8]>, message: &str) {
         self.write("c.data", content);
-        for tool in ["hbal", "hinfo", "hspace"] {
+        for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
+            let list = if tool == "hcheck" { "-q" } else { "-p" };
             let run = self.fails(
-                &[tool, "-t", "c.data", "-p", "-v", "-v"],
+                &[tool, "-t", "c.data", list, "-v", "-v"],
                 &format!("failed to load data, aborting: c.data{message}"),
             );
             assert_eq!(run.stdout, "");

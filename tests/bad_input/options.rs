@@ -9,7 +9,7 @@ fn names_in_options() {
     let hbal = |options: &[&str], message: &str| {
         place.fails(&[&["hbal", "-t", &good], options].concat(), message);
     };
-    for tool in ["hbal", "hinfo", "hspace"] {
+    for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
         place.fails(
             &[tool, "-t", &good, "-O", "node1", "-O", "nope", "-O", "nix"],
             "wrong node name(s) set as offline: nix,nope",
@@ -22,6 +22,10 @@ fn names_in_options() {
         &["--explain", "nope"],
         "--explain: 'nope' is not the name, or the unique beginning, of an instance",
     );
+    for name in ["nope", ""] {
+        let message = format!("--without-node: '{name}' is not the name, or the unique beginning, of a node");
+        place.fails(&["hcheck", "-t", &good, "--without-node=node1", "--without-node", name], &message);
+    }
     // the groups are listed, so that the next try can be right
     let run = place.run(&["hbal", "-t", &good, "-G", "nope"]);
     let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting.\n";
@@ -46,7 +50,7 @@ fn what_this_version_cannot_do() {
             "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond",
         );
     }
-    for tool in ["hbal", "hinfo", "hspace"] {
+    for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
         place.fails(&[tool, "-m", "cluster.example.com"], &later("RAPI (-m)"));
         place.fails(&[tool, "-L"], &later("LUXI (-L)"));
         place.fails(&[tool, "-L/run/socket"], &later("LUXI (-L)"));

@@ -116,7 +116,7 @@ fn malformed_simulations() {
         ("p,1,1q,1,1", "disk size: Unknown unit 'q'"),
         ("p,1,1,1.5,1", "memory size: Can't parse string '1.5'"),
     ] {
-        for tool in ["hbal", "hinfo", "hspace"] {
+        for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
             place.fails(&[tool, "--simulate", spec], &format!("{start}'{spec}': {message}"));
         }
     }

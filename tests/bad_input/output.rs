@@ -79,12 +79,14 @@ fn a_full_disk_leaves_the_old_file_alone() {
 fn a_reader_who_has_seen_enough() {
     let place = Place::new();
     let good = sample("unbalanced-drbd.data");
-    let runs: [&[&str]; 5] = [
+    let runs: [&[&str]; 7] = [
         &["hbal", "-t", &good, "-C"],
         &["hbal", "-t", &good, "--json"],
         &["hbal", "-t", &good, "--explain", "web1"],
         &["hinfo", "-t", &good, "-v"],
         &["hspace", "-t", &good, "-l", "2"],
+        &["hcheck", "-t", &good],
+        &["hcheck", "-t", &good, "--without-node", "node1"],
     ];
     for words in runs {
         let (reader, writer) = UnixStream::pair().unwrap();
@@ -100,11 +102,12 @@ fn standard_output_on_a_full_disk() {
     let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else { return };
     let place = Place::new();
     let good = sample("unbalanced-drbd.data");
-    let runs: [&[&str]; 4] = [
+    let runs: [&[&str]; 5] = [
         &["hbal", "-t", &good],
         &["hbal", "-t", &good, "--json"],
         &["hinfo", "-t", &good],
         &["hspace", "-t", &good, "-l2"],
+        &["hcheck", "-t", &good, "--json"],
     ];
     for words in runs {
         let mut command = place.command(words);

@@ -7,7 +7,7 @@ use super::hail::Asked;
 use super::oddities::Purpose;
 use super::options;
 use super::tools::Tool;
-use super::{hail, hspace, input, loads, mistakes, requests};
+use super::{hail, hcheck, hspace, input, loads, mistakes, requests};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -74,6 +74,12 @@ pub struct Facts {
     pub restricted: Option<Vec<String>>,
     /// The limit of `-l`.
     pub limit: Option<i64>,
+    /// Nothing is printed for people.
+    pub quiet: bool,
+    /// Nothing is balanced on trial.
+    pub no_simulation: bool,
+    /// It does not matter whether nodes could be emptied.
+    pub no_capacity_checks: bool,
 }
 
 /// The text form's file name.
@@ -82,8 +88,8 @@ pub const TEXT: &str = "cluster.data";
 pub const REQUEST: &str = "request.json";
 
 /// Of the cases of all tools, how many are one's.
-const SHARES: [(Tool, f64); 4] =
-    [(Tool::Hbal, 0.38), (Tool::Hinfo, 0.09), (Tool::Hail, 0.35), (Tool::Hspace, 0.18)];
+const SHARES: [(Tool, f64); 5] =
+    [(Tool::Hbal, 0.34), (Tool::Hinfo, 0.08), (Tool::Hail, 0.33), (Tool::Hspace, 0.17), (Tool::Hcheck, 0.08)];
 
 impl Case {
     /// Makes case `number` of `seed`.
@@ -93,6 +99,7 @@ impl Case {
         match only.unwrap_or(drawn) {
             Tool::Hail => hail::case(number, &mut random),
             Tool::Hspace => hspace::case(number, &mut random),
+            Tool::Hcheck => hcheck::case(number, &mut random),
             tool => Case::of_balancing(tool, number, &mut random),
         }
     }

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::answers;
 use super::cases::Case;
 use super::rules::{Rule, common_suffix, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
 use super::tools::Tool;
+use super::{answers, hcheck};
 
 /// How a case came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,10 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
     }
     let Some(first) = difference(&a, &b) else { return Verdict::Agree };
     // exact transformations first: with them, everything else must agree
-    let used = transform(case, words, &mut a, &mut b);
+    let used = match case.tool {
+        Tool::Hcheck => expected(case, words, &mut a, &b),
+        _ => transform(case, words, &mut a, &mut b),
+    };
     let rest = difference(&a, &b);
     match (used, &rest) {
         (_, None) if words == Words::Other => return Verdict::Agree,
@@ -82,6 +85,14 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
 /// Whether what is shown and saved before the answer is the same: other words
 /// do not show whether it is right.
 pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Path)) -> bool {
+    if case.tool == Tool::Hcheck {
+        let [theirs, ours] = [theirs, ours].map(|(output, directory)| {
+            let parts = parts(case, output, directory);
+            [parts[0].1.clone(), parts[1].1.clone()]
+        });
+        let rescue = hcheck::asked_again(case) == hcheck::Asked::AtFirst;
+        return !rescue || hcheck::same_but_capacity(case, &theirs, &ours);
+    }
     let beginning = |(output, directory): (&Output, &Path)| {
         let later = ["Final cluster", "Bad groups: ", "Allocatable nodes: ", "Tiered allocation"];
         let parts = parts(case, output, directory);
@@ -91,6 +102,17 @@ pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Pa
         (tables, (case.tool == Tool::Hail).then(|| parts[3].1.clone()))
     };
     beginning(theirs) == beginning(ours)
+}
+
+/// Makes of hcheck's answer what ours has to be.
+fn expected(case: &Case, words: Words, a: &mut Parts, b: &Parts) -> Option<Rule> {
+    let mut theirs = [a[0].1.clone(), a[1].1.clone()];
+    let ours = [b[0].1.clone(), b[1].1.clone()];
+    let asked = if words == Words::Other { hcheck::asked_again(case) } else { hcheck::Asked::Alike };
+    let used = hcheck::expect(case, asked, &mut theirs, &ours);
+    let [status, text] = theirs;
+    (a[0].1, a[1].1) = (status, text);
+    used
 }
 
 /// Undoes the differences that can be undone on both sides.
@@ -204,15 +226,19 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::DrainedSecondary => {
             answers.is_some_and(|(asked, a, b)| answers::same_but_forced(case, asked, a, b))
         }
+        Rule::DrbdWithoutSecondary if case.tool == Tool::Hcheck => crashed(&theirs.stderr),
         Rule::DrbdWithoutSecondary => broke_off() && crashed(&theirs.stderr),
+        Rule::InitialN1 if case.tool == Tool::Hcheck => hcheck::same_but_n1(case, &a[1].1, &b[1].1),
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
                 && (theirs.status == ours.status
                     || executes
+                    || case.tool == Tool::Hcheck
                     || case.tool == Tool::Hspace && !b[1].1.is_empty()
                     || may_break_off())
         }
         Rule::GroupState => same_but_other_groups(theirs, a, b),
+        Rule::SplitInstanceCheck if case.tool == Tool::Hcheck => false,
         Rule::SplitInstanceCheck if case.tool == Tool::Hspace => gave_up(),
         Rule::SplitInstanceCheck => {
             crashed(&theirs.stderr) && ours.status == Some(0) && answers::parsed(&b[1].1).is_some()
@@ -264,6 +290,9 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
     let starts = |line: &str, with: &[&str]| with.iter().any(|start| line.starts_with(start));
     match tool {
         Tool::Hspace => stdout.lines().take_while(|line| starts(line, &early)).collect(),
+        Tool::Hcheck => {
+            stdout.lines().filter(|l| l.contains("_UUID_") || l.ends_with(" initially")).collect()
+        }
         // nothing but an answer
         Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
         Tool::Hbal | Tool::Hinfo => stdout.lines().take_while(|line| !starts(line, &later)).collect(),
@@ -279,7 +308,7 @@ fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
         ("tables on standard error", tables(&text(&output.stderr))),
     ];
     let states: [&str; 2] = match case.tool {
-        Tool::Hbal | Tool::Hinfo => ["state.original", "state.balanced"],
+        Tool::Hbal | Tool::Hinfo | Tool::Hcheck => ["state.original", "state.balanced"],
         Tool::Hail => ["state.pre-ialloc", "state.post-ialloc"],
         Tool::Hspace => ["state.tiered", "state.standard"],
     };

@@ -5,21 +5,30 @@ use htools::load::raw::RawCluster;
 use htools::model::Mirroring;
 
 use super::cases::{self, Case, Facts};
-use super::clusters::odd_cluster;
+use super::clusters::{OddCluster, odd_cluster};
 use super::oddities::Purpose;
 use super::options::{self, Opt, flag, optional, short_or_full, valued};
-use super::rules::{Rule, is_offline};
+use super::rules::{Rule, is_offline, split_instances};
 use super::tools::Tool;
-use super::{loads, mistakes};
+use super::{loads, mistakes, restate};
 
 /// Makes a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
-    let mut cluster = odd_cluster(Purpose::Check, random);
+    // the reference takes ages for large ones
+    let mut cluster: OddCluster = loop {
+        let cluster = odd_cluster(Purpose::Balance, random);
+        if !cluster.has("large") {
+            break cluster;
+        }
+    };
+    // the reference gets requests as text, where disks are not told apart
+    cluster.purpose = Purpose::Fill;
     let source = cases::draw_source(&mut cluster, random);
     let mut facts = Facts { utilisation: random.chance(0.12), ..Facts::default() };
     let mut files = vec![cases::source_file(source, &mut cluster, random)];
-    let mut meant = options::search(&cluster, &mut facts, random);
+    let mut meant = search(&cluster, random);
     if facts.utilisation {
+        meant.push(valued('U', "dynu-file", "utilisation"));
         files.push(("utilisation", loads::utilisation(&cluster.raw, random)));
     }
     meant.extend(own(&cluster.raw, cluster.has("split instances"), &mut facts, random));
@@ -33,10 +42,58 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     Case { number, tool: Tool::Hcheck, cluster, files, words, source_at, source, facts, asked: None }
 }
 
+/// How the groups are balanced.
+fn search(odd: &OddCluster, random: &mut Random) -> Vec<Opt> {
+    let mut options = Vec::new();
+    if odd.raw.nodes.len() > 8 && random.chance(0.7) {
+        options.push(valued('l', "max-length", *random.pick(&["1", "2", "3"])));
+    }
+    for (chance, short, long, values) in [
+        (0.15, Some('l'), "max-length", &["0", "1", "2", "3", "5", "-1", "-7"][..]),
+        (0.08, Some('e'), "min-score", &["0.5", "1", "0", "-1", "1e-3", "20"]),
+        (0.12, Some('g'), "min-gain", &["0", "0.001", "0.1", "0.5", "-1"]),
+        (0.12, None, "min-gain-limit", &["0", "0.5", "5", "100"]),
+        (0.06, None, "max-cpu", &["1.5", "2", "3", "0.5", "64"]),
+        (0.06, None, "min-disk", &["0.05", "0.1", "0.3", "0.6", "-0.2"]),
+        (
+            if odd.has("exclusion tags") { 0.3 } else { 0.02 },
+            None,
+            "exclusion-tags",
+            &["service", "role,service", "x", ""],
+        ),
+    ] {
+        if random.chance(chance) {
+            options.push(valued(short, long, *random.pick(values)));
+        }
+    }
+    for (chance, short, long) in [
+        (if odd.has("offline nodes") { 0.3 } else { 0.02 }, Some('E'), "evac-mode"),
+        (0.08, None, "no-disk-moves"),
+        (0.08, None, "no-instance-moves"),
+        (if odd.has("tight policy") { 0.4 } else { 0.06 }, None, "ignore-soft-errors"),
+    ] {
+        if random.chance(chance) {
+            options.push(flag(short, long));
+        }
+    }
+    if !odd.raw.instances.is_empty() {
+        for (chance, long) in [(0.05, "select-instances"), (0.08, "exclude-instances")] {
+            if random.chance(chance) {
+                let keys: Vec<String> = (0..random.between(1, 8))
+                    .map(|_| short_or_full(&random.pick(&odd.raw.instances).name.clone(), random))
+                    .collect();
+                options.push(valued(None, long, keys.join(",")));
+            }
+        }
+    }
+    options
+}
+
 /// What is checked, and how it is shown.
 fn own(raw: &RawCluster, split: bool, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
-    let levels: &[(&str, f64)] = &[("", 0.6), ("v", 0.15), ("vvv", 0.05), ("q", 0.12), ("qv", 0.04), ("qq", 0.04)];
+    let levels: &[(&str, f64)] =
+        &[("", 0.6), ("v", 0.15), ("vvv", 0.05), ("q", 0.12), ("qv", 0.04), ("qq", 0.04)];
     let level = levels[random.weighted(&levels.iter().map(|l| l.1).collect::<Vec<_>>())].0;
     facts.quiet = level.starts_with('q') && level != "qv";
     options.extend(level.chars().map(|c| flag(c, if c == 'q' { "quiet" } else { "verbose" })));
@@ -112,6 +169,13 @@ impl Block {
         VALUES[..5].iter().any(|(key, _)| self.number(key) > 0)
     }
 
+    /// Takes the other's count of nodes that could not be emptied if it is larger.
+    fn raise_capacity(&mut self, from: &Block) {
+        if from.number("GN1_FAIL") > self.number("GN1_FAIL") {
+            self.set("GN1_FAIL", from.get("GN1_FAIL").unwrap_or_default());
+        }
+    }
+
     /// Puts the other's count of nodes that could not be emptied where it belongs.
     fn take_capacity(&mut self, from: &Block) {
         if let (None, Some(value)) = (self.get("GN1_FAIL"), from.get("GN1_FAIL")) {
@@ -158,67 +222,101 @@ fn parsed(text: &str) -> Option<Answer> {
     (!answer.initial.is_empty()).then_some(answer)
 }
 
-/// What may be undone or checked of a listed difference, on both answers: `theirs` becomes what
-/// ours has to be. Returns the difference that showed.
-pub fn expect(case: &Case, restated: bool, theirs: &mut [String; 2], ours: &[String; 2]) -> Option<Rule> {
-    if case.facts.mistaken && !theirs[0].contains('0') && theirs[1].is_empty() {
-        return None;
+/// How the reference was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// As we are.
+    Alike,
+    /// As we are; but it may find that more nodes can be emptied.
+    Hopefully,
+    /// Not whether nodes can be emptied.
+    WithoutCapacity,
+    /// With nodes out of use that rescue nothing, and about the beginning only.
+    AtFirst,
+}
+
+/// How the reference was asked in other words.
+pub fn asked_again(case: &Case) -> Asked {
+    let restated = |rule: Rule| rule.applies(case);
+    match () {
+        () if restated(Rule::SplitInstanceCheck) => Asked::WithoutCapacity,
+        () if !is_silent(case) && restated(Rule::OfflineRescue) => Asked::AtFirst,
+        () => Asked::Alike,
     }
-    let silent = case.facts.quiet && !case.facts.machine_readable;
+}
+
+fn is_silent(case: &Case) -> bool {
+    case.facts.quiet && !case.facts.machine_readable
+}
+
+/// Makes of the reference's answer (status and text) what ours has to be. Returns the
+/// difference that shows.
+pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[String; 2]) -> Option<Rule> {
     let mut answer = parsed(&theirs[1])?;
-    let mine = if silent { None } else { Some(parsed(&ours[1])?) };
     let mut used = None;
     if answer.initial.len() == 1 && answer.initial[0].values.len() == 1 {
         without_nodes(case, &mut answer);
         used = Some(Rule::LabelsWithoutNodes);
     }
-    let simulated = if answer.shell { needed(&answer.initial) && !case.facts.no_simulation } else { !answer.last.is_empty() };
-    if let (Some(mine), true) = (&mine, restated) {
-        let pairs = answer.initial.iter_mut().zip(&mine.initial).chain(answer.last.iter_mut().zip(&mine.last));
-        pairs.for_each(|(block, mine)| block.take_capacity(mine));
+    if is_silent(case) {
+        let status = silent_status(case, &answer).map_or_else(|| ours[0].clone(), |s| format!("Some({s})"));
+        *theirs = [status, String::new()];
+        return used.or(Some(Rule::FinalVerdict));
     }
-    if count_instances(case, &mut answer, mine.as_ref())? {
+    let mine = parsed(&ours[1])?;
+    let simulated = match answer.shell {
+        true => needed(&answer.initial) && !case.facts.no_simulation,
+        false => !answer.last.is_empty(),
+    };
+    let pairs = answer.initial.iter_mut().zip(&mine.initial).chain(answer.last.iter_mut().zip(&mine.last));
+    match asked {
+        Asked::Alike | Asked::AtFirst => {}
+        Asked::Hopefully => pairs.for_each(|(block, mine)| block.raise_capacity(mine)),
+        Asked::WithoutCapacity => pairs.for_each(|(block, mine)| block.take_capacity(mine)),
+    }
+    if count_instances(case, &mut answer, &mine)? {
         used = used.or(Some(Rule::OfflineSecondaries));
     }
-    if let Some(mine) = &mine {
-        used = score_offline_groups(case, &mut answer, mine).or(used);
-    }
+    used = score_offline_groups(case, &mut answer, &mine).or(used);
     let initially = judge(&mut answer.initial);
     if !answer.shell && !case.facts.no_simulation {
         let heads = ["No need to rebalance cluster, no problems found.", "Cluster needs rebalancing."];
         answer.head = vec![heads[usize::from(initially)].to_owned()];
     }
-    let mut finally = initially;
-    match (initially && !case.facts.no_simulation, simulated) {
-        // nothing to mend here
-        (false, true) => {
-            answer.last = match answer.shell {
-                true => as_last(&answer.initial),
-                false => Vec::new(),
-            }
+    let simulates = initially && !case.facts.no_simulation;
+    if simulates && (asked == Asked::AtFirst || !simulated) {
+        // the reference saw nothing to mend, or was not to mend it
+        if asked == Asked::Alike {
+            return None;
         }
-        // asked in other words, the reference saw nothing to mend
-        (true, false) => {
-            let mine = mine.as_ref().filter(|_| restated)?;
-            answer.last = mine.last.clone();
-            finally = judge(&mut answer.last);
-        }
-        _ => {
-            if !answer.last.is_empty() {
-                finally = judge(&mut answer.last);
-            }
-        }
+        answer.last = mine.last.clone();
+    } else if !simulates {
+        answer.last = if answer.shell { as_last(&answer.initial) } else { Vec::new() };
     }
+    let finally = if answer.last.is_empty() { initially } else { judge(&mut answer.last) };
     let status = i32::from(finally && !case.facts.no_simulation);
-    let text = if silent { String::new() } else { answer.text() };
-    // nothing says how many secondary nodes are offline in the end
-    let unknown = silent && status == 0 && (0..case.cluster.raw.nodes.len()).any(|i| is_offline(case, i));
-    let expected = [if unknown { ours[0].clone() } else { format!("Some({status})") }, text];
+    let expected = [format!("Some({status})"), answer.text()];
     if expected != *theirs {
         used = used.or(Some(Rule::FinalVerdict));
     }
     *theirs = expected;
     used
+}
+
+/// Our status where only the reference prints anything, if that tells.
+fn silent_status(case: &Case, answer: &Answer) -> Option<i32> {
+    let (Some(initial), Some(last)) = (answer.initial.last(), answer.last.last()) else { return None };
+    let bad = |block: &Block| {
+        ["N1_FAIL", "CONFLICT_TAGS", "OFFLINE_PRI", "GN1_FAIL"].iter().any(|k| block.number(k) > 0)
+    };
+    let raw = &case.cluster.raw;
+    let unknown = (0..raw.nodes.len()).any(|i| is_offline(case, i)) || !split_instances(raw).is_empty();
+    match (bad(initial), bad(last)) {
+        _ if case.facts.no_simulation => Some(0),
+        (true, true) => Some(1),
+        _ if unknown => None,
+        _ => Some(0),
+    }
 }
 
 fn needed(blocks: &[Block]) -> bool {
@@ -250,7 +348,7 @@ fn without_nodes(case: &Case, answer: &mut Answer) {
 }
 
 /// Puts the number of instances for that of nodes, after checking that.
-fn count_instances(case: &Case, answer: &mut Answer, mine: Option<&Answer>) -> Option<bool> {
+fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bool> {
     let raw = &case.cluster.raw;
     let count = |what: &dyn Fn(usize) -> i64| -> Vec<i64> {
         let groups = 0..raw.groups.len();
@@ -259,10 +357,12 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: Option<&Answer>) -> O
         let all = counts.iter().sum();
         counts.into_iter().chain([all]).collect()
     };
-    let offline_nodes =
-        count(&|g| (0..raw.nodes.len()).filter(|i| raw.nodes[*i].group.get() == g && is_offline(case, *i)).count() as i64);
+    let offline_nodes = count(&|g| {
+        (0..raw.nodes.len()).filter(|i| raw.nodes[*i].group.get() == g && is_offline(case, *i)).count() as i64
+    });
     let instances = count(&|g| {
-        let here = raw.instances.iter().filter(|x| raw.nodes[x.primary.get()].group.get() == g && !x.forthcoming);
+        let here =
+            raw.instances.iter().filter(|x| raw.nodes[x.primary.get()].group.get() == g && !x.forthcoming);
         let mirrored = here.filter(|x| x.template.mirroring() == Mirroring::Internal);
         mirrored.filter(|x| x.secondary.is_some_and(|s| is_offline(case, s.get()))).count() as i64
     });
@@ -281,8 +381,12 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: Option<&Answer>) -> O
         }
         // a failover away from an offline node leaves the secondary there
         let most = instances[at] + answer.initial[at].number("OFFLINE_PRI") - block.number("OFFLINE_PRI");
-        let found = match mine.and_then(|m| m.last.get(at)).map(|block| block.number("OFFLINE_SEC")) {
-            Some(found) if simulated && offline_nodes[offline_nodes.len() - 1] > 0 && (0..=most).contains(&found) => found,
+        let found = match mine.last.get(at).map(|block| block.number("OFFLINE_SEC")) {
+            Some(found)
+                if simulated && offline_nodes[offline_nodes.len() - 1] > 0 && (0..=most).contains(&found) =>
+            {
+                found
+            }
             _ => instances[at],
         };
         block.set("OFFLINE_SEC", &found.to_string());
@@ -318,17 +422,24 @@ impl Answer {
         let blocks = self.initial.iter().chain(&self.last);
         let mut lines: Vec<String> = Vec::new();
         if self.shell {
-            let (end, head): (Vec<_>, Vec<_>) = self.head.iter().cloned().partition(|line| line == "HCHECK_OK=1");
+            let (end, head): (Vec<_>, Vec<_>) =
+                self.head.iter().cloned().partition(|line| line == "HCHECK_OK=1");
             lines.extend(head);
             for block in blocks {
-                lines.extend(block.values.iter().map(|(at, value)| format!("{}_{}={value}", block.title, VALUES[*at].0)));
+                lines.extend(
+                    block
+                        .values
+                        .iter()
+                        .map(|(at, value)| format!("{}_{}={value}", block.title, VALUES[*at].0)),
+                );
             }
             lines.extend(end);
         } else {
             lines.extend(self.head.iter().cloned());
             for block in blocks {
                 lines.extend([String::new(), block.title.clone()]);
-                lines.extend(block.values.iter().map(|(at, value)| format!("    {}: {value}", VALUES[*at].1)));
+                lines
+                    .extend(block.values.iter().map(|(at, value)| format!("    {}: {value}", VALUES[*at].1)));
             }
         }
         lines.iter().map(|line| format!("{line}\n")).collect()
@@ -337,7 +448,7 @@ impl Answer {
 
 /// Whether all counts at the beginning are the same that do not depend on which nodes fail N+1.
 pub fn same_but_n1(case: &Case, theirs: &str, ours: &str) -> bool {
-    if case.facts.quiet && !case.facts.machine_readable {
+    if is_silent(case) {
         return true;
     }
     let kept = |text: &str| {
@@ -349,24 +460,38 @@ pub fn same_but_n1(case: &Case, theirs: &str, ours: &str) -> bool {
     kept(theirs) == kept(ours)
 }
 
-/// The case in words that avoid what the reference does wrong: without the check that breaks off,
-/// and with the numbers that decide about the status.
-pub fn restate(case: &mut Case) -> Option<Rule> {
-    let applies = |rule: Rule, case: &Case| rule.applies(case).then_some(rule);
-    let split = applies(Rule::SplitInstanceCheck, case);
-    let silent = (case.facts.quiet && !case.facts.machine_readable).then_some(Rule::FinalVerdict);
+/// The case in words that avoid what the reference does wrong.
+pub fn restate(case: &Case) -> Option<(Rule, Case)> {
+    let mut other = case.clone();
     let mut add = |word: &str| {
-        case.words.insert(0, word.to_owned());
-        case.source_at += usize::from(case.source_at > 0);
+        other.words.insert(0, word.to_owned());
+        other.source_at += usize::from(other.source_at > 0);
     };
-    if split.is_some() {
-        add("--no-capacity-checks");
+    let again = asked_again(case);
+    match again {
+        Asked::WithoutCapacity => add("--no-capacity-checks"),
+        Asked::AtFirst => add("--no-simulation"),
+        _ => {}
     }
-    if silent.is_some() {
-        case.words.retain(|word| !word.starts_with("--ma") || word.starts_with("--max"));
-        case.source_at = case.source_at.min(case.words.len());
-        case.words.insert(0, "--machine-readable".to_owned());
-        case.source_at += usize::from(case.source_at > 0);
+    if is_silent(case) {
+        // the last one counts
+        let at_end = other.source_at == other.words.len();
+        other.words.push("--machine-readable".to_owned());
+        other.source_at += usize::from(at_end && other.source_at > 0);
     }
-    split.or(silent)
+    if again == Asked::AtFirst {
+        restate::without_rescue(case, &mut other);
+    }
+    match again {
+        Asked::WithoutCapacity => Some((Rule::SplitInstanceCheck, other)),
+        Asked::AtFirst => Some((Rule::OfflineRescue, other)),
+        _ => is_silent(case).then_some((Rule::FinalVerdict, other)),
+    }
+}
+
+/// Whether ours says the same but for nodes that cannot be emptied, of which it may know more.
+pub fn same_but_capacity(case: &Case, theirs: &[String; 2], ours: &[String; 2]) -> bool {
+    let mut expected = theirs.clone();
+    expect(case, Asked::Hopefully, &mut expected, ours);
+    expected == *ours
 }

@@ -1,8 +1,8 @@
-//! Compares hbal, hinfo, hail and hspace with the reference, Ganeti's own
+//! Compares hbal, hinfo, hail, hspace and hcheck with the reference, Ganeti's own
 //! tools, on random odd clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
 //! also tables and maps on standard error, saved states and written commands.
@@ -19,6 +19,7 @@ mod damage;
 mod decorate;
 mod hail;
 mod hail_rules;
+mod hcheck;
 mod hspace;
 mod input;
 mod loads;

@@ -10,7 +10,8 @@ use super::decorate::NETWORKS;
 use super::hail::{Asked, Place};
 use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
-use super::{input, requests};
+use super::tools::Tool;
+use super::{hcheck, input, requests};
 
 /// The name of a group that is there only to be no dedicated one.
 pub const EXTRA: &str = "extra-group";
@@ -31,6 +32,9 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         ])?;
         return question(case, asked).map(|restated| (rule, restated));
     }
+    if case.tool == Tool::Hcheck {
+        return hcheck::restate(case);
+    }
     let rule = applying(&[Rule::OfflineRescue])?;
     let mut restated = case.clone();
     disarm(case, &mut restated.cluster.raw);
@@ -44,6 +48,16 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         _ => given_as_text(&mut restated, text),
     }
     Some((rule, restated))
+}
+
+/// The cluster with nodes out of use that have no memory.
+pub fn without_rescue(case: &Case, other: &mut Case) {
+    disarm(case, &mut other.cluster.raw);
+    if case.source == Source::Request {
+        forget_spindles(&mut other.cluster.raw);
+    }
+    let text = input::plain_text(&other.cluster.raw);
+    replace(other, TEXT, text);
 }
 
 /// A simulated cluster as a text file instead.

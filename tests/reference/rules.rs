@@ -92,6 +92,16 @@ pub enum Rule {
     /// hspace for programs goes on where instances are forthcoming; the
     /// reference breaks off. What it printed until then is compared.
     ForthcomingCount,
+    /// hcheck counts instances that have their secondary on an offline node; the
+    /// reference counts offline nodes. Compared exactly, after counting both.
+    OfflineSecondaries,
+    /// The last flag of hcheck and its exit status are about the state after
+    /// balancing; the reference's about the one before. Compared exactly, after
+    /// working them out from the reference's counts.
+    FinalVerdict,
+    /// Without nodes, hcheck shows all values under their names; the reference the
+    /// flag under the first one. Compared exactly.
+    LabelsWithoutNodes,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -99,7 +109,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 25] = [
+    pub const ALL: [Rule; 28] = [
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
@@ -123,6 +133,9 @@ impl Rule {
         Rule::ChangeGroupDump,
         Rule::LimitZero,
         Rule::ForthcomingCount,
+        Rule::OfflineSecondaries,
+        Rule::FinalVerdict,
+        Rule::LabelsWithoutNodes,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -155,6 +168,9 @@ impl Rule {
             Rule::ChangeGroupDump => "change-group-dump",
             Rule::LimitZero => "limit-zero",
             Rule::ForthcomingCount => "forthcoming-count",
+            Rule::OfflineSecondaries => "offline-secondaries",
+            Rule::FinalVerdict => "final-verdict",
+            Rule::LabelsWithoutNodes => "labels-without-nodes",
         }
     }
 
@@ -163,6 +179,7 @@ impl Rule {
         let raw = &case.cluster.raw;
         let (hbal, hinfo) = (case.tool == Tool::Hbal, case.tool == Tool::Hinfo);
         let hspace = case.tool == Tool::Hspace;
+        let hcheck = case.tool == Tool::Hcheck;
         match self {
             Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
@@ -180,7 +197,7 @@ impl Rule {
             }
             Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
             Rule::AllOffline => match case.tool {
-                Tool::Hbal | Tool::Hinfo => all_offline(case),
+                Tool::Hbal | Tool::Hinfo | Tool::Hcheck => all_offline(case),
                 Tool::Hspace => none_online(case),
                 // only here a node out of use may be chosen, and the score shown
                 Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
@@ -189,8 +206,15 @@ impl Rule {
                 let (theirs, ours) = initial_flags(raw, i);
                 theirs != ours && !is_offline(case, i)
             }),
+            Rule::OfflineSecondaries => hcheck && (0..raw.nodes.len()).any(|i| is_offline(case, i)),
+            Rule::FinalVerdict => hcheck && !case.facts.no_simulation,
+            Rule::LabelsWithoutNodes => hcheck && raw.nodes.is_empty(),
+            Rule::OfflineRescue | Rule::SplitInstanceCheck if hcheck && case.facts.no_capacity_checks => {
+                false
+            }
+            Rule::OfflineRescue if hcheck => (0..raw.nodes.len()).any(|i| is_offline(case, i)),
             Rule::OfflineRescue if hspace => may_rescue_offline(case),
-            Rule::SplitInstanceCheck if hspace => !split_instances(raw).is_empty(),
+            Rule::SplitInstanceCheck if hspace || hcheck => !split_instances(raw).is_empty(),
             Rule::LimitZero => {
                 hspace
                     && !case.facts.machine_readable

@@ -7,11 +7,12 @@ pub enum Tool {
     Hinfo,
     Hail,
     Hspace,
+    Hcheck,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 4] = [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace];
+    pub const ALL: [Tool; 5] = [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace, Tool::Hcheck];
 
     /// The tool of that name.
     pub fn named(name: &str) -> Option<Tool> {
@@ -25,6 +26,7 @@ impl Tool {
             Tool::Hinfo => "hinfo",
             Tool::Hail => "hail",
             Tool::Hspace => "hspace",
+            Tool::Hcheck => "hcheck",
         }
     }
 
@@ -36,6 +38,7 @@ impl Tool {
             Tool::Hinfo => HINFO,
             Tool::Hail => HAIL,
             Tool::Hspace => HSPACE,
+            Tool::Hcheck => HCHECK,
         };
         all.split(' ')
     }
@@ -57,3 +60,8 @@ const HSPACE: &str = "print-nodes text-data disk-template spindle-use simulate m
     independent-groups accept-existing-errors offline no-capacity-checks machine-readable max-cpu \
     max-length min-disk standard-alloc tiered-alloc save static-kvm-node-memory version help \
     help-completion";
+
+const HCHECK: &str = "text-data no-disk-moves dynu-file ignore-dynu evac-mode exclude-instances exclusion-tags \
+    ialloc-src no-instance-moves luxi machine-readable max-cpu max-length min-disk min-gain min-gain-limit \
+    min-score ignore-soft-errors no-simulation offline quiet master select-instances no-capacity-checks \
+    verbose version help help-completion";

@@ -45,7 +45,7 @@ fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
     let title = format!("    {} ({}, {} MiB memory", instance.name, instance.template, instance.mem.0);
     let refused = match (stranded.refused, stranded.hurdles.len()) {
         (0, _) if instance.template.has_secondary() => "it has no secondary node".to_owned(),
-        (0, _) => "no node of its group is left".to_owned(),
+        (0, _) => "its group has no other online node".to_owned(),
         (1, _) => "1 node refuses it".to_owned(),
         (all, shown) if all == shown => format!("{all} nodes refuse it"),
         (all, shown) => format!("{all} nodes refuse it, of which the nearest {shown}"),

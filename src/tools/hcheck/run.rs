@@ -3,6 +3,7 @@
 use anyhow::bail;
 
 use super::{ExitStatus, HcheckOptions};
+use crate::load::error::shown_name;
 use crate::load::lookup::find_partial;
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
@@ -65,10 +66,9 @@ pub fn loss(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> 
 
 fn lost_nodes(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     let find = |key: &String| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
-    let unknown: Vec<&str> =
-        options.without.iter().filter(|key| find(key).is_none()).map(String::as_str).collect();
-    if !unknown.is_empty() {
-        bail!("--without-node: no node or more than one is meant by {}", unknown.join(","));
+    if let Some(unknown) = options.without.iter().find(|key| find(key).is_none()) {
+        let shown = shown_name(unknown);
+        bail!("--without-node: '{shown}' is not the name, or the unique beginning, of a node");
     }
     Ok(options.without.iter().filter_map(find).map(NodeIdx::new).collect())
 }
