@@ -4,4 +4,5 @@
 pub mod checker;
 pub mod command;
 pub mod jobset;
+pub mod maintenance;
 pub mod opcode;

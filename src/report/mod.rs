@@ -12,6 +12,7 @@ pub mod instances;
 pub mod json;
 pub mod nodes;
 pub mod number;
+pub mod rolling;
 pub mod shell;
 pub mod space;
 pub mod table;

@@ -10,6 +10,7 @@ pub mod fill;
 pub mod forecast;
 mod memory;
 pub mod moves;
+pub mod rolling;
 pub mod shape;
 pub mod shortfall;
 mod sieve;

@@ -31,7 +31,7 @@ pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> i
 }
 
 /// The only group with this name or UUID.
-fn find(cluster: &Cluster, key: &str) -> Option<GroupIdx> {
+pub fn find(cluster: &Cluster, key: &str) -> Option<GroupIdx> {
     let mut matching = cluster.groups.iter().filter(|g: &&Group| g.name == key || g.uuid == key);
     match (matching.next(), matching.next()) {
         (Some(group), None) => Some(group.idx),

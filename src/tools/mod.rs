@@ -11,6 +11,7 @@ pub mod hail;
 pub mod hbal;
 pub mod hcheck;
 pub mod hinfo;
+pub mod hroller;
 pub mod hspace;
 pub mod launcher;
 mod links;
@@ -64,6 +65,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
     Tool { spec: &hcheck::SPEC, start: |args| start(hcheck::parse(args), hcheck::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
+    Tool { spec: &hroller::SPEC, start: |args| start(hroller::parse(args), hroller::run) },
     Tool { spec: &hspace::SPEC, start: |args| start(hspace::parse(args), hspace::run) },
 ];
 

@@ -7,7 +7,7 @@ use super::hail::Asked;
 use super::oddities::Purpose;
 use super::options;
 use super::tools::Tool;
-use super::{hail, hcheck, hspace, input, loads, mistakes, requests};
+use super::{hail, hcheck, hroller, hspace, input, loads, mistakes, requests};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -80,6 +80,8 @@ pub struct Facts {
     pub no_simulation: bool,
     /// It does not matter whether nodes could be emptied.
     pub no_capacity_checks: bool,
+    /// What hroller is asked.
+    pub rolling: Option<hroller::Rolling>,
 }
 
 /// The text form's file name.
@@ -88,8 +90,14 @@ pub const TEXT: &str = "cluster.data";
 pub const REQUEST: &str = "request.json";
 
 /// Of the cases of all tools, how many are one's.
-const SHARES: [(Tool, f64); 5] =
-    [(Tool::Hbal, 0.34), (Tool::Hinfo, 0.08), (Tool::Hail, 0.33), (Tool::Hspace, 0.17), (Tool::Hcheck, 0.08)];
+const SHARES: [(Tool, f64); 6] = [
+    (Tool::Hbal, 0.3),
+    (Tool::Hinfo, 0.07),
+    (Tool::Hail, 0.31),
+    (Tool::Hspace, 0.14),
+    (Tool::Hcheck, 0.08),
+    (Tool::Hroller, 0.1),
+];
 
 impl Case {
     /// Makes case `number` of `seed`.
@@ -100,6 +108,7 @@ impl Case {
             Tool::Hail => hail::case(number, &mut random),
             Tool::Hspace => hspace::case(number, &mut random),
             Tool::Hcheck => hcheck::case(number, &mut random),
+            Tool::Hroller => hroller::case(number, &mut random),
             tool => Case::of_balancing(tool, number, &mut random),
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::cases::Case;
+use super::hroller;
 use super::rules::{Rule, common_suffix, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
@@ -80,6 +81,36 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
         }
     }
     Verdict::Differ(rest.unwrap_or(first))
+}
+
+/// Compares a plan for nodes with others among them, by way of the same question
+/// with the others behind: there the answers are the same, and where the order of
+/// all nodes does not matter ours is the same for both questions.
+pub fn gathered(
+    (case, other): (&Case, &Case),
+    [reference, mine]: [&Output; 2],
+    [answer, again]: [&Output; 2],
+) -> Verdict {
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let named = |case: &Case, output: &Output| {
+        let text = hroller::with_names(&text(output), &case.cluster.raw);
+        vec![("exit status", format!("{:?}", output.status)), ("standard output", text)]
+    };
+    if let Some(text) = difference(&named(other, answer), &named(other, again)) {
+        return Verdict::Differ(format!("with the nodes in another order: {text}"));
+    }
+    if !hroller::order_matters(case) {
+        if let Some(text) = difference(&named(other, answer), &named(case, mine)) {
+            return Verdict::Differ(format!("with the nodes in another order, ours in this: {text}"));
+        }
+    } else if reference.status == Some(0) && mine.status == Some(0) {
+        let (theirs, ours) = (text(reference), text(mine));
+        let one_step = case.words.iter().any(|word| word.starts_with("--one"));
+        if !one_step && hroller::planned(&theirs) != hroller::planned(&ours) {
+            return Verdict::Differ("not the same nodes are planned for".to_owned());
+        }
+    }
+    Verdict::Listed(Rule::UnselectedNodes)
 }
 
 /// Whether what is shown and saved before the answer is the same: other words
@@ -295,6 +326,7 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
         }
         // nothing but an answer
         Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
+        Tool::Hroller => stdout.lines().collect(),
         Tool::Hbal | Tool::Hinfo => stdout.lines().take_while(|line| !starts(line, &later)).collect(),
     }
 }
@@ -311,6 +343,7 @@ fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
         Tool::Hbal | Tool::Hinfo | Tool::Hcheck => ["state.original", "state.balanced"],
         Tool::Hail => ["state.pre-ialloc", "state.post-ialloc"],
         Tool::Hspace => ["state.tiered", "state.standard"],
+        Tool::Hroller => ["state.original", "state.none"],
     };
     parts.extend(states.map(|name| (name, file(name))));
     if case.tool == Tool::Hbal {

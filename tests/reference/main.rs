@@ -1,8 +1,9 @@
-//! Compares hbal, hinfo, hail, hspace and hcheck with the reference, Ganeti's own
-//! tools, on random odd clusters, option sets and requests:
+//! Compares hbal, hinfo, hail, hspace, hcheck and hroller with the reference,
+//! Ganeti's own tools, on random odd clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace|hcheck] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller] [--jobs N] [--only CASE] [--keep DIR]
+//!         [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
 //! also tables and maps on standard error, saved states and written commands.
@@ -20,6 +21,7 @@ mod decorate;
 mod hail;
 mod hail_rules;
 mod hcheck;
+mod hroller;
 mod hspace;
 mod input;
 mod loads;
@@ -211,6 +213,12 @@ fn run_case(
         write_files(&other, &directory)?;
         let answer =
             run::run(programs.reference(tool).args(other.arguments(true)), &directory, other.input())?;
+        if rule == rules::Rule::UnselectedNodes {
+            let again =
+                run::run(Programs::ours(tool).args(other.arguments(true)), &directory, other.input())?;
+            verdict = compare::gathered((case, &other), [&reference, &mine], [&answer, &again]);
+            return Ok((reference, mine, verdict));
+        }
         verdict = match compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)) {
             Verdict::Differ(more) => {
                 Verdict::Differ(format!("{text}with other words, for {}: {more}", rule.name()))

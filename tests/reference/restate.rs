@@ -11,7 +11,7 @@ use super::hail::{Asked, Place};
 use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
 use super::tools::Tool;
-use super::{hcheck, input, requests};
+use super::{hcheck, hroller, input, requests};
 
 /// The name of a group that is there only to be no dedicated one.
 pub const EXTRA: &str = "extra-group";
@@ -34,6 +34,13 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     }
     if case.tool == Tool::Hcheck {
         return hcheck::restate(case);
+    }
+    if Rule::UnselectedNodes.applies(case) {
+        let mut restated = case.clone();
+        restated.cluster.raw = hroller::gathered(case);
+        let text = input::plain_text(&restated.cluster.raw);
+        replace(&mut restated, TEXT, text);
+        return Some((Rule::UnselectedNodes, restated));
     }
     let rule = applying(&[Rule::OfflineRescue])?;
     let mut restated = case.clone();

@@ -7,6 +7,7 @@ use htools::model::{Mib, Mirroring, NodeIdx};
 
 use super::cases::Case;
 use super::hail_rules;
+use super::hroller;
 use super::tools::Tool;
 
 /// A listed difference.
@@ -102,6 +103,10 @@ pub enum Rule {
     /// Without nodes, hcheck shows all values under their names; the reference the
     /// flag under the first one. Compared exactly.
     LabelsWithoutNodes,
+    /// Nodes that hroller does not plan for take no part in the plan. Compared
+    /// exactly, after putting them behind the others; where that changes where
+    /// instances go, our answers to both have the same nodes.
+    UnselectedNodes,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -109,7 +114,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 28] = [
+    pub const ALL: [Rule; 29] = [
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
@@ -136,6 +141,7 @@ impl Rule {
         Rule::OfflineSecondaries,
         Rule::FinalVerdict,
         Rule::LabelsWithoutNodes,
+        Rule::UnselectedNodes,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -171,6 +177,7 @@ impl Rule {
             Rule::OfflineSecondaries => "offline-secondaries",
             Rule::FinalVerdict => "final-verdict",
             Rule::LabelsWithoutNodes => "labels-without-nodes",
+            Rule::UnselectedNodes => "unselected-nodes",
         }
     }
 
@@ -180,6 +187,9 @@ impl Rule {
         let (hbal, hinfo) = (case.tool == Tool::Hbal, case.tool == Tool::Hinfo);
         let hspace = case.tool == Tool::Hspace;
         let hcheck = case.tool == Tool::Hcheck;
+        if case.tool == Tool::Hroller {
+            return self == Rule::UnselectedNodes && hroller::has_gap(case);
+        }
         match self {
             Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
@@ -201,6 +211,7 @@ impl Rule {
                 Tool::Hspace => none_online(case),
                 // only here a node out of use may be chosen, and the score shown
                 Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
+                Tool::Hroller => false,
             },
             Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
                 let (theirs, ours) = initial_flags(raw, i);

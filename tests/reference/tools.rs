@@ -8,11 +8,13 @@ pub enum Tool {
     Hail,
     Hspace,
     Hcheck,
+    Hroller,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 5] = [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace, Tool::Hcheck];
+    pub const ALL: [Tool; 6] =
+        [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace, Tool::Hcheck, Tool::Hroller];
 
     /// The tool of that name.
     pub fn named(name: &str) -> Option<Tool> {
@@ -27,6 +29,7 @@ impl Tool {
             Tool::Hail => "hail",
             Tool::Hspace => "hspace",
             Tool::Hcheck => "hcheck",
+            Tool::Hroller => "hroller",
         }
     }
 
@@ -39,6 +42,7 @@ impl Tool {
             Tool::Hail => HAIL,
             Tool::Hspace => HSPACE,
             Tool::Hcheck => HCHECK,
+            Tool::Hroller => HROLLER,
         };
         all.split(' ')
     }
@@ -65,3 +69,6 @@ const HCHECK: &str = "text-data no-disk-moves dynu-file ignore-dynu evac-mode ex
     ialloc-src no-instance-moves luxi machine-readable max-cpu max-length min-disk min-gain min-gain-limit \
     min-score ignore-soft-errors no-simulation offline quiet master select-instances no-capacity-checks \
     verbose version help help-completion";
+const HROLLER: &str = "luxi master text-data ialloc-src offline offline-maintenance verbose quiet no-headers node-tags save \
+    group print-moves full-evacuation skip-non-redundant ignore-non-redundant force one-step-only \
+    static-kvm-node-memory version help help-completion";

@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod explain;
 pub mod info;
 pub mod plan;
+pub mod rolling;
 pub mod space;
 
 use serde::Serialize;

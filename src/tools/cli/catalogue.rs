@@ -278,6 +278,55 @@ pub const INDEPENDENT_GROUPS: OptionDef = OptionDef::new(
 pub const ACCEPT_EXISTING_ERRORS: OptionDef =
     OptionDef::new("accept-existing-errors", "fill the cluster although nodes fail N+1 already");
 
+// rolling maintenance
+
+/// `--offline-maintenance`
+pub const OFFLINE_MAINTENANCE: OptionDef = OptionDef::new(
+    "offline-maintenance",
+    "plan as if all instances were stopped: only the two nodes of a DRBD instance are kept apart",
+);
+/// `--full-evacuation`
+pub const FULL_EVACUATION: OptionDef =
+    OptionDef::new("full-evacuation", "free the nodes of each group of disk copies, too");
+/// `--skip-non-redundant`
+pub const SKIP_NON_REDUNDANT: OptionDef =
+    OptionDef::new("skip-non-redundant", "leave out nodes that run instances without a copy on another node");
+/// `--ignore-non-redundant`
+pub const IGNORE_NON_REDUNDANT: OptionDef = OptionDef::new(
+    "ignore-non-redundant",
+    "do not move instances without a copy on another node: they go down with it",
+);
+/// `--one-step-only`
+pub const ONE_STEP_ONLY: OptionDef =
+    OptionDef::new("one-step-only", "print only the first group, one node a line");
+/// `--node-tags`
+pub const NODE_TAGS: OptionDef =
+    OptionDef::new("node-tags", "plan for nodes that have at least one of these tags, separated by commas")
+        .takes("TAG,...", Kind::Text);
+/// `--no-headers`
+pub const NO_HEADERS: OptionDef = OptionDef::new("no-headers", "leave the heading out");
+/// `--print-moves`
+pub const PRINT_MOVES: OptionDef = OptionDef::new(
+    "print-moves",
+    "print after each group which instances are elsewhere meanwhile, and where",
+);
+/// `-f`
+pub const FORCE_ROLLING: OptionDef =
+    OptionDef::new("force", "go on without a master node, and with --honour-run-state while instances run")
+        .short('f');
+/// `--migrate-shared`
+pub const MIGRATE_SHARED: OptionDef = OptionDef::new(
+    "migrate-shared",
+    "migrate instances on shared storage to a node that takes them by all the rules, and count them as redundant",
+)
+.added();
+/// `--honour-run-state`
+pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
+    "honour-run-state",
+    "stopped instances are not in the way; --offline-maintenance is refused while instances run",
+)
+.added();
+
 // carrying the plan out
 
 /// `-X`

@@ -2,6 +2,7 @@
 
 mod hail;
 mod hcheck;
+mod hroller;
 mod hspace;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
+pub use hroller::HrollerOptions;
 pub use hspace::HspaceOptions;
 
 use super::cli::{Given, ValueError};
@@ -140,6 +142,16 @@ pub enum CommandTarget {
     File(PathBuf),
 }
 
+impl CommandTarget {
+    /// What the value of `-C` names; nothing and `-` are standard output.
+    fn of(given: &Given) -> CommandTarget {
+        match given.path() {
+            Some(path) if path.as_os_str() != "-" => CommandTarget::File(path),
+            _ => CommandTarget::Stdout,
+        }
+    }
+}
+
 /// The priority of submitted jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
@@ -235,13 +247,7 @@ impl HbalOptions {
         match given.option.long {
             "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
             "print-instances" => self.print_instances = true,
-            "print-commands" => {
-                self.commands = Some(match given.path() {
-                    None => CommandTarget::Stdout,
-                    Some(path) if path.as_os_str() == "-" => CommandTarget::Stdout,
-                    Some(path) => CommandTarget::File(path),
-                });
-            }
+            "print-commands" => self.commands = Some(CommandTarget::of(given)),
             "evac-mode" => self.evac_mode = true,
             "restricted-migration" => self.restricted_migration = true,
             "exec" => self.exec = true,

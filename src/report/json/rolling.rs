@@ -1,0 +1,87 @@
+//! The document of `hroller --json`: schema `htools.roll/1`.
+
+use serde::Serialize;
+
+use super::{Generator, Nodes};
+use crate::model::Cluster;
+use crate::plan::maintenance::Maintenance;
+use crate::report::rolling::node_names;
+use crate::search::rolling::colour::Colouring;
+use crate::search::rolling::{Conflicts, Moved, Part};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.roll/1";
+
+/// A plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    generator: Generator,
+    master: Option<String>,
+    colourings: Vec<Statistics>,
+    chosen: &'static str,
+    group_count: usize,
+    groups: Vec<Group>,
+}
+
+/// What a colouring came to.
+#[derive(Debug, Clone, Serialize)]
+struct Statistics {
+    algorithm: &'static str,
+    colours: usize,
+    sizes: Vec<usize>,
+}
+
+/// Nodes that can be down together.
+#[derive(Debug, Clone, Serialize)]
+struct Group {
+    number: usize,
+    nodes: Vec<String>,
+    moves: Vec<Move>,
+    commands: Vec<String>,
+}
+
+/// An instance that is elsewhere meanwhile.
+#[derive(Debug, Clone, Serialize)]
+struct Move {
+    instance: String,
+    from: Nodes,
+    to: Nodes,
+}
+
+/// The document of a plan; `count` is the number of all its groups, `parts` those
+/// that are shown.
+pub fn document(
+    cluster: &Cluster,
+    conflicts: &Conflicts,
+    count: usize,
+    parts: &[Part],
+    maintenance: &Maintenance,
+) -> Document {
+    let master = cluster.nodes.iter().find(|n| n.spec.master).map(|n| n.spec.name.clone());
+    let statistics = |c: &Colouring| Statistics {
+        algorithm: c.algorithm.name(),
+        colours: c.classes.len(),
+        sizes: c.classes.iter().map(Vec::len).collect(),
+    };
+    let moved = |m: &Moved| Move {
+        instance: cluster.instance(m.instance).name.clone(),
+        from: Nodes::of(cluster, m.from),
+        to: Nodes::of(cluster, m.to),
+    };
+    let groups = (1..).zip(parts.iter().zip(&maintenance.groups)).map(|(number, (part, lines))| Group {
+        number,
+        nodes: node_names(cluster, part).into_iter().map(str::to_owned).collect(),
+        moves: part.moves.iter().map(moved).collect(),
+        commands: lines.all().cloned().collect(),
+    });
+    Document {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        master,
+        colourings: conflicts.colourings.iter().map(statistics).collect(),
+        chosen: conflicts.best().algorithm.name(),
+        group_count: count,
+        groups: groups.collect(),
+    }
+}

@@ -1,0 +1,186 @@
+//! A plan of a maintenance: from a loaded cluster to the groups and their views.
+
+use anyhow::{anyhow, bail};
+
+use super::{ExitStatus, HrollerOptions};
+use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::plan::maintenance::{Maintenance, listing, script};
+use crate::report::file::write_whole;
+use crate::report::json;
+use crate::report::rolling::{graph_line, moves, node_names, statistics_line};
+use crate::report::text::cluster_text;
+use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
+use crate::tools::options::CommandTarget;
+use crate::tools::output::Output;
+use crate::tools::save::save;
+use crate::tools::{group, source};
+
+/// Most names that an error message lists.
+const NAMES: usize = 5;
+
+/// Plans the maintenance.
+pub fn run(
+    options: &HrollerOptions,
+    cluster: &mut Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    check_master(options, cluster, output)?;
+    // the saved state is the cluster as it was read
+    let as_read = options.save.as_ref().map(|prefix| {
+        let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+        (prefix, cluster_text(cluster, &cluster.all_nodes(), &instances))
+    });
+    source::apply_node_settings(cluster, &options.load)?;
+    if let Some((prefix, content)) = as_read {
+        output.error_line(&save(prefix, "original", "before hroller run", &content)?)?;
+    }
+    let selected = select(options, cluster)?;
+    check_running(options, cluster, &selected, output)?;
+    let conflicts =
+        Conflicts::among(cluster, &selected, &options.rolling).map_err(|why| no_plan(cluster, why))?;
+    let level = options.load.verbosity;
+    if level > 2 && !options.json {
+        output.line(&graph_line(&conflicts.graph))?;
+    }
+    let parts = conflicts.plan(cluster, &options.rolling).map_err(|why| no_plan(cluster, why))?;
+    let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
+    let maintenance = Maintenance::of(cluster, shown, &options.rolling);
+    if options.json {
+        let document = json::rolling::document(cluster, &conflicts, parts.len(), shown, &maintenance);
+        output.write(&json::text(&document)?)?;
+    } else {
+        if level > 1 {
+            output.line(&statistics_line(&conflicts.colourings))?;
+        }
+        print(options, cluster, shown, output)?;
+    }
+    give_commands(options, &maintenance, output)?;
+    Ok(ExitStatus::Success)
+}
+
+/// There should be one master, and never more.
+fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+    let masters: Vec<&str> =
+        cluster.nodes.iter().filter(|n| n.spec.master).map(|n| n.spec.name.as_str()).collect();
+    match masters[..] {
+        [_] => Ok(()),
+        [] if options.force => {
+            Ok(output.error_line("Warning: no master node found; the source may not know it")?)
+        }
+        [] => bail!("no master node found; the source may not know it (-f goes on without)"),
+        _ => bail!("more than one master node: {}", some_names(&masters)),
+    }
+}
+
+/// The nodes to plan for, in order.
+fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+    let group = match &options.group {
+        None => None,
+        Some(key) => Some(group::find(cluster, key).ok_or_else(|| {
+            anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group")
+        })?),
+    };
+    let tagged = |tags: &[String]| {
+        options.node_tags.as_ref().is_none_or(|wanted| wanted.iter().any(|tag| tags.contains(tag)))
+    };
+    let tied = |i: &InstanceIdx| options.rolling.is_non_redundant(cluster.instance(*i));
+    let nodes = cluster.nodes.iter().filter(|node| {
+        !node.spec.offline
+            && group.is_none_or(|group| node.spec.group == group)
+            && tagged(&node.spec.tags)
+            && !(options.skip_non_redundant && node.state.primaries.iter().any(tied))
+    });
+    Ok(nodes.map(|node| node.spec.idx).collect())
+}
+
+/// With `--honour-run-state`, nothing may run on nodes that go down with their
+/// instances.
+fn check_running(
+    options: &HrollerOptions,
+    cluster: &Cluster,
+    selected: &[NodeIdx],
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    if !options.rolling.honour_run_state || !options.rolling.offline_maintenance {
+        return Ok(());
+    }
+    let primaries = selected.iter().flat_map(|n| &cluster.node(*n).state.primaries);
+    let running = primaries.map(|i| cluster.instance(*i)).filter(|i| !is_stopped(i));
+    let names: Vec<&str> = running.map(|i| i.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let text = format!("{} instances run on the nodes to be maintained: {}", names.len(), some_names(&names));
+    match options.force {
+        true => Ok(output.error_line(&format!("Warning: {text}"))?),
+        false => bail!("{text}; stop them first (-f plans all the same)"),
+    }
+}
+
+fn some_names(names: &[&str]) -> String {
+    match names.len() > NAMES {
+        true => format!("{}, ...", names[..NAMES].join(", ")),
+        false => names.join(", "),
+    }
+}
+
+/// The reason for there being no plan, with names.
+fn no_plan(cluster: &Cluster, why: NoPlan) -> anyhow::Error {
+    let node = |node| &cluster.node(node).spec.name;
+    match why {
+        NoPlan::NoNodes => anyhow!("no node to plan for: each is offline or not selected"),
+        NoPlan::NonRedundant { node: n } => {
+            anyhow!("not enough capacity to move non-redundant instances off node '{}'", node(n))
+        }
+        NoPlan::Migration { instance } => {
+            let name = &cluster.instance(instance).name;
+            anyhow!("instance '{name}' cannot run on its secondary node: its primary cannot be evacuated")
+        }
+        NoPlan::Secondaries { node: n } => {
+            anyhow!("not enough capacity to move secondaries off node '{}'", node(n))
+        }
+    }
+}
+
+fn print(
+    options: &HrollerOptions,
+    cluster: &Cluster,
+    parts: &[Part],
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    if !options.no_headers {
+        output.line(if options.one_step_only { "'First Reboot Group'" } else { "'Node Reboot Groups'" })?;
+    }
+    let separator = if options.one_step_only { "\n" } else { "," };
+    for part in parts {
+        output.line(&node_names(cluster, part).join(separator))?;
+        if options.print_moves {
+            moves(cluster, part).iter().try_for_each(|line| output.line(line))?;
+        }
+    }
+    Ok(())
+}
+
+fn give_commands(
+    options: &HrollerOptions,
+    maintenance: &Maintenance,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    match &options.commands {
+        None => Ok(()),
+        Some(CommandTarget::Stdout) if options.json => Ok(()),
+        Some(CommandTarget::Stdout) => {
+            output.line("")?;
+            output.line("Commands to run for this maintenance:")?;
+            Ok(listing(maintenance).iter().try_for_each(|line| output.line(line))?)
+        }
+        Some(CommandTarget::File(path)) => {
+            write_whole(path, &script(maintenance))?;
+            if !options.json {
+                let text = format!("The commands have been written to file '{}'", path.display());
+                output.line(&text)?;
+            }
+            Ok(())
+        }
+    }
+}
