@@ -87,6 +87,7 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
 /// with the others behind: there the answers are the same, and where the order of
 /// all nodes does not matter ours is the same for both questions.
 pub fn gathered(
+    rule: Rule,
     (case, other): (&Case, &Case),
     [reference, mine]: [&Output; 2],
     [answer, again]: [&Output; 2],
@@ -110,7 +111,7 @@ pub fn gathered(
             return Verdict::Differ("not the same nodes are planned for".to_owned());
         }
     }
-    Verdict::Listed(Rule::UnselectedNodes)
+    Verdict::Listed(rule)
 }
 
 /// Whether what is shown and saved before the answer is the same: other words
@@ -260,7 +261,7 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::DrbdWithoutSecondary if case.tool == Tool::Hcheck => crashed(&theirs.stderr),
         Rule::DrbdWithoutSecondary => broke_off() && crashed(&theirs.stderr),
         Rule::InitialN1 if case.tool == Tool::Hcheck => hcheck::same_but_n1(case, &a[1].1, &b[1].1),
-        Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 => {
+        Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool != Tool::Hroller => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
                 && (theirs.status == ours.status
                     || executes

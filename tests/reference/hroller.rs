@@ -192,20 +192,30 @@ pub fn has_gap(case: &Case) -> bool {
     first.zip(last).is_some_and(|(first, last)| selected[first..=last].contains(&false))
 }
 
-/// The cluster with the nodes that are planned for before all others.
+/// The cluster with the nodes that are planned for before all others, and without
+/// secondaries that are the primary.
 pub fn gathered(case: &Case) -> RawCluster {
     let selected = selected(case);
     let mut order: Vec<usize> = (0..selected.len()).collect();
     order.sort_by_key(|i| !selected[*i]);
     let mut raw = case.cluster.raw.clone();
+    // names mean the last node that has them, which must stay so
+    for i in (0..order.len()).filter(|i| !selected[*i]) {
+        let name = raw.nodes[i].name.clone();
+        if raw.nodes[i + 1..].iter().any(|node| node.name == name) {
+            raw.nodes[i].name = format!("{name}.twin");
+        }
+    }
+    let nodes = std::mem::take(&mut raw.nodes);
     let mut place = vec![NodeIdx::new(0); order.len()];
     for (new, old) in order.iter().enumerate() {
         place[*old] = NodeIdx::new(new);
     }
-    raw.nodes = order.iter().map(|i| case.cluster.raw.nodes[*i].clone()).collect();
+    raw.nodes = order.iter().map(|i| nodes[*i].clone()).collect();
     for instance in &mut raw.instances {
         instance.primary = place[instance.primary.get()];
-        instance.secondary = instance.secondary.map(|node| place[node.get()]);
+        let secondary = instance.secondary.map(|node| place[node.get()]);
+        instance.secondary = secondary.filter(|node| *node != instance.primary);
     }
     raw
 }

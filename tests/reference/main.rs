@@ -213,10 +213,10 @@ fn run_case(
         write_files(&other, &directory)?;
         let answer =
             run::run(programs.reference(tool).args(other.arguments(true)), &directory, other.input())?;
-        if rule == rules::Rule::UnselectedNodes {
+        if case.tool == Tool::Hroller {
             let again =
                 run::run(Programs::ours(tool).args(other.arguments(true)), &directory, other.input())?;
-            verdict = compare::gathered((case, &other), [&reference, &mine], [&answer, &again]);
+            verdict = compare::gathered(rule, (case, &other), [&reference, &mine], [&answer, &again]);
             return Ok((reference, mine, verdict));
         }
         verdict = match compare::compare(case, Words::Other, (&answer, &directory), (&mine, &ours)) {

@@ -35,12 +35,13 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     if case.tool == Tool::Hcheck {
         return hcheck::restate(case);
     }
-    if Rule::UnselectedNodes.applies(case) {
+    if case.tool == Tool::Hroller {
+        let rule = applying(&[Rule::UnselectedNodes, Rule::OwnSecondary])?;
         let mut restated = case.clone();
         restated.cluster.raw = hroller::gathered(case);
         let text = input::plain_text(&restated.cluster.raw);
         replace(&mut restated, TEXT, text);
-        return Some((Rule::UnselectedNodes, restated));
+        return Some((rule, restated));
     }
     let rule = applying(&[Rule::OfflineRescue])?;
     let mut restated = case.clone();

@@ -188,7 +188,11 @@ impl Rule {
         let hspace = case.tool == Tool::Hspace;
         let hcheck = case.tool == Tool::Hcheck;
         if case.tool == Tool::Hroller {
-            return self == Rule::UnselectedNodes && hroller::has_gap(case);
+            return match self {
+                Rule::UnselectedNodes => hroller::has_gap(case),
+                Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
+                _ => false,
+            };
         }
         match self {
             Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),

@@ -91,7 +91,9 @@ fn takeovers(cluster: &Cluster, vertex_of: &[Option<usize>], options: &RollingOp
         for idx in node.state.secondaries.iter().rev() {
             let instance = cluster.instance(*idx);
             let Some(vertex) = vertex_of[instance.primary.get()] else { continue };
-            if last_seen[vertex] != here && !options.rests(instance) {
+            // a node is no help to its own instances, whatever the source says
+            let helps = instance.primary.get() != here && !options.rests(instance);
+            if last_seen[vertex] != here && helps {
                 last_seen[vertex] = here;
                 vertices.push(vertex);
             }

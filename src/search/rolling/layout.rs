@@ -47,7 +47,7 @@ impl<'a> Layout<'a> {
         let occupied = |node: &crate::model::Node| Occupied {
             ledger: node.state.ledger,
             primaries: node.state.primaries.clone(),
-            secondaries: node.state.secondaries.clone(),
+            secondaries: elsewhere(cluster, node),
             tags: node.state.tag_count.clone(),
         };
         let place = |i: &Instance| Placement { primary: i.primary, secondary: i.secondary };
@@ -217,6 +217,13 @@ impl<'a> Layout<'a> {
         }
         self.changes.push(Change { instance, from, before, at });
     }
+}
+
+/// The secondaries of a node whose primary is another one: a source may say
+/// otherwise of instances that have no use for a secondary.
+fn elsewhere(cluster: &Cluster, node: &crate::model::Node) -> Vec<InstanceIdx> {
+    let here = |i: &InstanceIdx| cluster.instance(*i).primary == node.spec.idx;
+    node.state.secondaries.iter().copied().filter(|i| !here(i)).collect()
 }
 
 /// Takes an instance out of a list; where it was.
