@@ -10,6 +10,7 @@ pub mod merge;
 pub mod monitoring;
 pub mod names;
 pub mod number;
+pub mod rapi;
 pub mod raw;
 pub mod simulate;
 pub mod tag_review;

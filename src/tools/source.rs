@@ -12,7 +12,7 @@ use crate::load::iallocator::Request;
 use crate::load::load_data;
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use crate::load::monitoring::{self, Collector};
-use crate::load::{RawCluster, encoding, iallocator, simulate, text, utilisation};
+use crate::load::{RawCluster, encoding, iallocator, rapi, simulate, text, utilisation};
 use crate::model::{Cluster, Utilisation};
 
 /// How error messages about the cluster's data begin.
@@ -106,11 +106,13 @@ fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilis
 /// The first source present, in the reference's order of preference.
 fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
     let source = &options.source;
-    if source.rapi.is_some() {
-        bail!("{LOADING}: this version cannot read clusters over RAPI (-m) yet; use -t, -I or --simulate");
+    if let Some(address) = &source.rapi {
+        return rapi::load(&rapi::Address::new(address.as_ref())).context(LOADING);
     }
     if source.luxi.is_some() {
-        bail!("{LOADING}: this version cannot read clusters over LUXI (-L) yet; use -t, -I or --simulate");
+        bail!(
+            "{LOADING}: this version cannot read clusters over LUXI (-L) yet; use -m, -t, -I or --simulate"
+        );
     }
     if !source.simulate.is_empty() {
         return simulate::parse_specs(&source.simulate).context(LOADING);

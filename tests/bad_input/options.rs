@@ -41,7 +41,7 @@ fn what_this_version_cannot_do() {
     let good = sample("unbalanced-drbd.data");
     let later = |what: &str| {
         format!(
-            "failed to load data, aborting: this version cannot read clusters over {what} yet; use -t, -I or --simulate"
+            "failed to load data, aborting: this version cannot read clusters over {what} yet; use -m, -t, -I or --simulate"
         )
     };
     for tool in ["hbal", "hinfo"] {
@@ -50,8 +50,9 @@ fn what_this_version_cannot_do() {
             "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond",
         );
     }
-    for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
-        place.fails(&[tool, "-m", "cluster.example.com"], &later("RAPI (-m)"));
+    for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller"] {
+        let missing = "failed to load data, aborting: nosuch/groups.json: cannot be read: No such file or directory (os error 2)";
+        place.fails(&[tool, "-m", "file://nosuch"], missing);
         place.fails(&[tool, "-L"], &later("LUXI (-L)"));
         place.fails(&[tool, "-L/run/socket"], &later("LUXI (-L)"));
         place.fails(&[tool], "failed to load data, aborting: No backend selected! Exiting.");

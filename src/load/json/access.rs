@@ -139,6 +139,18 @@ impl<'j, 'p> Object<'j, 'p> {
         self.read(key, |value| each(value, Json::float))
     }
 
+    /// A list of whole numbers.
+    pub fn ints(&self, key: &str) -> Result<Vec<i64>> {
+        self.read(key, |value| each(value, Json::int))
+    }
+
+    /// A list of whole numbers, some of which may be unknown.
+    pub fn ints_or_nulls(&self, key: &str) -> Result<Vec<Option<i64>>> {
+        self.read(key, |value| {
+            each(value, |item| if *item == Json::Null { Ok(None) } else { item.int().map(Some) })
+        })
+    }
+
     /// One of the names of an enumeration.
     pub fn enumeration<T: FromStr<Err = UnknownName>>(&self, key: &str) -> Result<T> {
         self.read(key, named)
@@ -193,6 +205,27 @@ impl<'j, 'p> Object<'j, 'p> {
             ))),
         }
     }
+}
+
+/// Does something with each object of a list that is a whole document, in its
+/// order. `kind` says what they are; each has a `name`.
+///
+/// # Errors
+/// The value is not a list, an item is not an object or has no name, or what
+/// `read` finds.
+pub fn each_described<'j, T>(
+    document: &'j Json,
+    place: &Place<'_>,
+    kind: &'static str,
+    mut read: impl FnMut(&'j str, Object<'j, '_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let items = document.list().map_err(|problem| place.error(&problem))?;
+    let one = |(i, item): (usize, &'j Json)| {
+        let Object { members, place: at } = Object::new(item, place.item(i))?;
+        let name = Object { members, place: at }.string("name")?;
+        read(name, Object { members, place: place.named(kind, name) })
+    };
+    items.iter().enumerate().map(one).collect()
 }
 
 /// Reads every item of a list.

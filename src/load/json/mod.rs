@@ -10,7 +10,7 @@ mod place;
 mod policy;
 mod value;
 
-pub use access::Object;
+pub use access::{Object, each_described};
 pub use place::Place;
 pub use policy::read_policy;
 pub use value::Json;

@@ -1,0 +1,20 @@
+//! Node groups, as RAPI describes them.
+
+use crate::load::error::Result;
+use crate::load::json::{Json, Place, each_described, read_policy};
+use crate::load::raw::RawGroup;
+
+/// Reads the answer of `/2/groups`.
+pub(super) fn read_groups(document: &Json, place: &Place<'_>) -> Result<Vec<RawGroup>> {
+    each_described(document, place, "group", |name, group| {
+        Ok(RawGroup {
+            name: name.to_owned(),
+            uuid: group.string("uuid")?.to_owned(),
+            alloc_policy: group.enumeration("alloc_policy")?,
+            // the answer does not say which they are
+            networks: Vec::new(),
+            policy: read_policy(&group, "ipolicy")?,
+            tags: group.strings("tags")?,
+        })
+    })
+}

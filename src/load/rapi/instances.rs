@@ -1,0 +1,76 @@
+//! Instances, as RAPI describes them.
+
+use std::collections::HashMap;
+
+use crate::load::error::{Result, shown_name};
+use crate::load::json::{Json, Object, Place, each_described};
+use crate::load::raw::RawInstance;
+use crate::model::{Disk, Mib, NodeIdx};
+
+/// Reads the answer of `/2/instances`.
+pub(super) fn read_instances(
+    document: &Json,
+    place: &Place<'_>,
+    nodes: &HashMap<&str, NodeIdx>,
+) -> Result<Vec<RawInstance>> {
+    each_described(document, place, "instance", |name, instance| read_instance(name, &instance, nodes))
+}
+
+fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
+    let disk = Mib(object.int("disk_usage")?);
+    let sizes = object.ints("disk.sizes")?;
+    let spindles = object.ints_or_nulls("disk.spindles")?;
+    let parameters = object.object("beparams")?;
+    let mem = Mib(memory(object, &parameters)?);
+    let vcpus = parameters.int("vcpus")?;
+    let node = |key: &str, name: &str| {
+        nodes
+            .get(name)
+            .copied()
+            .ok_or_else(|| object.key_error(key, &format!("no node has the name '{}'", shown_name(name))))
+    };
+    let primary = node("pnode", object.string("pnode")?)?;
+    // more than one has no meaning, and is not looked at
+    let secondary = match object.list("snodes")?.first() {
+        None => None,
+        Some(Json::String(name)) => Some(node("snodes", name)?),
+        Some(other) => {
+            return Err(object.key_error("snodes", &format!("expected a string, found {}", other.found())));
+        }
+    };
+    Ok(RawInstance {
+        name: name.to_owned(),
+        mem,
+        disk,
+        // as in the reference, the longer list is cut
+        disks: sizes
+            .into_iter()
+            .zip(spindles)
+            .map(|(size, spindles)| Disk { size: Mib(size), spindles })
+            .collect(),
+        vcpus,
+        status: object.enumeration("status")?,
+        tags: object.strings("tags")?,
+        auto_balance: parameters.bool("auto_balance")?,
+        primary,
+        secondary,
+        template: object.enumeration("disk_template")?,
+        spindle_use: parameters.int("spindle_use")?,
+        networks: Vec::new(),
+        // the reference takes any other value for false
+        forthcoming: object.get("forthcoming") == Some(&Json::Bool(true)),
+    })
+}
+
+/// The memory of an instance that runs; else what it is to have, under its
+/// old name or, failing that, its newer one.
+fn memory(object: &Object<'_, '_>, parameters: &Object<'_, '_>) -> Result<i64> {
+    if let Json::Int(_) | Json::Float(_) = object.required("oper_ram")? {
+        return object.int("oper_ram");
+    }
+    parameters.int("memory").or_else(|first| {
+        parameters.int("maxmem").map_err(|second| {
+            object.error(&format!("no memory: oper_ram is no number, {}; {}", first.problem, second.problem))
+        })
+    })
+}

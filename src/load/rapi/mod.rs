@@ -1,0 +1,88 @@
+//! The remote API (RAPI) of a cluster: over HTTP, or from a directory with
+//! what it answered (`-m`, and the words of hscan).
+
+mod address;
+mod fetch;
+mod groups;
+mod info;
+mod instances;
+mod nodes;
+
+use std::collections::HashMap;
+
+pub use address::Address;
+pub use fetch::{Manner, fetch, fetch_in};
+
+use super::encoding::decode;
+use super::error::Result;
+use super::json::{self, Json, Place};
+use super::raw::RawCluster;
+use crate::model::{GroupIdx, NodeIdx};
+
+/// What one resource gave: its name for messages, and its bytes if there are any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// URL or file, without passwords.
+    pub source: String,
+    /// The body, or why there is none.
+    pub body: Result<Vec<u8>>,
+}
+
+/// The answers of the four resources that describe a cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers {
+    /// `/2/groups?bulk=1`
+    pub groups: Answer,
+    /// `/2/nodes?bulk=1`
+    pub nodes: Answer,
+    /// `/2/instances?bulk=1`
+    pub instances: Answer,
+    /// `/2/info`
+    pub info: Answer,
+}
+
+/// Reads the cluster at an address.
+///
+/// # Errors
+/// The first in the order groups, nodes, instances, info: an answer that did not
+/// come, or that is wrong.
+pub fn load(address: &Address) -> Result<RawCluster> {
+    parse(&fetch(address))
+}
+
+/// Reads the cluster from the answers.
+///
+/// # Errors
+/// See [`load`].
+pub fn parse(answers: &Answers) -> Result<RawCluster> {
+    // most of the work is finding out where strings end: all at once
+    let ((groups, nodes), (instances, info)) = rayon::join(
+        || rayon::join(|| document(&answers.groups), || document(&answers.nodes)),
+        || rayon::join(|| document(&answers.instances), || document(&answers.info)),
+    );
+    let groups = groups::read_groups(&groups?, &place(&answers.groups))?;
+    let group_by_uuid: HashMap<&str, GroupIdx> =
+        groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
+    let mut nodes = nodes::read_nodes(&nodes?, &place(&answers.nodes), &group_by_uuid)?;
+    let node_by_name: HashMap<&str, NodeIdx> =
+        nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
+    let instances = instances::read_instances(&instances?, &place(&answers.instances), &node_by_name)?;
+    let info = info::read_info(&info?, &place(&answers.info), &node_by_name)?;
+    for node in &mut nodes {
+        node.hypervisor = Some(info.hypervisor);
+    }
+    nodes[info.master.get()].master = true;
+    Ok(RawCluster { groups, nodes, instances, tags: info.tags, policy: info.policy, first_node_number: 0 })
+}
+
+fn document(answer: &Answer) -> Result<Json> {
+    let bytes = answer.body.as_ref().map_err(Clone::clone)?;
+    json::parse(decode(bytes, &answer.source)?, &answer.source)
+}
+
+fn place(answer: &Answer) -> Place<'_> {
+    Place::source(&answer.source)
+}
+
+#[cfg(test)]
+mod tests;
