@@ -2,6 +2,7 @@
 //! and every error is one short line that is safe on a terminal.
 
 use htools::load::merge::{MergeOptions, finish, merge};
+use htools::load::rapi::{Answer, Answers};
 use htools::load::{self, LoadError};
 use htools::model::Mib;
 use htools::report::allocator::{Response, Wish};
@@ -30,6 +31,28 @@ const MONITORING: &str = r#"[
 {"node":"n2","reports":[{"name":"xen-cpu-avg-load","version":"B","format_version":1,"timestamp":1,
 "category":"hypervisor","kind":1,"data":{"i1":0.5,"i2":2}}]}]"#;
 
+const RAPI_NODES: &str = r#"[
+{"name":"n1","mtotal":16384,"mnode":0,"mfree":15360.5,"dtotal":null,"dfree":408448,"ctotal":16,"cnos":1,
+"offline":false,"drained":false,"vm_capable":true,"group.uuid":"u1","tags":["a"],"sptotal":1,"spfree":null,
+"ndparams":{"spindle_count":1,"exclusive_storage":false}},
+{"name":"n2","mtotal":null,"offline":true,"drained":false,"group.uuid":"u1","tags":[],"ndparams":
+{"spindle_count":1,"exclusive_storage":true}}]"#;
+
+const RAPI_INSTANCES: &str = r#"[
+{"name":"i1","disk_usage":1152,"disk.sizes":[1024,2],"disk.spindles":[null,3],"oper_ram":null,
+"beparams":{"vcpus":1,"auto_balance":true,"spindle_use":1,"maxmem":128},"forthcoming":null,
+"pnode":"n1","snodes":["n2"],"status":"running","tags":["a:b"],"disk_template":"drbd"}]"#;
+
+const RAPI_GROUPS: &str = r#"[
+{"name":"g1","uuid":"u1","alloc_policy":"preferred","tags":["t"],"ipolicy":
+{"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
+"disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}}]"#;
+
+const RAPI_INFO: &str = r#"
+{"master":"n1","tags":["c"],"default_hypervisor":"kvm","ipolicy":
+{"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
+"disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}}"#;
+
 const UTILISATION: &str = "new-0 1 2 3 4\nnew-1 0.5 1e3 (-2) NaN\nnew-2 0 0 0 0\n";
 
 const SPEC: &str = "p,3,100g,16 GiB,8,2,True";
@@ -41,7 +64,11 @@ fn as_text(bytes: &[u8]) -> String {
 /// Gives the bytes to every parser and checks the errors.
 fn feed(bytes: &[u8], source: &str) -> Result<(), TestCaseError> {
     let text = as_text(bytes);
-    let results: [(&str, Result<(), LoadError>); 8] = [
+    let results: [(&str, Result<(), LoadError>); 12] = [
+        ("RAPI groups", rapi(0, bytes, source)),
+        ("RAPI nodes", rapi(1, bytes, source)),
+        ("RAPI instances", rapi(2, bytes, source)),
+        ("RAPI info", rapi(3, bytes, source)),
         ("text bytes", load::text::parse_bytes(bytes, source).map(drop)),
         ("text", load::text::parse(&text, source).map(drop)),
         ("iallocator bytes", load::iallocator::parse_bytes(bytes, source).map(drop)),
@@ -61,6 +88,18 @@ fn feed(bytes: &[u8], source: &str) -> Result<(), TestCaseError> {
     // also written on a terminal, but as part of another message
     let _ = load::units::parse_size(&text);
     Ok(())
+}
+
+/// Reads the example of RAPI's answers with these bytes for one of them.
+fn rapi(which: usize, bytes: &[u8], source: &str) -> Result<(), LoadError> {
+    let examples = [RAPI_GROUPS, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO];
+    let [groups, nodes, instances, info] = std::array::from_fn(|i| {
+        let body = if i == which { bytes } else { examples[i].as_bytes() };
+        Answer { source: source.to_owned(), body: Ok(body.to_vec()) }
+    });
+    let mut raw = load::rapi::parse(&Answers { groups, nodes, instances, info })?;
+    load::anonymise::Anonymiser::default().replace(&mut raw);
+    merge(raw, &MergeOptions::default()).map(drop)
 }
 
 /// A mutation may ask for a million nodes. That is allowed and slow, and other
@@ -162,7 +201,17 @@ fn change_line(document: &[u8], at: &Index, copies: usize) -> Vec<u8> {
 }
 
 fn document() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec![TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC])
+    prop::sample::select(vec![
+        TEXT,
+        IALLOCATOR,
+        MONITORING,
+        UTILISATION,
+        SPEC,
+        RAPI_GROUPS,
+        RAPI_NODES,
+        RAPI_INSTANCES,
+        RAPI_INFO,
+    ])
 }
 
 fn config() -> ProptestConfig {
@@ -220,6 +269,9 @@ fn the_documents_are_valid() {
     for question in questions() {
         assert!(answered(question.as_bytes()).unwrap(), "{question}");
     }
+    for (i, example) in [RAPI_GROUPS, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO].into_iter().enumerate() {
+        assert_eq!(rapi(i, example.as_bytes(), "x"), Ok(()));
+    }
     assert!(load::monitoring::parse(MONITORING, "x").is_ok());
     assert!(load::utilisation::parse(UTILISATION.as_bytes(), "x").is_ok());
     assert!(load::simulate::parse_specs(&[SPEC.to_owned()]).is_ok());
@@ -227,7 +279,7 @@ fn the_documents_are_valid() {
 
 #[test]
 fn documents_cut_off_anywhere() {
-    for document in [TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC] {
+    for document in [TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO] {
         for end in 0..document.len() {
             feed(&document.as_bytes()[..end], "source").unwrap();
         }

@@ -1,5 +1,6 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
+pub mod anonymise;
 pub mod encoding;
 pub mod error;
 pub mod iallocator;

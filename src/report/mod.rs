@@ -13,6 +13,7 @@ pub mod json;
 pub mod nodes;
 pub mod number;
 pub mod rolling;
+pub mod scan;
 pub mod shell;
 pub mod space;
 pub mod table;

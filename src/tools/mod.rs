@@ -12,6 +12,7 @@ pub mod hbal;
 pub mod hcheck;
 pub mod hinfo;
 pub mod hroller;
+pub mod hscan;
 pub mod hspace;
 pub mod launcher;
 mod links;
@@ -66,6 +67,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hcheck::SPEC, start: |args| start(hcheck::parse(args), hcheck::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
     Tool { spec: &hroller::SPEC, start: |args| start(hroller::parse(args), hroller::run) },
+    Tool { spec: &hscan::SPEC, start: |args| start(hscan::parse(args), hscan::run) },
     Tool { spec: &hspace::SPEC, start: |args| start(hspace::parse(args), hspace::run) },
 ];
 

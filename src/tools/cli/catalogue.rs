@@ -326,6 +326,18 @@ pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
     "stopped instances are not in the way; --offline-maintenance is refused while instances run",
 )
 .added();
+// what hscan writes
+
+/// `-d`
+pub const OUTPUT_DIR: OptionDef = OptionDef::new("output-dir", "write the files into the directory PATH [.]")
+    .short('d')
+    .takes("PATH", Kind::Directory);
+/// `--anonymise`
+pub const ANONYMISE: OptionDef = OptionDef::new(
+    "anonymise",
+    "replace all names, UUIDs and tags, the same ones by the same ones in all clusters of this run",
+)
+.added();
 
 // carrying the plan out
 

@@ -20,6 +20,8 @@ pub enum Kind {
     None,
     /// A file.
     File,
+    /// A directory.
+    Directory,
     /// A host name.
     Host,
     /// A whole number.
@@ -46,6 +48,7 @@ impl Kind {
         match self {
             Kind::None => "none".into(),
             Kind::File => "file".into(),
+            Kind::Directory => "dir".into(),
             Kind::Host => "host".into(),
             Kind::Integer => "integer".into(),
             Kind::Float => "float".into(),
@@ -62,6 +65,7 @@ impl Kind {
     fn hint(self, arg: Arg) -> Arg {
         match self {
             Kind::File => arg.value_hint(clap::ValueHint::FilePath),
+            Kind::Directory => arg.value_hint(clap::ValueHint::DirPath),
             Kind::Host => arg.value_hint(clap::ValueHint::Hostname),
             Kind::Choices(words) => arg.value_parser(words.to_vec()),
             _ => arg,

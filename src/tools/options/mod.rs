@@ -3,6 +3,7 @@
 mod hail;
 mod hcheck;
 mod hroller;
+mod hscan;
 mod hspace;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
 pub use hroller::HrollerOptions;
+pub use hscan::HscanOptions;
 pub use hspace::HspaceOptions;
 
 use super::cli::{Given, ValueError};

@@ -1,0 +1,45 @@
+//! Reading several clusters at the same time.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use crate::load::RawCluster;
+use crate::load::error::Result;
+use crate::load::rapi::{self, Address};
+
+/// Most clusters that are read at once.
+const AT_ONCE: usize = 8;
+
+/// Reads the clusters and hands them out in the order of their addresses, each as
+/// soon as it and those before it are there.
+pub(super) fn gather(addresses: Vec<Address>) -> impl Iterator<Item = Result<RawCluster>> {
+    let count = addresses.len();
+    let addresses = Arc::new(addresses);
+    let next = Arc::new(AtomicUsize::new(0));
+    let (sender, receiver) = mpsc::channel();
+    // nobody waits for these: with the program they end, too
+    for _ in 0..count.min(AT_ONCE) {
+        let (addresses, next, sender) = (Arc::clone(&addresses), Arc::clone(&next), sender.clone());
+        thread::spawn(move || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(address) = addresses.get(at) else { break };
+                if sender.send((at, rapi::load(address))).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    let mut early = BTreeMap::new();
+    (0..count).map_while(move |wanted| {
+        loop {
+            if let Some(found) = early.remove(&wanted) {
+                return Some(found);
+            }
+            let (at, cluster) = receiver.recv().ok()?;
+            early.insert(at, cluster);
+        }
+    })
+}

@@ -1,0 +1,124 @@
+//! The flow of hscan.
+
+use super::file::{checked_text, file_name};
+use super::gather::gather;
+use super::{ExitStatus, HscanOptions};
+use crate::load::RawCluster;
+use crate::load::anonymise::Anonymiser;
+use crate::load::merge::{MergeOptions, finish, merge};
+use crate::load::rapi::Address;
+use crate::report::file::write_whole;
+use crate::report::nodes::node_list;
+use crate::report::scan;
+use crate::tools::output::Output;
+
+/// The name of the local cluster.
+const LOCAL: &str = "LOCAL";
+
+/// Reads the clusters, prints a line about each and writes its file. What one of
+/// them lacks does not stop the others; a file that cannot be written does.
+pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
+    let names = Names::new(options, &addresses);
+    let width = names.shown.iter().map(|name| name.chars().count()).max().unwrap_or(LOCAL.len());
+    if !options.no_headers {
+        output.line(&scan::heading(width))?;
+    }
+    if addresses.is_empty() {
+        let problem =
+            "this version cannot read the local cluster over LUXI (-L) yet; name a cluster to ask over RAPI";
+        failure(output, LOCAL, "load", problem)?;
+        return Ok(ExitStatus::Usage);
+    }
+    let mut status = ExitStatus::Success;
+    let mut anonymiser = options.anonymise.then(Anonymiser::default);
+    // so that one can see how far it is
+    output.flush()?;
+    for (at, loaded) in gather(addresses.clone()).enumerate() {
+        let raw = match loaded {
+            Ok(raw) => raw,
+            Err(error) => {
+                failure(output, &addresses[at].shown(), "load", &error.to_string())?;
+                status = ExitStatus::Usage;
+                continue;
+            }
+        };
+        let cluster = Scanned { raw, name: &names.shown[at], file: &names.files[at], width };
+        if let Err(problem) = cluster.show_and_save(options, anonymiser.as_mut(), output)? {
+            failure(output, &addresses[at].shown(), "process", &problem)?;
+            status = ExitStatus::Usage;
+        }
+        output.flush()?;
+    }
+    output.flush()?;
+    Ok(status)
+}
+
+/// What the clusters are called in the table, and their files.
+struct Names {
+    shown: Vec<String>,
+    files: Vec<String>,
+}
+
+impl Names {
+    fn new(options: &HscanOptions, addresses: &[Address]) -> Names {
+        let name = |(at, address): (usize, &Address), named: fn(&Address) -> String| {
+            if options.anonymise { format!("cluster-{}", at + 1) } else { named(address) }
+        };
+        Names {
+            shown: addresses.iter().enumerate().map(|one| name(one, Address::shown)).collect(),
+            files: addresses.iter().enumerate().map(|one| file_name(&name(one, Address::bare))).collect(),
+        }
+    }
+}
+
+/// A cluster that was read.
+struct Scanned<'n> {
+    raw: RawCluster,
+    name: &'n str,
+    file: &'n str,
+    width: usize,
+}
+
+impl Scanned<'_> {
+    /// Prints the cluster's line and writes its file.
+    ///
+    /// # Errors
+    /// Output and file; inside, what keeps the cluster from being shown or saved.
+    fn show_and_save(
+        self,
+        options: &HscanOptions,
+        anonymiser: Option<&mut Anonymiser>,
+        output: &mut Output,
+    ) -> anyhow::Result<Result<(), String>> {
+        let mut raw = self.raw;
+        if let Some(anonymiser) = anonymiser {
+            anonymiser.replace(&mut raw);
+        }
+        let mut cluster = match merge(raw.clone(), &MergeOptions::default()) {
+            Ok(cluster) => cluster,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        finish(&mut cluster, options.load.static_kvm_node_memory);
+        output.line(&scan::row(self.name, self.width, &cluster))?;
+        if let Some(fields) = &options.print_nodes {
+            for line in node_list(&cluster, &cluster.all_nodes(), fields) {
+                output.line(&line)?;
+            }
+        }
+        let text = match checked_text(raw, &cluster) {
+            Ok(text) => text,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        // the line is there whatever becomes of the file
+        output.flush()?;
+        write_whole(&options.directory.join(self.file), &text)?;
+        Ok(Ok(()))
+    }
+}
+
+fn failure(output: &mut Output, name: &str, what: &str, problem: &str) -> anyhow::Result<()> {
+    output.write(&format!("\nError for {name}: failed to {what} data. Details:\n{problem}\n"))?;
+    output.flush()?;
+    Ok(())
+}
