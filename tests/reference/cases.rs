@@ -7,7 +7,7 @@ use super::hail::Asked;
 use super::oddities::Purpose;
 use super::options;
 use super::tools::Tool;
-use super::{hail, hcheck, hroller, hspace, input, loads, mistakes, requests};
+use super::{hail, hcheck, hroller, hscan, hspace, input, loads, mistakes, rapi, requests};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub enum Source {
     Text,
     /// `-I`, an allocator request.
     Request,
+    /// `-m`, a directory with answers of RAPI.
+    Rapi,
     /// The words say it, or forgot to.
     Nowhere,
     /// A request as the argument.
@@ -82,6 +84,10 @@ pub struct Facts {
     pub no_capacity_checks: bool,
     /// What hroller is asked.
     pub rolling: Option<hroller::Rolling>,
+    /// The hypervisor is KVM.
+    pub kvm: bool,
+    /// The memory that a KVM node is assumed to use, if positive.
+    pub node_memory: i64,
 }
 
 /// The text form's file name.
@@ -90,13 +96,14 @@ pub const TEXT: &str = "cluster.data";
 pub const REQUEST: &str = "request.json";
 
 /// Of the cases of all tools, how many are one's.
-const SHARES: [(Tool, f64); 6] = [
-    (Tool::Hbal, 0.3),
+const SHARES: [(Tool, f64); 7] = [
+    (Tool::Hbal, 0.27),
     (Tool::Hinfo, 0.07),
-    (Tool::Hail, 0.31),
-    (Tool::Hspace, 0.14),
+    (Tool::Hail, 0.3),
+    (Tool::Hspace, 0.12),
     (Tool::Hcheck, 0.08),
-    (Tool::Hroller, 0.1),
+    (Tool::Hroller, 0.08),
+    (Tool::Hscan, 0.08),
 ];
 
 impl Case {
@@ -109,6 +116,7 @@ impl Case {
             Tool::Hspace => hspace::case(number, &mut random),
             Tool::Hcheck => hcheck::case(number, &mut random),
             Tool::Hroller => hroller::case(number, &mut random),
+            Tool::Hscan => hscan::case(number, &mut random),
             tool => Case::of_balancing(tool, number, &mut random),
         }
     }
@@ -116,13 +124,13 @@ impl Case {
     /// A case of hbal or hinfo.
     fn of_balancing(tool: Tool, number: u64, random: &mut Random) -> Case {
         let mut cluster = odd_cluster(Purpose::Balance, random);
-        let source = draw_source(&mut cluster, random);
+        let source = draw_any_source(&mut cluster, random);
         let mut facts = Facts {
             monitoring: random.chance(0.12),
             utilisation: tool == Tool::Hbal && random.chance(0.2),
             ..Facts::default()
         };
-        let mut files = vec![source_file(source, &mut cluster, random)];
+        let mut files = source_files(source, &mut cluster, random);
         if facts.monitoring {
             files.push(("mond.json", loads::reports(&cluster.raw, random)));
         }
@@ -151,6 +159,7 @@ impl Case {
         let source: &[&str] = match self.source {
             Source::Request if !as_text => &["-I", REQUEST],
             Source::Text | Source::Request => &["-t", TEXT],
+            Source::Rapi => &["-m", "file://rapi"],
             Source::Nowhere => &[],
             Source::Argument => &[REQUEST],
             Source::Input => &["-"],
@@ -174,6 +183,30 @@ pub fn draw_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     } else {
         Source::Text
     }
+}
+
+/// The same, or whether it comes from RAPI.
+pub fn draw_any_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
+    if random.chance(0.08) {
+        rapi::limit_to_rapi(cluster, random);
+        return Source::Rapi;
+    }
+    draw_source(cluster, random)
+}
+
+/// The files with the cluster.
+pub fn source_files(
+    source: Source,
+    cluster: &mut OddCluster,
+    random: &mut Random,
+) -> Vec<(&'static str, String)> {
+    if source != Source::Rapi {
+        return vec![source_file(source, cluster, random)];
+    }
+    // on kvm the nodes' own memory would be replaced: hscan's cases have that
+    let documents = rapi::documents(&cluster.raw, "xen-pvm", random);
+    let names = ["rapi/groups.json", "rapi/nodes.json", "rapi/instances.json", "rapi/info.json"];
+    names.into_iter().zip(documents.iter().map(|document| rapi::text(document, random))).collect()
 }
 
 /// The file with the cluster.

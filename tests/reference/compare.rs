@@ -178,6 +178,10 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         }
         used = Some(Rule::NewInstanceNumber);
     }
+    if Rule::KvmNodeMemory.applies(case) {
+        both(&without_node_memory, a, b);
+        used = Some(Rule::KvmNodeMemory);
+    }
     let restated = words == Words::Other;
     if let Some(asked) = case.asked.as_ref().filter(|_| restated || Rule::ChangeGroupDump.applies(case)) {
         both(&|text| answers::masked(case, asked, restated, text), a, b);
@@ -230,6 +234,19 @@ fn without_free_memory(text: &str) -> String {
         .collect()
 }
 
+/// The text with the memory of the nodes themselves left out: nodes are the rows
+/// with 15 columns.
+fn without_node_memory(text: &str) -> String {
+    let row = |line: &str| {
+        let mut columns: Vec<&str> = line.split('|').collect();
+        if columns.len() == 15 {
+            columns[2] = "";
+        }
+        columns.join("|")
+    };
+    text.split('\n').map(row).collect::<Vec<_>>().join("\n")
+}
+
 /// A rule by which the answers may differ beyond a transformation.
 fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, &Parts)) -> Option<Rule> {
     let ((theirs, a), (ours, b)) = (theirs, ours);
@@ -261,6 +278,9 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::DrbdWithoutSecondary if case.tool == Tool::Hcheck => crashed(&theirs.stderr),
         Rule::DrbdWithoutSecondary => broke_off() && crashed(&theirs.stderr),
         Rule::InitialN1 if case.tool == Tool::Hcheck => hcheck::same_but_n1(case, &a[1].1, &b[1].1),
+        Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool == Tool::Hscan => {
+            theirs.status == ours.status && a[3] == b[3] && scanned(&a[1].1) == scanned(&b[1].1)
+        }
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool != Tool::Hroller => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
                 && (theirs.status == ours.status
@@ -328,8 +348,50 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
         // nothing but an answer
         Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
         Tool::Hroller => stdout.lines().collect(),
+        Tool::Hscan => Vec::new(),
         Tool::Hbal | Tool::Hinfo => stdout.lines().take_while(|line| !starts(line, &later)).collect(),
     }
+}
+
+/// The lines of hscan without what is bad about the clusters, their scores and
+/// tables.
+fn scanned(stdout: &str) -> Vec<String> {
+    let columns = |line: &str| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [name, nodes, instances, _, _, rest @ .., _] if name.starts_with("file://") && rest.len() == 4 => {
+            format!("{name} {nodes} {instances} {rest:?}")
+        }
+        _ => line.to_owned(),
+    };
+    stdout.lines().filter(|line| !line.starts_with(' ')).map(columns).collect()
+}
+
+/// The text of hscan without the reasons why clusters could not be read, whose
+/// words are our own.
+fn without_reasons(stdout: &str) -> String {
+    let mut reason = false;
+    let line = |line: &str| {
+        let shown = if reason { "(reason)" } else { line };
+        reason = line.ends_with(" data. Details:");
+        format!("{shown}\n")
+    };
+    stdout.lines().map(line).collect()
+}
+
+/// The files that hscan wrote below a directory, with their names.
+fn data_files(directory: &Path) -> String {
+    let mut paths: Vec<_> = fs::read_dir(directory)
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    paths.sort();
+    let one = |path: std::path::PathBuf| match path.is_dir() {
+        true => data_files(&path),
+        false if path.extension().is_some_and(|end| end == "data") => {
+            let content = fs::read(&path).unwrap_or_default();
+            format!("== {:?}\n{}", path.file_name(), String::from_utf8_lossy(&content))
+        }
+        false => String::new(),
+    };
+    paths.into_iter().map(one).collect()
 }
 
 fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
@@ -340,11 +402,16 @@ fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
         ("standard output", text(&output.stdout)),
         ("tables on standard error", tables(&text(&output.stderr))),
     ];
+    if case.tool == Tool::Hscan {
+        parts[1].1 = without_reasons(&parts[1].1);
+        parts.push(("files", data_files(directory)));
+        return parts;
+    }
     let states: [&str; 2] = match case.tool {
         Tool::Hbal | Tool::Hinfo | Tool::Hcheck => ["state.original", "state.balanced"],
         Tool::Hail => ["state.pre-ialloc", "state.post-ialloc"],
-        Tool::Hspace => ["state.tiered", "state.standard"],
         Tool::Hroller => ["state.original", "state.none"],
+        Tool::Hspace | Tool::Hscan => ["state.tiered", "state.standard"],
     };
     parts.extend(states.map(|name| (name, file(name))));
     if case.tool == Tool::Hbal {

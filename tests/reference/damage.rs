@@ -21,6 +21,20 @@ pub fn damaged(message: &mut Value, random: &mut Random) -> String {
     format!("{message}\n")
 }
 
+/// The text of any document, after something was done to it.
+pub fn damaged_document(document: &mut Value, random: &mut Random) -> String {
+    if random.chance(0.15) {
+        return cut(&document.to_string(), random);
+    }
+    let mut places = Vec::new();
+    collect(document, false, &mut String::new(), &mut places);
+    if !places.is_empty() {
+        let place = random.pick(&places).clone();
+        change(document, &place, random);
+    }
+    format!("{document}\n")
+}
+
 fn cut(text: &str, random: &mut Random) -> String {
     match random.below(5) {
         0 => String::new(),

@@ -25,8 +25,8 @@ pub fn case(number: u64, random: &mut Random) -> Case {
         cluster.raw = simulate::parse_specs(&specs).unwrap_or_default();
         meant.extend(specs.into_iter().map(|spec| valued(None, "simulate", spec)));
     } else {
-        source = cases::draw_source(&mut cluster, random);
-        files.push(cases::source_file(source, &mut cluster, random));
+        source = cases::draw_any_source(&mut cluster, random);
+        files.extend(cases::source_files(source, &mut cluster, random));
     }
     meant.extend(sizes(&cluster, source, &mut facts, random));
     meant.extend(checks(&cluster, &mut facts, random));

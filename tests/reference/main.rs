@@ -1,8 +1,8 @@
-//! Compares hbal, hinfo, hail, hspace, hcheck and hroller with the reference,
-//! Ganeti's own tools, on random odd clusters, option sets and requests:
+//! Compares all tools with the reference, Ganeti's own tools, on random odd
+//! clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller] [--jobs N] [--only CASE] [--keep DIR]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan] [--jobs N] [--only CASE] [--keep DIR]
 //!         [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
@@ -22,6 +22,7 @@ mod hail;
 mod hail_rules;
 mod hcheck;
 mod hroller;
+mod hscan;
 mod hspace;
 mod input;
 mod loads;
@@ -32,6 +33,7 @@ mod options;
 mod outcomes;
 mod policies;
 mod questions;
+mod rapi;
 mod requests;
 mod restate;
 mod rules;
@@ -235,7 +237,9 @@ fn run_case(
 fn write_files(case: &Case, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for (name, content) in &case.files {
-        fs::write(directory.join(name), content)?;
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(directory))?;
+        fs::write(path, content)?;
     }
     Ok(())
 }
@@ -248,11 +252,7 @@ fn keep(settings: &Settings, case: &Case, directory: &Path, text: &str) -> io::R
         fs::remove_dir_all(&kept)?;
     }
     for side in ["reference", "ours", "restated"].into_iter().filter(|side| directory.join(side).exists()) {
-        fs::create_dir_all(kept.join(side))?;
-        for entry in fs::read_dir(directory.join(side))? {
-            let entry = entry?;
-            fs::copy(entry.path(), kept.join(side).join(entry.file_name()))?;
-        }
+        copy_all(&directory.join(side), &kept.join(side))?;
         for stream in ["stdout", "stderr"] {
             let name = format!("{side}.{stream}");
             fs::copy(directory.join(&name), kept.join(&name))?;
@@ -266,6 +266,19 @@ fn keep(settings: &Settings, case: &Case, directory: &Path, text: &str) -> io::R
     fs::write(kept.join("ours.command"), line(settings.against_itself))?;
     fs::write(kept.join("difference"), text)?;
     Ok(kept)
+}
+
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let (entry, to) = entry.map(|entry| (entry.path(), to.join(entry.file_name())))?;
+        if entry.is_dir() {
+            copy_all(&entry, &to)?;
+        } else {
+            fs::copy(entry, to)?;
+        }
+    }
+    Ok(())
 }
 
 /// A word as a shell takes it.

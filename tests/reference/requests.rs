@@ -13,14 +13,15 @@ use super::oddities::Purpose;
 
 /// Why a node is out of use; text only says that it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Idle {
+pub enum Idle {
     Offline,
     /// Its numbers count.
     Drained,
     NotCapable,
 }
 
-fn idle(index: usize, node: &RawNode) -> Option<Idle> {
+/// Why the node of that number is out of use, if it is.
+pub fn idle(index: usize, node: &RawNode) -> Option<Idle> {
     let kind = [Idle::Offline, Idle::Drained, Idle::NotCapable, Idle::Drained][index % 4];
     node.offline.then_some(kind)
 }
@@ -146,7 +147,8 @@ pub fn description(instance: &RawInstance) -> Map<String, Value> {
     }
 }
 
-fn policy(policy: &InstancePolicy) -> Value {
+/// An instance policy as JSON.
+pub fn policy(policy: &InstancePolicy) -> Value {
     let spec = |s: &InstanceSpec| {
         json!({
             "memory-size": s.memory.0, "cpu-count": s.cpus, "disk-size": s.disk_size.0,

@@ -52,6 +52,10 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let text = input::plain_text(&restated.cluster.raw);
     match case.source {
         Source::Text | Source::Request => replace(&mut restated, TEXT, text),
+        Source::Rapi => {
+            restated.source = Source::Text;
+            replace(&mut restated, TEXT, text);
+        }
         _ if case.facts.mistaken => return None,
         _ => given_as_text(&mut restated, text),
     }

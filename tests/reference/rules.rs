@@ -107,6 +107,10 @@ pub enum Rule {
     /// exactly, after putting them behind the others; where that changes where
     /// instances go, our answers to both have the same nodes.
     UnselectedNodes,
+    /// hscan writes the memory that KVM nodes are assumed to use, with which its
+    /// line is computed; the reference writes what was reported. Compared exactly,
+    /// but for that column.
+    KvmNodeMemory,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -114,7 +118,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 29] = [
+    pub const ALL: [Rule; 30] = [
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
@@ -142,6 +146,7 @@ impl Rule {
         Rule::FinalVerdict,
         Rule::LabelsWithoutNodes,
         Rule::UnselectedNodes,
+        Rule::KvmNodeMemory,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -178,6 +183,7 @@ impl Rule {
             Rule::FinalVerdict => "final-verdict",
             Rule::LabelsWithoutNodes => "labels-without-nodes",
             Rule::UnselectedNodes => "unselected-nodes",
+            Rule::KvmNodeMemory => "kvm-node-memory",
         }
     }
 
@@ -203,6 +209,7 @@ impl Rule {
             }
             Rule::DrbdWithoutSecondary => {
                 !hinfo
+                    && case.tool != Tool::Hscan
                     && raw.instances.iter().any(|instance| {
                         instance.template.mirroring() == Mirroring::Internal
                             && instance.secondary.is_none()
@@ -212,7 +219,7 @@ impl Rule {
             Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
             Rule::AllOffline => match case.tool {
                 Tool::Hbal | Tool::Hinfo | Tool::Hcheck => all_offline(case),
-                Tool::Hspace => none_online(case),
+                Tool::Hspace | Tool::Hscan => none_online(case),
                 // only here a node out of use may be chosen, and the score shown
                 Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
                 Tool::Hroller => false,
@@ -230,6 +237,7 @@ impl Rule {
             Rule::OfflineRescue if hcheck => (0..raw.nodes.len()).any(|i| is_offline(case, i)),
             Rule::OfflineRescue if hspace => may_rescue_offline(case),
             Rule::SplitInstanceCheck if hspace || hcheck => !split_instances(raw).is_empty(),
+            Rule::KvmNodeMemory => case.tool == Tool::Hscan && case.facts.kvm && case.facts.node_memory > 0,
             Rule::LimitZero => {
                 hspace
                     && !case.facts.machine_readable

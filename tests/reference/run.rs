@@ -58,7 +58,7 @@ impl Programs {
                     )
                 })
         };
-        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller"] {
+        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller", "hscan"] {
             find(tool, &[])?;
         }
         Ok(Programs { hail: find("hail", &ALLOCATORS)?, reference })

@@ -9,12 +9,13 @@ pub enum Tool {
     Hspace,
     Hcheck,
     Hroller,
+    Hscan,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 6] =
-        [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace, Tool::Hcheck, Tool::Hroller];
+    pub const ALL: [Tool; 7] =
+        [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace, Tool::Hcheck, Tool::Hroller, Tool::Hscan];
 
     /// The tool of that name.
     pub fn named(name: &str) -> Option<Tool> {
@@ -30,6 +31,7 @@ impl Tool {
             Tool::Hspace => "hspace",
             Tool::Hcheck => "hcheck",
             Tool::Hroller => "hroller",
+            Tool::Hscan => "hscan",
         }
     }
 
@@ -43,6 +45,7 @@ impl Tool {
             Tool::Hspace => HSPACE,
             Tool::Hcheck => HCHECK,
             Tool::Hroller => HROLLER,
+            Tool::Hscan => HSCAN,
         };
         all.split(' ')
     }
@@ -72,3 +75,5 @@ const HCHECK: &str = "text-data no-disk-moves dynu-file ignore-dynu evac-mode ex
 const HROLLER: &str = "luxi master text-data ialloc-src offline offline-maintenance verbose quiet no-headers node-tags save \
     group print-moves full-evacuation skip-non-redundant ignore-non-redundant force one-step-only \
     static-kvm-node-memory version help help-completion";
+const HSCAN: &str =
+    "print-nodes output-dir luxi verbose no-headers static-kvm-node-memory version help help-completion";
