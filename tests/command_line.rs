@@ -184,6 +184,22 @@ fn options_of_hspace() {
     hspace(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
 }
 
+#[test]
+fn options_of_hroller() {
+    let hroller = |args: &[&str]| tool("hroller", args);
+    hroller(&["--help-completion"]).code(0).stderr("").stdout(
+        "-L,--luxi file\n-m,--master host\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
+         --offline-maintenance none\n-v,--verbose none\n-q,--quiet none\n--no-headers none\n\
+         --node-tags string\n-S,--save none\n-G,--group onegroup\n--print-moves none\n\
+         --full-evacuation none\n--skip-non-redundant none\n--ignore-non-redundant none\n-f,--force none\n\
+         --one-step-only none\n--static-kvm-node-memory integer\n--migrate-shared none\n\
+         --honour-run-state none\n-C,--print-commands none\n--json none\n\
+         -V,--version none\n-h,--help none\n--help-completion none\n",
+    );
+    hroller(&["--off"]).code(2).stdout("").stderr(contains("--offline-maintenance"));
+    hroller(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
+}
+
 // --- which tool
 
 #[test]
@@ -439,5 +455,6 @@ proptest! {
         let _ = htools::tools::hbal::parse(&args);
         let _ = htools::tools::hinfo::parse(&args);
         let _ = htools::tools::hspace::parse(&args);
+        let _ = htools::tools::hroller::parse(&args);
     }
 }

@@ -111,7 +111,13 @@ fn compare_plan(words: &[&str], document: &Value) {
 
 #[test]
 fn the_schemas_are_schemas() {
-    for name in ["htools.plan-1.json", "htools.info-1.json", "htools.space-1.json", "htools.check-1.json"] {
+    for name in [
+        "htools.plan-1.json",
+        "htools.info-1.json",
+        "htools.space-1.json",
+        "htools.check-1.json",
+        "htools.roll-1.json",
+    ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         strict(&schema, name);
@@ -429,4 +435,36 @@ fn the_estimate_is_alone_on_standard_output() {
     let more = ["-p", "-v", "-v", "-v", "-S", prefix.to_str().unwrap(), "--machine-readable"];
     assert_eq!(document(&[&sample[..], &more].concat(), &validator), document(&sample, &validator));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+}
+
+// --- hroller
+
+#[test]
+fn rolls_say_what_the_text_says() {
+    let validator = validator("htools.roll-1.json");
+    for sample in samples() {
+        for options in [&["--ignore-non-redundant"][..], &["--ignore-non-redundant", "--offline-maintenance"]]
+        {
+            let words =
+                [&["hroller", "-f", "-t", sample.to_str().unwrap(), "--no-headers"], options].concat();
+            let document = document(&words, &validator);
+            let text = stdout(&words);
+            let groups = array(&document, "groups");
+            assert_eq!(document["group_count"], text.lines().count());
+            for (group, line) in groups.iter().zip(text.lines()) {
+                let names: Vec<&str> = array(group, "nodes").iter().filter_map(Value::as_str).collect();
+                assert_eq!(names.join(","), line);
+            }
+        }
+    }
+}
+
+#[test]
+fn rolls_list_moves() {
+    let cluster = "tests/recorded/hroller.in/full.data";
+    let words = ["hroller", "-t", cluster, "--full-evacuation"];
+    let document = document(&words, &validator("htools.roll-1.json"));
+    let first = &array(&array(&document, "groups")[0], "moves")[0];
+    assert_eq!(first["from"]["secondary"], "node-01");
+    assert_eq!(first["to"]["secondary"], "node-20");
 }

@@ -49,6 +49,8 @@ impl Maintenance {
 struct Group<'a> {
     cluster: &'a Cluster,
     part: &'a Part,
+    /// Whether a node is in the group.
+    down: Vec<bool>,
     /// Whether instances are down while their nodes are.
     offline: bool,
     moved: BTreeMap<InstanceIdx, &'a Moved>,
@@ -66,7 +68,9 @@ struct Trip {
 impl<'a> Group<'a> {
     fn of(cluster: &'a Cluster, part: &'a Part, options: &RollingOptions) -> Group<'a> {
         let moved = part.moves.iter().map(|m| (m.instance, m)).collect();
-        Group { cluster, part, offline: options.offline_maintenance, moved }
+        let mut down = vec![false; cluster.nodes.len()];
+        part.nodes.iter().for_each(|n| down[n.get()] = true);
+        Group { cluster, part, down, offline: options.offline_maintenance, moved }
     }
 
     fn commands(&self) -> GroupCommands {
@@ -106,7 +110,7 @@ impl<'a> Group<'a> {
 
     /// The commands for an instance; none if it has nothing to do with the group.
     fn trip(&self, instance: &Instance) -> Trip {
-        let here = |n: NodeIdx| self.part.nodes.contains(&n);
+        let here = |n: NodeIdx| self.down[n.get()];
         let ours: Vec<NodeIdx> = instance.nodes().filter(|n| here(*n)).collect();
         let mut trip = Trip { with_master: ours.iter().any(|n| self.is_master(*n)), ..Trip::default() };
         if ours.is_empty() {
@@ -239,4 +243,110 @@ pub fn script(maintenance: &Maintenance) -> String {
 /// The commands for a person: indented, without the points to stop at.
 pub fn listing(maintenance: &Maintenance) -> Vec<String> {
     lines(maintenance, false).iter().map(|line| format!("  {line}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::rolling::Conflicts;
+    use crate::testing::cluster;
+
+    const NODES: [&str; 3] = [
+        "n1.x|9000|0|8000|90000|50000|9|N|u|1",
+        "n2.x|9000|0|8000|90000|50000|9|N|u|1",
+        "n3.x|9000|0|8000|90000|50000|9|M|u|1",
+    ];
+
+    /// The commands of the group that one node is in.
+    fn commands(instances: &[&str], node: usize, options: RollingOptions) -> Vec<String> {
+        let cluster = cluster(&NODES, instances, &[]);
+        let conflicts = Conflicts::among(&cluster, &cluster.all_nodes(), &options).unwrap();
+        let parts = conflicts.plan(&cluster, &options).unwrap();
+        let at = parts.iter().position(|p| p.nodes.contains(&NodeIdx::new(node))).unwrap();
+        Maintenance::of(&cluster, &parts, &options).groups[at].all().cloned().collect()
+    }
+
+    #[test]
+    fn away_and_back() {
+        let instances = [
+            "web|100|1000|1|running|Y|n1.x|n2.x|drbd|",
+            "down|100|1000|1|ADMIN_down|Y|n1.x|n2.x|drbd|",
+            "local|100|1000|1|running|Y|n1.x||plain|",
+            "shared|100|1000|1|ADMIN_down|Y|n1.x||ext|",
+            "copy|100|1000|1|running|Y|n2.x|n1.x|drbd|",
+        ];
+        let expected = [
+            "gnt-instance migrate -f web",
+            "gnt-instance move -f -n n2.x local",
+            "gnt-instance failover -f -n n2.x shared",
+            "gnt-node power -f cycle n1.x",
+            "until ssh -o BatchMode=yes n1.x true; do sleep 10; done",
+            "gnt-instance activate-disks --wait-for-sync web",
+            "gnt-instance migrate -f web",
+            "gnt-instance move -f -n n1.x local",
+            "gnt-instance failover -f -n n1.x shared",
+            "gnt-instance activate-disks --wait-for-sync copy",
+        ];
+        let found = commands(&instances, 0, RollingOptions::default());
+        let ours: Vec<&String> = found.iter().filter(|line| !line.contains("n3.x")).collect();
+        assert_eq!(ours, expected.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn data_leaves_and_comes_back() {
+        let options = RollingOptions { full_evacuation: true, ..RollingOptions::default() };
+        let found = commands(&["web|100|1000|1|running|Y|n1.x|n2.x|drbd|"], 0, options);
+        let expected = [
+            "gnt-instance migrate -f web",
+            "gnt-instance replace-disks -n n3.x web",
+            "gnt-node power -f cycle n1.x",
+            "until ssh -o BatchMode=yes n1.x true; do sleep 10; done",
+            "gnt-instance replace-disks -n n1.x web",
+            "gnt-instance migrate -f web",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_goes_down_with_its_node_is_stopped_and_started() {
+        let instances =
+            ["web|100|1000|1|running|Y|n1.x|n2.x|drbd|", "local|100|1000|1|running|Y|n1.x||plain|"];
+        let options = RollingOptions {
+            offline_maintenance: true,
+            ignore_non_redundant: true,
+            ..RollingOptions::default()
+        };
+        let found = commands(&instances, 0, options);
+        let expected = [
+            "gnt-instance shutdown web",
+            "gnt-instance shutdown local",
+            "gnt-node power -f cycle n1.x",
+            "until ssh -o BatchMode=yes n1.x true; do sleep 10; done",
+            "gnt-instance startup web",
+            "gnt-instance activate-disks --wait-for-sync web",
+            "gnt-instance startup local",
+        ];
+        let ours: Vec<&String> = found.iter().filter(|line| !line.contains("n3.x")).collect();
+        assert_eq!(ours, expected.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_master_is_left_to_people() {
+        let found = commands(&["web|100|1000|1|running|Y|n3.x|n2.x|drbd|"], 2, RollingOptions::default());
+        let last = [
+            "# n3.x is the master node: reboot it by hand, then run",
+            "#   gnt-instance activate-disks --wait-for-sync web",
+            "#   gnt-instance migrate -f web",
+        ];
+        assert_eq!(found[found.len() - 3..], last);
+        assert_eq!(found[0], "gnt-instance migrate -f web");
+        assert!(!found.iter().any(|line| line.contains("cycle n3.x")));
+    }
+
+    #[test]
+    fn odd_names_stay_one_word() {
+        assert_eq!(quoted("a.b-c_9"), "a.b-c_9");
+        assert_eq!(quoted("a; rm b"), "'a; rm b'");
+        assert_eq!(quoted("a'b"), r"'a'\''b'");
+    }
 }

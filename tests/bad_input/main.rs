@@ -3,6 +3,7 @@
 
 mod clusters;
 mod estimates;
+mod maintenance;
 mod options;
 mod other_files;
 mod output;

@@ -9,7 +9,7 @@ fn names_in_options() {
     let hbal = |options: &[&str], message: &str| {
         place.fails(&[&["hbal", "-t", &good], options].concat(), message);
     };
-    for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
+    for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller"] {
         place.fails(
             &[tool, "-t", &good, "-O", "node1", "-O", "nope", "-O", "nix"],
             "wrong node name(s) set as offline: nix,nope",

@@ -44,7 +44,11 @@ pub fn run(
     }
     let parts = conflicts.plan(cluster, &options.rolling).map_err(|why| no_plan(cluster, why))?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
-    let maintenance = Maintenance::of(cluster, shown, &options.rolling);
+    let commanded = if options.json || options.commands.is_some() { shown } else { &[] };
+    let maintenance = Maintenance::of(cluster, commanded, &options.rolling);
+    if let Some(CommandTarget::File(path)) = &options.commands {
+        write_whole(path, &script(&maintenance))?;
+    }
     if options.json {
         let document = json::rolling::document(cluster, &conflicts, parts.len(), shown, &maintenance);
         output.write(&json::text(&document)?)?;
@@ -174,13 +178,9 @@ fn give_commands(
             output.line("Commands to run for this maintenance:")?;
             Ok(listing(maintenance).iter().try_for_each(|line| output.line(line))?)
         }
+        Some(CommandTarget::File(_)) if options.json => Ok(()),
         Some(CommandTarget::File(path)) => {
-            write_whole(path, &script(maintenance))?;
-            if !options.json {
-                let text = format!("The commands have been written to file '{}'", path.display());
-                output.line(&text)?;
-            }
-            Ok(())
+            Ok(output.line(&format!("The commands have been written to file '{}'", path.display()))?)
         }
     }
 }
