@@ -54,7 +54,8 @@ fn check_room(cluster: &Cluster, places: &[Placement]) {
             .for_each(|n| disk[n.get()] += instance.local_disk());
         for n in nodes(*place) {
             disk[n.get()] -= instance.local_disk();
-            more_disk[n.get()] |= !instance.nodes().any(|old| old == n) && instance.template.uses_local_storage();
+            more_disk[n.get()] |=
+                !instance.nodes().any(|old| old == n) && instance.template.uses_local_storage();
         }
     }
     for (i, node) in cluster.nodes.iter().enumerate() {
