@@ -92,7 +92,10 @@ const NODES: [&str; 4] = [
     "n3|9000|0|9000|90000|90000|9|Y|u|1",
 ];
 
-fn plan(instances: &[&str], options: RollingOptions) -> Result<Vec<(Vec<usize>, Vec<String>)>, NoPlan> {
+/// Nodes of a part, and its moves as they are printed.
+type Shown = (Vec<usize>, Vec<String>);
+
+fn plan(instances: &[&str], options: RollingOptions) -> Result<Vec<Shown>, NoPlan> {
     let cluster = cluster(&NODES, instances, &[]);
     let selected: Vec<NodeIdx> = cluster.all_nodes().into_iter().take(3).collect();
     let parts = Conflicts::among(&cluster, &selected, &options)?.plan(&cluster, &options)?;
