@@ -479,9 +479,7 @@ pub fn restate(case: &Case) -> Option<(Rule, Case)> {
         other.words.push("--machine-readable".to_owned());
         other.source_at += usize::from(at_end && other.source_at > 0);
     }
-    if again == Asked::AtFirst {
-        restate::without_rescue(case, &mut other);
-    }
+    restate::as_text(case, &mut other, again == Asked::AtFirst);
     match again {
         Asked::WithoutCapacity => Some((Rule::SplitInstanceCheck, other)),
         Asked::AtFirst => Some((Rule::OfflineRescue, other)),

@@ -62,9 +62,13 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     Some((rule, restated))
 }
 
-/// The cluster with nodes out of use that have no memory.
-pub fn without_rescue(case: &Case, other: &mut Case) {
-    disarm(case, &mut other.cluster.raw);
+/// The cluster as text, if it is not or has to change: with nodes out of use that have no memory.
+pub fn as_text(case: &Case, other: &mut Case, without_rescue: bool) {
+    match (without_rescue, case.source) {
+        (true, _) => disarm(case, &mut other.cluster.raw),
+        (false, Source::Request) => {}
+        (false, _) => return,
+    }
     if case.source == Source::Request {
         forget_spindles(&mut other.cluster.raw);
     }

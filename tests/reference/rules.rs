@@ -322,7 +322,10 @@ pub fn initial_flags(raw: &RawCluster, node: usize) -> (bool, bool) {
 /// Whether the data or an option says that the node is out of use.
 pub fn is_offline(case: &Case, node: usize) -> bool {
     let raw = &case.cluster.raw;
-    raw.nodes[node].offline || case.facts.offline.iter().any(|key| looked_up(raw, key) == Some(node))
+    // all nodes that share the name are meant
+    let means =
+        |key: &String| looked_up(raw, key).is_some_and(|at| raw.nodes[at].name == raw.nodes[node].name);
+    raw.nodes[node].offline || case.facts.offline.iter().any(means)
 }
 
 /// The node that `-O key` means: that very name, or the only one of which the

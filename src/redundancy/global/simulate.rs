@@ -57,17 +57,18 @@ pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
     lose(cluster, nodes, &[node], true).is_empty()
 }
 
-/// The primaries of the nodes `lost`, all of one group, that find no place if these
-/// are lost together. `nodes` is the set whose members count (ascending).
+/// The primaries of one group's `nodes` (ascending) that find no place if the nodes
+/// `lost` are lost together; some of these may be in other groups.
 pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
     lose(cluster, nodes, lost, false)
 }
 
 /// Finds places for all primaries of the lost nodes, or until the first has none.
 fn lose(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx], stop: bool) -> Vec<Casualty> {
-    let Some(first) = lost.first() else { return Vec::new() };
+    let emptied = || lost.iter().filter(|n| nodes.binary_search(n).is_ok());
+    let Some(first) = emptied().next() else { return Vec::new() };
     let primaries = |class: Class| -> Vec<&Instance> {
-        let all = lost.iter().flat_map(|n| cluster.node(*n).state.primaries.iter().rev());
+        let all = emptied().flat_map(|n| cluster.node(*n).state.primaries.iter().rev());
         all.map(|i| cluster.instance(*i)).filter(|i| Class::of(i.template) == class).collect()
     };
     let [failover, relocate, mut recreate] =

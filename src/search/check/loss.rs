@@ -56,9 +56,7 @@ pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
     nodes.dedup();
     let mut stranded = Vec::new();
     for group in cluster.groups_with_nodes() {
-        let lost: Vec<NodeIdx> =
-            nodes.iter().copied().filter(|n| cluster.node(*n).spec.group == group).collect();
-        let casualties = global::casualties(cluster, &cluster.nodes_of(group), &lost);
+        let casualties = global::casualties(cluster, &cluster.nodes_of(group), &nodes);
         stranded.extend(casualties.into_iter().map(|casualty| explained(cluster, casualty)));
     }
     stranded.sort_by_key(|s: &Stranded| s.instance);
