@@ -200,6 +200,26 @@ fn options_of_hroller() {
     hroller(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
 }
 
+#[test]
+fn options_of_hcheck() {
+    let hcheck = |args: &[&str]| tool("hcheck", args);
+    let all = "-t,--text-data file\n--no-disk-moves none\n-U,--dynu-file file\n--ignore-dynu none\n-E,--evac-mode none\n\
+               --exclude-instances manyinstances\n--exclusion-tags string\n-I,--ialloc-src file\n\
+               --no-instance-moves none\n-L,--luxi file\n--machine-readable choices=yes,no\n--max-cpu float\n\
+               -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\
+               -e,--min-score float\n--ignore-soft-errors none\n--no-simulation none\n-O,--offline onenode\n\
+               -q,--quiet none\n-m,--master host\n--select-instances manyinstances\n--no-capacity-checks none\n\
+               -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--json none\n\
+               -V,--version none\n-h,--help none\n--help-completion none\n";
+    hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);
+    for word in ["-p", "--print-instances", "-G", "--mond"] {
+        hcheck(&[word]).code(2).stdout("").stderr(starts_with("Command line error: "));
+    }
+    // what the reference accepts means the same, whatever was added
+    tool("hcheck", &["--l", "--help"]).code(0).stderr("");
+    hcheck(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
+}
+
 // --- which tool
 
 #[test]
@@ -456,5 +476,6 @@ proptest! {
         let _ = htools::tools::hinfo::parse(&args);
         let _ = htools::tools::hspace::parse(&args);
         let _ = htools::tools::hroller::parse(&args);
+        let _ = htools::tools::hcheck::parse(&args);
     }
 }

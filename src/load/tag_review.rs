@@ -103,7 +103,8 @@ fn fault(cluster: &Cluster, tag: &str) -> Option<Reason> {
         let all = TagRules::new(&cluster.tags, &[]);
         let mut known = |wanted: &String| {
             let has = |tags: &Vec<String>| {
-                tags.contains(wanted) && !all.migrations(&[wanted.clone()], &mut table).0.is_empty()
+                tags.contains(wanted)
+                    && !all.migrations(std::slice::from_ref(wanted), &mut table).0.is_empty()
             };
             by_nodes.clone().any(has)
         };

@@ -147,11 +147,16 @@ impl<'c> Loss<'c> {
     }
 
     /// `node` with `instance` as one more primary, unless that is impossible.
-    fn with_primary(&self, node: NodeIdx, before: Ledger, instance: &Instance) -> Result<Ledger, Obstacle> {
+    fn with_primary(
+        &self,
+        node: NodeIdx,
+        before: Ledger,
+        instance: &Instance,
+    ) -> Result<Ledger, Box<Obstacle>> {
         let tags = TagArrival::of(self.state(node), instance);
         before
             .add_primary(self.spec(node), instance, instance.location_score, tags, Strictness::Forced)
-            .map_err(|rule| Obstacle { node, ledger: before, cause: Cause::Rule(rule) })
+            .map_err(|rule| Box::new(Obstacle { node, ledger: before, cause: Cause::Rule(rule) }))
     }
 
     /// What is in the way at a node as it is.
@@ -175,7 +180,7 @@ impl<'c> Loss<'c> {
         }
         let (reserved, left) = self.state(mirror).reserve_without(instance);
         let without = self.state(mirror).ledger.remove_secondary(to, instance, reserved);
-        let new_mirror = self.with_primary(mirror, without, instance).map_err(|o| vec![o])?;
+        let new_mirror = self.with_primary(mirror, without, instance).map_err(|o| vec![*o])?;
         let held = self.state(node).peers.get(mirror);
         let disk = if from.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
         let before = self.without_primary(node, instance);
@@ -232,12 +237,12 @@ impl<'c> Loss<'c> {
         let mut obstacles = Vec::new();
         let mut best: Option<Best> = None;
         for &target in targets {
-            let allowed = allows(target).map_err(|cause| self.obstacle(target, cause));
+            let allowed = allows(target).map_err(|cause| Box::new(self.obstacle(target, cause)));
             let after = allowed.and_then(|()| self.with_primary(target, self.state(target).ledger, instance));
             let after = match after {
                 Ok(after) => after,
                 Err(obstacle) => {
-                    obstacles.push(obstacle);
+                    obstacles.push(*obstacle);
                     continue;
                 }
             };

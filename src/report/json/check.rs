@@ -103,7 +103,7 @@ struct StrandedInstance {
 struct Refusal {
     node: String,
     rule: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Null where nothing is missing that could be counted.
     shortfall: Option<Amounts>,
 }
 
