@@ -35,6 +35,7 @@
 //!   places with [`allocate`](search::allocate), other nodes with
 //!   [`evacuate`](search::evacuate), and says what is in the way.
 //!   [`fill`](search::fill) finds out how many more instances a cluster holds.
+//!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
 //!   docs/placing.md explains how places are found without trying all of them.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands or opcodes, and a checker that replays them by the plain rules.
