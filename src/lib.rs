@@ -36,6 +36,8 @@
 //!   [`evacuate`](search::evacuate), and says what is in the way.
 //!   [`fill`](search::fill) finds out how many more instances a cluster holds.
 //!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
+//!   [`check`](search::check) tells what is wrong, what balancing would mend, and what
+//!   the loss of nodes would mean.
 //!   docs/placing.md explains how places are found without trying all of them.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands or opcodes, and a checker that replays them by the plain rules.

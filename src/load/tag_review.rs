@@ -128,8 +128,8 @@ mod tests {
     fn tags_that_do_nothing_are_found() {
         let cluster = cluster(
             &[
-                "a|9000|0|9000|9000|9000|9|M|u||rack:1,v:1,htools:standby:auto",
-                "b|9000|0|9000|9000|9000|9|N|u||rack:2,v:2,htools:iextags:x",
+                "a|9000|0|9000|9000|9000|9|M|u|1|rack:1,v:1,htools:standby:auto",
+                "b|9000|0|9000|9000|9000|9|N|u|1|rack:2,v:2,htools:iextags:x",
             ],
             &["i|0|0|1|ADMIN_down|Y|a||ext|s:x,htools:own:1,htools:odd"],
             &[
