@@ -204,8 +204,14 @@ pub fn source_files(
         return vec![source_file(source, cluster, random)];
     }
     // on kvm the nodes' own memory would be replaced: hscan's cases have that
-    let documents = rapi::documents(&cluster.raw, "xen-pvm", random);
+    let mut documents = rapi::documents(&cluster.raw, "xen-pvm", random);
     let names = ["rapi/groups.json", "rapi/nodes.json", "rapi/instances.json", "rapi/info.json"];
+    if random.chance(0.12) {
+        let (texts, meant) = rapi::damage(&mut documents, random);
+        cluster.features.insert(if meant.is_some() { "RAPI, changed" } else { "RAPI, damaged" });
+        cluster.raw = meant.unwrap_or_else(|| std::mem::take(&mut cluster.raw));
+        return names.into_iter().zip(texts).collect();
+    }
     names.into_iter().zip(documents.iter().map(|document| rapi::text(document, random))).collect()
 }
 

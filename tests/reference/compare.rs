@@ -279,7 +279,9 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::DrbdWithoutSecondary => broke_off() && crashed(&theirs.stderr),
         Rule::InitialN1 if case.tool == Tool::Hcheck => hcheck::same_but_n1(case, &a[1].1, &b[1].1),
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool == Tool::Hscan => {
-            theirs.status == ours.status && a[3] == b[3] && scanned(&a[1].1) == scanned(&b[1].1)
+            let tables = !Rule::OwnSecondary.applies(case);
+            let scanned = |parts: &Parts| (scanned(&parts[1].1, tables), parts[3].1.clone());
+            theirs.status == ours.status && scanned(a) == scanned(b)
         }
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool != Tool::Hroller => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
@@ -353,16 +355,16 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
     }
 }
 
-/// The lines of hscan without what is bad about the clusters, their scores and
-/// tables.
-fn scanned(stdout: &str) -> Vec<String> {
+/// The lines of hscan without what is bad about the clusters and their scores; tables
+/// without the N+1 flag, or not at all.
+fn scanned(stdout: &str, tables: bool) -> Vec<String> {
     let columns = |line: &str| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
         [name, nodes, instances, _, _, rest @ .., _] if name.starts_with("file://") && rest.len() == 4 => {
             format!("{name} {nodes} {instances} {rest:?}")
         }
-        _ => line.to_owned(),
+        _ => line.replace('*', " "),
     };
-    stdout.lines().filter(|line| !line.starts_with(' ')).map(columns).collect()
+    stdout.lines().filter(|line| tables || !line.starts_with(' ')).map(columns).collect()
 }
 
 /// The text of hscan without the reasons why clusters could not be read, whose

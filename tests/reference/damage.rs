@@ -107,7 +107,8 @@ fn change(root: &mut Value, place: &str, random: &mut Random) {
         (_, 1 | 5) => json!("x"),
         (_, 2) => json!(7),
         (value, 3) if !value.is_boolean() => json!(true),
-        (_, 6) => json!([]),
+        // the reference takes an empty list for the empty string
+        (value, 6) if !value.is_string() => json!([]),
         _ => json!({}),
     };
 }

@@ -186,7 +186,8 @@ fn damage(sections: &mut Vec<Vec<String>>, random: &mut Random) {
     match random.below(4) {
         0 => columns.truncate(column),
         1 => columns[column] = "1.5x".into(),
-        2 => columns[column].clear(),
+        // an instance without secondary is another matter
+        2 if (section, column) != (2, 7) => columns[column].clear(),
         _ => columns[column].push(' '),
     }
     rows[row] = columns.join("|");

@@ -19,7 +19,6 @@ pub const FILES: [&str; 4] = ["groups.json", "nodes.json", "instances.json", "in
 pub fn limit_to_rapi(odd: &mut OddCluster, random: &mut Random) {
     odd.unknown.clear();
     odd.features.remove("unknown nodes");
-    odd.features.remove("no policy");
     odd.features.insert("RAPI");
     let nodes = odd.raw.nodes.len();
     let master = random.below(nodes);
