@@ -196,7 +196,7 @@ fn parsed(text: &str) -> Option<Answer> {
                 let title = name.strip_suffix(&format!("_{key}"))?;
                 // one key is the end of another
                 let other = *key == "N1_FAIL" && name.ends_with("_GN1_FAIL");
-                (!other && !title.contains("UUID")).then(|| (Some(title), at, value))
+                (!other && !title.contains("UUID")).then_some((Some(title), at, value))
             }
             false => Some((None, at, line.strip_prefix("    ")?.strip_prefix(label)?.strip_prefix(": ")?)),
         });
