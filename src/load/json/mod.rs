@@ -15,6 +15,9 @@ pub use place::Place;
 pub use policy::read_policy;
 pub use value::Json;
 
+use serde::de::DeserializeSeed;
+use value::Wanted;
+
 use super::error::{LoadError, Result, shown_source};
 
 /// Reads a document: a list or an object. `source` names it in messages.
@@ -23,7 +26,22 @@ use super::error::{LoadError, Result, shown_source};
 /// What is not JSON, or nested deeper than 127 levels; the message has line
 /// and column.
 pub fn parse(text: &str, source: &str) -> Result<Json> {
-    let value: Json = serde_json::from_str(text).map_err(|error| {
+    checked(serde_json::from_str(text), text, source)
+}
+
+/// Reads a list of objects, of which only the values of `keys` are wanted; others are
+/// null. `source` names it in messages.
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_wanted(text: &str, source: &str, keys: &'static [&'static str]) -> Result<Json> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = Wanted(keys).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    checked(value, text, source)
+}
+
+fn checked(value: serde_json::Result<Json>, text: &str, source: &str) -> Result<Json> {
+    let value = value.map_err(|error| {
         let place = format!("{}, line {}, column {}", shown_source(source), error.line(), error.column());
         let message = error.to_string();
         // the position stands in the place already

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::load::error::printable;
 
@@ -161,6 +161,94 @@ impl<'de> Visitor<'de> for JsonVisitor {
         let mut members = Vec::new();
         while let Some(member) = entries.next_entry()? {
             members.push(member);
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+/// Reads a list of objects, and of each only the values of these keys: the others
+/// become null. Long answers are mostly about what nobody asks for. Anything else is
+/// read whole.
+pub(super) struct Wanted(pub(super) &'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Wanted {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(WantedVisitor { keys: self.0, depth: 0 })
+    }
+}
+
+/// Visits the list (depth 0), or one of its objects (depth 1).
+#[derive(Clone, Copy)]
+struct WantedVisitor {
+    keys: &'static [&'static str],
+    depth: u8,
+}
+
+impl<'de> DeserializeSeed<'de> for WantedVisitor {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for WantedVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        JsonVisitor.expecting(f)
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Json, E> {
+        JsonVisitor.visit_unit()
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Json, E> {
+        JsonVisitor.visit_bool(value)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Json, E> {
+        JsonVisitor.visit_i64(value)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Json, E> {
+        JsonVisitor.visit_u64(value)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
+        JsonVisitor.visit_f64(value)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Json, E> {
+        JsonVisitor.visit_str(value)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        if self.depth > 0 {
+            return JsonVisitor.visit_seq(items);
+        }
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(WantedVisitor { depth: 1, ..self })? {
+            list.push(item);
+        }
+        Ok(Json::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        if self.depth == 0 {
+            return JsonVisitor.visit_map(entries);
+        }
+        let mut members = Vec::with_capacity(self.keys.len());
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = if self.keys.contains(&key.as_str()) {
+                entries.next_value()?
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+                Json::Null
+            };
+            members.push((key, value));
         }
         Ok(Json::Object(members))
     }

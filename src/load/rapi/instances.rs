@@ -7,6 +7,22 @@ use crate::load::json::{Json, Object, Place, each_described};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
 
+/// What is read of an instance.
+pub(super) const KEYS: &[&str] = &[
+    "name",
+    "disk_usage",
+    "disk.sizes",
+    "disk.spindles",
+    "oper_ram",
+    "beparams",
+    "pnode",
+    "snodes",
+    "status",
+    "tags",
+    "disk_template",
+    "forthcoming",
+];
+
 /// Reads the answer of `/2/instances`.
 pub(super) fn read_instances(
     document: &Json,

@@ -57,8 +57,13 @@ pub fn load(address: &Address) -> Result<RawCluster> {
 pub fn parse(answers: &Answers) -> Result<RawCluster> {
     // most of the work is finding out where strings end: all at once
     let ((groups, nodes), (instances, info)) = rayon::join(
-        || rayon::join(|| document(&answers.groups), || document(&answers.nodes)),
-        || rayon::join(|| document(&answers.instances), || document(&answers.info)),
+        || rayon::join(|| document(&answers.groups, None), || document(&answers.nodes, Some(nodes::KEYS))),
+        || {
+            rayon::join(
+                || document(&answers.instances, Some(instances::KEYS)),
+                || document(&answers.info, None),
+            )
+        },
     );
     let groups = groups::read_groups(&groups?, &place(&answers.groups))?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
@@ -75,9 +80,13 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
     Ok(RawCluster { groups, nodes, instances, tags: info.tags, policy: info.policy, first_node_number: 0 })
 }
 
-fn document(answer: &Answer) -> Result<Json> {
+fn document(answer: &Answer, wanted: Option<&'static [&'static str]>) -> Result<Json> {
     let bytes = answer.body.as_ref().map_err(Clone::clone)?;
-    json::parse(decode(bytes, &answer.source)?, &answer.source)
+    let text = decode(bytes, &answer.source)?;
+    match wanted {
+        Some(keys) => json::parse_wanted(text, &answer.source, keys),
+        None => json::parse(text, &answer.source),
+    }
 }
 
 fn place(answer: &Answer) -> Place<'_> {

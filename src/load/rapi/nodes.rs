@@ -7,6 +7,26 @@ use crate::load::json::{Json, Object, Place, each_described};
 use crate::load::raw::RawNode;
 use crate::model::{GroupIdx, Mib};
 
+/// What is read of a node.
+pub(super) const KEYS: &[&str] = &[
+    "name",
+    "offline",
+    "drained",
+    "vm_capable",
+    "ndparams",
+    "group.uuid",
+    "sptotal",
+    "spfree",
+    "mtotal",
+    "mnode",
+    "mfree",
+    "dtotal",
+    "dfree",
+    "ctotal",
+    "cnos",
+    "tags",
+];
+
 /// The group of a node that names none.
 const NO_GROUP: &str = "00000000-0000-0000-0000-000000000000";
 
