@@ -1,0 +1,33 @@
+//! hcheck with its simulation, and hroller, beside the reference's.
+
+use crate::common::numbers::{seconds, thousands};
+use crate::common::{Bench, Kind};
+use crate::name;
+use crate::speed::{factor, ratio};
+use crate::targets::Targets;
+
+/// Prints the table.
+pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
+    println!("| cluster | command | htools | reference | ratio |\n|---|---|---:|---:|---:|");
+    for (tool, kind, times) in
+        [("hcheck", Kind::drbd(20, 160), 1000.0), ("hroller", Kind::drbd(400, 4000), 500.0)]
+    {
+        let input = bench.input(kind)?;
+        // a cluster of the library's own generator need not say which node is the master
+        let words: &[&str] = if tool == "hroller" { &[tool, "-f"] } else { &[tool] };
+        let ours = bench.ours(words, &input)?.seconds;
+        let theirs = bench.theirs(words, &input)?;
+        let cluster = name(&input);
+        println!("| {cluster} | {tool} | {} | {} | {} |", seconds(ours), theirs.text(), ratio(theirs, ours));
+        let target =
+            format!("{cluster} drbd, {tool}: {} times faster than the reference", thousands(times as usize));
+        match factor(theirs, ours) {
+            Some(factor) => {
+                targets.check(&target, &format!("{} times", ratio(theirs, ours)), factor >= times)
+            }
+            None => targets.open(&target, &format!("reference {}", theirs.text())),
+        }
+    }
+    println!();
+    Ok(())
+}
