@@ -87,14 +87,25 @@ impl Place {
     /// A cluster that is odd but accepted, as the reference accepts it.
     fn accepts(&self, content: &str) {
         self.write("c.data", content);
-        let tools: [&[&str]; 3] = [
+        let tools: [&[&str]; 4] = [
             &["hbal", "-t", "c.data", "-v", "-v", "-v", "-v", "-v", "-p", "--print-instances", "-C"],
             &["hinfo", "-t", "c.data", "-v", "-v", "-v", "-p", "--print-instances"],
             &["hbal", "-t", "c.data", "--json"],
+            &["hcheck", "-t", "c.data", "--no-simulation", "--list-problems"],
         ];
         for words in tools {
             let run = self.run(words);
             assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
+        }
+        // these may say no: that something is wrong, or that there is no plan
+        let judges: [&[&str]; 3] = [
+            &["hcheck", "-t", "c.data", "--json"],
+            &["hroller", "-f", "-t", "c.data", "-v", "-v", "-v", "--print-moves", "--full-evacuation", "-C"],
+            &["hroller", "-f", "-t", "c.data", "--migrate-shared", "--honour-run-state", "--json"],
+        ];
+        for words in judges {
+            let run = self.run(words);
+            assert!(matches!(run.status, Some(0 | 1)), "{words:?}: {}", run.stderr);
         }
     }
 }
