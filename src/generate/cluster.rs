@@ -54,7 +54,7 @@ pub fn cluster(spec: &ClusterSpec) -> RawCluster {
             Vec::new()
         },
         policy: InstancePolicy::default(),
-        first_node_number: 0,
+        ..RawCluster::default()
     }
 }
 

@@ -13,6 +13,7 @@ pub mod names;
 pub mod number;
 pub mod rapi;
 pub mod raw;
+pub mod remote;
 pub mod simulate;
 pub mod tag_review;
 pub mod tag_rules;

@@ -21,6 +21,8 @@ pub struct RawCluster {
     pub policy: InstancePolicy,
     /// The number shown for the first node: 0, or 1 for simulated clusters.
     pub first_node_number: u32,
+    /// What the user should know about how it was read, one line each.
+    pub warnings: Vec<String>,
 }
 
 /// A node group as read from a source.

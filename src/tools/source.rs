@@ -26,6 +26,9 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
     check_sources(options)?;
     let utilisation = read_utilisation(options)?;
     let raw = read_source(options)?;
+    for warning in &raw.warnings {
+        output.error_line(&format!("Warning: {warning}"))?;
+    }
     let mut cluster = merge(raw, &merge_options(options, utilisation)).context(LOADING)?;
     apply_monitoring(&mut cluster, options, output)?;
     complete(&mut cluster, options, output)?;

@@ -212,7 +212,7 @@ impl Kitchen<'_> {
             instances,
             tags: tags.map(str::to_owned).to_vec(),
             policy: InstancePolicy::default(),
-            first_node_number: 0,
+            ..RawCluster::default()
         }
     }
 

@@ -6,7 +6,7 @@ use super::description::read_description;
 use crate::load::error::{Result, shown_name};
 use crate::load::json::{Json, Object, read_policy};
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use crate::model::{GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx};
+use crate::model::{GroupIdx, Hypervisor, Mib, NodeIdx};
 
 /// Reads groups, nodes, instances and cluster tags, in this order.
 pub(super) fn read_cluster(message: &Object<'_, '_>) -> Result<RawCluster> {
@@ -25,7 +25,7 @@ pub(super) fn read_cluster(message: &Object<'_, '_>) -> Result<RawCluster> {
     for node in &mut nodes {
         node.hypervisor = hypervisor;
     }
-    Ok(RawCluster { groups, nodes, instances, tags, policy: InstancePolicy::default(), first_node_number: 0 })
+    Ok(RawCluster { groups, nodes, instances, tags, ..RawCluster::default() })
 }
 
 fn read_group(uuid: &str, group: Object<'_, '_>) -> Result<RawGroup> {

@@ -77,7 +77,7 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
         node.hypervisor = Some(info.hypervisor);
     }
     nodes[info.master.get()].master = true;
-    Ok(RawCluster { groups, nodes, instances, tags: info.tags, policy: info.policy, first_node_number: 0 })
+    Ok(RawCluster { groups, nodes, instances, tags: info.tags, policy: info.policy, ..RawCluster::default() })
 }
 
 fn document(answer: &Answer, wanted: Option<&'static [&'static str]>) -> Result<Json> {
