@@ -56,6 +56,7 @@
 
 #![deny(missing_docs)]
 
+pub mod execute;
 pub mod generate;
 pub mod load;
 pub mod model;

@@ -11,7 +11,7 @@ pub type Jobset = Vec<usize>;
 
 /// The nodes that a step touches: the instance's before and after. A secondary
 /// counts before only where the disk template gives it a meaning.
-fn nodes_of(cluster: &Cluster, step: &Step) -> impl Iterator<Item = NodeIdx> + use<> {
+pub(super) fn nodes_of(cluster: &Cluster, step: &Step) -> impl Iterator<Item = NodeIdx> + use<> {
     let mirrored = cluster.instance(step.instance).template.has_secondary();
     let Placement { primary, secondary } = step.from;
     let before = [Some(primary), secondary.filter(|_| mirrored)];

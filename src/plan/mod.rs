@@ -6,3 +6,4 @@ pub mod command;
 pub mod jobset;
 pub mod maintenance;
 pub mod opcode;
+pub mod work;

@@ -2,14 +2,14 @@
 //!
 //! The order of the fields is the order in which they are written.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Cluster, Instance, NodeIdx};
 use crate::search::Move;
 
 /// One operation of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "OP_ID")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "OP_ID", deny_unknown_fields)]
 pub enum Opcode {
     /// The instance changes to another node, running if it can.
     #[serde(rename = "OP_INSTANCE_MIGRATE")]
@@ -17,7 +17,7 @@ pub enum Opcode {
         /// Full name.
         instance_name: String,
         /// The node, where the storage leaves a choice.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         target_node: Option<String>,
         /// Whether its memory may shrink for it.
         allow_runtime_changes: bool,
@@ -40,7 +40,7 @@ pub enum Opcode {
         /// Whether disks need not be consistent.
         ignore_consistency: bool,
         /// The node, where the storage leaves a choice.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         target_node: Option<String>,
         /// Whether the policy may be broken.
         ignore_ipolicy: bool,
@@ -57,12 +57,20 @@ pub enum Opcode {
         /// Whether the policy may be broken.
         ignore_ipolicy: bool,
         /// What is replaced.
-        mode: &'static str,
+        mode: ReplaceMode,
         /// The disks; none for all of them.
         disks: Vec<i64>,
         /// The new secondary node.
         remote_node: String,
     },
+}
+
+/// Which disks are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplaceMode {
+    /// The secondary node's, by such on another node.
+    #[serde(rename = "replace_new_secondary")]
+    NewSecondary,
 }
 
 /// The job that carries out `moves` of an instance, one after the other. Names are
@@ -113,7 +121,7 @@ fn replace(instance: &Instance, remote_node: String) -> Opcode {
         instance_name: instance.name.clone(),
         early_release: false,
         ignore_ipolicy: false,
-        mode: "replace_new_secondary",
+        mode: ReplaceMode::NewSecondary,
         disks: Vec::new(),
         remote_node,
     }

@@ -1,0 +1,51 @@
+//! What carrying out a plan needs of a cluster.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::job::{Job, JobId, JobState, Mark, Run, Watched};
+use crate::load::remote::CallError;
+
+/// Which cluster it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterId {
+    /// Its name, for people.
+    pub name: String,
+    /// Its UUID.
+    pub uuid: String,
+}
+
+/// A way to give jobs to Ganeti and to follow them. Every call may fail; the next one
+/// begins with a new connection then.
+pub trait JobClient {
+    /// Which cluster this is.
+    fn cluster(&mut self) -> Result<ClusterId, CallError>;
+
+    /// Whether a job can have several opcodes; otherwise a step becomes a chain of jobs.
+    fn joins_opcodes(&self) -> bool;
+
+    /// Submits jobs in one call; a result for each of them, in order.
+    ///
+    /// # Errors
+    /// Why none of them was submitted, or why it is unknown.
+    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError>;
+
+    /// The newest job that there is: those of a run that begins now come after it.
+    fn newest(&mut self) -> Result<JobId, CallError>;
+
+    /// How far jobs are, in order.
+    fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError>;
+
+    /// Waits until one of the jobs is no longer as it was, at most so long. What it
+    /// gives may be incomplete, and empty.
+    fn next_change(
+        &mut self,
+        jobs: &[Watched],
+        at_most: Duration,
+    ) -> Result<Vec<(JobId, JobState)>, CallError>;
+
+    /// The jobs of a run among those after `after`, archived ones included.
+    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError>;
+}

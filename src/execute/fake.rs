@@ -1,0 +1,277 @@
+//! A cluster for tests: a job queue with faults at chosen calls.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+use super::client::{ClusterId, JobClient};
+use super::events::Event;
+use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
+use super::runner::Surroundings;
+use crate::load::remote::CallError;
+
+/// What goes wrong with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// The request does not get there.
+    NotSent,
+    /// The request is carried out, but the answer does not come.
+    LostAfter,
+    /// The request is not carried out, and no answer comes.
+    LostBefore,
+    /// The request is carried out so many seconds later, and no answer comes.
+    Late(u64),
+    /// The answer makes no sense, whatever was done.
+    Nonsense,
+    /// The queue takes no jobs.
+    Drained,
+    /// This program is killed before the request is out.
+    KilledBefore,
+    /// This program is killed after the request was carried out.
+    KilledAfter,
+}
+
+/// How a job goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Well.
+    Success,
+    /// It fails.
+    Error,
+    /// Somebody cancels it.
+    Canceled,
+    /// It disappears.
+    Gone,
+}
+
+/// A job in the queue.
+#[derive(Debug, Clone)]
+pub struct FakeJob {
+    pub id: JobId,
+    pub comment: String,
+    pub mark: Mark,
+    pub depends: Option<JobId>,
+    pub status: Status,
+    fate: Fate,
+}
+
+/// The cluster.
+pub struct FakeCluster {
+    pub joins: bool,
+    pub jobs: Vec<FakeJob>,
+    /// What goes wrong with the next calls, whatever they are.
+    pub faults: VecDeque<Fault>,
+    /// How jobs go, by their marks; well if nothing is said.
+    pub fates: Vec<(Mark, Fate)>,
+    /// Jobs that will be entered later: when, and what.
+    late: Vec<(u64, FakeJob)>,
+    /// In seconds; the surroundings share it.
+    clock: Rc<Cell<u64>>,
+    next: u64,
+    /// What the jobs of each step wait for: these steps must be done before.
+    pub needs: Vec<Vec<usize>>,
+    /// The number of jobs of each step.
+    pub parts: Vec<usize>,
+    /// What was submitted too early, or twice.
+    pub broken: Vec<String>,
+}
+
+/// How the program that runs the test is killed.
+pub struct Killed;
+
+impl FakeCluster {
+    pub fn new(joins: bool, clock: &Rc<Cell<u64>>) -> FakeCluster {
+        FakeCluster {
+            joins,
+            jobs: Vec::new(),
+            faults: VecDeque::new(),
+            fates: Vec::new(),
+            late: Vec::new(),
+            clock: Rc::clone(clock),
+            next: 100,
+            needs: Vec::new(),
+            parts: Vec::new(),
+            broken: Vec::new(),
+        }
+    }
+
+    fn is_done(&self, step: usize) -> bool {
+        let done = |mark: Mark| self.jobs.iter().any(|job| job.mark == mark && job.status == Status::Success);
+        (0..self.parts[step]).all(|part| done(Mark { step, part }))
+    }
+
+    /// What goes wrong with this call, if the program survives it.
+    fn fault(&mut self) -> Fault {
+        self.catch_up();
+        match self.faults.pop_front().unwrap_or(Fault::None) {
+            Fault::KilledBefore => std::panic::resume_unwind(Box::new(Killed)),
+            fault => fault,
+        }
+    }
+
+    /// The answer to a call that only asks.
+    fn answer<T>(&mut self, answer: impl FnOnce(&mut Self) -> T) -> Result<T, CallError> {
+        match self.fault() {
+            Fault::None | Fault::Drained => Ok(answer(self)),
+            Fault::NotSent => Err(CallError::NotSent("refused".into())),
+            Fault::LostAfter | Fault::LostBefore => Err(CallError::Lost("closed".into())),
+            Fault::Late(_) => Err(CallError::Late("late".into())),
+            Fault::Nonsense => Err(CallError::Nonsense("nonsense".into())),
+            Fault::KilledBefore | Fault::KilledAfter => std::panic::resume_unwind(Box::new(Killed)),
+        }
+    }
+
+    fn job(&mut self, run: &Run, job: &Job<'_>) -> FakeJob {
+        self.next += 1;
+        let fate =
+            self.fates.iter().find(|(mark, _)| *mark == job.mark).map_or(Fate::Success, |(_, fate)| *fate);
+        FakeJob {
+            id: JobId(self.next),
+            comment: run.comment(job.mark),
+            mark: job.mark,
+            depends: job.depends,
+            status: Status::Queued,
+            fate,
+        }
+    }
+
+    fn enter(&mut self, job: FakeJob) {
+        if self.jobs.iter().any(|other| other.mark == job.mark) {
+            self.broken.push(format!("{:?} was submitted twice", job.mark));
+        }
+        for before in self.needs.get(job.mark.step).into_iter().flatten() {
+            if !self.is_done(*before) {
+                self.broken.push(format!("{:?} was submitted before step {before} was done", job.mark));
+            }
+        }
+        self.jobs.push(job);
+    }
+
+    /// Everything in the queue gets a little further.
+    fn advance(&mut self) {
+        let ended: Vec<(JobId, Status)> = self.jobs.iter().map(|job| (job.id, job.status)).collect();
+        let before = |id: JobId| ended.iter().find(|(other, _)| *other == id).map(|(_, status)| *status);
+        for job in &mut self.jobs {
+            let waits = job.depends.and_then(before);
+            job.status = match (job.status, waits) {
+                (status, _) if status.is_final() => status,
+                (_, Some(status)) if status.is_final() && status != Status::Success => Status::Error,
+                (_, Some(status)) if !status.is_final() => Status::Waiting,
+                (Status::Queued, _) => Status::Waiting,
+                (Status::Waiting, _) => Status::Running,
+                _ => match job.fate {
+                    Fate::Success | Fate::Gone => Status::Success,
+                    Fate::Error => Status::Error,
+                    Fate::Canceled => Status::Canceled,
+                },
+            };
+        }
+    }
+
+    /// Enters the jobs whose time has come.
+    fn catch_up(&mut self) {
+        let late = std::mem::take(&mut self.late);
+        let (due, later): (Vec<_>, Vec<_>) = late.into_iter().partition(|(at, _)| *at <= self.clock.get());
+        self.late = later;
+        due.into_iter().for_each(|(_, job)| self.enter(job));
+    }
+
+    fn state(&self, id: JobId) -> JobState {
+        let job = self.jobs.iter().find(|job| job.id == id);
+        let there = job.filter(|job| !(job.fate == Fate::Gone && job.status.is_final()));
+        let status = there.map(|job| job.status);
+        let message = (status == Some(Status::Error)).then(|| "it broke".to_owned());
+        JobState { status, message }
+    }
+}
+
+impl JobClient for FakeCluster {
+    fn cluster(&mut self) -> Result<ClusterId, CallError> {
+        self.answer(|_| ClusterId { name: "fake".into(), uuid: "f".into() })
+    }
+
+    fn joins_opcodes(&self) -> bool {
+        self.joins
+    }
+
+    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+        let fault = self.fault();
+        match fault {
+            Fault::NotSent => return Err(CallError::NotSent("refused".into())),
+            Fault::LostBefore => return Err(CallError::Lost("closed".into())),
+            Fault::Drained => return Err(CallError::Refused("the queue is drained".into())),
+            _ => {}
+        }
+        let jobs: Vec<FakeJob> = jobs.iter().map(|job| self.job(run, job)).collect();
+        let ids = jobs.iter().map(|job| Ok(job.id)).collect();
+        if let Fault::Late(seconds) = fault {
+            let at = self.clock.get() + seconds;
+            self.late.extend(jobs.into_iter().map(|job| (at, job)));
+            return Err(CallError::Late("late".into()));
+        }
+        jobs.into_iter().for_each(|job| self.enter(job));
+        match fault {
+            Fault::LostAfter => Err(CallError::Lost("closed".into())),
+            Fault::Nonsense => Ok(Vec::new()),
+            Fault::KilledAfter => std::panic::resume_unwind(Box::new(Killed)),
+            _ => Ok(ids),
+        }
+    }
+
+    fn newest(&mut self) -> Result<JobId, CallError> {
+        self.answer(|cluster| JobId(cluster.next))
+    }
+
+    fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
+        self.answer(|cluster| ids.iter().map(|id| cluster.state(*id)).collect())
+    }
+
+    fn next_change(&mut self, jobs: &[Watched], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
+        self.clock.set(self.clock.get() + 1);
+        self.catch_up();
+        self.advance();
+        self.answer(|cluster| {
+            let changed = |job: &&Watched| cluster.state(job.id).status != Some(job.status);
+            let changes = jobs.iter().filter(changed).map(|job| (job.id, cluster.state(job.id)));
+            changes.collect()
+        })
+    }
+
+    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
+        self.answer(|cluster| {
+            let of_run = cluster.jobs.iter().filter(|job| job.id > after);
+            of_run.filter_map(|job| Some((job.id, run.mark(&job.comment)?))).collect()
+        })
+    }
+}
+
+/// Surroundings in which time passes by itself.
+#[derive(Default)]
+pub struct FakeSurroundings {
+    pub events: Vec<Event>,
+    /// After so many events, no new jobs should be submitted.
+    pub stop_after: Option<usize>,
+    /// In seconds.
+    pub clock: Rc<Cell<u64>>,
+}
+
+impl Surroundings for FakeSurroundings {
+    fn event(&mut self, event: &Event) {
+        self.events.push(event.clone());
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.stop_after.is_some_and(|count| self.events.len() >= count)
+    }
+
+    fn pause(&mut self, time: Duration) {
+        self.clock.set(self.clock.get() + time.as_secs());
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.clock.get())
+    }
+}

@@ -1,0 +1,239 @@
+//! Jobs as Ganeti takes them, and what it says about them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::opcode::Opcode;
+
+/// The number of a job in Ganeti's queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JobId(pub u64);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Not begun.
+    Queued,
+    /// Waiting for locks.
+    Waiting,
+    /// Being cancelled.
+    Canceling,
+    /// Under way, or between two of its opcodes.
+    Running,
+    /// Ended without having been carried out.
+    Canceled,
+    /// Ended well.
+    Success,
+    /// Ended with an error.
+    Error,
+}
+
+impl Status {
+    /// Ganeti's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Queued => "queued",
+            Status::Waiting => "waiting",
+            Status::Canceling => "canceling",
+            Status::Running => "running",
+            Status::Canceled => "canceled",
+            Status::Success => "success",
+            Status::Error => "error",
+        }
+    }
+
+    /// The status with this word.
+    pub fn parse(word: &str) -> Option<Status> {
+        use Status::*;
+        [Queued, Waiting, Canceling, Running, Canceled, Success, Error]
+            .into_iter()
+            .find(|s| s.as_str() == word)
+    }
+
+    /// Whether nothing will change any more.
+    pub fn is_final(self) -> bool {
+        matches!(self, Status::Canceled | Status::Success | Status::Error)
+    }
+}
+
+/// What Ganeti says about a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobState {
+    /// How far it is; none if Ganeti does not know the job (any more).
+    pub status: Option<Status>,
+    /// What its failed opcode said.
+    pub message: Option<String>,
+}
+
+/// What is known of a job that is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watched {
+    /// Its number.
+    pub id: JobId,
+    /// How far it was.
+    pub status: Status,
+}
+
+/// Which part of which step of which run a job is: it stands in the comments of the
+/// job's opcodes, so that the job can be found again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Mark {
+    /// Position of the step.
+    pub step: usize,
+    /// Position of the job among those of the step.
+    pub part: usize,
+}
+
+/// What all jobs of a run have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// The tool that made the plan.
+    pub tool: String,
+    /// When the run began, in nanoseconds since 1970: its name, too.
+    pub began: u64,
+    /// What the comments of the opcodes begin with.
+    pub comment: String,
+    /// Why: free text in Ganeti's trail of reasons.
+    pub reason: String,
+    /// -10 (high), 0 or 10 (low).
+    pub priority: i8,
+}
+
+impl Run {
+    /// The comment of a job's opcodes.
+    pub fn comment(&self, mark: Mark) -> String {
+        format!("{}; run {}, step {}.{}", self.comment, self.began, mark.step + 1, mark.part + 1)
+    }
+
+    /// The mark in a comment of this run.
+    pub fn mark(&self, comment: &str) -> Option<Mark> {
+        let (_, mark) = comment.rsplit_once("; run ")?;
+        let (run, mark) = mark.split_once(", step ")?;
+        let (step, part) = mark.split_once('.')?;
+        let position = |number: &str| number.parse::<usize>().ok()?.checked_sub(1);
+        let mark = Mark { step: position(step)?, part: position(part)? };
+        // nothing but what we wrote
+        (run == self.began.to_string() && comment == self.comment(mark)).then_some(mark)
+    }
+}
+
+/// A job to submit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Job<'a> {
+    /// What it does.
+    pub opcodes: &'a [Opcode],
+    /// Which one it is.
+    pub mark: Mark,
+    /// The job that must have ended well before it begins.
+    pub depends: Option<JobId>,
+}
+
+/// An opcode with what Ganeti wants to know besides: the order of the fields is the
+/// order in which they are written.
+#[derive(Debug, Serialize)]
+pub struct SubmittedOpcode<'a> {
+    priority: i8,
+    depends: Option<[(JobId, [&'static str; 1]); 1]>,
+    comment: String,
+    reason: [(&'a str, &'a str, u64); 1],
+    #[serde(flatten)]
+    opcode: &'a Opcode,
+}
+
+impl<'a> SubmittedOpcode<'a> {
+    /// The opcodes of a job of this run.
+    pub fn of(run: &'a Run, job: &Job<'a>) -> Vec<SubmittedOpcode<'a>> {
+        let opcode = |opcode| SubmittedOpcode {
+            priority: run.priority,
+            depends: job.depends.map(dependency),
+            comment: run.comment(job.mark),
+            reason: [(&run.tool, &run.reason, run.began)],
+            opcode,
+        };
+        job.opcodes.iter().map(opcode).collect()
+    }
+}
+
+/// A job that must have ended well before, as Ganeti wants it.
+pub fn dependency(id: JobId) -> [(JobId, [&'static str; 1]); 1] {
+    [(id, ["success"])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        Run {
+            tool: "hbal".into(),
+            began: 1795249597770975000,
+            comment: "rebalancing via hbal (htools) version 1".into(),
+            reason: "hbal (htools) version 1 called".into(),
+            priority: -10,
+        }
+    }
+
+    #[test]
+    fn opcodes_are_written_as_ganeti_takes_them() {
+        let opcodes = [Opcode::Failover {
+            instance_name: "i".into(),
+            shutdown_timeout: 120,
+            ignore_consistency: false,
+            target_node: None,
+            ignore_ipolicy: false,
+            cleanup: false,
+        }];
+        let job = Job { opcodes: &opcodes, mark: Mark { step: 6, part: 0 }, depends: None };
+        assert_eq!(
+            serde_json::to_string(&SubmittedOpcode::of(&run(), &job)).unwrap(),
+            concat!(
+                r#"[{"priority":-10,"depends":null,"#,
+                r#""comment":"rebalancing via hbal (htools) version 1; run 1795249597770975000, step 7.1","#,
+                r#""reason":[["hbal","hbal (htools) version 1 called",1795249597770975000]],"#,
+                r#""OP_ID":"OP_INSTANCE_FAILOVER","instance_name":"i","shutdown_timeout":120,"#,
+                r#""ignore_consistency":false,"ignore_ipolicy":false,"cleanup":false}]"#
+            )
+        );
+        let job = Job { depends: Some(JobId(17)), ..job };
+        let text = serde_json::to_string(&SubmittedOpcode::of(&run(), &job)).unwrap();
+        assert!(text.contains(r#""depends":[[17,["success"]]]"#), "{text}");
+    }
+
+    #[test]
+    fn marks_are_found_again_in_comments_of_the_same_run_only() {
+        let run = run();
+        let mark = Mark { step: 12, part: 2 };
+        assert_eq!(run.mark(&run.comment(mark)), Some(mark));
+        let other = Run { began: 17, ..run.clone() };
+        for comment in [
+            &other.comment(mark),
+            "",
+            "hello",
+            "; run 1795249597770975000, step 1.1",
+            &run.comment(mark).replace("13.3", "0.1"),
+            &run.comment(mark).replace("13.3", "013.3"),
+            &run.comment(mark).replace("13.3", "13"),
+            &format!("{} ", run.comment(mark)),
+        ] {
+            assert_eq!(run.mark(comment), None, "{comment}");
+        }
+    }
+
+    #[test]
+    fn every_status_has_its_word() {
+        for word in ["queued", "waiting", "canceling", "running", "canceled", "success", "error"] {
+            assert_eq!(Status::parse(word).unwrap().as_str(), word);
+        }
+        assert_eq!(Status::parse("Success"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! The journal of a run: a file with one JSON object a line, written before and after
+//! every submission, from which the run can go on after a crash.
+//!
+//! The first line holds the plan, each of the others one event. Every line ends with
+//! a check sum over itself and all lines before it, so that a line that was changed,
+//! removed or cut off is noticed.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+pub use read::{JournalError, Read, go_on, open, parse};
+pub use write::{Journal, Store};
+
+use super::client::ClusterId;
+use super::job::{JobId, Mark, Run, Status};
+use crate::plan::work::Work;
+
+/// The form of journals that this version reads and writes.
+pub const SCHEMA: &str = "htools.journal-1";
+
+/// What the first line says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub journal: String,
+    /// The cluster that the plan is for.
+    pub cluster: ClusterId,
+    /// What all jobs have in common.
+    pub run: Run,
+    /// The newest job before the run.
+    pub after: JobId,
+    /// Whether a step is one job; otherwise each of its opcodes is one.
+    pub joins_opcodes: bool,
+    /// UUID of the group that the plan is for.
+    pub group: String,
+    /// Whether the plan was made with `--ignore-soft-errors`.
+    pub ignore_soft_errors: bool,
+    /// The plan.
+    pub work: Work,
+}
+
+impl Header {
+    /// The number of jobs of each step.
+    pub fn parts(&self) -> impl Iterator<Item = usize> {
+        self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len() })
+    }
+
+    /// What is wrong with a header that was read.
+    fn fault(&self) -> Option<String> {
+        if self.journal != SCHEMA {
+            return Some(format!("it is a '{}', not a '{SCHEMA}'", self.journal));
+        }
+        self.work.fault()
+    }
+}
+
+/// What the other lines say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Record {
+    /// These jobs are about to be submitted.
+    Submitting {
+        /// Which.
+        jobs: Vec<Mark>,
+    },
+    /// A job got a number.
+    Submitted {
+        /// Which.
+        mark: Mark,
+        /// Its number.
+        job: JobId,
+    },
+    /// These jobs surely did not reach Ganeti.
+    Absent {
+        /// Which.
+        jobs: Vec<Mark>,
+    },
+    /// Ganeti refused these jobs.
+    Refused {
+        /// Which.
+        jobs: Vec<Mark>,
+        /// Ganeti's reason.
+        why: String,
+    },
+    /// A job came to its end.
+    Ended {
+        /// Which.
+        mark: Mark,
+        /// Its number.
+        job: JobId,
+        /// How.
+        status: Status,
+        /// What its failed opcode said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A job is no longer in Ganeti's queue.
+    Gone {
+        /// Which.
+        mark: Mark,
+        /// Its number.
+        job: JobId,
+    },
+    /// The run was taken up again.
+    Resumed {
+        /// Milliseconds since 1970.
+        at: u64,
+    },
+    /// The program ended in order.
+    Closed {
+        /// Milliseconds since 1970.
+        at: u64,
+        /// How, in a word.
+        ending: String,
+    },
+}
+
+/// What a line's check sum is made of: this line and all before it.
+#[derive(Debug, Clone, Default)]
+struct Chain {
+    last: String,
+}
+
+impl Chain {
+    /// The check sum of the next line: half of SHA-256, in hexadecimal digits.
+    fn next(&mut self, text: &str) -> String {
+        let digest = Sha256::new().chain_update(&self.last).chain_update(text).finalize();
+        self.last = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        self.last.clone()
+    }
+}

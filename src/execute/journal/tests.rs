@@ -1,0 +1,125 @@
+//! Journals that were written, and what becomes of damaged ones.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::execute::job::Status;
+use crate::execute::state::Part;
+
+const HEADER: &str = r#"{"journal":"htools.journal-1","cluster":{"name":"c","uuid":"u"},"run":{"tool":"hbal","began":17,"comment":"c","reason":"r","priority":0},"after":3,"joins_opcodes":true,"group":"g","ignore_soft_errors":false,"work":{"steps":[{"instance":"i","way":"replace_secondary","target":"n3","from":{"primary":"n1","secondary":"n2"},"to":{"primary":"n1","secondary":"n3"},"opcodes":[{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}],"after":[]}],"jobsets":[[0]]}}"#;
+
+fn records() -> Vec<Record> {
+    let mark = Mark { step: 0, part: 0 };
+    let job = JobId(17);
+    vec![
+        Record::Submitting { jobs: vec![mark] },
+        Record::Absent { jobs: vec![mark] },
+        Record::Resumed { at: 5 },
+        Record::Submitting { jobs: vec![mark] },
+        Record::Submitted { mark, job },
+        Record::Ended { mark, job, status: Status::Error, message: Some("no \"room\"\nleft".into()) },
+        Record::Closed { at: 6, ending: "failed".into() },
+    ]
+}
+
+/// A journal of these records, as it lies on the disk.
+fn written(records: &[Record]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let header: Header = serde_json::from_str(HEADER).unwrap();
+    let mut journal = Journal::create(&path, &header).unwrap();
+    records.iter().for_each(|record| journal.write(record).unwrap());
+    fs::read(path).unwrap()
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let bytes = written(&records());
+    let read = parse(&bytes).map_err(|e| e.1).unwrap();
+    assert_eq!(serde_json::to_string(&read.header).unwrap(), HEADER);
+    assert_eq!(read.lines, 8);
+    let message = Some("no \"room\"\nleft".to_owned());
+    assert_eq!(read.state.step(0), [Part::Ended(JobId(17), Status::Error, message)]);
+}
+
+#[test]
+fn a_journal_that_was_opened_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    fs::write(&path, written(&records()[..4])).unwrap();
+    let (read, mut journal) = open(&path).unwrap();
+    assert_eq!(read.state.step(0), [Part::Submitting]);
+    // one program at a time
+    assert!(matches!(open(&path), Err(JournalError::InUse { .. })));
+    records()[4..].iter().for_each(|record| journal.write(record).unwrap());
+    assert_eq!(fs::read(&path).unwrap(), written(&records()));
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    fs::write(&path, "mine").unwrap();
+    let header: Header = serde_json::from_str(HEADER).unwrap();
+    assert!(Journal::create(&path, &header).is_err());
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+}
+
+#[test]
+fn records_that_cannot_follow_are_refused_with_their_line() {
+    let wrong = |records: &[Record]| parse(&written(records)).map(|_| ()).unwrap_err();
+    let all = records();
+    assert_eq!(wrong(&[all[4].clone()]), (2, "job 1.1 cannot be in the queue now".to_owned()));
+    assert_eq!(wrong(&[all[0].clone(), all[0].clone()]).0, 3);
+    let far = Record::Submitting { jobs: vec![Mark { step: usize::MAX, part: 0 }] };
+    assert_eq!(wrong(&[far]).0, 2);
+    let ended = Record::Ended {
+        mark: Mark { step: 0, part: 0 },
+        job: JobId(17),
+        status: Status::Running,
+        message: None,
+    };
+    assert_eq!(wrong(&[ended]).0, 2);
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused() {
+    for (old, new, problem) in [
+        (r#""after":[]"#, r#""after":[0]"#, "step 1 waits for step 1"),
+        (r#""jobsets":[[0]]"#, r#""jobsets":[[0],[0]]"#, "the jobsets do not list"),
+        ("htools.journal-1", "htools.journal-9", "it is a 'htools.journal-9'"),
+        (r#""priority":0"#, r#""priority":1000"#, "not a record"),
+    ] {
+        let text = HEADER.replacen(old, new, 1);
+        let sum = Chain::default().next(&text);
+        let (line, found) = parse(format!("{text} {sum}\n").as_bytes()).map(|_| ()).unwrap_err();
+        assert_eq!(line, 1);
+        assert!(found.contains(problem), "{found}");
+    }
+}
+
+proptest! {
+    /// A changed byte, a lost piece, a cut-off end: refused with the line, or cut between
+    /// two lines, which only Ganeti's queue can tell.
+    #[test]
+    fn damage_is_noticed(at in any::<prop::sample::Index>(), what in 0..3, byte: u8) {
+        let whole = written(&records());
+        let at = at.index(whole.len());
+        let mut bytes = whole.clone();
+        match what {
+            0 => bytes[at] = byte,
+            1 => drop(bytes.remove(at)),
+            _ => bytes.truncate(at),
+        }
+        let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+        match parse(&bytes) {
+            Ok(_) => prop_assert!(bytes == whole || what == 2 && whole[at - 1] == b'\n'),
+            Err((found, problem)) => {
+                prop_assert!(found <= line + 1, "{found} {line} {problem}");
+                prop_assert!(found + 1 >= line, "{found} {line} {problem}");
+            }
+        }
+    }
+}

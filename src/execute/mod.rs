@@ -1,0 +1,27 @@
+//! Carrying a plan out: a walk over its steps that gives jobs to Ganeti, follows
+//! them to their end and keeps a journal, so that no step is done twice, whatever
+//! happens to the connection or to this program.
+//!
+//! [`Runner`] decides when which step begins, from the plan's own dependencies; it
+//! knows Ganeti only as a [`JobClient`], behind which are LUXI, RAPI or, in tests,
+//! a queue with faults.
+
+mod client;
+mod events;
+pub mod job;
+pub mod journal;
+mod reconcile;
+mod report;
+mod runner;
+pub mod signals;
+mod state;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use client::{ClusterId, JobClient};
+pub use events::{Event, EventLine};
+pub use report::{Report, StepReport, StepState};
+pub use runner::{Ending, Runner, Surroundings};

@@ -1,0 +1,92 @@
+//! What happened to a submission whose answer did not come: Ganeti's queue knows.
+
+use std::time::Duration;
+
+use super::client::JobClient;
+use super::events::Event;
+use super::job::{JobId, Mark};
+use super::journal::Record;
+use super::runner::{Ending, Ends, Runner};
+use super::state::Part;
+use crate::load::remote::CallError;
+
+/// How long a daemon may take to enter jobs into the queue that it was given before
+/// it, or the connection to it, went away.
+const SETTLE: Duration = Duration::from_secs(5);
+/// How often to look for jobs while the daemon may still be about to enter them, and
+/// how long to wait in between: ten minutes in all.
+const LATE_LOOKS: u32 = 20;
+const LATE_PAUSE: Duration = Duration::from_secs(30);
+
+impl Runner<'_> {
+    /// Finds out about jobs that may have been submitted.
+    pub(super) fn clarify(&mut self, marks: &[Mark], error: CallError) -> Ends<()> {
+        let steps = marks.iter().map(|mark| mark.step + 1).collect();
+        self.around.event(&Event::Unclear { steps, problem: error.to_string() });
+        // a daemon that is still there may be slow; one that went away is not
+        let late = matches!(error, CallError::Late(_));
+        let (looks, pause) = if late { (LATE_LOOKS, LATE_PAUSE) } else { (1, SETTLE) };
+        for _ in 0..looks {
+            // only what was to be seen after a while is the truth
+            self.around.pause(pause);
+            self.adopt()?;
+            if self.submitting().is_empty() {
+                return Ok(());
+            }
+        }
+        if late {
+            return Err(Ending::Lost(error.to_string()));
+        }
+        let jobs = self.submitting();
+        self.record(Record::Absent { jobs })?;
+        self.vainly(error)
+    }
+
+    /// Compares the journal of an earlier run with Ganeti's queue.
+    pub(super) fn reconcile(&mut self) -> Ends<()> {
+        let at = self.millis();
+        self.record(Record::Resumed { at })?;
+        self.adopt()?;
+        if self.submitting().is_empty() {
+            return Ok(());
+        }
+        // the program that submitted them may have ended a moment ago
+        self.around.pause(SETTLE);
+        self.adopt()?;
+        let jobs = self.submitting();
+        if jobs.is_empty() { Ok(()) } else { self.record(Record::Absent { jobs }) }
+    }
+
+    fn submitting(&self) -> Vec<Mark> {
+        let parts = self.state.parts().filter(|(_, part)| **part == Part::Submitting);
+        parts.map(|(mark, _)| mark).collect()
+    }
+
+    /// Takes note of the jobs that are in the queue.
+    fn adopt(&mut self) -> Ends<()> {
+        let (run, after) = (&self.header.run, self.header.after);
+        let found = self.persist(|client: &mut dyn JobClient| client.jobs_of(run, after))?;
+        let mut got = Vec::new();
+        for (job, mark) in found {
+            match self.state.part(mark) {
+                Some(Part::Submitting) => {
+                    self.record(Record::Submitted { mark, job })?;
+                    got.push((mark.step + 1, job));
+                }
+                Some(part) if part.job() == Some(job) => {}
+                _ => return Err(Ending::Contradiction(unexpected(job, mark))),
+            }
+        }
+        self.announce(got);
+        Ok(())
+    }
+}
+
+fn unexpected(job: JobId, mark: Mark) -> String {
+    let Mark { step, part } = mark;
+    format!(
+        "job {job} in Ganeti's queue is job {}.{} of this run, but the journal does not say so: it was cut off or changed",
+        step.saturating_add(1),
+        part.saturating_add(1)
+    )
+}

@@ -1,0 +1,124 @@
+//! What became of each step.
+
+use serde::Serialize;
+
+use super::job::{JobId, Status};
+use super::runner::Ending;
+use super::state::{Part, State};
+use crate::plan::work::Work;
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    /// All of it was done.
+    Done,
+    /// Ganeti could not do it, or refused to.
+    Failed,
+    /// It is under way.
+    Running,
+    /// Some of its jobs are done, and the others were not submitted.
+    Begun,
+    /// It is unknown whether its job was submitted, or what became of it.
+    Unknown,
+    /// Nothing was done about it.
+    NotStarted,
+}
+
+impl StepState {
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StepState::Done => "done",
+            StepState::Failed => "failed",
+            StepState::Running => "running",
+            StepState::Begun => "begun, not finished",
+            StepState::Unknown => "unknown",
+            StepState::NotStarted => "not started",
+        }
+    }
+
+    /// What became of a step, by its jobs.
+    pub fn of(parts: &[Part]) -> StepState {
+        let any = |test: fn(&Part) -> bool| parts.iter().any(test);
+        if parts.iter().all(Part::is_done) {
+            StepState::Done
+        } else if any(|part| matches!(part, Part::Submitting | Part::Gone(_))) {
+            StepState::Unknown
+        } else if any(|part| matches!(part, Part::Submitted(..))) {
+            StepState::Running
+        } else if any(Part::has_failed) {
+            StepState::Failed
+        } else if any(Part::is_done) {
+            StepState::Begun
+        } else {
+            StepState::NotStarted
+        }
+    }
+}
+
+/// What became of one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepReport {
+    /// In a word.
+    pub state: StepState,
+    /// Its jobs in Ganeti's queue.
+    pub jobs: Vec<JobId>,
+    /// What went wrong.
+    pub message: Option<String>,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// How it ended.
+    pub ending: Ending,
+    /// By step.
+    pub steps: Vec<StepReport>,
+}
+
+impl Report {
+    /// The report on a run.
+    pub fn of(ending: Ending, state: &State) -> Report {
+        Report { ending, steps: state.steps().map(|step| StepReport::of(state.step(step))).collect() }
+    }
+
+    /// The number of steps in one of these states.
+    pub fn count(&self, states: &[StepState]) -> usize {
+        self.steps.iter().filter(|step| states.contains(&step.state)).count()
+    }
+
+    /// The steps that failed, with their jobs' numbers.
+    pub fn failed<'a>(&'a self, work: &'a Work) -> impl Iterator<Item = (usize, &'a str, &'a StepReport)> {
+        let steps = self.steps.iter().zip(&work.steps).enumerate();
+        steps
+            .filter(|(_, (report, _))| matches!(report.state, StepState::Failed | StepState::Unknown))
+            .map(|(at, (report, step))| (at + 1, step.instance.as_str(), report))
+    }
+}
+
+impl StepReport {
+    /// What became of a step, by its jobs.
+    pub fn of(parts: &[Part]) -> StepReport {
+        StepReport {
+            state: StepState::of(parts),
+            jobs: parts.iter().filter_map(Part::job).collect(),
+            message: parts.iter().find_map(message),
+        }
+    }
+}
+
+/// What went wrong with a job.
+fn message(part: &Part) -> Option<String> {
+    match part {
+        Part::Refused(why) => Some(format!("not submitted: {why}")),
+        Part::Gone(job) => Some(format!("job {job} is not in Ganeti's queue any more")),
+        Part::Ended(job, Status::Canceled, _) => Some(format!("job {job} was cancelled")),
+        Part::Ended(job, Status::Error, why) => {
+            let why = why.as_deref().unwrap_or("Ganeti gives no reason");
+            Some(format!("job {job} failed: {why}"))
+        }
+        Part::Submitting => Some("it is unknown whether its job was submitted".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,398 @@
+//! The walk over a plan: jobset by jobset, never a step before those that it
+//! depends on, never a step twice.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::client::JobClient;
+use super::events::Event;
+use super::job::{Job, JobId, JobState, Mark, Watched};
+use super::journal::{Header, Journal, Record};
+use super::report::{Report, StepReport, StepState};
+use super::state::{Part, State};
+use crate::load::remote::CallError;
+
+/// Attempts with a connection that does not work.
+pub(super) const ATTEMPTS: u32 = 12;
+/// Attempts to submit the same jobs, where Ganeti surely did not get them.
+const SUBMISSIONS: u32 = 5;
+/// How long to wait for a change before asking anyway.
+const CHANGE: Duration = Duration::from_secs(60);
+
+/// What a run needs besides the cluster.
+pub trait Surroundings {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+    /// Whether no new jobs should be submitted.
+    fn wants_to_stop(&self) -> bool;
+    /// Lets time pass.
+    fn pause(&mut self, time: Duration);
+    /// What time it is.
+    fn now(&self) -> SystemTime;
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "how", content = "why", rename_all = "snake_case")]
+pub enum Ending {
+    /// Every step is done.
+    Done,
+    /// A step failed; the steps after it were not begun.
+    Failed,
+    /// It was asked to stop, and did.
+    Interrupted,
+    /// Ganeti could not be reached any more, or its answers made no sense.
+    Lost(String),
+    /// The journal could not be written.
+    Unrecorded(String),
+    /// The journal and Ganeti's queue contradict each other.
+    Contradiction(String),
+}
+
+impl Ending {
+    fn word(&self) -> &'static str {
+        match self {
+            Ending::Done => "done",
+            Ending::Failed => "failed",
+            Ending::Interrupted => "interrupted",
+            Ending::Lost(_) => "connection lost",
+            Ending::Unrecorded(_) => "not recorded",
+            Ending::Contradiction(_) => "contradiction",
+        }
+    }
+}
+
+/// A run under way.
+pub struct Runner<'a> {
+    pub(super) client: &'a mut dyn JobClient,
+    pub(super) around: &'a mut dyn Surroundings,
+    pub(super) header: &'a Header,
+    journal: Journal,
+    pub(super) state: State,
+    /// Why no new step is begun, if so.
+    stopping: Option<Stop>,
+    /// Attempts to submit that came to nothing, since the last one that did not.
+    vain: u32,
+    /// Attempts to wait that failed, since the last one that did not.
+    deaf: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Wish,
+    Failure,
+}
+
+/// Result of something that may end the run.
+pub(super) type Ends<T> = Result<T, Ending>;
+
+impl<'a> Runner<'a> {
+    /// A run with a new journal, or with one that was read.
+    pub fn new(
+        client: &'a mut dyn JobClient,
+        around: &'a mut dyn Surroundings,
+        header: &'a Header,
+        journal: Journal,
+        state: State,
+    ) -> Runner<'a> {
+        Runner { client, around, header, journal, state, stopping: None, vain: 0, deaf: 0 }
+    }
+
+    /// Carries the plan out, as far as that is possible.
+    pub fn walk(&mut self) -> Report {
+        let ending =
+            self.advance(|runner| runner.free_steps()).map_or_else(|ending| ending, |()| self.ending());
+        self.close(ending)
+    }
+
+    /// Finishes the steps that have begun, and begins no other. Nothing if all is well
+    /// and the walk can go on; otherwise the report on the run, which is over.
+    pub fn settle(&mut self) -> Option<Report> {
+        let begun = |runner: &Runner<'_>| {
+            let steps = runner.state.steps();
+            steps.filter(|step| runner.state.has_begun(*step)).collect()
+        };
+        let settled = self.reconcile().and_then(|()| self.advance(begun));
+        match settled {
+            Ok(()) if self.stopping.is_none() => None,
+            Ok(()) => {
+                let ending = self.ending();
+                Some(self.close(ending))
+            }
+            Err(ending) => Some(self.close(ending)),
+        }
+    }
+
+    /// The steps about which nothing was done.
+    pub fn not_started(&self) -> Vec<usize> {
+        self.state.steps().filter(|step| !self.state.has_begun(*step)).collect()
+    }
+
+    /// Ends the run before it begins.
+    pub fn abandon(&mut self) -> Report {
+        self.close(Ending::Interrupted)
+    }
+
+    /// Submits what `wanted` gives and follows it, until there is nothing left to do.
+    fn advance(&mut self, wanted: impl Fn(&Self) -> Vec<usize>) -> Ends<()> {
+        loop {
+            self.look_for_reasons_to_stop();
+            let mut steps = wanted(self);
+            // what has begun is brought to its end
+            steps.retain(|step| self.stopping.is_none() || self.state.has_begun(*step));
+            if self.submit_next(&steps)? {
+                continue;
+            }
+            if !self.follow()? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn look_for_reasons_to_stop(&mut self) {
+        if self.stopping.is_none() {
+            let failed = self.state.steps().any(|step| self.state.has_failed(step));
+            if failed {
+                self.stop(Stop::Failure, "a step failed");
+            } else if self.around.wants_to_stop() {
+                self.stop(Stop::Wish, "asked to stop");
+            }
+        }
+    }
+
+    fn stop(&mut self, why: Stop, words: &str) {
+        self.stopping = Some(why);
+        self.around.event(&Event::Stopping { why: words.to_owned() });
+    }
+
+    /// The steps of the first jobset that is not done.
+    fn free_steps(&self) -> Vec<usize> {
+        let sets = &self.header.work.jobsets;
+        let open = |set: &&Vec<usize>| set.iter().any(|step| !self.state.is_done(*step));
+        sets.iter().find(open).cloned().unwrap_or_default()
+    }
+
+    /// Submits the next jobs of these steps; false if there are none.
+    fn submit_next(&mut self, steps: &[usize]) -> Ends<bool> {
+        let mut next: Vec<Mark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
+        if !self.header.joins_opcodes {
+            // one call is one job
+            next.truncate(1);
+        }
+        if next.is_empty() {
+            return Ok(false);
+        }
+        self.submit(&next)?;
+        Ok(true)
+    }
+
+    /// The first job of a step that is not submitted yet, unless an earlier one failed
+    /// or hangs in the air. In a chain it may wait for the one before it in Ganeti's queue.
+    fn next_part(&self, step: usize) -> Option<Mark> {
+        let parts = self.state.step(step);
+        let part = parts.iter().position(|part| *part == Part::NotStarted)?;
+        let fine = |part: &Part| matches!(part, Part::Submitted(..)) || part.is_done();
+        parts[..part].iter().all(fine).then_some(Mark { step, part })
+    }
+
+    fn submit(&mut self, marks: &[Mark]) -> Ends<()> {
+        self.record(Record::Submitting { jobs: marks.to_vec() })?;
+        let header = self.header;
+        let jobs: Vec<Job<'_>> = marks.iter().map(|mark| self.job(header, *mark)).collect();
+        match self.client.submit(&header.run, &jobs) {
+            Ok(results) if results.len() == marks.len() => self.submitted(marks, results),
+            Ok(results) => {
+                let problem = format!("{} answers to {} jobs", results.len(), marks.len());
+                self.clarify(marks, CallError::Nonsense(problem))
+            }
+            Err(CallError::Refused(why)) => self.record(Record::Refused { jobs: marks.to_vec(), why }),
+            Err(error) if error.is_undone() => {
+                self.record(Record::Absent { jobs: marks.to_vec() })?;
+                self.vainly(error)
+            }
+            Err(error) => self.clarify(marks, error),
+        }
+    }
+
+    fn job(&self, header: &'a Header, mark: Mark) -> Job<'a> {
+        let opcodes = &header.work.steps[mark.step].opcodes;
+        if header.joins_opcodes {
+            return Job { opcodes, mark, depends: None };
+        }
+        let before = mark.part.checked_sub(1).map(|part| &self.state.step(mark.step)[part]);
+        // one that ended well may have left the queue, where nothing could wait for it
+        let depends = before.filter(|part| !part.is_done()).and_then(Part::job);
+        Job { opcodes: &opcodes[mark.part..=mark.part], mark, depends }
+    }
+
+    fn submitted(&mut self, marks: &[Mark], results: Vec<Result<JobId, String>>) -> Ends<()> {
+        self.vain = 0;
+        let mut got = Vec::new();
+        for (mark, result) in marks.iter().zip(results) {
+            match result {
+                Ok(job) => {
+                    got.push((mark.step + 1, job));
+                    self.record(Record::Submitted { mark: *mark, job })?;
+                }
+                Err(why) => self.record(Record::Refused { jobs: vec![*mark], why })?,
+            }
+        }
+        self.announce(got);
+        Ok(())
+    }
+
+    /// Tells of jobs that got their numbers.
+    pub(super) fn announce(&mut self, got: Vec<(usize, JobId)>) {
+        let Some((first, _)) = got.first() else { return };
+        let sets = &self.header.work.jobsets;
+        let jobset = sets.iter().position(|set| set.contains(&(first - 1))).map_or(0, |at| at + 1);
+        let (steps, jobs) = got.into_iter().unzip();
+        self.around.event(&Event::Submitted { jobset, steps, jobs });
+    }
+
+    /// An attempt to submit came to nothing.
+    pub(super) fn vainly(&mut self, error: CallError) -> Ends<()> {
+        self.vain += 1;
+        if self.vain >= SUBMISSIONS {
+            return Err(Ending::Lost(error.to_string()));
+        }
+        self.lost(&error, self.vain);
+        Ok(())
+    }
+
+    /// Waits until a job is further than before; false if none is under way.
+    fn follow(&mut self) -> Ends<bool> {
+        let watched: Vec<Watched> = self
+            .state
+            .parts()
+            .filter_map(|(_, part)| match part {
+                Part::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
+                _ => None,
+            })
+            .collect();
+        if watched.is_empty() {
+            return Ok(false);
+        }
+        let changes = match self.client.next_change(&watched, CHANGE) {
+            Ok(changes) => {
+                self.deaf = 0;
+                if changes.is_empty() { self.states(&watched)? } else { changes }
+            }
+            Err(error) => {
+                self.deaf += 1;
+                self.lost(&error, self.deaf);
+                self.states(&watched)?
+            }
+        };
+        for (id, state) in changes {
+            self.take(id, state)?;
+        }
+        Ok(true)
+    }
+
+    fn states(&mut self, watched: &[Watched]) -> Ends<Vec<(JobId, JobState)>> {
+        let ids: Vec<JobId> = watched.iter().map(|job| job.id).collect();
+        let states = self.persist(|client| {
+            let states = client.states(&ids)?;
+            let wrong = || CallError::Nonsense(format!("{} states of {} jobs", states.len(), ids.len()));
+            if states.len() == ids.len() { Ok(states) } else { Err(wrong()) }
+        })?;
+        Ok(ids.into_iter().zip(states).collect())
+    }
+
+    /// Takes note of what Ganeti says about a job.
+    fn take(&mut self, id: JobId, state: JobState) -> Ends<()> {
+        let Some(mark) = self.state.find(id) else { return Ok(()) };
+        let Some(Part::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
+        let before = *before;
+        match state.status {
+            None => self.record(Record::Gone { mark, job: id })?,
+            Some(status) if status.is_final() => {
+                self.record(Record::Ended { mark, job: id, status, message: state.message })?;
+            }
+            Some(status) if status == before => return Ok(()),
+            Some(status) => self.state.note(mark, status),
+        }
+        let (step, instance) = (mark.step + 1, self.header.work.steps[mark.step].instance.clone());
+        if let Some(status) = state.status {
+            self.around.event(&Event::Status { step, instance: instance.clone(), job: id, status });
+        }
+        let StepReport { state, message, .. } = StepReport::of(self.state.step(mark.step));
+        if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown) {
+            self.around.event(&Event::StepEnded { step, instance, state, message });
+        }
+        Ok(())
+    }
+
+    /// Asks until there is an answer, but not for ever.
+    pub(super) fn persist<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut dyn JobClient) -> Result<T, CallError>,
+    ) -> Ends<T> {
+        let mut attempt = 0;
+        loop {
+            match ask(self.client) {
+                Ok(answer) => {
+                    if attempt > 0 {
+                        self.around.event(&Event::ConnectionBack);
+                    }
+                    return Ok(answer);
+                }
+                Err(error) => {
+                    attempt += 1;
+                    if attempt >= ATTEMPTS {
+                        return Err(Ending::Lost(error.to_string()));
+                    }
+                    self.lost(&error, attempt);
+                }
+            }
+        }
+    }
+
+    /// Something is wrong with the connection: says so, and pauses, longer each time.
+    fn lost(&mut self, error: &CallError, attempt: u32) {
+        let pause = Duration::from_secs(1 << attempt.saturating_sub(1).min(4));
+        self.around.event(&Event::ConnectionLost { problem: error.to_string(), attempt, pause });
+        self.around.pause(pause);
+    }
+
+    /// Changes the state as a record says, and writes the record. What cannot be so is
+    /// not written.
+    pub(super) fn record(&mut self, record: Record) -> Ends<()> {
+        self.state.apply(&record).map_err(Ending::Contradiction)?;
+        self.journal.write(&record).map_err(|error| Ending::Unrecorded(error.to_string()))
+    }
+
+    fn ending(&self) -> Ending {
+        let steps = || self.state.steps();
+        if steps().any(|step| self.state.has_failed(step)) {
+            Ending::Failed
+        } else if steps().all(|step| self.state.is_done(step)) {
+            Ending::Done
+        } else {
+            Ending::Interrupted
+        }
+    }
+
+    fn close(&mut self, ending: Ending) -> Report {
+        if !matches!(ending, Ending::Unrecorded(_)) {
+            // the run is over either way
+            let _ = self.record(Record::Closed { at: self.millis(), ending: ending.word().to_owned() });
+        }
+        let report = Report::of(ending, &self.state);
+        use StepState::*;
+        let (done, failed) = (report.count(&[Done]), report.count(&[Failed]));
+        let running = report.count(&[Running, Begun, Unknown]);
+        let not_started = report.count(&[NotStarted]);
+        let ending = report.ending.clone();
+        self.around.event(&Event::Ended { ending, done, failed, running, not_started });
+        report
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) fn millis(&self) -> u64 {
+        let time = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    }
+}

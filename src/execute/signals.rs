@@ -1,0 +1,76 @@
+//! Signals while a plan is carried out.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals as Incoming;
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// No new jobs; wait for those under way (the first SIGINT).
+    Stop,
+    /// Leave at once (SIGTERM, or another SIGINT).
+    Leave,
+}
+
+/// Listens to SIGINT and SIGTERM from now on.
+pub struct Signals {
+    stop: Arc<AtomicBool>,
+    busy: Arc<Mutex<()>>,
+}
+
+impl Signals {
+    /// Begins to listen, on a thread of its own. `heard` is called there with every
+    /// wish; after [`Wish::Leave`] the program ends with `status`.
+    ///
+    /// # Errors
+    /// If the system does not let the program handle signals.
+    pub fn listen(status: i32, heard: impl Fn(Wish) + Send + 'static) -> io::Result<Signals> {
+        let mut incoming = Incoming::new([SIGINT, SIGTERM])?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let busy = Arc::new(Mutex::new(()));
+        let signals = Signals { stop: Arc::clone(&stop), busy: Arc::clone(&busy) };
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in incoming.forever() {
+                let first = !stop.swap(true, Ordering::SeqCst);
+                if signal == SIGINT && first {
+                    heard(Wish::Stop);
+                } else {
+                    let _quiet = wait_for(&busy);
+                    heard(Wish::Leave);
+                    std::process::exit(status);
+                }
+            }
+        })?;
+        Ok(signals)
+    }
+
+    /// Whether no new jobs should be submitted.
+    pub fn wants_to_stop(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Does something that must not be torn apart by the end of the program, like
+    /// writing a line.
+    pub fn whole<R>(&self, action: impl FnOnce() -> R) -> R {
+        let _busy = self.busy.lock();
+        action()
+    }
+}
+
+/// Waits until nothing is being written; not for long, as a reader may have fallen asleep.
+fn wait_for(busy: &Mutex<()>) -> Option<std::sync::MutexGuard<'_, ()>> {
+    for _ in 0..50 {
+        match busy.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(_)) => return None,
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    None
+}

@@ -1,0 +1,172 @@
+//! How far a run is. The journal's records are the only way in which it changes, so
+//! that reading a journal gives the state that the run was in.
+
+use std::collections::HashSet;
+
+use super::job::{JobId, Mark, Status};
+use super::journal::Record;
+
+/// How far one job of a step is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Nothing was done about it.
+    NotStarted,
+    /// It is about to be submitted, or was, without an answer.
+    Submitting,
+    /// It is in Ganeti's queue, under this number, and was this far when last seen.
+    Submitted(JobId, Status),
+    /// Ganeti refused it, and says why.
+    Refused(String),
+    /// It came to its end.
+    Ended(JobId, Status, Option<String>),
+    /// It was submitted and is not in Ganeti's queue any more.
+    Gone(JobId),
+}
+
+impl Part {
+    /// Its number in Ganeti's queue, if it got there.
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Part::Submitted(id, _) | Part::Ended(id, ..) | Part::Gone(id) => Some(*id),
+            Part::NotStarted | Part::Submitting | Part::Refused(_) => None,
+        }
+    }
+
+    /// Whether it ended well.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Part::Ended(_, Status::Success, _))
+    }
+
+    /// Whether it ended otherwise.
+    pub fn has_failed(&self) -> bool {
+        match self {
+            Part::Refused(_) | Part::Gone(_) => true,
+            Part::Ended(_, status, _) => *status != Status::Success,
+            Part::NotStarted | Part::Submitting | Part::Submitted(..) => false,
+        }
+    }
+}
+
+/// How far all jobs of a run are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// By step and part.
+    steps: Vec<Vec<Part>>,
+    /// The numbers in use.
+    jobs: HashSet<JobId>,
+}
+
+impl State {
+    /// Nothing was done yet. `parts` holds the number of jobs of each step.
+    pub fn new(parts: impl IntoIterator<Item = usize>) -> State {
+        let steps = parts.into_iter().map(|count| vec![Part::NotStarted; count]).collect();
+        State { steps, jobs: HashSet::new() }
+    }
+
+    /// The parts of a step.
+    pub fn step(&self, step: usize) -> &[Part] {
+        &self.steps[step]
+    }
+
+    /// Positions of all steps.
+    pub fn steps(&self) -> std::ops::Range<usize> {
+        0..self.steps.len()
+    }
+
+    /// All jobs, with their marks.
+    pub fn parts(&self) -> impl Iterator<Item = (Mark, &Part)> {
+        let of_step = |(step, parts)| {
+            let parts: &Vec<Part> = parts;
+            parts.iter().enumerate().map(move |(part, state)| (Mark { step, part }, state))
+        };
+        self.steps.iter().enumerate().flat_map(of_step)
+    }
+
+    /// One job.
+    pub fn part(&self, mark: Mark) -> Option<&Part> {
+        self.steps.get(mark.step)?.get(mark.part)
+    }
+
+    /// The job with this number.
+    pub fn find(&self, id: JobId) -> Option<Mark> {
+        self.parts().find(|(_, part)| part.job() == Some(id)).map(|(mark, _)| mark)
+    }
+
+    /// Whether all jobs of a step ended well.
+    pub fn is_done(&self, step: usize) -> bool {
+        self.steps[step].iter().all(Part::is_done)
+    }
+
+    /// Whether some job of a step failed.
+    pub fn has_failed(&self, step: usize) -> bool {
+        self.steps[step].iter().any(Part::has_failed)
+    }
+
+    /// Whether something was done about a step.
+    pub fn has_begun(&self, step: usize) -> bool {
+        self.steps[step].iter().any(|part| *part != Part::NotStarted)
+    }
+
+    /// Notes how far a job is that is in the queue.
+    pub fn note(&mut self, mark: Mark, now: Status) {
+        if let Part::Submitted(_, status) = &mut self.steps[mark.step][mark.part] {
+            *status = now;
+        }
+    }
+
+    /// Changes as a record says.
+    ///
+    /// # Errors
+    /// Why the record cannot follow on what is already known.
+    pub fn apply(&mut self, record: &Record) -> Result<(), String> {
+        match record {
+            Record::Submitting { jobs } => jobs.iter().try_for_each(|mark| {
+                self.change(*mark, "submitted", |part| matches!(part, Part::NotStarted), Part::Submitting)
+            }),
+            Record::Submitted { mark, job } => {
+                if !self.jobs.insert(*job) {
+                    return Err(format!("job {job} is recorded twice"));
+                }
+                let submitting = |part: &Part| *part == Part::Submitting;
+                self.change(*mark, "in the queue", submitting, Part::Submitted(*job, Status::Queued))
+            }
+            Record::Absent { jobs } => jobs.iter().try_for_each(|mark| {
+                self.change(*mark, "absent", |part| *part == Part::Submitting, Part::NotStarted)
+            }),
+            Record::Refused { jobs, why } => jobs.iter().try_for_each(|mark| {
+                let submitting = |part: &Part| *part == Part::Submitting;
+                self.change(*mark, "refused", submitting, Part::Refused(why.clone()))
+            }),
+            Record::Ended { mark, job, status, message } => {
+                if !status.is_final() {
+                    return Err(format!("job {job} cannot have ended as '{}'", status.as_str()));
+                }
+                let known = |part: &Part| matches!(part, Part::Submitted(id, _) if id == job);
+                self.change(*mark, "ended", known, Part::Ended(*job, *status, message.clone()))
+            }
+            Record::Gone { mark, job } => {
+                let known = |part: &Part| matches!(part, Part::Submitted(id, _) if id == job);
+                self.change(*mark, "gone", known, Part::Gone(*job))
+            }
+            Record::Resumed { .. } | Record::Closed { .. } => Ok(()),
+        }
+    }
+
+    fn change(
+        &mut self,
+        mark: Mark,
+        what: &str,
+        may: impl Fn(&Part) -> bool,
+        new: Part,
+    ) -> Result<(), String> {
+        let Mark { step, part } = mark;
+        let Some(state) = self.steps.get_mut(step).and_then(|parts| parts.get_mut(part)) else {
+            return Err(format!("there is no job {}.{}", step.saturating_add(1), part.saturating_add(1)));
+        };
+        if !may(state) {
+            return Err(format!("job {}.{} cannot be {what} now", step + 1, part + 1));
+        }
+        *state = new;
+        Ok(())
+    }
+}

@@ -1,0 +1,313 @@
+//! Runs on a cluster that does not exist, with faults at any point.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use proptest::prelude::*;
+
+use super::fake::{FakeCluster, FakeSurroundings, Fate, Fault, Killed};
+use super::journal::{self, Header, Journal, Store};
+use super::state::Part;
+use super::*;
+use crate::execute::job::{JobId, Mark, Run};
+use crate::plan::opcode::Opcode;
+use crate::plan::work::{Place, Way, Work, WorkStep};
+
+/// A journal that survives the program.
+#[derive(Clone, Default)]
+struct Paper(Rc<RefCell<Vec<u8>>>);
+
+impl Store for Paper {
+    fn append(&mut self, line: &str) -> io::Result<()> {
+        self.0.borrow_mut().extend_from_slice(line.as_bytes());
+        Ok(())
+    }
+}
+
+/// A journal on a disk that is full after so many lines.
+struct Full(usize);
+
+impl Store for Full {
+    fn append(&mut self, _: &str) -> io::Result<()> {
+        if self.0 == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0 -= 1;
+        Ok(())
+    }
+}
+
+fn step(number: usize, opcodes: usize, after: Vec<usize>) -> WorkStep {
+    let instance = format!("i{number}");
+    let opcode = |_| Opcode::Migrate {
+        instance_name: instance.clone(),
+        target_node: None,
+        allow_runtime_changes: false,
+        ignore_ipolicy: false,
+        cleanup: false,
+        allow_failover: true,
+        ignore_hvversions: true,
+    };
+    let place = |primary: &str| Place { primary: primary.to_owned(), secondary: None };
+    WorkStep {
+        opcodes: (0..opcodes).map(opcode).collect(),
+        instance,
+        way: Way::Failover,
+        target: None,
+        from: place("a"),
+        to: place("b"),
+        after,
+    }
+}
+
+/// A plan of jobsets of these sizes; the steps have one to three opcodes.
+fn header(sets: &[usize], joins: bool) -> Header {
+    let mut work = Work::default();
+    let mut before: Vec<usize> = Vec::new();
+    for size in sets {
+        let set: Vec<usize> = (work.steps.len()..work.steps.len() + size).collect();
+        for number in &set {
+            work.steps.push(step(*number, number % 3 + 1, before.clone()));
+        }
+        before.clone_from(&set);
+        work.jobsets.push(set);
+    }
+    Header {
+        journal: journal::SCHEMA.to_owned(),
+        cluster: ClusterId { name: "fake".into(), uuid: "f".into() },
+        run: Run { tool: "hbal".into(), began: 17, comment: "c".into(), reason: "r".into(), priority: 0 },
+        after: JobId(100),
+        joins_opcodes: joins,
+        group: "g".into(),
+        ignore_soft_errors: false,
+        work,
+    }
+}
+
+/// A cluster for a plan: it knows what must not happen.
+fn cluster(header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
+    let mut cluster = FakeCluster::new(header.joins_opcodes, clock);
+    cluster.parts = header.parts().collect();
+    // every step of the set before, and with it all earlier ones
+    cluster.needs = header.work.steps.iter().map(|step| step.after.clone()).collect();
+    cluster
+}
+
+fn state(header: &Header) -> state::State {
+    state::State::new(header.parts())
+}
+
+/// Whether what a journal says is so: a job that it calls absent or knows nothing about
+/// is not in the queue, others are known by their numbers.
+fn check_journal(paper: &Paper, cluster: &FakeCluster) {
+    let read = journal::parse(&paper.0.borrow()).map_err(|e| format!("{e:?}")).unwrap();
+    for job in &cluster.jobs {
+        match read.state.part(job.mark).unwrap() {
+            Part::Submitting => {}
+            part => assert_eq!(part.job(), Some(job.id), "{part:?}"),
+        }
+    }
+    for (mark, part) in read.state.parts() {
+        if part.is_done() {
+            let job = cluster.jobs.iter().find(|job| job.mark == mark).unwrap();
+            assert_eq!(job.status, job::Status::Success);
+        }
+    }
+    assert_eq!(cluster.broken, Vec::<String>::new());
+}
+
+/// Carries out a whole plan; gives the report and the events.
+fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeSurroundings) -> (Report, Paper) {
+    let paper = Paper::default();
+    let journal = Journal::begin(Box::new(paper.clone()), header).unwrap();
+    let report = Runner::new(cluster, around, header, journal, state(header)).walk();
+    (report, paper)
+}
+
+/// Without faults, with these fates.
+fn run_with(sets: &[usize], joins: bool, fates: Vec<(Mark, Fate)>) -> (Report, FakeCluster) {
+    let header = header(sets, joins);
+    let mut around = FakeSurroundings::default();
+    let mut cluster = cluster(&header, &around.clock);
+    cluster.fates = fates;
+    let (report, paper) = run(&header, &mut cluster, &mut around);
+    check_journal(&paper, &cluster);
+    (report, cluster)
+}
+
+#[test]
+fn everything_goes_well() {
+    for joins in [true, false] {
+        let (report, cluster) = run_with(&[2, 1, 3], joins, Vec::new());
+        assert_eq!(report.ending, Ending::Done);
+        assert_eq!(report.count(&[StepState::Done]), 6);
+        assert_eq!(cluster.jobs.len(), if joins { 6 } else { 1 + 2 + 3 + 1 + 2 + 3 });
+    }
+}
+
+#[test]
+fn chains_wait_for_each_other_in_the_queue() {
+    let (_, cluster) = run_with(&[3], false, Vec::new());
+    let depends: Vec<Option<JobId>> = cluster.jobs.iter().map(|job| job.depends).collect();
+    let job = |id| Some(JobId(id));
+    // one step has one job, the next two, the last three
+    assert_eq!(depends, [None, None, job(102), None, job(104), job(105)]);
+}
+
+#[test]
+fn a_failure_stops_what_comes_after_and_nothing_else() {
+    for fate in [Fate::Error, Fate::Canceled, Fate::Gone] {
+        let (report, cluster) = run_with(&[2, 1], true, vec![(Mark { step: 0, part: 0 }, fate)]);
+        assert_eq!(report.ending, Ending::Failed);
+        let states: Vec<StepState> = report.steps.iter().map(|step| step.state).collect();
+        let expected = if fate == Fate::Gone { StepState::Unknown } else { StepState::Failed };
+        assert_eq!(states, [expected, StepState::Done, StepState::NotStarted]);
+        assert_eq!(cluster.jobs.len(), 2);
+        assert!(report.steps[0].message.as_ref().unwrap().contains("job 101"), "{report:?}");
+    }
+}
+
+#[test]
+fn a_drained_queue_is_a_failure_with_its_reason() {
+    let header = header(&[1, 1], true);
+    let mut around = FakeSurroundings::default();
+    let mut cluster = cluster(&header, &around.clock);
+    cluster.faults = vec![Fault::Drained].into();
+    let (report, _) = run(&header, &mut cluster, &mut around);
+    assert_eq!(report.ending, Ending::Failed);
+    assert_eq!(report.steps[0].message.as_deref(), Some("not submitted: the queue is drained"));
+    assert_eq!(cluster.jobs.len(), 0);
+}
+
+#[test]
+fn a_wish_to_stop_lets_jobs_end_and_begins_none() {
+    let header = header(&[2, 2], true);
+    let mut around = FakeSurroundings { stop_after: Some(1), ..FakeSurroundings::default() };
+    let mut cluster = cluster(&header, &around.clock);
+    let (report, _) = run(&header, &mut cluster, &mut around);
+    assert_eq!(report.ending, Ending::Interrupted);
+    let states: Vec<StepState> = report.steps.iter().map(|step| step.state).collect();
+    use StepState::{Done, NotStarted};
+    assert_eq!(states, [Done, Done, NotStarted, NotStarted]);
+}
+
+#[test]
+fn the_last_jobset_is_not_interrupted() {
+    let header = header(&[2], true);
+    let mut around = FakeSurroundings { stop_after: Some(1), ..FakeSurroundings::default() };
+    let mut cluster = cluster(&header, &around.clock);
+    assert_eq!(run(&header, &mut cluster, &mut around).0.ending, Ending::Done);
+}
+
+#[test]
+fn without_a_journal_nothing_is_submitted() {
+    let header = header(&[1, 1], true);
+    for lines in 1..6 {
+        let mut around = FakeSurroundings::default();
+        let mut cluster = cluster(&header, &around.clock);
+        let journal = Journal::begin(Box::new(Full(lines)), &header).unwrap();
+        let report = Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk();
+        assert!(matches!(report.ending, Ending::Unrecorded(_)), "{report:?}");
+        // header, then submitting, submitted and ended of each job
+        assert_eq!(cluster.jobs.len(), lines.saturating_sub(1).div_ceil(3));
+    }
+}
+
+#[test]
+fn a_job_that_nobody_recorded_is_a_contradiction() {
+    let header = header(&[1, 1], true);
+    let mut around = FakeSurroundings::default();
+    let mut cluster = cluster(&header, &around.clock);
+    let (_, paper) = run(&header, &mut cluster, &mut around);
+    // as if the journal had been cut off after its first line
+    let bytes = paper.0.borrow().clone();
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let read = journal::parse(&bytes[..end]).map_err(|e| e.1).unwrap();
+    let journal = Journal::begin(Box::new(Paper::default()), &header).unwrap();
+    let report =
+        Runner::new(&mut cluster, &mut around, &header, journal, read.state).settle().expect("it is over");
+    assert!(matches!(report.ending, Ending::Contradiction(_)), "{report:?}");
+    assert_eq!(cluster.jobs.len(), 2);
+}
+
+fn any_fault() -> impl Strategy<Value = Fault> {
+    use Fault::*;
+    prop_oneof![
+        8 => Just(Fault::None),
+        1 => Just(NotSent),
+        1 => Just(LostAfter),
+        1 => Just(LostBefore),
+        1 => (0u64..400).prop_map(Late),
+        1 => Just(Nonsense),
+    ]
+}
+
+fn any_fate() -> impl Strategy<Value = (Mark, Fate)> {
+    let fate = prop_oneof![Just(Fate::Error), Just(Fate::Canceled), Just(Fate::Gone)];
+    (0usize..8, 0usize..3, fate).prop_map(|(step, part, fate)| (Mark { step, part }, fate))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever goes wrong: no job is submitted twice or too early, and the journal is true.
+    #[test]
+    fn faults_do_no_harm(
+        sets in prop::collection::vec(1usize..4, 1..5),
+        joins: bool,
+        faults in prop::collection::vec(any_fault(), 0..40),
+        fates in prop::collection::vec(any_fate(), 0..2),
+        stop_after in prop::option::of(0usize..30),
+    ) {
+        let header = header(&sets, joins);
+        let mut around = FakeSurroundings { stop_after, ..FakeSurroundings::default() };
+        let mut cluster = cluster(&header, &around.clock);
+        (cluster.faults, cluster.fates) = (faults.into(), fates.clone());
+        let (report, paper) = run(&header, &mut cluster, &mut around);
+        check_journal(&paper, &cluster);
+        match report.ending {
+            Ending::Done => prop_assert!(report.steps.iter().all(|step| step.state == StepState::Done)),
+            Ending::Failed => prop_assert!(!fates.is_empty()),
+            Ending::Interrupted => prop_assert!(stop_after.is_some()),
+            Ending::Lost(_) => {}
+            Ending::Unrecorded(_) | Ending::Contradiction(_) => prop_assert!(false, "{report:?}"),
+        }
+    }
+
+    /// Killed at any point, any number of times, a run that is resumed comes to its end.
+    #[test]
+    fn resumed_runs_complete(
+        sets in prop::collection::vec(1usize..4, 1..5),
+        joins: bool,
+        kills in prop::collection::vec((0usize..20, any::<bool>()), 1..5),
+    ) {
+        let header = header(&sets, joins);
+        let paper = Paper::default();
+        let mut around = FakeSurroundings::default();
+        let mut cluster = cluster(&header, &around.clock);
+        Journal::begin(Box::new(paper.clone()), &header).unwrap();
+        for kill in kills.into_iter().map(Some).chain([None]) {
+            if let Some((calls, after)) = kill {
+                cluster.faults = vec![Fault::None; calls].into();
+                cluster.faults.push_back(if after { Fault::KilledAfter } else { Fault::KilledBefore });
+            } else {
+                cluster.faults.clear();
+            }
+            let bytes = paper.0.borrow().clone();
+            let (read, journal) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+                runner.settle().unwrap_or_else(|| runner.walk())
+            }));
+            check_journal(&paper, &cluster);
+            match ended {
+                Ok(report) => prop_assert_eq!(report.ending, Ending::Done),
+                Err(killed) => prop_assert!(killed.is::<Killed>(), "a panic"),
+            }
+        }
+        let count: usize = header.parts().sum();
+        prop_assert_eq!(cluster.jobs.len(), count);
+    }
+}

@@ -1,0 +1,189 @@
+//! A plan ready to be carried out: everything that its execution has to know, in
+//! names and opcodes, so that it can be written down and read again.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::jobset::{Jobset, nodes_of};
+use super::opcode::{Opcode, job};
+use crate::model::{Cluster, NodeIdx, Placement};
+use crate::search::{Move, Step};
+
+/// Where an instance is, by the names of the nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The primary node.
+    pub primary: String,
+    /// The secondary node, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<String>,
+}
+
+/// How an instance moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// See [`Move::Failover`].
+    Failover,
+    /// See [`Move::FailoverTo`].
+    FailoverTo,
+    /// See [`Move::ReplaceSecondary`].
+    ReplaceSecondary,
+    /// See [`Move::ReplaceAndFailover`].
+    ReplaceAndFailover,
+    /// See [`Move::ReplacePrimary`].
+    ReplacePrimary,
+    /// See [`Move::FailoverAndReplace`].
+    FailoverAndReplace,
+}
+
+impl Way {
+    fn of(mv: Move) -> Way {
+        match mv {
+            Move::Failover => Way::Failover,
+            Move::FailoverTo(_) => Way::FailoverTo,
+            Move::ReplaceSecondary(_) => Way::ReplaceSecondary,
+            Move::ReplaceAndFailover(_) => Way::ReplaceAndFailover,
+            Move::ReplacePrimary(_) => Way::ReplacePrimary,
+            Move::FailoverAndReplace(_) => Way::FailoverAndReplace,
+        }
+    }
+
+    fn towards(self, target: Option<NodeIdx>) -> Option<Move> {
+        Some(match self {
+            Way::Failover => Move::Failover,
+            Way::FailoverTo => Move::FailoverTo(target?),
+            Way::ReplaceSecondary => Move::ReplaceSecondary(target?),
+            Way::ReplaceAndFailover => Move::ReplaceAndFailover(target?),
+            Way::ReplacePrimary => Move::ReplacePrimary(target?),
+            Way::FailoverAndReplace => Move::FailoverAndReplace(target?),
+        })
+    }
+}
+
+/// One step: what moves, how, and what must be done before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkStep {
+    /// Full name of the instance.
+    pub instance: String,
+    /// How it moves.
+    pub way: Way,
+    /// The node that it gets, if the way has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Where it is before.
+    pub from: Place,
+    /// Where it is afterwards.
+    pub to: Place,
+    /// What Ganeti has to do, in order.
+    pub opcodes: Vec<Opcode>,
+    /// The steps that must be done before this one begins, by their positions: the last
+    /// ones before it that touch one of its nodes.
+    pub after: Vec<usize>,
+}
+
+/// The steps of a plan, in an order that respects what they depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The steps.
+    pub steps: Vec<WorkStep>,
+    /// The jobsets: positions in `steps`. A set begins when the one before is done.
+    pub jobsets: Vec<Vec<usize>>,
+}
+
+/// Why a step of a plan means nothing on a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("step {step}: there is no {kind} '{name}'")]
+pub struct Unknown {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// Instance or node.
+    pub kind: &'static str,
+    /// The name.
+    pub name: String,
+}
+
+impl Work {
+    /// The steps of the given jobsets, in their order, for a cluster whose names they get.
+    pub fn of(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Work {
+        let mut work = Work::default();
+        let mut last: HashMap<NodeIdx, usize> = HashMap::new();
+        for set in jobsets {
+            let begin = work.steps.len();
+            for step in set.iter().map(|at| &steps[*at]) {
+                let nodes: Vec<NodeIdx> = nodes_of(cluster, step).collect();
+                let after: BTreeSet<usize> = nodes.iter().filter_map(|n| last.get(n)).copied().collect();
+                for node in nodes {
+                    last.insert(node, work.steps.len());
+                }
+                work.steps.push(work_step(cluster, step, after.into_iter().collect()));
+            }
+            work.jobsets.push((begin..work.steps.len()).collect());
+        }
+        work
+    }
+
+    /// The steps from `positions` on a cluster, for the checker.
+    ///
+    /// # Errors
+    /// The first name that the cluster does not know.
+    pub fn steps_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Step>, Unknown> {
+        positions.iter().map(|at| step_on(cluster, &self.steps[*at], at + 1)).collect()
+    }
+
+    /// What is wrong with work that was read: positions that do not exist or come too late.
+    pub fn fault(&self) -> Option<String> {
+        let count = self.steps.len();
+        for (at, step) in self.steps.iter().enumerate() {
+            if let Some(later) = step.after.iter().find(|other| **other >= at) {
+                return Some(format!("step {} waits for step {}", at + 1, later.saturating_add(1)));
+            }
+            if step.opcodes.is_empty() {
+                return Some(format!("step {} has no opcodes", at + 1));
+            }
+        }
+        let listed: Vec<usize> = self.jobsets.iter().flatten().copied().collect();
+        let all: Vec<usize> = (0..count).collect();
+        (listed != all).then(|| format!("the jobsets do not list the {count} steps in order"))
+    }
+}
+
+fn work_step(cluster: &Cluster, step: &Step, after: Vec<usize>) -> WorkStep {
+    let instance = cluster.instance(step.instance);
+    let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
+    let place = |p: Placement| Place { primary: name(p.primary), secondary: p.secondary.map(name) };
+    WorkStep {
+        instance: instance.name.clone(),
+        way: Way::of(step.mv),
+        target: step.mv.target().map(name),
+        from: place(step.from),
+        to: place(step.to),
+        opcodes: job(cluster, instance, &[step.mv]),
+        after,
+    }
+}
+
+fn step_on(cluster: &Cluster, step: &WorkStep, number: usize) -> Result<Step, Unknown> {
+    let unknown = |kind, name: &str| Unknown { step: number, kind, name: name.to_owned() };
+    let node = |name: &String| {
+        let found = cluster.nodes.iter().find(|node| node.spec.name == *name);
+        found.map(|node| node.spec.idx).ok_or_else(|| unknown("node", name))
+    };
+    let place = |place: &Place| {
+        let secondary = place.secondary.as_ref().map(node).transpose()?;
+        Ok(Placement { primary: node(&place.primary)?, secondary })
+    };
+    let instance = cluster.instances.iter().find(|instance| instance.name == step.instance);
+    let target = step.target.as_ref().map(node).transpose()?;
+    Ok(Step {
+        instance: instance.ok_or_else(|| unknown("instance", &step.instance))?.idx,
+        mv: step.way.towards(target).ok_or_else(|| unknown("node", ""))?,
+        from: place(&step.from)?,
+        to: place(&step.to)?,
+        score: 0.0,
+    })
+}
