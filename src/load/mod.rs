@@ -14,6 +14,7 @@ pub mod number;
 pub mod rapi;
 pub mod raw;
 pub mod remote;
+pub mod silent;
 pub mod simulate;
 pub mod tag_review;
 pub mod tag_rules;

@@ -13,6 +13,8 @@ use std::collections::HashMap;
 pub use address::Address;
 pub use fetch::{Manner, fetch, fetch_in};
 
+use info::Info;
+
 use super::encoding::decode;
 use super::error::Result;
 use super::json::{self, Json, Place};
@@ -68,7 +70,8 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
     let groups = groups::read_groups(&groups?, &place(&answers.groups))?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
-    let mut nodes = nodes::read_nodes(&nodes?, &place(&answers.nodes), &group_by_uuid)?;
+    let mut warnings = Vec::new();
+    let mut nodes = nodes::read_nodes(&nodes?, &place(&answers.nodes), &group_by_uuid, &mut warnings)?;
     let node_by_name: HashMap<&str, NodeIdx> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
     let instances = instances::read_instances(&instances?, &place(&answers.instances), &node_by_name)?;
@@ -77,7 +80,8 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
         node.hypervisor = Some(info.hypervisor);
     }
     nodes[info.master.get()].master = true;
-    Ok(RawCluster { groups, nodes, instances, tags: info.tags, policy: info.policy, ..RawCluster::default() })
+    let Info { tags, policy, .. } = info;
+    Ok(RawCluster { groups, nodes, instances, tags, policy, warnings, first_node_number: 0 })
 }
 
 fn document(answer: &Answer, wanted: Option<&'static [&'static str]>) -> Result<Json> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::load::error::{Result, shown_name};
 use crate::load::json::{Json, Object, Place, each_described};
 use crate::load::raw::RawNode;
+use crate::load::silent;
 use crate::model::{GroupIdx, Mib};
 
 /// What is read of a node.
@@ -27,19 +28,28 @@ pub(super) const KEYS: &[&str] = &[
     "tags",
 ];
 
+/// What is null of a node that is in use but does not answer.
+const FIGURES: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
+
 /// The group of a node that names none.
 const NO_GROUP: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Reads the answer of `/2/nodes`.
+/// Reads the answer of `/2/nodes`; tells which nodes do not answer.
 pub(super) fn read_nodes(
     document: &Json,
     place: &Place<'_>,
     groups: &HashMap<&str, GroupIdx>,
+    warnings: &mut Vec<String>,
 ) -> Result<Vec<RawNode>> {
-    each_described(document, place, "node", |name, node| read_node(name, &node, groups))
+    each_described(document, place, "node", |name, node| read_node(name, &node, groups, warnings))
 }
 
-fn read_node(name: &str, node: &Object<'_, '_>, groups: &HashMap<&str, GroupIdx>) -> Result<RawNode> {
+fn read_node(
+    name: &str,
+    node: &Object<'_, '_>,
+    groups: &HashMap<&str, GroupIdx>,
+    warnings: &mut Vec<String>,
+) -> Result<RawNode> {
     let offline = node.bool("offline")?;
     let drained = node.bool("drained")?;
     let vm_capable = node.optional_bool("vm_capable")?.unwrap_or(true);
@@ -51,7 +61,12 @@ fn read_node(name: &str, node: &Object<'_, '_>, groups: &HashMap<&str, GroupIdx>
     })?;
     // Ganeti does not ask nodes that are offline or cannot run instances:
     // their numbers are null, and zero even where they are not
-    let live = !offline && vm_capable;
+    let asked = !offline && vm_capable;
+    let silent = asked && FIGURES.iter().all(|key| node.get(key) == Some(&Json::Null));
+    if silent {
+        warnings.push(silent::warning(name));
+    }
+    let live = asked && !silent;
     let int = |key: &str| if live { node.int(key) } else { Ok(0) };
     let float = |key: &str| if live { node.float(key) } else { Ok(0.0) };
     let int_or_none = |key: &str| if live { node.optional_int(key) } else { Ok(None) };

@@ -106,6 +106,22 @@ fn numbers_of_nodes_out_of_use_are_not_looked_at() {
     assert!(problem(r#""spindle_count":1,"#, r#""#).contains("node 'n1', ndparams: key 'spindle_count'"));
 }
 
+/// Ganeti knows nothing of a node that is down but not marked as offline.
+#[test]
+fn a_node_that_does_not_answer_is_offline() {
+    let nulls = r#""mtotal":null,"mnode":null,"mfree":null,"dtotal":null,"ctotal":null,"cnos":null,"#;
+    let raw = with(r#""mtotal":16384,"#, nulls).unwrap();
+    let n1 = &raw.nodes[0];
+    assert_eq!((n1.offline, n1.mem_total, n1.mem_free, n1.disk_free), (true, 0.0, Mib(0), Mib(0)));
+    assert_eq!(raw.warnings, ["node 'n1' does not answer and is treated as offline"]);
+    // anything but null is an error, as it is elsewhere
+    for other in ["\"x\"", "[]", "17"] {
+        let some = nulls.replace("\"mnode\":null", &format!("\"mnode\":{other}"));
+        assert!(problem(r#""mtotal":16384,"#, &some).contains("key 'm"));
+    }
+    assert_eq!(with("n1", "n1").unwrap().warnings, [""; 0]);
+}
+
 #[test]
 fn optional_numbers_of_nodes() {
     for with in ["", r#""dtotal":null,"#] {

@@ -43,6 +43,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
                 continue;
             }
         };
+        warn(&raw, &addresses[at], options, output)?;
         let cluster = Scanned { raw, name: &names.shown[at], file: &names.files[at], width };
         if let Err(problem) = cluster.show_and_save(options, anonymiser.as_mut(), output)? {
             failure(output, &addresses[at].shown(), "process", &problem)?;
@@ -52,6 +53,23 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
     }
     output.flush()?;
     Ok(status)
+}
+
+/// Tells what is odd about how a cluster was read; without names where there are to
+/// be none.
+fn warn(
+    raw: &RawCluster,
+    address: &Address,
+    options: &HscanOptions,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    if options.anonymise {
+        return Ok(());
+    }
+    for warning in &raw.warnings {
+        output.error_line(&format!("Warning: {}: {warning}", address.shown()))?;
+    }
+    Ok(())
 }
 
 /// What the clusters are called in the table, and their files.
