@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use htools::load::rapi::{Address, Manner, fetch_in, parse};
+use htools::load::rapi::{Access, Address, Manner, fetch_in, parse};
 
 #[path = "common/rapi.rs"]
 #[allow(dead_code)]
@@ -142,11 +142,8 @@ fn all_four_are_asked_for_and_the_first_error_counts() {
 #[test]
 fn refusals_name_url_and_cause() {
     for (status, cause) in [
-        (
-            "401 Unauthorized",
-            "a user and a password are needed, as in https://USER:PASSWORD@HOST:5080 (401 Unauthorized)",
-        ),
-        ("403 Forbidden", "the user may not read this (403 Forbidden)"),
+        ("401 Unauthorized", "a user and a password are needed: --rapi-credentials FILE (401 Unauthorized)"),
+        ("403 Forbidden", "the user may not do this (403 Forbidden)"),
         ("404 Not Found", "there is no RAPI at this address (404 Not Found)"),
         ("500 Internal Server Error", "the server failed (500 Internal Server Error)"),
         ("418 x", "the server refused the request (418 I'm a teapot)"),
@@ -208,7 +205,7 @@ fn a_silent_server_costs_a_limited_time() {
     let manner = Manner { transfer: Duration::from_millis(200), proxies: false, ..Manner::default() };
     let start = Instant::now();
     let address = Address::new(OsStr::new(&format!("127.0.0.1:{port}")));
-    let error = parse(&fetch_in(&address, manner)).unwrap_err().to_string();
+    let error = parse(&fetch_in(&address, &Access::default(), manner).unwrap()).unwrap_err().to_string();
     assert_eq!(error, format!("http://127.0.0.1:{port}/2/groups?bulk=1: no complete answer within 200.0ms"));
     assert!(start.elapsed() >= Duration::from_millis(800), "four requests, each on its own");
     assert_eq!(keep.join().unwrap().len(), 4);
@@ -218,7 +215,9 @@ fn a_silent_server_costs_a_limited_time() {
 fn a_server_that_never_ends_is_stopped() {
     let server = Server::new(|_| [b"HTTP/1.1 200 OK\r\n\r\n[".as_slice(), &[b' '; 5000]].concat());
     let manner = Manner { size: 1000, proxies: false, ..Manner::default() };
-    let error = parse(&fetch_in(&Address::new(OsStr::new(&server.url())), manner)).unwrap_err();
+    let error =
+        parse(&fetch_in(&Address::new(OsStr::new(&server.url())), &Access::default(), manner).unwrap())
+            .unwrap_err();
     assert_eq!(error.problem, "more than 1000 bytes");
 }
 
@@ -227,7 +226,12 @@ fn passwords_are_sent_and_never_shown() {
     let server = Server::of(fixture("states"));
     let dir = tempfile::tempdir().unwrap();
     let (status, stdout, stderr) = run("hscan", &[&server.url_with_login()], dir.path());
-    assert_eq!((status, stderr.as_str()), (0, ""));
+    assert_eq!(status, 0);
+    assert!(
+        stderr.starts_with("Warning: others on this machine can see the password")
+            && stderr.lines().count() == 1
+    );
+    assert!(!stderr.contains(PASSWORD));
     let shown = format!("http://user:***@127.0.0.1:{}", server.port);
     assert!(stdout.lines().nth(1).unwrap().starts_with(&format!("{shown}     6    16 ")), "{stdout}");
     assert!(!stdout.contains(PASSWORD));

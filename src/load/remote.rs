@@ -31,6 +31,17 @@ impl CallError {
         matches!(self, CallError::NotSent(_) | CallError::Lost(_) | CallError::Late(_))
     }
 
+    /// The same failure in other words.
+    pub fn map(self, words: impl FnOnce(String) -> String) -> CallError {
+        match self {
+            CallError::NotSent(text) => CallError::NotSent(words(text)),
+            CallError::Lost(text) => CallError::Lost(words(text)),
+            CallError::Late(text) => CallError::Late(words(text)),
+            CallError::Refused(text) => CallError::Refused(words(text)),
+            CallError::Nonsense(text) => CallError::Nonsense(words(text)),
+        }
+    }
+
     /// Whether the daemon has surely not done what it was asked for.
     pub fn is_undone(&self) -> bool {
         matches!(self, CallError::NotSent(_) | CallError::Refused(_))

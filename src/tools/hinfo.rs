@@ -20,6 +20,8 @@ pub const SPEC: Spec = Spec {
         PRINT_INSTANCES,
         TEXT_DATA,
         MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
         LUXI,
         IALLOC_SRC,
         VERBOSE,

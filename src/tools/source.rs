@@ -25,7 +25,7 @@ const LOADING: &str = "failed to load data, aborting";
 pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
     check_sources(options)?;
     let utilisation = read_utilisation(options)?;
-    let raw = read_source(options)?;
+    let raw = read_source(options, output)?;
     for warning in &raw.warnings {
         output.error_line(&format!("Warning: {warning}"))?;
     }
@@ -107,10 +107,10 @@ fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilis
 }
 
 /// The first source present, in the reference's order of preference.
-fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
+fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
     let source = &options.source;
     if let Some(address) = &source.rapi {
-        return rapi::load(&rapi::Address::new(address.as_ref())).context(LOADING);
+        return read_rapi(address, options, output);
     }
     if source.luxi.is_some() {
         bail!(
@@ -129,6 +129,17 @@ fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
         return Ok(iallocator::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING)?.cluster);
     }
     bail!("{LOADING}: No backend selected! Exiting.")
+}
+
+/// Reads a cluster over RAPI; tells how safe that was.
+fn read_rapi(address: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
+    let addresses = [rapi::Address::new(address.as_ref())];
+    let access = rapi::Access::read(&options.source.rapi_files, &addresses).context(LOADING)?;
+    let raw = rapi::load(&addresses[0], &access).context(LOADING)?;
+    for warning in access.warnings(&addresses, options.verbosity >= 1) {
+        output.error_line(&format!("Warning: {warning}"))?;
+    }
+    Ok(raw)
 }
 
 fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {

@@ -1,8 +1,14 @@
 //! Where a cluster's RAPI is, and what may be shown of it.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
+
+use super::secret::Secret;
 
 /// What a directory's address begins with.
 const DIRECTORY: &str = "file://";
@@ -10,14 +16,21 @@ const DIRECTORY: &str = "file://";
 const PORT: u16 = 5080;
 
 /// The address of a cluster's RAPI.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     typed: String,
     place: Place,
 }
 
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Address").field(&self.shown()).finish()
+    }
+}
+
 /// Where the answers come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(Debug))]
 pub(super) enum Place {
     /// A directory with `groups.json`, `nodes.json`, `instances.json`, `info.json`.
     Directory(PathBuf),
@@ -42,6 +55,42 @@ impl Address {
 
     pub(super) fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// The user in the URL, and the password if there is one.
+    pub(super) fn login(&self) -> Option<(String, Option<Secret>)> {
+        let url = self.url()?;
+        let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let password = url.password().filter(|password| !password.is_empty());
+        let password = password.map(|password| Secret::new(plain(password)));
+        (!url.username().is_empty() || password.is_some()).then(|| (plain(url.username()), password))
+    }
+
+    /// Whether user and password have to come from elsewhere.
+    pub(super) fn lacks_password(&self) -> bool {
+        matches!(self.place, Place::Url(_)) && !self.holds_password()
+    }
+
+    /// Whether the password is in the URL.
+    pub(super) fn holds_password(&self) -> bool {
+        matches!(self.login(), Some((_, Some(_))))
+    }
+
+    /// Whether there is a certificate to look at.
+    pub(super) fn is_https(&self) -> bool {
+        self.url().is_some_and(|url| url.scheme() == "https")
+    }
+
+    /// The host in the URL.
+    pub(super) fn host(&self) -> String {
+        self.url().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| self.bare())
+    }
+
+    fn url(&self) -> Option<Url> {
+        match &self.place {
+            Place::Directory(_) => None,
+            Place::Url(prefix) => Url::parse(prefix).ok(),
+        }
     }
 
     /// The address as typed, with `***` for a password.
@@ -112,6 +161,22 @@ mod tests {
             assert_eq!(Address::new(OsStr::new(word)).shown(), word);
             assert_eq!(Address::new(OsStr::new(word)).bare(), word);
         }
+    }
+
+    #[test]
+    fn who_asks() {
+        let login = |word: &str| Address::new(OsStr::new(word)).login();
+        let secret = |text: &str| Some(Secret::new(text));
+        assert_eq!(login("https://u:p@h:1"), Some(("u".into(), secret("p"))));
+        assert_eq!(login("https://u%40x:p%2Fw%C3%A9@h"), Some(("u@x".into(), secret("p/wé"))));
+        for word in ["https://u@h", "https://u:@h", "u@h"] {
+            assert_eq!(login(word), Some(("u".into(), None)), "{word}");
+        }
+        for word in ["h", "file://u:p@h", "http://[h"] {
+            assert_eq!(login(word), None, "{word}");
+        }
+        let shown = format!("{:?}", Address::new(OsStr::new("https://u:p@h:1")));
+        assert_eq!(shown, "Address(\"https://u:***@h:1\")");
     }
 
     #[test]

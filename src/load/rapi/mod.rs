@@ -1,17 +1,28 @@
 //! The remote API (RAPI) of a cluster: over HTTP, or from a directory with
 //! what it answered (`-m`, and the words of hscan).
 
+mod access;
 mod address;
+mod cause;
+mod certificates;
+mod client;
+mod credentials;
 mod fetch;
 mod groups;
 mod info;
 mod instances;
 mod nodes;
+mod refusal;
+mod secret;
+mod session;
 
 use std::collections::HashMap;
 
+pub use access::{Access, AccessFiles};
 pub use address::Address;
 pub use fetch::{Manner, fetch, fetch_in};
+pub use secret::{Credentials, Secret};
+pub use session::{Session, Verb};
 
 use info::Info;
 
@@ -48,8 +59,8 @@ pub struct Answers {
 /// # Errors
 /// The first in the order groups, nodes, instances, info: an answer that did not
 /// come, or that is wrong.
-pub fn load(address: &Address) -> Result<RawCluster> {
-    parse(&fetch(address))
+pub fn load(address: &Address, access: &Access) -> Result<RawCluster> {
+    parse(&fetch(address, access)?)
 }
 
 /// Reads the cluster from the answers.

@@ -16,6 +16,20 @@ pub const MASTER: OptionDef =
     OptionDef::new("master", "ask the remote API (RAPI) of the cluster at ADDRESS, a host name or a URL")
         .short('m')
         .takes("ADDRESS", Kind::Host);
+/// `--rapi-credentials`
+pub const RAPI_CREDENTIALS: OptionDef = OptionDef::new(
+    "rapi-credentials",
+    "read user and password for RAPI from FILE, a line of USER:PASSWORD or of Ganeti's file of RAPI users, which nobody else may read",
+)
+.takes("FILE", Kind::File)
+.added();
+/// `--rapi-cacert`
+pub const RAPI_CACERT: OptionDef = OptionDef::new(
+    "rapi-cacert",
+    "ask RAPI only if its certificate is one of those in FILE (PEM), or is for its host and signed by one of them",
+)
+.takes("FILE", Kind::File)
+.added();
 /// `-L`
 pub const LUXI: OptionDef = OptionDef::new(
     "luxi",

@@ -25,6 +25,8 @@ pub const SPEC: Spec = Spec {
         EVAC_MODE,
         RESTRICTED_MIGRATION,
         MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
         LUXI,
         IALLOC_SRC,
         EXEC,

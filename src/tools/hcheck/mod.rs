@@ -40,6 +40,8 @@ pub const SPEC: Spec = Spec {
         OFFLINE,
         QUIET.says("print nothing for people; may be repeated"),
         MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
         SELECT_INSTANCES,
         NO_CAPACITY_CHECKS.says("leave out whether each node could be emptied (global N+1)"),
         VERBOSE.says("undo one -q; may be repeated"),

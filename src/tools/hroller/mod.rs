@@ -18,6 +18,8 @@ pub const SPEC: Spec = Spec {
     options: &[
         LUXI,
         MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
         TEXT_DATA,
         IALLOC_SRC,
         OFFLINE,

@@ -7,26 +7,28 @@ use std::thread;
 
 use crate::load::RawCluster;
 use crate::load::error::Result;
-use crate::load::rapi::{self, Address};
+use crate::load::rapi::{self, Access, Address};
 
 /// Most clusters that are read at once.
 const AT_ONCE: usize = 8;
 
 /// Reads the clusters and hands them out in the order of their addresses, each as
 /// soon as it and those before it are there.
-pub(super) fn gather(addresses: Vec<Address>) -> impl Iterator<Item = Result<RawCluster>> {
+pub(super) fn gather(addresses: Vec<Address>, access: Access) -> impl Iterator<Item = Result<RawCluster>> {
     let count = addresses.len();
     let addresses = Arc::new(addresses);
+    let access = Arc::new(access);
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = mpsc::channel();
     // nobody waits for these: with the program they end, too
     for _ in 0..count.min(AT_ONCE) {
-        let (addresses, next, sender) = (Arc::clone(&addresses), Arc::clone(&next), sender.clone());
+        let (addresses, access) = (Arc::clone(&addresses), Arc::clone(&access));
+        let (next, sender) = (Arc::clone(&next), sender.clone());
         thread::spawn(move || {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(address) = addresses.get(at) else { break };
-                if sender.send((at, rapi::load(address))).is_err() {
+                if sender.send((at, rapi::load(address, &access))).is_err() {
                     break;
                 }
             }

@@ -22,6 +22,8 @@ pub const SPEC: Spec = Spec {
         PRINT_NODES,
         OUTPUT_DIR,
         LUXI,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
         VERBOSE,
         NO_HEADERS,
         STATIC_KVM_NODE_MEMORY,

@@ -6,7 +6,7 @@ use super::{ExitStatus, HscanOptions};
 use crate::load::RawCluster;
 use crate::load::anonymise::Anonymiser;
 use crate::load::merge::{MergeOptions, finish, merge};
-use crate::load::rapi::Address;
+use crate::load::rapi::{Access, Address};
 use crate::report::file::write_whole;
 use crate::report::nodes::node_list;
 use crate::report::scan;
@@ -19,6 +19,7 @@ const LOCAL: &str = "LOCAL";
 /// them lacks does not stop the others; a file that cannot be written does.
 pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
+    let access = Access::read(&options.load.source.rapi_files, &addresses)?;
     let names = Names::new(options, &addresses);
     let width = names.shown.iter().map(|name| name.chars().count()).max().unwrap_or(LOCAL.len());
     if !options.no_headers {
@@ -34,7 +35,10 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
     let mut anonymiser = options.anonymise.then(Anonymiser::default);
     // so that one can see how far it is
     output.flush()?;
-    for (at, loaded) in gather(addresses.clone()).enumerate() {
+    for warning in access.warnings(&addresses, options.load.verbosity >= 1) {
+        output.error_line(&format!("Warning: {warning}"))?;
+    }
+    for (at, loaded) in gather(addresses.clone(), access).enumerate() {
         let raw = match loaded {
             Ok(raw) => raw,
             Err(error) => {

@@ -27,6 +27,8 @@ pub const SPEC: Spec = Spec {
         SPINDLE_USE,
         SIMULATE.of_ganeti(),
         MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
         LUXI,
         IALLOC_SRC,
         VERBOSE,

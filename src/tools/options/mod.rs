@@ -16,6 +16,7 @@ pub use hscan::HscanOptions;
 pub use hspace::HspaceOptions;
 
 use super::cli::{Given, ValueError};
+use crate::load::rapi::AccessFiles;
 use crate::model::Mib;
 
 /// Where the cluster is to be read from. Several may be given; which of them
@@ -26,6 +27,8 @@ pub struct SourceOptions {
     pub text_data: Option<PathBuf>,
     /// `-m`; an empty address counts as not given.
     pub rapi: Option<String>,
+    /// `--rapi-credentials` and `--rapi-cacert`
+    pub rapi_files: AccessFiles,
     /// `-L`; the inner value is the socket, if not the default one.
     pub luxi: Option<Option<PathBuf>>,
     /// `-I`; `-` is standard input.
@@ -97,6 +100,8 @@ impl LoadOptions {
         match given.option.long {
             "text-data" => self.source.text_data = given.path(),
             "master" => self.source.rapi = Some(given.text()?.to_owned()).filter(|a| !a.is_empty()),
+            "rapi-credentials" => self.source.rapi_files.credentials = given.path(),
+            "rapi-cacert" => self.source.rapi_files.certificates = given.path(),
             "luxi" => self.source.luxi = Some(given.path()),
             "ialloc-src" => self.source.ialloc = given.path(),
             "simulate" => self.source.simulate.push(given.text()?.to_owned()),

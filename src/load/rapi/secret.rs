@@ -1,0 +1,34 @@
+//! Passwords, and who they belong to.
+
+use std::fmt;
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text from being shown.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text, for the one who is to have it.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// A user of RAPI, and the password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user's name.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
+}
