@@ -7,6 +7,7 @@ pub mod iallocator;
 pub mod json;
 pub mod load_data;
 pub mod lookup;
+pub mod luxi;
 pub mod merge;
 pub mod monitoring;
 pub mod names;

@@ -12,7 +12,7 @@ use crate::load::iallocator::Request;
 use crate::load::load_data;
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use crate::load::monitoring::{self, Collector};
-use crate::load::{RawCluster, encoding, iallocator, rapi, simulate, text, utilisation};
+use crate::load::{RawCluster, encoding, iallocator, luxi, rapi, simulate, text, utilisation};
 use crate::model::{Cluster, Utilisation};
 
 /// How error messages about the cluster's data begin.
@@ -112,10 +112,8 @@ fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Raw
     if let Some(address) = &source.rapi {
         return read_rapi(address, options, output);
     }
-    if source.luxi.is_some() {
-        bail!(
-            "{LOADING}: this version cannot read clusters over LUXI (-L) yet; use -m, -t, -I or --simulate"
-        );
+    if let Some(socket) = &source.luxi {
+        return luxi::load(&socket.clone().unwrap_or_else(luxi::default_socket)).context(LOADING);
     }
     if !source.simulate.is_empty() {
         return simulate::parse_specs(&source.simulate).context(LOADING);

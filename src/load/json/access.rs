@@ -229,16 +229,18 @@ pub fn each_described<'j, T>(
 }
 
 /// Reads every item of a list.
-fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
+pub(in crate::load) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
     let items = value.list()?.iter().enumerate();
     items.map(|(i, item)| read(item).map_err(|e| format!("item {}: {e}", i + 1))).collect()
 }
 
-fn strings(value: &Json) -> Wrong<Vec<String>> {
+/// A list of strings.
+pub(in crate::load) fn strings(value: &Json) -> Wrong<Vec<String>> {
     each(value, |item| item.string().map(str::to_owned))
 }
 
-fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> Wrong<T> {
+/// One of the names of an enumeration.
+pub(in crate::load) fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> Wrong<T> {
     value.string()?.parse().map_err(|e: UnknownName| {
         format!("\"{}\" is not one of {}", printable(&e.value, 60), e.allowed.join(", "))
     })

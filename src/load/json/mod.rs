@@ -11,12 +11,14 @@ mod policy;
 mod value;
 
 pub use access::{Object, each_described};
+pub(in crate::load) use access::{each, named, strings};
 pub use place::Place;
 pub use policy::read_policy;
 pub use value::Json;
 
 use serde::de::DeserializeSeed;
 use value::Wanted;
+pub(in crate::load) use value::Wrong;
 
 use super::error::{LoadError, Result, shown_source};
 

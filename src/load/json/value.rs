@@ -26,14 +26,14 @@ pub enum Json {
 }
 
 /// What is wrong with a value, to be completed with its place and key.
-pub(super) type Wrong<T> = std::result::Result<T, String>;
+pub(in crate::load) type Wrong<T> = std::result::Result<T, String>;
 
 impl Json {
     /// A whole number: any number, rounded half to even.
     ///
     /// # Errors
     /// Another type, or a number that does not fit into 64 bits.
-    pub(super) fn int(&self) -> Wrong<i64> {
+    pub(in crate::load) fn int(&self) -> Wrong<i64> {
         // 2^63; its negative fits, but as a double it may stand for less
         const LIMIT: f64 = 9_223_372_036_854_775_808.0;
         match self {
@@ -51,7 +51,7 @@ impl Json {
     }
 
     /// A real number: any number.
-    pub(super) fn float(&self) -> Wrong<f64> {
+    pub(in crate::load) fn float(&self) -> Wrong<f64> {
         match self {
             Json::Int(value) => Ok(*value as f64),
             Json::Float(value) => Ok(*value),
@@ -59,28 +59,28 @@ impl Json {
         }
     }
 
-    pub(super) fn string(&self) -> Wrong<&str> {
+    pub(in crate::load) fn string(&self) -> Wrong<&str> {
         match self {
             Json::String(value) => Ok(value),
             _ => self.wrong("a string"),
         }
     }
 
-    pub(super) fn bool(&self) -> Wrong<bool> {
+    pub(in crate::load) fn bool(&self) -> Wrong<bool> {
         match self {
             Json::Bool(value) => Ok(*value),
             _ => self.wrong("true or false"),
         }
     }
 
-    pub(super) fn list(&self) -> Wrong<&[Json]> {
+    pub(in crate::load) fn list(&self) -> Wrong<&[Json]> {
         match self {
             Json::Array(items) => Ok(items),
             _ => self.wrong("a list"),
         }
     }
 
-    pub(super) fn members(&self) -> Wrong<&[(String, Json)]> {
+    pub(in crate::load) fn members(&self) -> Wrong<&[(String, Json)]> {
         match self {
             Json::Object(members) => Ok(members),
             _ => self.wrong("an object"),
@@ -108,6 +108,27 @@ impl Json {
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+/// The same for serde, where each key counts once.
+impl From<Json> for serde_json::Value {
+    fn from(value: Json) -> Self {
+        match value {
+            Json::Null => serde_json::Value::Null,
+            Json::Bool(value) => value.into(),
+            Json::Int(value) => value.into(),
+            Json::Float(value) => value.into(),
+            Json::String(value) => value.into(),
+            Json::Array(items) => items.into_iter().map(serde_json::Value::from).collect(),
+            Json::Object(members) => {
+                let mut map = serde_json::Map::new();
+                for (key, value) in members {
+                    map.entry(key).or_insert_with(|| value.into());
+                }
+                map.into()
+            }
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use super::file::{checked_text, file_name};
 use super::gather::gather;
 use super::{ExitStatus, HscanOptions};
-use crate::load::RawCluster;
 use crate::load::anonymise::Anonymiser;
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::rapi::{Access, Address};
+use crate::load::{RawCluster, luxi};
 use crate::report::file::write_whole;
 use crate::report::nodes::node_list;
 use crate::report::scan;
@@ -26,10 +26,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
         output.line(&scan::heading(width))?;
     }
     if addresses.is_empty() {
-        let problem =
-            "this version cannot read the local cluster over LUXI (-L) yet; name a cluster to ask over RAPI";
-        failure(output, LOCAL, "load", problem)?;
-        return Ok(ExitStatus::Usage);
+        return scan_local(options, width, output);
     }
     let mut status = ExitStatus::Success;
     let mut anonymiser = options.anonymise.then(Anonymiser::default);
@@ -47,7 +44,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
                 continue;
             }
         };
-        warn(&raw, &addresses[at], options, output)?;
+        warn(&raw, &addresses[at].shown(), options, output)?;
         let cluster = Scanned { raw, name: &names.shown[at], file: &names.files[at], width };
         if let Err(problem) = cluster.show_and_save(options, anonymiser.as_mut(), output)? {
             failure(output, &addresses[at].shown(), "process", &problem)?;
@@ -61,19 +58,38 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
 
 /// Tells what is odd about how a cluster was read; without names where there are to
 /// be none.
-fn warn(
-    raw: &RawCluster,
-    address: &Address,
-    options: &HscanOptions,
-    output: &mut Output,
-) -> anyhow::Result<()> {
+fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Output) -> anyhow::Result<()> {
     if options.anonymise {
         return Ok(());
     }
     for warning in &raw.warnings {
-        output.error_line(&format!("Warning: {}: {warning}", address.shown()))?;
+        output.error_line(&format!("Warning: {name}: {warning}"))?;
     }
     Ok(())
+}
+
+/// Reads the local cluster, prints a line about it and writes its file. Without a
+/// connection there is nothing to say about it.
+fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    output.flush()?;
+    let socket = options.load.source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
+    let answers = luxi::fetch(&socket, luxi::Manner::default())?;
+    let problem = match luxi::parse(&answers) {
+        Ok(raw) => {
+            warn(&raw, LOCAL, options, output)?;
+            let cluster = Scanned { raw, name: LOCAL, file: &file_name(LOCAL), width };
+            let mut anonymiser = options.anonymise.then(Anonymiser::default);
+            let done = cluster.show_and_save(options, anonymiser.as_mut(), output)?;
+            done.map_err(|problem| ("process", problem))
+        }
+        Err(error) => Err(("load", error.to_string())),
+    };
+    let Err((what, problem)) = problem else {
+        output.flush()?;
+        return Ok(ExitStatus::Success);
+    };
+    failure(output, LOCAL, what, &problem)?;
+    Ok(ExitStatus::Usage)
 }
 
 /// What the clusters are called in the table, and their files.

@@ -1,0 +1,64 @@
+//! Instances, as the master daemon describes them.
+
+use std::collections::HashMap;
+
+use super::rows::{Row, each_row};
+use crate::load::error::Result;
+use crate::load::json::{Json, Place};
+use crate::load::raw::RawInstance;
+use crate::model::{Disk, Mib, NodeIdx};
+
+/// What is asked of an instance.
+pub const FIELDS: &[&str] = &[
+    "name",
+    "disk_usage",
+    "be/memory",
+    "be/vcpus",
+    "status",
+    "pnode",
+    "snodes",
+    "tags",
+    "be/auto_balance",
+    "disk_template",
+    "be/spindle_use",
+    "disk.sizes",
+    "disk.spindles",
+    "forthcoming",
+];
+
+/// Reads the result of the query.
+pub(super) fn read_instances(
+    result: &Json,
+    place: &Place<'_>,
+    nodes: &HashMap<&str, NodeIdx>,
+) -> Result<Vec<RawInstance>> {
+    each_row(result, place, "instance", FIELDS, |name, instance| read_instance(name, &instance, nodes))
+}
+
+fn read_instance(name: &str, instance: &Row<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
+    let node = |field: &str, name: &str| instance.known(field, "node has the name", name, nodes);
+    let sizes = instance.ints("disk.sizes")?;
+    let spindles = instance.ints_or_nulls("disk.spindles")?;
+    Ok(RawInstance {
+        name: name.to_owned(),
+        disk: Mib(instance.int("disk_usage")?),
+        mem: Mib(instance.int("be/memory")?),
+        vcpus: instance.int("be/vcpus")?,
+        status: instance.enumeration("status")?,
+        primary: node("pnode", instance.string("pnode")?)?,
+        // more than one has no meaning
+        secondary: instance.strings("snodes")?.first().map(|name| node("snodes", name)).transpose()?,
+        tags: instance.strings("tags")?,
+        auto_balance: instance.bool("be/auto_balance")?,
+        template: instance.enumeration("disk_template")?,
+        spindle_use: instance.int("be/spindle_use")?,
+        // as in the reference, the longer list is cut
+        disks: sizes
+            .into_iter()
+            .zip(spindles)
+            .map(|(size, spindles)| Disk { size: Mib(size), spindles })
+            .collect(),
+        networks: Vec::new(),
+        forthcoming: instance.bool("forthcoming")?,
+    })
+}

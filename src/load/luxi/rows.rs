@@ -1,0 +1,178 @@
+//! The results of queries: rows of fields, each with a status.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use crate::load::error::{LoadError, Result, shown_name};
+use crate::load::json::{Json, Object, Place, Wrong, each, named, strings};
+use crate::model::UnknownName;
+
+/// What the master knows of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Normal,
+    Unknown,
+    NoData,
+    Unavailable,
+    Offline,
+}
+
+/// One row: the values of the fields, in the order in which they were asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'j, 'p> {
+    cells: &'j [Json],
+    fields: &'static [&'static str],
+    place: Place<'p>,
+}
+
+/// Does something with each row of a query's result. `kind` says what they describe; the
+/// first field is its name.
+///
+/// # Errors
+/// The result is no table with these fields, an object has no name, or what `read` finds.
+pub(super) fn each_row<'j, T>(
+    result: &'j Json,
+    place: &Place<'_>,
+    kind: &'static str,
+    fields: &'static [&'static str],
+    mut read: impl FnMut(&'j str, Row<'j, '_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let place = place.key(kind);
+    let table = place.key(kind);
+    let rows = Object::new(result, table)?.list("data")?;
+    // a table of another form is no table, whatever its first rows say
+    for (i, row) in rows.iter().enumerate() {
+        check(row, fields).map_err(|problem| table.item(i).error(&problem))?;
+    }
+    let one = |(i, row): (usize, &'j Json)| {
+        let cells = row.list().map_err(|problem| table.error(&problem))?;
+        let name = Row { cells, fields, place: table.item(i) }.string("name")?;
+        read(name, Row { cells, fields, place: place.named(kind, name) })
+    };
+    rows.iter().enumerate().map(one).collect()
+}
+
+/// Whether a row has a status and a value for each field.
+fn check(row: &Json, fields: &[&str]) -> Wrong<()> {
+    let cells = row.list()?;
+    if cells.len() != fields.len() {
+        return Err(format!("expected {} fields, found {}", fields.len(), cells.len()));
+    }
+    for (cell, field) in cells.iter().zip(fields) {
+        if cell.list().map_or(0, <[Json]>::len) != 2 {
+            return Err(format!("field '{field}': expected a status and a value, found {}", cell.found()));
+        }
+    }
+    Ok(())
+}
+
+impl<'j, 'p> Row<'j, 'p> {
+    /// Status and value of a field.
+    fn cell(&self, field: &str) -> Result<(&'j Json, &'j Json)> {
+        let at = self.fields.iter().position(|known| *known == field);
+        match at.and_then(|at| self.cells.get(at)).map(|cell| cell.list()) {
+            Some(Ok([status, value])) => Ok((status, value)),
+            _ => Err(self.field_error(field, "expected a status and a value")),
+        }
+    }
+
+    /// An error in a field.
+    pub(super) fn field_error(&self, field: &str, problem: &str) -> LoadError {
+        self.place.error(&format!("field '{field}': {problem}"))
+    }
+
+    /// Whether the master has asked for the field and got nothing.
+    pub(super) fn is_silent(&self, field: &str) -> bool {
+        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(Status::NoData))
+    }
+
+    fn value(&self, field: &str) -> Result<&'j Json> {
+        let (found, value) = self.cell(field)?;
+        let problem = match status(found) {
+            Ok(Status::Normal) => return Ok(value),
+            Ok(Status::Unknown) => "the master does not know this field",
+            Ok(Status::NoData) => "the master has no data",
+            Ok(Status::Unavailable) => "the master says that this is not available",
+            Ok(Status::Offline) => "the master says that the node is offline",
+            Err(problem) => return Err(self.field_error(field, &problem)),
+        };
+        Err(self.field_error(field, problem))
+    }
+
+    fn read<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<T> {
+        read(self.value(field)?).map_err(|problem| self.field_error(field, &problem))
+    }
+
+    /// A whole number; a fraction is rounded half to even.
+    pub(super) fn int(&self, field: &str) -> Result<i64> {
+        self.read(field, Json::int)
+    }
+
+    /// A real number.
+    pub(super) fn float(&self, field: &str) -> Result<f64> {
+        self.read(field, Json::float)
+    }
+
+    /// `true` or `false`.
+    pub(super) fn bool(&self, field: &str) -> Result<bool> {
+        self.read(field, Json::bool)
+    }
+
+    /// A string.
+    pub(super) fn string(&self, field: &str) -> Result<&'j str> {
+        self.read(field, Json::string)
+    }
+
+    /// A list of strings.
+    pub(super) fn strings(&self, field: &str) -> Result<Vec<String>> {
+        self.read(field, strings)
+    }
+
+    /// A list of whole numbers.
+    pub(super) fn ints(&self, field: &str) -> Result<Vec<i64>> {
+        self.read(field, |value| each(value, Json::int))
+    }
+
+    /// A list of whole numbers, some of which may be unknown.
+    pub(super) fn ints_or_nulls(&self, field: &str) -> Result<Vec<Option<i64>>> {
+        self.read(field, |value| {
+            each(value, |item| if *item == Json::Null { Ok(None) } else { item.int().map(Some) })
+        })
+    }
+
+    /// One of the names of an enumeration.
+    pub(super) fn enumeration<T: FromStr<Err = UnknownName>>(&self, field: &str) -> Result<T> {
+        self.read(field, named)
+    }
+
+    /// The value of a field as the only member of an object.
+    pub(super) fn as_member(&self, field: &'static str) -> Result<Json> {
+        Ok(Json::Object(vec![(field.to_owned(), self.value(field)?.clone())]))
+    }
+
+    /// Where the row stands.
+    pub(super) fn place(&self) -> &Place<'p> {
+        &self.place
+    }
+
+    /// The index that belongs to a name in a field.
+    pub(super) fn known<T: Copy>(
+        &self,
+        field: &str,
+        kind: &str,
+        name: &str,
+        index: &HashMap<&str, T>,
+    ) -> Result<T> {
+        index
+            .get(name)
+            .copied()
+            .ok_or_else(|| self.field_error(field, &format!("no {kind} '{}'", shown_name(name))))
+    }
+}
+
+fn status(value: &Json) -> Wrong<Status> {
+    let number = value.float()?;
+    let known = [Status::Normal, Status::Unknown, Status::NoData, Status::Unavailable, Status::Offline];
+    let found = (0..).zip(known).find(|(code, _)| f64::from(*code) == number);
+    found.map(|(_, status)| status).ok_or_else(|| format!("{} is no status", value.found()))
+}
