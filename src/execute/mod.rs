@@ -6,15 +6,19 @@
 //! knows Ganeti only as a [`JobClient`], behind which are LUXI, RAPI or, in tests,
 //! a queue with faults.
 
+mod answers;
 mod client;
 mod events;
 pub mod job;
 pub mod journal;
+mod luxi;
+mod rapi;
 mod reconcile;
 mod report;
 mod runner;
 pub mod signals;
 mod state;
+mod watch;
 
 #[cfg(test)]
 mod fake;
@@ -23,5 +27,8 @@ mod tests;
 
 pub use client::{ClusterId, JobClient};
 pub use events::{Event, EventLine};
+pub use luxi::LuxiClient;
+pub use rapi::RapiClient;
 pub use report::{Report, StepReport, StepState};
 pub use runner::{Ending, Runner, Surroundings};
+pub use state::State;

@@ -1,0 +1,153 @@
+//! What Ganeti's answers about jobs mean, whichever way they come.
+
+use serde_json::Value;
+
+use super::job::{JobId, JobState, Mark, Run, Status};
+use super::watch::Change;
+use crate::load::error::printable;
+use crate::load::remote::CallError;
+
+/// Most characters of what Ganeti says about a failure.
+const SHOWN: usize = 400;
+
+/// An answer that is not what was asked for.
+pub fn nonsense(what: &str, found: &Value) -> CallError {
+    CallError::Nonsense(format!("{what}: unexpected answer {}", printable(&found.to_string(), 120)))
+}
+
+/// A job's number: a number, or a text of one.
+pub fn job_id(value: &Value) -> Option<JobId> {
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+    Some(JobId(number))
+}
+
+/// A job's number in the answer to its submission, or why there is none.
+pub fn submitted(answer: &Value) -> Result<Result<JobId, String>, CallError> {
+    let wrong = || nonsense("submission of a job", answer);
+    let pair = answer.as_array().filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
+    match (pair[0].as_bool(), &pair[1]) {
+        (Some(true), id) => job_id(id).map(Ok).ok_or_else(wrong),
+        (Some(false), why) => Ok(Err(reason(why))),
+        (None, _) => Err(wrong()),
+    }
+}
+
+/// A job's state from its status and the results of its opcodes; both are null for a job
+/// that does not exist.
+pub fn state(status: &Value, results: &Value) -> Result<JobState, CallError> {
+    if status.is_null() {
+        return Ok(JobState { status: None, message: None });
+    }
+    let known = status.as_str().and_then(Status::parse);
+    let status = known.ok_or_else(|| nonsense("status of a job", status))?;
+    let failed = matches!(status, Status::Error | Status::Canceled);
+    let message = results.as_array().filter(|_| failed);
+    let message = message.and_then(|results| results.iter().find_map(failure));
+    Ok(JobState { status: Some(status), message })
+}
+
+/// What a failed opcode said: its result is the name of an error and its arguments, or a text.
+fn failure(result: &Value) -> Option<String> {
+    match result {
+        Value::Array(parts) => match parts.as_slice() {
+            [Value::String(_), Value::Array(args)] => {
+                Some(args.first().map_or_else(|| reason(result), reason))
+            }
+            _ => None,
+        },
+        Value::String(text) => Some(printable(text, SHOWN)),
+        _ => None,
+    }
+}
+
+fn reason(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => printable(text.trim(), SHOWN),
+        None => printable(&value.to_string(), SHOWN),
+    }
+}
+
+/// What the answer to a wait says: the fields of the job and its new messages.
+pub fn change(fields: &Value, messages: &Value) -> Result<Change, CallError> {
+    let wrong = || nonsense("wait for a job", fields);
+    let status = fields.as_array().and_then(|fields| fields.first()).ok_or_else(wrong)?;
+    let status = status.as_str().and_then(Status::parse).ok_or_else(wrong)?;
+    let serial = |message: &Value| message.as_array()?.first()?.as_u64();
+    let serials = messages.as_array().into_iter().flatten().filter_map(serial);
+    Ok(Change { status: Some(status), serial: serials.max() })
+}
+
+/// The mark of a job of this run, by the comment of its first opcode.
+pub fn mark(run: &Run, opcodes: &Value) -> Option<Mark> {
+    run.mark(opcodes.as_array()?.first()?.get("comment")?.as_str()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn submissions() {
+        assert_eq!(submitted(&json!([true, 25])), Ok(Ok(JobId(25))));
+        assert_eq!(submitted(&json!([true, "25"])), Ok(Ok(JobId(25))));
+        assert_eq!(submitted(&json!([false, "queue is\nbad"])), Ok(Err(r"queue is\nbad".into())));
+        for wrong in
+            [json!([true, -1]), json!([true, 1.5]), json!([true]), json!([1, 2]), json!(7), json!(null)]
+        {
+            assert!(matches!(submitted(&wrong), Err(CallError::Nonsense(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn states() {
+        let results = json!([null, ["OpPrereqError", ["Instance 'x' not known", "unknown_entity"]]]);
+        let message = Some("Instance 'x' not known".to_owned());
+        assert_eq!(state(&json!("error"), &results), Ok(JobState { status: Some(Status::Error), message }));
+        let running = JobState { status: Some(Status::Running), message: None };
+        assert_eq!(state(&json!("running"), &results), Ok(running));
+        assert_eq!(state(&json!(null), &json!(null)), Ok(JobState { status: None, message: None }));
+        assert!(state(&json!("foo"), &json!([])).is_err());
+        assert!(state(&json!(3), &json!([])).is_err());
+    }
+
+    #[test]
+    fn changes() {
+        let messages =
+            json!([[1, [1795250982, 26852], "message", "a"], [2, [1795250982, 26852], "message", "b"]]);
+        let running = Change { status: Some(Status::Running), serial: Some(2) };
+        assert_eq!(change(&json!(["running"]), &messages), Ok(running));
+        let quiet = Change { status: Some(Status::Running), serial: None };
+        assert_eq!(change(&json!(["running"]), &json!([])), Ok(quiet));
+        assert!(change(&json!("nochange"), &json!(null)).is_err());
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            prop_oneof![Just("success"), Just("error"), Just("comment"), Just("x")].prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec(inner, 1).prop_map(|v| json!({"comment": v[0]})),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn anything_may_come(a in any_json(), b in any_json()) {
+            let run = Run {
+                tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0,
+            };
+            let _ = (submitted(&a), state(&a, &b), change(&a, &b), job_id(&a));
+            prop_assert_eq!(mark(&run, &a), None);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Jobs over the master daemon's socket.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::answers::{change, job_id, mark, nonsense, state, submitted};
+use super::client::{ClusterId, JobClient};
+use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
+use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::luxi::{Connection, Manner};
+use crate::load::remote::CallError;
+
+/// How long the daemon waits for a change before it says that there is none, in seconds.
+const WAIT: u64 = 60;
+
+/// The master daemon of the cluster, on its own machine.
+pub struct LuxiClient {
+    socket: PathBuf,
+    manner: Manner,
+    connection: Option<Connection>,
+    watchers: Watchers,
+}
+
+impl LuxiClient {
+    /// A client of the daemon at this socket. Nothing is sent yet.
+    pub fn new(socket: PathBuf, manner: Manner) -> LuxiClient {
+        LuxiClient { socket, manner, connection: None, watchers: Watchers::default() }
+    }
+
+    fn call(&mut self, method: &str, args: Value) -> Result<Value, CallError> {
+        let connection = match self.connection.take().filter(Connection::is_open) {
+            Some(connection) => self.connection.insert(connection),
+            None => self.connection.insert(Connection::open(&self.socket, self.manner)?),
+        };
+        connection.call(method, &args)
+    }
+
+    fn rows(&mut self, method: &str, args: Value) -> Result<Vec<Value>, CallError> {
+        match self.call(method, args)? {
+            Value::Array(rows) => Ok(rows),
+            other => Err(nonsense(method, &other)),
+        }
+    }
+}
+
+impl JobClient for LuxiClient {
+    fn cluster(&mut self) -> Result<ClusterId, CallError> {
+        let info = self.call("QueryClusterInfo", json!([]))?;
+        let text = |key: &str| {
+            let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
+            value.ok_or_else(|| CallError::Nonsense(format!("the cluster does not say its {key}")))
+        };
+        Ok(ClusterId { name: text("name")?, uuid: text("uuid")? })
+    }
+
+    fn joins_opcodes(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+        let jobs: Vec<_> = jobs.iter().map(|job| SubmittedOpcode::of(run, job)).collect();
+        let jobs = serde_json::to_value(jobs).map_err(|error| CallError::NotSent(error.to_string()))?;
+        let answers = self.rows("SubmitManyJobs", json!([jobs]))?;
+        answers.iter().map(submitted).collect()
+    }
+
+    fn newest(&mut self) -> Result<JobId, CallError> {
+        let rows = self.rows("QueryJobs", json!([null, ["id"]]))?;
+        let id = |row: &Value| job_id(row.as_array()?.first()?);
+        Ok(rows.iter().filter_map(id).max().unwrap_or(JobId(0)))
+    }
+
+    fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
+        let rows = self.rows("QueryJobs", json!([ids, ["status", "opresult"]]))?;
+        let of_row = |row: &Value| match row.as_array().map(Vec::as_slice) {
+            Some([status, results]) => state(status, results),
+            None if row.is_null() => state(row, row),
+            _ => Err(nonsense("QueryJobs", row)),
+        };
+        rows.iter().map(of_row).collect()
+    }
+
+    fn next_change(
+        &mut self,
+        jobs: &[Watched],
+        at_most: Duration,
+    ) -> Result<Vec<(JobId, JobState)>, CallError> {
+        let (socket, manner) = (self.socket.clone(), self.manner);
+        let wait = || -> Wait {
+            let socket = socket.clone();
+            Box::new(move |job, serial| wait(Connection::open(&socket, manner)?, job, serial))
+        };
+        let changes = self.watchers.next(jobs, at_most, wait)?;
+        with_reasons(self, changes)
+    }
+
+    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
+        // the last field brings the archived ones
+        let args = json!(["job", ["id", "ops", "archived"], [">", "id", after]]);
+        let answer = self.call("Query", args)?;
+        let rows = answer.get("data").and_then(Value::as_array);
+        let rows = rows.ok_or_else(|| nonsense("Query for jobs", &answer))?;
+        let value = |row: &Value, at: usize| row.get(at)?.get(1).cloned();
+        let of_run = |row: &Value| Some((job_id(&value(row, 0)?)?, mark(run, &value(row, 1)?)?));
+        Ok(rows.iter().filter_map(of_run).collect())
+    }
+}
+
+/// Waits for one job.
+fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result<Change, CallError> {
+    let args = json!([job.id, ["status"], [job.status], serial, WAIT]);
+    let answer = connection.call_within("WaitForJobChange", &args, ANSWER)?;
+    match answer.as_array().map(Vec::as_slice) {
+        Some([fields, messages]) => change(fields, messages),
+        // "nochange"
+        _ if answer.is_string() => Ok(Change::default()),
+        _ => Err(nonsense("WaitForJobChange", &answer)),
+    }
+}
+
+/// The states of jobs that have changed; where one has ended otherwise than well, with the
+/// reason.
+pub(super) fn with_reasons(
+    client: &mut dyn JobClient,
+    changes: Vec<(JobId, Status)>,
+) -> Result<Vec<(JobId, JobState)>, CallError> {
+    let state = |(id, status): (JobId, Status)| {
+        if status.is_final() && status != Status::Success {
+            let states = client.states(&[id])?;
+            return Ok(states.into_iter().next().map(|state| (id, state)));
+        }
+        Ok(Some((id, JobState { status: Some(status), message: None })))
+    };
+    changes.into_iter().map(state).filter_map(Result::transpose).collect()
+}

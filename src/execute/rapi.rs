@@ -1,0 +1,180 @@
+//! Jobs over the remote API: each opcode is a request and a job of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::answers::{change, job_id, mark, nonsense, state};
+use super::client::{ClusterId, JobClient};
+use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
+use super::luxi::with_reasons;
+use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::rapi::{Session, Verb};
+use crate::load::remote::CallError;
+use crate::plan::opcode::Opcode;
+
+/// How long Ganeti may take to enter a job into its queue, or to list its jobs.
+const ENTER: Duration = Duration::from_secs(180);
+/// Most jobs that are looked at one by one, as they are archived and in no list.
+const ARCHIVED: u64 = 10_000;
+
+/// The remote API of a cluster.
+pub struct RapiClient {
+    session: Arc<Session>,
+    watchers: Watchers,
+}
+
+impl RapiClient {
+    /// A client of a session. Nothing is sent yet.
+    pub fn new(session: Session) -> RapiClient {
+        RapiClient { session: Arc::new(session), watchers: Watchers::default() }
+    }
+
+    fn job(&self, id: JobId) -> Result<Value, CallError> {
+        self.session.get(&format!("jobs/{id}"))
+    }
+}
+
+/// The request that becomes a job with an opcode.
+fn request(opcode: &Opcode) -> Result<(Verb, String, Value), CallError> {
+    let mut body = serde_json::to_value(opcode).map_err(|error| CallError::NotSent(error.to_string()))?;
+    // what the resource says already
+    if let Some(fields) = body.as_object_mut() {
+        fields.shift_remove("OP_ID");
+        fields.shift_remove("instance_name");
+    }
+    let (verb, instance, what) = match opcode {
+        Opcode::Migrate { instance_name, .. } => (Verb::Put, instance_name, "migrate"),
+        Opcode::Failover { instance_name, .. } => (Verb::Put, instance_name, "failover"),
+        Opcode::ReplaceDisks { instance_name, .. } => (Verb::Post, instance_name, "replace-disks"),
+    };
+    Ok((verb, format!("instances/{instance}/{what}"), body))
+}
+
+impl JobClient for RapiClient {
+    fn cluster(&mut self) -> Result<ClusterId, CallError> {
+        let info = self.session.get("info")?;
+        let text = |key: &str| {
+            let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
+            value.ok_or_else(|| CallError::Nonsense(format!("the cluster does not say its {key}")))
+        };
+        Ok(ClusterId { name: text("name")?, uuid: text("uuid")? })
+    }
+
+    fn joins_opcodes(&self) -> bool {
+        false
+    }
+
+    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+        let [job @ Job { opcodes: [opcode], .. }] = jobs else {
+            return Err(CallError::NotSent("a request is one job with one opcode".to_owned()));
+        };
+        let (verb, resource, mut body) = request(opcode)?;
+        body["priority"] = run.priority.into();
+        body["comment"] = run.comment(job.mark).into();
+        if let Some(id) = job.depends {
+            body["depends"] = json!(dependency(id));
+        }
+        let reason = [("reason", run.reason.as_str())];
+        let answer = self.session.send(verb, &resource, &reason, Some(&body), ENTER)?;
+        let id = job_id(&answer).ok_or_else(|| nonsense("submission of a job", &answer))?;
+        Ok(vec![Ok(id)])
+    }
+
+    fn newest(&mut self) -> Result<JobId, CallError> {
+        let jobs = self.session.get("jobs")?;
+        let ids = jobs.as_array().ok_or_else(|| nonsense("list of jobs", &jobs))?;
+        Ok(ids.iter().filter_map(|job| job_id(job.get("id")?)).max().unwrap_or(JobId(0)))
+    }
+
+    fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
+        let of_job = |id: &JobId| {
+            let job = self.job(*id)?;
+            let field = |key: &str| job.get(key).ok_or_else(|| nonsense("job", &job));
+            state(field("status")?, field("opresult")?)
+        };
+        ids.iter().map(of_job).collect()
+    }
+
+    fn next_change(
+        &mut self,
+        jobs: &[Watched],
+        at_most: Duration,
+    ) -> Result<Vec<(JobId, JobState)>, CallError> {
+        let session = Arc::clone(&self.session);
+        let make = || -> Wait {
+            let session = Arc::clone(&session);
+            Box::new(move |job, serial| wait(&session, job, serial))
+        };
+        let changes = self.watchers.next(jobs, at_most, make)?;
+        with_reasons(self, changes)
+    }
+
+    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
+        let list = self.session.send(Verb::Get, "jobs", &[("bulk", "1")], None, ENTER)?;
+        let jobs = list.as_array().ok_or_else(|| nonsense("list of jobs", &list))?;
+        let mut found = Vec::new();
+        let mut listed = Vec::new();
+        for job in jobs {
+            let Some(id) = job.get("id").and_then(job_id).filter(|id| *id > after) else { continue };
+            listed.push(id);
+            found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
+        }
+        // numbers are given in order: what is missing in the list is archived, up to the
+        // first that does not exist
+        let newest = listed.iter().max().copied();
+        for id in (after.0 + 1..).take(ARCHIVED as usize).map(JobId) {
+            if listed.contains(&id) {
+                continue;
+            }
+            let job = self.job(id)?;
+            let exists = job.get("status").is_some_and(|status| !status.is_null());
+            if !exists && newest.is_none_or(|newest| id > newest) {
+                break;
+            }
+            found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
+        }
+        Ok(found)
+    }
+}
+
+/// Waits for one job.
+fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<Change, CallError> {
+    let body = json!({
+        "fields": ["status"], "previous_job_info": [job.status], "previous_log_serial": serial,
+    });
+    match session.send(Verb::Get, &format!("jobs/{}/wait", job.id), &[], Some(&body), ANSWER) {
+        // nothing has changed
+        Ok(Value::Null) | Err(CallError::Late(_)) => Ok(Change::default()),
+        Ok(answer) => match (answer.get("job_info"), answer.get("log_entries")) {
+            (Some(fields), Some(messages)) => change(fields, messages),
+            _ => Err(nonsense("wait for a job", &answer)),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::opcode::ReplaceMode;
+
+    #[test]
+    fn opcodes_become_requests() {
+        let (verb, resource, body) = request(&Opcode::ReplaceDisks {
+            instance_name: "web.example.com".into(),
+            early_release: false,
+            ignore_ipolicy: false,
+            mode: ReplaceMode::NewSecondary,
+            disks: Vec::new(),
+            remote_node: "n3".into(),
+        })
+        .unwrap();
+        assert_eq!((verb, resource.as_str()), (Verb::Post, "instances/web.example.com/replace-disks"));
+        assert_eq!(
+            body.to_string(),
+            r#"{"early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}"#
+        );
+    }
+}
