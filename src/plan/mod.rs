@@ -3,6 +3,7 @@
 
 pub mod checker;
 pub mod command;
+pub mod fresh;
 pub mod jobset;
 pub mod maintenance;
 pub mod opcode;

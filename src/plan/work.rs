@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::jobset::{Jobset, nodes_of};
 use super::opcode::{Opcode, job};
-use crate::model::{Cluster, NodeIdx, Placement};
+use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement};
 use crate::search::{Move, Step};
 
 /// Where an instance is, by the names of the nodes.
@@ -132,7 +132,8 @@ impl Work {
     /// # Errors
     /// The first name that the cluster does not know.
     pub fn steps_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Step>, Unknown> {
-        positions.iter().map(|at| step_on(cluster, &self.steps[*at], at + 1)).collect()
+        let names = Names::of(cluster);
+        positions.iter().map(|at| names.step(&self.steps[*at], at + 1)).collect()
     }
 
     /// What is wrong with work that was read: positions that do not exist or come too late.
@@ -167,23 +168,102 @@ fn work_step(cluster: &Cluster, step: &Step, after: Vec<usize>) -> WorkStep {
     }
 }
 
-fn step_on(cluster: &Cluster, step: &WorkStep, number: usize) -> Result<Step, Unknown> {
-    let unknown = |kind, name: &str| Unknown { step: number, kind, name: name.to_owned() };
-    let node = |name: &String| {
-        let found = cluster.nodes.iter().find(|node| node.spec.name == *name);
-        found.map(|node| node.spec.idx).ok_or_else(|| unknown("node", name))
-    };
-    let place = |place: &Place| {
-        let secondary = place.secondary.as_ref().map(node).transpose()?;
-        Ok(Placement { primary: node(&place.primary)?, secondary })
-    };
-    let instance = cluster.instances.iter().find(|instance| instance.name == step.instance);
-    let target = step.target.as_ref().map(node).transpose()?;
-    Ok(Step {
-        instance: instance.ok_or_else(|| unknown("instance", &step.instance))?.idx,
-        mv: step.way.towards(target).ok_or_else(|| unknown("node", ""))?,
-        from: place(&step.from)?,
-        to: place(&step.to)?,
-        score: 0.0,
-    })
+/// What the names of a cluster mean.
+struct Names<'c> {
+    nodes: HashMap<&'c str, NodeIdx>,
+    instances: HashMap<&'c str, InstanceIdx>,
+}
+
+impl<'c> Names<'c> {
+    fn of(cluster: &'c Cluster) -> Names<'c> {
+        Names {
+            nodes: cluster.nodes.iter().map(|node| (node.spec.name.as_str(), node.spec.idx)).collect(),
+            instances: cluster.instances.iter().map(|i| (i.name.as_str(), i.idx)).collect(),
+        }
+    }
+
+    fn step(&self, step: &WorkStep, number: usize) -> Result<Step, Unknown> {
+        let unknown = |kind, name: &str| Unknown { step: number, kind, name: name.to_owned() };
+        let node =
+            |name: &String| self.nodes.get(name.as_str()).copied().ok_or_else(|| unknown("node", name));
+        let place = |place: &Place| {
+            let secondary = place.secondary.as_ref().map(node).transpose()?;
+            Ok(Placement { primary: node(&place.primary)?, secondary })
+        };
+        let instance = self.instances.get(step.instance.as_str()).copied();
+        let target = step.target.as_ref().map(node).transpose()?;
+        Ok(Step {
+            instance: instance.ok_or_else(|| unknown("instance", &step.instance))?,
+            mv: step.way.towards(target).ok_or_else(|| unknown("node", ""))?,
+            from: place(&step.from)?,
+            to: place(&step.to)?,
+            score: 0.0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::jobset::jobsets;
+    use crate::search::{BalanceOptions, Balancer};
+    use crate::testing::cluster;
+
+    /// Three nodes, all instances on the first two; and the plan that balances them.
+    fn planned() -> (Cluster, Vec<Step>) {
+        let nodes = ["n1|9000|0|3000|90000|30000|9|N|u|1", "n2|9000|0|3000|90000|30000|9|N|u|1"];
+        let nodes: Vec<&str> = nodes.into_iter().chain(["n3|9000|0|9000|90000|90000|9|N|u|1"]).collect();
+        let instances: Vec<String> = (0..6)
+            .map(|i| {
+                let (p, s) = if i % 2 == 0 { ("n1", "n2") } else { ("n2", "n1") };
+                format!("i{i}|2000|10000|1|running|Y|{p}|{s}|drbd||1")
+            })
+            .collect();
+        let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+        let start = cluster(&nodes, &instances, &[]);
+        let mut end = start.clone();
+        let all = end.all_nodes();
+        let mut balancer = Balancer::new(&mut end, &all, BalanceOptions::default());
+        let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
+        (start, steps)
+    }
+
+    #[test]
+    fn plans_come_back_from_names() {
+        let (start, steps) = planned();
+        assert!(!steps.is_empty());
+        let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+        let text = serde_json::to_string(&work).unwrap();
+        let read: Work = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, work);
+        assert_eq!(read.fault(), None);
+        let all: Vec<usize> = (0..steps.len()).collect();
+        let without_scores: Vec<Step> = steps.iter().map(|step| Step { score: 0.0, ..*step }).collect();
+        assert_eq!(read.steps_on(&start, &all).unwrap(), without_scores);
+    }
+
+    #[test]
+    fn steps_wait_for_the_last_ones_on_their_nodes() {
+        let (start, steps) = planned();
+        let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+        for (at, step) in work.steps.iter().enumerate() {
+            let nodes = |step: &WorkStep| -> Vec<String> {
+                let places = [&step.from, &step.to];
+                places.iter().flat_map(|p| [Some(p.primary.clone()), p.secondary.clone()]).flatten().collect()
+            };
+            for node in nodes(step) {
+                let last = (0..at).rev().find(|other| nodes(&work.steps[*other]).contains(&node));
+                assert!(last.is_none_or(|last| step.after.contains(&last)), "{at}: {last:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_told() {
+        let (start, steps) = planned();
+        let mut work = Work::of(&start, &steps, &jobsets(&start, &steps));
+        work.steps[0].instance = "nobody".into();
+        let error = work.steps_on(&start, &[0]).unwrap_err();
+        assert_eq!(error.to_string(), "step 1: there is no instance 'nobody'");
+    }
 }

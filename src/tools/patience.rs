@@ -2,14 +2,24 @@
 //! interrupts it.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGINT;
-use signal_hook::flag;
+use signal_hook::{SigId, flag, low_level};
 
 use crate::report::json::plan::Stopped;
+
+/// What happens at an interrupt, for all searches.
+static HANDLERS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
+
+/// Leaves interrupts to others, who must listen already.
+pub fn retire() {
+    for handler in HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        low_level::unregister(handler);
+    }
+}
 
 /// Patience with a search, to be asked between its steps.
 pub struct Patience {
@@ -27,8 +37,11 @@ impl Patience {
     pub fn begin(limit: Option<Duration>) -> io::Result<Patience> {
         let interrupted = Arc::new(AtomicBool::new(false));
         // this order, or the first interrupt would find its own note and end the program
-        flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
-        flag::register(SIGINT, Arc::clone(&interrupted))?;
+        let handlers = [
+            flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?,
+            flag::register(SIGINT, Arc::clone(&interrupted))?,
+        ];
+        HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).extend(handlers);
         Ok(Patience { began: Instant::now(), limit, interrupted })
     }
 

@@ -53,6 +53,11 @@ impl Address {
         Address { typed, place }
     }
 
+    /// Whether it is a directory with answers, and not a server.
+    pub fn is_directory(&self) -> bool {
+        matches!(self.place, Place::Directory(_))
+    }
+
     pub(super) fn place(&self) -> &Place {
         &self.place
     }

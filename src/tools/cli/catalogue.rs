@@ -357,7 +357,27 @@ pub const ANONYMISE: OptionDef = OptionDef::new(
 
 /// `-X`
 pub const EXEC: OptionDef =
-    OptionDef::new("exec", "have the master daemon carry the plan out; needs --luxi").short('X');
+    OptionDef::new("exec", "have Ganeti carry the plan out; needs --luxi or --master").short('X');
+/// `--yes`
+pub const YES: OptionDef =
+    OptionDef::new("yes", "with --exec, do not ask on a terminal whether to begin").added();
+/// `--journal`
+pub const JOURNAL: OptionDef = OptionDef::new(
+    "journal",
+    "with --exec, keep the journal of the run in FILE, which must not exist [a file in the user's state directory]",
+)
+.takes("FILE", Kind::File)
+.added();
+/// `--resume`
+pub const RESUME: OptionDef =
+    OptionDef::new("resume", "go on with the run that this journal is of, instead of making a plan")
+        .takes("JOURNAL", Kind::File)
+        .added();
+/// `--json-events`
+pub const JSON_EVENTS: OptionDef =
+    OptionDef::new("json-events", "with --exec, write what happens to FILE, one JSON object a line")
+        .takes("FILE", Kind::File)
+        .added();
 /// `--first-job-group`
 pub const FIRST_JOB_GROUP: OptionDef =
     OptionDef::new("first-job-group", "keep only the first jobset, the steps that can start at once");

@@ -1,5 +1,6 @@
 //! `hbal`: brings one node group into balance, one move at a time.
 
+mod execute;
 mod explain;
 mod run;
 mod search;
@@ -61,6 +62,10 @@ pub const SPEC: Spec = Spec {
         JSON,
         EXPLAIN,
         TIME_LIMIT,
+        YES,
+        JOURNAL,
+        RESUME,
+        JSON_EVENTS,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -83,11 +88,14 @@ pub fn parse(args: &[OsString]) -> Result<HbalOptions, Stop> {
 /// Does what the options ask for.
 pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
-    let mut cluster = source::load(&options.load, &mut output)?;
-    let status = if options.explain.is_empty() {
-        run::run(&options, &mut cluster, &mut output)
+    let status = if let Some(journal) = &options.execution.resume {
+        execute::resume(&options, journal, &mut output)
     } else {
-        explain::run(&options, &mut cluster, &mut output)
+        let mut cluster = source::load(&options.load, &mut output)?;
+        match options.explain.is_empty() {
+            true => execute::plan_and_execute(&options, cluster, &mut output),
+            false => explain::run(&options, &mut cluster, &mut output),
+        }
     }?;
     output.flush()?;
     Ok(status)

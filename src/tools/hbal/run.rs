@@ -1,7 +1,5 @@
 //! A balancing run: from a loaded cluster to a plan and its views.
 
-use anyhow::bail;
-
 use super::search::{Found, search};
 use super::{ExitStatus, HbalOptions};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
@@ -104,8 +102,36 @@ impl Outcome {
     }
 }
 
+/// A plan that is to be carried out.
+pub struct Plan {
+    /// The cluster before the first step.
+    pub before: Cluster,
+    /// The group.
+    pub group: GroupIdx,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// Which steps can run at the same time.
+    pub jobsets: Vec<Jobset>,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<json::plan::Stopped>,
+}
+
+/// How a balancing run ended.
+pub struct Ran {
+    /// The exit status, unless there is something to carry out.
+    pub status: ExitStatus,
+    /// What there is to carry out, if that is wanted.
+    pub plan: Option<Plan>,
+}
+
+impl From<ExitStatus> for Ran {
+    fn from(status: ExitStatus) -> Ran {
+        Ran { status, plan: None }
+    }
+}
+
 /// Balances one group of the cluster.
-pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<Ran> {
     let level = options.load.verbosity;
     let mut text = Text { output, json: options.json };
     if level > 1 {
@@ -120,7 +146,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
     source::apply_node_settings(cluster, &options.load)?;
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
-        return finish_empty(cluster, text);
+        return finish_empty(cluster, text).map(Ran::from);
     }
     describe_cluster(cluster, level, &mut text)?;
     if let Some((prefix, content)) = as_read {
@@ -128,7 +154,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         text.output.error_line(&note)?;
     }
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
-        return Ok(ExitStatus::Failure);
+        return Ok(ExitStatus::Failure.into());
     };
     let scope = Scope::of(cluster, group);
     describe_group(cluster, &scope, options, &mut text)?;
@@ -139,6 +165,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         group: Some(json_group(cluster, &scope)),
     });
     let totals = totals(cluster, &scope.nodes);
+    let before = options.execution.exec.then(|| cluster.clone());
     let mut balancer = Balancer::new(cluster, &scope.nodes, balance_options(options));
     let initial = balancer.components();
     announce_score(&initial, level, &mut text)?;
@@ -148,7 +175,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
             text.line(line)?;
         }
         let outcome = Outcome::without_steps(initial, unavoidable);
-        return document(cluster, &outcome, json::plan::Ending::Balanced, start, text);
+        return document(cluster, &outcome, json::plan::Ending::Balanced, start, text).map(Ran::from);
     }
     text.line("Trying to minimize the CV...")?;
     let Found { steps, stopped } = search(options, &mut balancer, &scope.instances, &mut text)?;
@@ -162,11 +189,9 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         false => json::plan::Ending::Improved,
     };
     let status = document(cluster, &outcome, ending, start, text)?;
-    if options.exec && !outcome.steps.is_empty() {
-        output.flush()?;
-        bail!("hbal: Execution of commands possible only on LUXI");
-    }
-    Ok(status)
+    let Outcome { steps, jobsets, stopped, .. } = outcome;
+    let before = before.filter(|_| !steps.is_empty());
+    Ok(Ran { status, plan: before.map(|before| Plan { before, group, steps, jobsets, stopped }) })
 }
 
 fn finish_empty(cluster: &Cluster, text: Text<'_>) -> anyhow::Result<ExitStatus> {

@@ -100,7 +100,7 @@ fn values_are_checked_and_named() {
         "option --priority: invalid choice 'x', pass one of 'low', 'normal' or 'high'"
     );
     assert!(refused(&["--mond="]).contains("invalid choice ''"));
-    assert_eq!(parsed(&["--priority", "high"]).priority, Some(Priority::High));
+    assert_eq!(parsed(&["--priority", "high"]).execution.priority, Some(Priority::High));
 }
 
 #[test]

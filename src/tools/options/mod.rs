@@ -1,5 +1,6 @@
 //! What the options of each tool mean: typed, with every default in place.
 
+mod execution;
 mod hail;
 mod hcheck;
 mod hroller;
@@ -9,6 +10,7 @@ mod hspace;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use execution::{ExecutionOptions, Priority};
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
 pub use hroller::HrollerOptions;
@@ -159,17 +161,6 @@ impl CommandTarget {
     }
 }
 
-/// The priority of submitted jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Priority {
-    /// Behind others.
-    Low,
-    /// As usual.
-    Normal,
-    /// Before others.
-    High,
-}
-
 /// What `hbal` is asked to do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HbalOptions {
@@ -185,12 +176,10 @@ pub struct HbalOptions {
     pub evac_mode: bool,
     /// `--restricted-migration`
     pub restricted_migration: bool,
-    /// `-X`
-    pub exec: bool,
+    /// Carrying the plan out.
+    pub execution: ExecutionOptions,
     /// `--first-job-group`
     pub first_job_group: bool,
-    /// `--reason`
-    pub reason: Option<String>,
     /// `-G`
     pub group: Option<String>,
     /// `-l`; negative: no limit.
@@ -211,8 +200,6 @@ pub struct HbalOptions {
     pub ignore_soft_errors: bool,
     /// `-S`: what the names of the saved files start with.
     pub save: Option<PathBuf>,
-    /// `--priority`
-    pub priority: Option<Priority>,
     /// `--json`
     pub json: bool,
     /// `--explain`, in the order given.
@@ -228,9 +215,8 @@ impl Default for HbalOptions {
             commands: None,
             evac_mode: false,
             restricted_migration: false,
-            exec: false,
+            execution: ExecutionOptions::default(),
             first_job_group: false,
-            reason: None,
             group: None,
             max_length: -1,
             time_limit: None,
@@ -241,7 +227,6 @@ impl Default for HbalOptions {
             instance_moves: true,
             ignore_soft_errors: false,
             save: None,
-            priority: None,
             json: false,
             explain: Vec::new(),
         }
@@ -257,9 +242,7 @@ impl HbalOptions {
             "print-commands" => self.commands = Some(CommandTarget::of(given)),
             "evac-mode" => self.evac_mode = true,
             "restricted-migration" => self.restricted_migration = true,
-            "exec" => self.exec = true,
             "first-job-group" => self.first_job_group = true,
-            "reason" => self.reason = Some(given.text()?.to_owned()),
             "group" => self.group = Some(given.text()?.to_owned()),
             "max-length" => self.max_length = given.int()?,
             "time-limit" => self.time_limit = Some(time_above_zero(given)?),
@@ -270,16 +253,9 @@ impl HbalOptions {
             "no-instance-moves" => self.instance_moves = false,
             "ignore-soft-errors" => self.ignore_soft_errors = true,
             "save" => self.save = given.path(),
-            "priority" => {
-                self.priority = Some(match given.choice()? {
-                    "low" => Priority::Low,
-                    "high" => Priority::High,
-                    _ => Priority::Normal,
-                });
-            }
             "json" => self.json = true,
             "explain" => self.explain.push(given.text()?.to_owned()),
-            _ => return self.load.apply(given),
+            _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),
         }
         Ok(true)
     }

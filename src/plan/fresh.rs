@@ -1,0 +1,97 @@
+//! Whether a plan still fits a cluster that was read again.
+
+use std::collections::HashMap;
+
+use crate::load::error::shown_name;
+use crate::model::{Cluster, GroupIdx, Instance, NodeIdx};
+
+/// What has changed in a group since a plan was made: nodes and instances that came, went
+/// or moved, and nodes that went offline or came back; a line each. Names tell what is
+/// the same. Sizes and loads are not compared, as the plan's checker knows what they must be.
+pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<String> {
+    let uuid = &before.group(group).uuid;
+    let Some(group_now) = now.groups.iter().find(|group| group.uuid == *uuid) else {
+        return vec![format!("node group '{}' is gone", shown_name(&before.group(group).name))];
+    };
+    let mut found = Vec::new();
+    let nodes = (before.nodes_of(group), now.nodes_of(group_now.idx));
+    let is_offline = |cluster: &Cluster, nodes: &[NodeIdx]| -> Vec<(String, String)> {
+        let state = |node: &NodeIdx| {
+            let spec = &cluster.node(*node).spec;
+            let state = if spec.offline { "offline" } else { "in use" };
+            (spec.name.clone(), state.to_owned())
+        };
+        nodes.iter().map(state).collect()
+    };
+    compare("node", &is_offline(before, &nodes.0), &is_offline(now, &nodes.1), &mut found);
+    let placed = |cluster: &Cluster, group: GroupIdx| -> Vec<(String, String)> {
+        let instances = cluster.instances_of(group).into_iter();
+        let instances = instances.map(|instance| cluster.instance(instance));
+        instances.map(|instance| (instance.name.clone(), place(cluster, instance))).collect()
+    };
+    compare("instance", &placed(before, group), &placed(now, group_now.idx), &mut found);
+    found
+}
+
+fn place(cluster: &Cluster, instance: &Instance) -> String {
+    let name = |node: NodeIdx| shown_name(&cluster.node(node).spec.name);
+    match instance.secondary {
+        Some(secondary) => format!("on {} and {}", name(instance.primary), name(secondary)),
+        None => format!("on {}", name(instance.primary)),
+    }
+}
+
+fn compare(kind: &str, before: &[(String, String)], now: &[(String, String)], found: &mut Vec<String>) {
+    let by_name: HashMap<&str, &str> =
+        now.iter().map(|(name, state)| (name.as_str(), state.as_str())).collect();
+    let known: HashMap<&str, &str> =
+        before.iter().map(|(name, state)| (name.as_str(), state.as_str())).collect();
+    for (name, state) in before {
+        let shown = shown_name(name);
+        match by_name.get(name.as_str()) {
+            None => found.push(format!("{kind} '{shown}' is gone")),
+            Some(now) if now != state => found.push(format!("{kind} '{shown}' is {now}, and was {state}")),
+            Some(_) => {}
+        }
+    }
+    for (name, state) in now.iter().filter(|(name, _)| !known.contains_key(name.as_str())) {
+        found.push(format!("{kind} '{}' is new, {state}", shown_name(name)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cluster;
+
+    #[test]
+    fn what_came_went_and_moved() {
+        let nodes = |flag: &str, third: &str| {
+            [
+                format!("n1|9000|0|8000|90000|80000|9|{flag}|u|1"),
+                "n2|9000|0|9000|90000|80000|9|N|u|1".to_owned(),
+                format!("{third}|9000|0|9000|90000|90000|9|N|u|1"),
+            ]
+        };
+        let make = |nodes: &[String], instances: &[&str]| {
+            let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+            cluster(&nodes, instances, &[])
+        };
+        let a = |place: &str| format!("a|1000|10000|1|running|Y|{place}|drbd||1");
+        let before = make(&nodes("N", "n3"), &[&a("n1|n2"), "b|10|10|1|running|Y|n1||ext||1"]);
+        let group = before.groups[0].idx;
+        assert_eq!(differences(&before, group, &before), Vec::<String>::new());
+        let now = make(&nodes("Y", "n4"), &[&a("n2|n1"), "c|10|10|1|running|Y|n2||ext||1"]);
+        assert_eq!(
+            differences(&before, group, &now),
+            [
+                "node 'n1' is offline, and was in use",
+                "node 'n3' is gone",
+                "node 'n4' is new, in use",
+                "instance 'a' is on n2 and n1, and was on n1 and n2",
+                "instance 'b' is gone",
+                "instance 'c' is new, on n2",
+            ]
+        );
+    }
+}

@@ -1,0 +1,264 @@
+//! What is seen of a run: job numbers on standard output, as scripts know them; a bar on
+//! a terminal or a line an event on standard error; events for programs in a file.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::execute::job::Status;
+use crate::execute::signals::{Signals, Wish};
+use crate::execute::{Event, EventLine, Report, StepState, Surroundings};
+use crate::plan::work::Work;
+use crate::tools::options::ExecutionOptions;
+use crate::tools::output::Output;
+use crate::tools::patience;
+
+/// Status after SIGTERM or a second SIGINT.
+const LEFT: i32 = 2;
+
+/// The surroundings of a run started from a command line.
+pub struct Console<'a> {
+    output: &'a mut Output,
+    work: &'a Work,
+    signals: Signals,
+    events: Option<Events>,
+    /// Whether standard output belongs to a document.
+    json: bool,
+    /// Whether anything is said about the progress.
+    talkative: bool,
+    bar: ProgressBar,
+    running: usize,
+    failed: usize,
+    began: Instant,
+}
+
+/// The file for programs.
+struct Events {
+    path: PathBuf,
+    file: File,
+    failed: bool,
+}
+
+impl<'a> Console<'a> {
+    /// Begins to listen to signals and to show progress.
+    ///
+    /// # Errors
+    /// The file for events, or the system.
+    pub fn begin(
+        work: &'a Work,
+        options: &ExecutionOptions,
+        verbosity: i32,
+        json: bool,
+        output: &'a mut Output,
+    ) -> anyhow::Result<Console<'a>> {
+        let events = options.json_events.as_ref().map(|path| {
+            let file =
+                File::create(path).with_context(|| format!("cannot write file '{}'", path.display()))?;
+            anyhow::Ok(Events { path: path.clone(), file, failed: false })
+        });
+        let events = events.transpose()?;
+        // from now on nothing is kept back that a signal could lose
+        output.flush()?;
+        let signals = listen(json).context("cannot prepare for signals")?;
+        let talkative = verbosity >= 1;
+        let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
+        let began = Instant::now();
+        Ok(Console { output, work, signals, events, json, talkative, bar, running: 0, failed: 0, began })
+    }
+
+    /// Says something about the run on standard error.
+    pub fn note(&mut self, text: &str) {
+        if self.talkative {
+            self.error_line(text);
+        }
+    }
+
+    fn error_line(&mut self, text: &str) {
+        let Console { output, bar, signals, .. } = self;
+        // a run is more than its reader: it goes on when nobody listens any more
+        let _ = bar.suspend(|| signals.whole(|| output.error_line(text)));
+    }
+
+    fn line(&mut self, text: &str) {
+        let Console { output, bar, signals, .. } = self;
+        let _ = bar.suspend(|| signals.whole(|| output.line(text).and_then(|()| output.flush())));
+    }
+
+    /// The end of the run: what became of the steps, unless all went well.
+    pub fn finish(&mut self, report: &Report) {
+        self.bar.finish_and_clear();
+        let took = self.began.elapsed().as_secs();
+        let done = report.count(&[StepState::Done]);
+        if done == report.steps.len() {
+            self.note(&format!("All {done} steps are done, in {took} s"));
+        } else {
+            for line in table(self.work, report) {
+                self.error_line(&line);
+            }
+        }
+        if let Some(Events { path, failed: true, .. }) = &self.events {
+            let text = format!("Warning: not all events could be written to '{}'", path.display());
+            self.error_line(&text);
+        }
+    }
+
+    fn name(&self, step: usize) -> String {
+        let instance = self.work.steps.get(step - 1).map_or("", |step| step.instance.as_str());
+        format!("Step {step}, {instance}")
+    }
+
+    fn record(&mut self, event: &Event) {
+        let at = self.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let Some(events) = &mut self.events else { return };
+        let line = EventLine { at: u64::try_from(at).unwrap_or(u64::MAX), event };
+        let written = serde_json::to_string(&line)
+            .map_err(io::Error::from)
+            .and_then(|text| events.file.write_all(format!("{text}\n").as_bytes()));
+        events.failed |= written.is_err();
+    }
+
+    /// The bar, or a line, as an event changes them.
+    fn show(&mut self, event: &Event) {
+        if !self.talkative {
+            return;
+        }
+        let lines = !io::stderr().is_terminal();
+        match event {
+            Event::Submitted { steps, jobs, .. } => {
+                self.running += jobs.len();
+                for (step, job) in steps.iter().zip(jobs).filter(|_| lines) {
+                    let text = format!("{}: job {job} submitted", self.name(*step));
+                    self.error_line(&text);
+                }
+            }
+            Event::Status { step, job, status, .. } => {
+                if status.is_final() {
+                    self.running = self.running.saturating_sub(1);
+                } else if lines && *status == Status::Running {
+                    let text = format!("{}: job {job} running", self.name(*step));
+                    self.error_line(&text);
+                }
+            }
+            Event::StepEnded { step, state, message, .. } => {
+                match state {
+                    StepState::Done => self.bar.inc(1),
+                    _ => self.failed += 1,
+                }
+                let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                if lines || *state != StepState::Done {
+                    let text = format!("{}: {}{why}", self.name(*step), state.as_str());
+                    self.error_line(&text);
+                }
+            }
+            Event::Stopping { why } => self.error_line(&format!("No new steps are begun: {why}")),
+            Event::ConnectionLost { problem, pause, .. } => {
+                self.error_line(&format!("{problem}; next attempt in {} s", pause.as_secs()));
+            }
+            Event::ConnectionBack => self.error_line("Ganeti answers again"),
+            Event::Unclear { problem, .. } => {
+                self.error_line(&format!("{problem}; Ganeti's queue is asked what became of the jobs"));
+            }
+            Event::Ended { .. } => {}
+        }
+        let (running, failed) = (self.running, self.failed);
+        self.bar.set_message(format!("{running} jobs running, {failed} steps failed"));
+    }
+}
+
+impl Surroundings for Console<'_> {
+    fn event(&mut self, event: &Event) {
+        self.record(event);
+        if let Event::Submitted { jobs, .. } = event {
+            let jobs: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+            if !self.json {
+                self.line(&format!("Got job IDs {}", jobs.join(",")));
+            }
+        }
+        self.show(event);
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.signals.wants_to_stop()
+    }
+
+    fn pause(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// Listens to signals; what is said about them goes directly to the stream, which the
+/// main thread holds.
+fn listen(json: bool) -> io::Result<Signals> {
+    let stream: OwnedFd = match json {
+        true => io::stderr().as_fd().try_clone_to_owned()?,
+        false => io::stdout().as_fd().try_clone_to_owned()?,
+    };
+    let stream = File::from(stream);
+    let signals = Signals::listen(LEFT, move |wish| {
+        let text = match wish {
+            Wish::Stop => "Cancel request registered, will exit at the end of the current job set...\n",
+            Wish::Leave => "Double cancel request, exiting now...\n",
+        };
+        // whoever sent the signal may not read any more
+        let _ = (&stream).write_all(text.as_bytes());
+    })?;
+    patience::retire();
+    Ok(signals)
+}
+
+fn bar(steps: usize, shown: bool) -> ProgressBar {
+    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(u64::try_from(steps).ok(), target);
+    // the template is fixed and known to be valid; the plain style is a fine substitute
+    if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} steps done, {msg}, {eta} left") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    if shown {
+        bar.enable_steady_tick(Duration::from_millis(500));
+    }
+    bar
+}
+
+/// What became of each step, in lines.
+fn table(work: &Work, report: &Report) -> Vec<String> {
+    let width = work.steps.iter().map(|step| step.instance.chars().count()).max().unwrap_or(0);
+    let row = |(at, (step, report)): (usize, (&crate::plan::work::WorkStep, &crate::execute::StepReport))| {
+        let state = report.message.as_ref().map_or_else(
+            || report.state.as_str().to_owned(),
+            |why| format!("{}: {why}", report.state.as_str()),
+        );
+        format!("  {:3}. {:width$} {state}", at + 1, step.instance)
+    };
+    let rows = work.steps.iter().zip(&report.steps).enumerate().map(row);
+    std::iter::once("Steps:".to_owned()).chain(rows).collect()
+}
+
+/// What scripts know of a run that ended early because it was asked to.
+pub(super) fn interrupted(work: &Work, report: &Report) -> Vec<String> {
+    let begun = |set: &&Vec<usize>| set.iter().any(|step| report.steps[*step].state != StepState::NotStarted);
+    let (submitted, others): (Vec<_>, Vec<_>) = work.jobsets.iter().partition(begun);
+    let names = |set: &[usize]| -> String {
+        let names: Vec<&str> = set.iter().map(|step| work.steps[*step].instance.as_str()).collect();
+        format!("  Executing jobset for instances {}", names.join(","))
+    };
+    let jobs = |set: &[usize]| -> String {
+        let jobs = set.iter().flat_map(|step| &report.steps[*step].jobs);
+        jobs.map(ToString::to_string).collect::<Vec<_>>().join(",")
+    };
+    let mut lines = vec!["Exiting early due to user request, ".to_owned()];
+    lines.push(format!("{}jobset(s) submitted: ", submitted.len()));
+    lines.extend(submitted.iter().map(|set| format!("{}: jobs {}", names(set), jobs(set))));
+    lines.push(format!("{} jobset(s) not submitted:", others.len()));
+    lines.extend(others.iter().map(|set| names(set)));
+    lines
+}

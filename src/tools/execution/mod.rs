@@ -1,0 +1,183 @@
+//! Carrying out what a tool has planned: everything between a plan and the exit status.
+
+mod console;
+mod place;
+mod question;
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+
+pub use console::Console;
+pub use question::{Answer, ask};
+
+use super::ExitStatus;
+use super::options::{ExecutionOptions, LoadOptions, SourceOptions};
+use super::output::Output;
+use crate::execute::job::Run;
+use crate::execute::journal::{self, Header, Journal};
+use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
+use crate::load::{luxi, rapi};
+use crate::plan::work::Work;
+
+/// The client of the cluster that the plan was made for; nothing where jobs cannot be
+/// submitted.
+///
+/// # Errors
+/// What is wrong with the access to it.
+pub fn client(source: &SourceOptions) -> anyhow::Result<Option<Box<dyn JobClient>>> {
+    if let Some(address) = &source.rapi {
+        let addresses = [rapi::Address::new(address.as_ref())];
+        if addresses[0].is_directory() {
+            return Ok(None);
+        }
+        let access = rapi::Access::read(&source.rapi_files, &addresses)?;
+        let session = rapi::Session::new(&addresses[0], &access, rapi::Manner::default())?;
+        return Ok(Some(Box::new(RapiClient::new(session))));
+    }
+    if let Some(socket) = &source.luxi {
+        let socket = socket.clone().unwrap_or_else(luxi::default_socket);
+        return Ok(Some(Box::new(LuxiClient::new(socket, luxi::Manner::default()))));
+    }
+    Ok(None)
+}
+
+/// A plan that is to be carried out, and what it is for.
+pub struct Order<'a> {
+    /// The tool that made it.
+    pub tool: &'static str,
+    /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
+    pub purpose: &'static str,
+    /// UUID of the node group.
+    pub group: &'a str,
+    /// Whether it was made with `--ignore-soft-errors`.
+    pub ignore_soft_errors: bool,
+    /// The steps.
+    pub work: Work,
+}
+
+/// Version as opcodes and reasons state it.
+fn version() -> String {
+    format!("(htools) version {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Carries a plan out; all checks have been made.
+///
+/// # Errors
+/// What keeps it from being begun, and what went wrong.
+pub fn carry_out(
+    order: Order<'_>,
+    client: &mut dyn JobClient,
+    options: &ExecutionOptions,
+    load: &LoadOptions,
+    json: bool,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let tool = order.tool;
+    let cluster = client.cluster().context(tool)?;
+    let header = Header {
+        journal: journal::SCHEMA.to_owned(),
+        run: Run {
+            tool: tool.to_owned(),
+            began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
+            comment: format!("{} {}", order.purpose, version()),
+            reason: options.reason.clone().unwrap_or_else(|| format!("{tool} {} called", version())),
+            priority: options.priority.map_or(0, |priority| priority.number()),
+        },
+        after: client.newest().context(tool)?,
+        joins_opcodes: client.joins_opcodes(),
+        group: order.group.to_owned(),
+        ignore_soft_errors: order.ignore_soft_errors,
+        cluster,
+        work: order.work,
+    };
+    let path = match &options.journal {
+        Some(path) => path.clone(),
+        None => place::default_journal(&header)?,
+    };
+    let mut console = Console::begin(&header.work, options, load.verbosity, json, output)?;
+    let journal = Journal::create(&path, &header).with_context(|| {
+        format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
+    })?;
+    console.note(&format!("Journal: {}", path.display()));
+    let state = State::new(header.parts());
+    let report = Runner::new(client, &mut console, &header, journal, state).walk();
+    console.finish(&report);
+    conclude(&header, &report, &path, json, output)
+}
+
+/// What a journal is of, checked against the cluster that the options name.
+///
+/// # Errors
+/// Why the run cannot be resumed.
+pub fn check_resumed(
+    header: &Header,
+    tool: &str,
+    cluster: &ClusterId,
+    joins_opcodes: bool,
+    path: &Path,
+) -> anyhow::Result<()> {
+    let path = path.display();
+    if header.run.tool != tool {
+        bail!("{path}: this is a run of {}, not of {tool}", header.run.tool);
+    }
+    if header.cluster.uuid != cluster.uuid {
+        let (its, this) = (&header.cluster, cluster);
+        bail!(
+            "{path}: this is a run on cluster {} ({}), but the options name cluster {} ({})",
+            its.name,
+            its.uuid,
+            this.name,
+            this.uuid
+        );
+    }
+    if header.joins_opcodes && !joins_opcodes {
+        bail!("{path}: this run was begun over LUXI, and RAPI cannot go on with it; use --luxi");
+    }
+    Ok(())
+}
+
+/// What is to be said and returned at the end of a run.
+pub fn conclude(
+    header: &Header,
+    report: &Report,
+    journal: &Path,
+    json: bool,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let tool = &header.run.tool;
+    let goes_on = || format!("--resume {} goes on from here", journal.display());
+    match &report.ending {
+        Ending::Done => Ok(ExitStatus::Success),
+        Ending::Interrupted => {
+            for line in console::interrupted(&header.work, report) {
+                if json { output.error_line(&line)? } else { output.line(&line)? }
+            }
+            output.error_line(&format!("To finish the run later: {}", goes_on()))?;
+            Ok(ExitStatus::Success)
+        }
+        Ending::Failed => {
+            let failed: Vec<String> = report
+                .failed(&header.work)
+                .map(|(step, instance, report)| {
+                    let why = report.message.as_deref().unwrap_or_default();
+                    format!("step {step}, instance '{instance}': {why}")
+                })
+                .collect();
+            bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failed.join("; "))
+        }
+        Ending::Lost(why) => {
+            bail!(
+                "{tool}: the run stops, as Ganeti gives no usable answers: {why}; jobs may be under way; {}",
+                goes_on()
+            )
+        }
+        Ending::Unrecorded(why) => bail!(
+            "{tool}: the run stops, as the journal '{}' cannot be written: {why}; jobs may be under way",
+            journal.display()
+        ),
+        Ending::Contradiction(why) => bail!("{tool}: the run stops: {}: {why}", journal.display()),
+    }
+}

@@ -1,0 +1,55 @@
+//! Where journals are kept if nobody says where.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+
+use crate::execute::journal::Header;
+
+/// A file of its own for a run, in a directory that is made if need be: the state directory
+/// of the user, as the XDG base directory specification names it.
+pub fn default_journal(header: &Header) -> anyhow::Result<PathBuf> {
+    let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
+    else {
+        bail!(
+            "there is no place for the journal, as neither XDG_STATE_HOME nor HOME is set; use --journal FILE"
+        );
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
+        .with_context(|| format!("cannot make the directory '{}' for the journal", directory.display()))?;
+    Ok(directory.join(file_name(header)))
+}
+
+fn state_directory(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    // a relative path means nothing there
+    let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute(state).or_else(|| absolute(home).map(|home| home.join(".local/state")));
+    state.map(|state| state.join("htools"))
+}
+
+fn file_name(header: &Header) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+    let cluster: String = header.cluster.name.chars().take(100).map(plain).collect();
+    format!("{}-{cluster}-{}.journal", header.run.tool, header.run.began)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_directory_of_the_user() {
+        let directory = |state: Option<&str>, home: Option<&str>| {
+            state_directory(state.map(OsString::from), home.map(OsString::from))
+        };
+        assert_eq!(directory(Some("/s"), Some("/h")), Some("/s/htools".into()));
+        assert_eq!(directory(Some("s"), Some("/h")), Some("/h/.local/state/htools".into()));
+        assert_eq!(directory(Some(""), None), None);
+    }
+}

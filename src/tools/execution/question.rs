@@ -1,0 +1,51 @@
+//! The question before anything is done.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use crate::tools::output::Output;
+
+/// What came of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Go ahead; also where there is nobody to ask.
+    Yes,
+    /// Leave it.
+    No,
+}
+
+/// Asks on a terminal; anything but a yes is a no. Where standard input or standard
+/// error is no terminal, nobody is asked.
+///
+/// # Errors
+/// Input or output.
+pub fn ask(question: &str, output: &mut Output) -> io::Result<Answer> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(Answer::Yes);
+    }
+    output.error_write(&format!("{question} [y/N] "))?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(answer(&line))
+}
+
+fn answer(line: &str) -> Answer {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Answer::Yes,
+        _ => Answer::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        for line in ["y\n", "Y\n", " yes \n", "YES"] {
+            assert_eq!(answer(line), Answer::Yes, "{line:?}");
+        }
+        for line in ["", "\n", "n\n", "no\n", "yesterday\n"] {
+            assert_eq!(answer(line), Answer::No, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Whether and how a plan is carried out.
+
+use std::path::PathBuf;
+
+use crate::tools::cli::{Given, ValueError};
+
+/// The priority of submitted jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Behind others.
+    Low,
+    /// As usual.
+    Normal,
+    /// Before others.
+    High,
+}
+
+impl Priority {
+    /// Ganeti's number.
+    pub fn number(self) -> i8 {
+        match self {
+            Priority::Low => 10,
+            Priority::Normal => 0,
+            Priority::High => -10,
+        }
+    }
+}
+
+/// What is asked for about carrying plans out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecutionOptions {
+    /// `-X`
+    pub exec: bool,
+    /// `--yes`
+    pub yes: bool,
+    /// `--journal`
+    pub journal: Option<PathBuf>,
+    /// `--resume`
+    pub resume: Option<PathBuf>,
+    /// `--json-events`
+    pub json_events: Option<PathBuf>,
+    /// `--reason`
+    pub reason: Option<String>,
+    /// `--priority`
+    pub priority: Option<Priority>,
+}
+
+impl ExecutionOptions {
+    /// Takes an option if it is one of these; false if it is not.
+    pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
+        match given.option.long {
+            "exec" => self.exec = true,
+            "yes" => self.yes = true,
+            "journal" => self.journal = given.path(),
+            "resume" => self.resume = given.path(),
+            "json-events" => self.json_events = given.path(),
+            "reason" => self.reason = Some(given.text()?.to_owned()),
+            "priority" => {
+                self.priority = Some(match given.choice()? {
+                    "low" => Priority::Low,
+                    "high" => Priority::High,
+                    _ => Priority::Normal,
+                });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
