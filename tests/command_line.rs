@@ -188,7 +188,7 @@ fn options_of_hspace() {
 fn options_of_hroller() {
     let hroller = |args: &[&str]| tool("hroller", args);
     hroller(&["--help-completion"]).code(0).stderr("").stdout(
-        "-L,--luxi file\n-m,--master host\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
+        "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
          --offline-maintenance none\n-v,--verbose none\n-q,--quiet none\n--no-headers none\n\
          --node-tags string\n-S,--save none\n-G,--group onegroup\n--print-moves none\n\
          --full-evacuation none\n--skip-non-redundant none\n--ignore-non-redundant none\n-f,--force none\n\
@@ -208,7 +208,7 @@ fn options_of_hcheck() {
                --no-instance-moves none\n-L,--luxi file\n--machine-readable choices=yes,no\n--max-cpu float\n\
                -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\
                -e,--min-score float\n--ignore-soft-errors none\n--no-simulation none\n-O,--offline onenode\n\
-               -q,--quiet none\n-m,--master host\n--select-instances manyinstances\n--no-capacity-checks none\n\
+               -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--select-instances manyinstances\n--no-capacity-checks none\n\
                -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--json none\n\
                -V,--version none\n-h,--help none\n--help-completion none\n";
     hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);

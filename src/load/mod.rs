@@ -9,6 +9,7 @@ pub mod load_data;
 pub mod lookup;
 pub mod luxi;
 pub mod merge;
+pub mod mond;
 pub mod monitoring;
 pub mod names;
 pub mod number;

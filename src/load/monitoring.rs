@@ -57,6 +57,28 @@ impl MonitoringData {
             Collector::XenCpuAvgLoad => reports.xen.as_ref(),
         }
     }
+
+    /// Takes what a node's daemon answered when it was asked for a collector's report.
+    /// What makes no sense is as good as nothing. As in the reference, the name in
+    /// the report does not matter.
+    pub fn add(&mut self, node: &str, collector: Collector, answer: &[u8]) {
+        let Some(found) = read_answer(collector, answer) else { return };
+        let reports = self.nodes.entry(node.to_owned()).or_default();
+        match collector {
+            Collector::CpuAvgLoad => reports.cpu = Some(found),
+            Collector::XenCpuAvgLoad => reports.xen = Some(found),
+        }
+    }
+}
+
+fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
+    let text = std::str::from_utf8(answer).ok()?;
+    let document = json::parse(text, "").ok()?;
+    let (_, data) = read_report(&Object::new(&document, Place::source("")).ok()?).ok()?;
+    match collector {
+        Collector::CpuAvgLoad => read_cpu(data),
+        Collector::XenCpuAvgLoad => read_xen(data),
+    }
 }
 
 /// Reads a file of reports: a list of objects, each a `node` and its
@@ -208,6 +230,19 @@ mod tests {
         }
         let text = format!("[{}]", node("n", &[report("xen-cpu-avg-load", r#"{"i":null}"#)]));
         assert_eq!(parse(&text, "m").unwrap().report("n", Collector::XenCpuAvgLoad), None);
+    }
+
+    #[test]
+    fn answers_of_daemons() {
+        let mut data = MonitoringData::default();
+        let good = cpu(1.5);
+        let broken = [good.replace(":0,", ":7,"), format!("[{good}]"), good[1..].into(), String::new()];
+        for answer in broken.iter().map(|text| text.as_bytes()).chain([&b"\xff"[..], b"{}"]) {
+            data.add("n", Collector::CpuAvgLoad, answer);
+            assert_eq!(data, MonitoringData::default());
+        }
+        data.add("n", Collector::CpuAvgLoad, good.replace("cpu-avg-load", "x").as_bytes());
+        assert_eq!(load_of(&data, "n"), Some(1.5));
     }
 
     #[test]

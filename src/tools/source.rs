@@ -8,11 +8,12 @@ use anyhow::{Context, bail};
 
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
+use crate::load::error::shown_name;
 use crate::load::iallocator::Request;
 use crate::load::load_data;
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
-use crate::load::monitoring::{self, Collector};
-use crate::load::{RawCluster, encoding, iallocator, luxi, rapi, simulate, text, utilisation};
+use crate::load::monitoring::{self, Collector, MonitoringData};
+use crate::load::{RawCluster, encoding, iallocator, luxi, mond, rapi, simulate, text, utilisation};
 use crate::model::{Cluster, Utilisation};
 
 /// How error messages about the cluster's data begin.
@@ -144,20 +145,15 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
     if !options.mond || (options.ignore_dynu && options.mond_data.is_none()) {
         return Ok(());
     }
-    let Some(path) = &options.mond_data else {
-        bail!(
-            "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond"
-        );
+    let collector = if options.mond_xen { Collector::XenCpuAvgLoad } else { Collector::CpuAvgLoad };
+    let data = match &options.mond_data {
+        Some(path) => read_monitoring(path)?,
+        None => ask_daemons(cluster, collector, output)?,
     };
-    let bytes = read_file(path, false)?;
-    let source = path.to_string_lossy();
-    let text = encoding::decode(&bytes, &source).context("can't parse MonD data")?;
-    let data = monitoring::parse(text, &source).context("can't parse MonD data")?;
     if options.ignore_dynu {
         // the file must be right all the same
         return Ok(());
     }
-    let collector = if options.mond_xen { Collector::XenCpuAvgLoad } else { Collector::CpuAvgLoad };
     if let Err(missing) = load_data::apply(cluster, &data, collector) {
         output.error_line(&missing.to_string())?;
         if options.exit_on_missing_mond_data {
@@ -165,6 +161,28 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
         }
     }
     Ok(())
+}
+
+fn read_monitoring(path: &Path) -> anyhow::Result<MonitoringData> {
+    let bytes = read_file(path, false)?;
+    let source = path.to_string_lossy();
+    let text = encoding::decode(&bytes, &source).context("can't parse MonD data")?;
+    monitoring::parse(text, &source).context("can't parse MonD data")
+}
+
+/// Asks the daemons of all nodes; tells which could not be asked.
+fn ask_daemons(
+    cluster: &Cluster,
+    collector: Collector,
+    output: &mut Output,
+) -> anyhow::Result<MonitoringData> {
+    let names: Vec<&str> = cluster.nodes.iter().map(|node| node.spec.name.as_str()).collect();
+    let heard = mond::ask(&names, collector, mond::Patience::default());
+    for at in heard.unreachable {
+        let (node, collector) = (shown_name(names[at]), collector.as_str());
+        output.error_line(&format!("Failed to contact node's {node} MonD for DC {collector}"))?;
+    }
+    Ok(heard.data)
 }
 
 fn warn(missing: &[Inconsistency], output: &mut Output) -> anyhow::Result<()> {

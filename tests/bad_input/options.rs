@@ -39,12 +39,6 @@ fn names_in_options() {
 fn what_this_version_cannot_do() {
     let place = Place::new();
     let good = sample("unbalanced-drbd.data");
-    for tool in ["hbal", "hinfo"] {
-        place.fails(
-            &[tool, "-t", &good, "--mond"],
-            "this version cannot ask monitoring daemons over the network yet; use --mond-data FILE with --mond",
-        );
-    }
     for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller"] {
         let missing = "failed to load data, aborting: nosuch/groups.json: cannot be read: No such file or directory (os error 2)";
         place.fails(&[tool, "-m", "file://nosuch"], missing);
@@ -58,7 +52,8 @@ fn what_this_version_cannot_do() {
         );
         place.fails(&[tool, "-t", &good, "word"], "This program doesn't take any arguments.");
     }
-    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI");
+    let run = place
+        .fails(&["hbal", "-t", &good, "-X"], "hbal: plans can be executed over LUXI (-L) and RAPI (-m) only");
     assert!(run.stdout.ends_with("Solution length=15\n"));
     // nothing to do is no mistake
     assert_eq!(place.run(&["hbal", "-t", &sample("balanced.data"), "-X"]).status, Some(0));

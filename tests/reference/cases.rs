@@ -131,6 +131,9 @@ impl Case {
             ..Facts::default()
         };
         let mut files = source_files(source, &mut cluster, random);
+        if source == Source::Rapi {
+            rapi::silence(&mut files, &mut cluster, random);
+        }
         if facts.monitoring {
             files.push(("mond.json", loads::reports(&cluster.raw, random)));
         }

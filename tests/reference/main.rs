@@ -225,6 +225,8 @@ fn run_case(
             Verdict::Differ(more) => {
                 Verdict::Differ(format!("{text}with other words, for {}: {more}", rule.name()))
             }
+            // the reference had stopped before it said anything
+            _ if rule == rules::Rule::SilentNode && reference.stdout.is_empty() => Verdict::Listed(rule),
             _ if compare::same_beginning(case, (&reference, &theirs), (&mine, &ours)) => {
                 Verdict::Listed(rule)
             }

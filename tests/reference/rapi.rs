@@ -206,6 +206,39 @@ pub fn damage(documents: &mut [Value; 4], random: &mut Random) -> ([String; 4], 
     (texts, meant)
 }
 
+/// What Ganeti does not know of a node that does not answer.
+const FIGURES: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
+
+/// Now and then, a node that is down but not marked as offline.
+pub fn silence(files: &mut [(&'static str, String)], cluster: &mut OddCluster, random: &mut Random) {
+    let Ok(mut nodes) = serde_json::from_str::<Vec<Value>>(&files[1].1) else { return };
+    if nodes.is_empty() || !random.chance(0.1) {
+        return;
+    }
+    let at = random.below(nodes.len());
+    for key in FIGURES {
+        nodes[at][key] = Value::Null;
+    }
+    let mut texts: [String; 4] = std::array::from_fn(|i| files[i].1.clone());
+    texts[1] = Value::from(nodes).to_string();
+    if let Some(meant) = meaning(&texts).filter(|meant| !meant.warnings.is_empty()) {
+        cluster.raw = meant;
+        cluster.features.insert("silent node");
+        files[1].1 = texts[1].clone();
+    }
+}
+
+/// The same with such nodes marked as offline.
+pub fn marked_offline(text: &str) -> Option<String> {
+    let mut nodes: Vec<Value> = serde_json::from_str(text).ok()?;
+    for node in &mut nodes {
+        if FIGURES.iter().all(|key| node.get(key) == Some(&Value::Null)) {
+            node["offline"] = true.into();
+        }
+    }
+    Some(Value::from(nodes).to_string())
+}
+
 /// What we make of the texts: a rule must know what it is about.
 fn meaning(texts: &[String; 4]) -> Option<RawCluster> {
     let answer = |i: usize| Answer { source: FILES[i].into(), body: Ok(texts[i].clone().into_bytes()) };

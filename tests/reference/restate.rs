@@ -11,7 +11,7 @@ use super::hail::{Asked, Place};
 use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
 use super::tools::Tool;
-use super::{hcheck, hroller, input, requests};
+use super::{hcheck, hroller, input, rapi, requests};
 
 /// The name of a group that is there only to be no dedicated one.
 pub const EXTRA: &str = "extra-group";
@@ -42,6 +42,12 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         let text = input::plain_text(&restated.cluster.raw);
         replace(&mut restated, TEXT, text);
         return Some((rule, restated));
+    }
+    if Rule::SilentNode.applies(case) {
+        let mut restated = case.clone();
+        let nodes = restated.files.iter_mut().find(|(name, _)| name.ends_with("nodes.json"))?;
+        nodes.1 = rapi::marked_offline(&nodes.1)?;
+        return Some((Rule::SilentNode, restated));
     }
     let rule = applying(&[Rule::OfflineRescue])?;
     let mut restated = case.clone();

@@ -111,6 +111,9 @@ pub enum Rule {
     /// line is computed; the reference writes what was reported. Compared exactly,
     /// but for that column.
     KvmNodeMemory,
+    /// A node that does not answer but is not marked as offline counts as offline; the
+    /// reference stops. Compared exactly, after marking it.
+    SilentNode,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -118,7 +121,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 30] = [
+    pub const ALL: [Rule; 31] = [
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
@@ -147,6 +150,7 @@ impl Rule {
         Rule::LabelsWithoutNodes,
         Rule::UnselectedNodes,
         Rule::KvmNodeMemory,
+        Rule::SilentNode,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -184,6 +188,7 @@ impl Rule {
             Rule::LabelsWithoutNodes => "labels-without-nodes",
             Rule::UnselectedNodes => "unselected-nodes",
             Rule::KvmNodeMemory => "kvm-node-memory",
+            Rule::SilentNode => "silent-node",
         }
     }
 
@@ -238,6 +243,7 @@ impl Rule {
             Rule::OfflineRescue if hspace => may_rescue_offline(case),
             Rule::SplitInstanceCheck if hspace || hcheck => !split_instances(raw).is_empty(),
             Rule::KvmNodeMemory => case.tool == Tool::Hscan && case.facts.kvm && case.facts.node_memory > 0,
+            Rule::SilentNode => case.cluster.features.contains("silent node"),
             Rule::LimitZero => {
                 hspace
                     && !case.facts.machine_readable

@@ -1,0 +1,117 @@
+//! Asking the monitoring daemons of the nodes over the network.
+
+use std::io::Read;
+use std::net::Ipv6Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use reqwest::blocking::Client;
+use reqwest::redirect::Policy;
+
+use super::monitoring::{Collector, MonitoringData};
+
+/// Most daemons that are asked at the same time.
+const AT_ONCE: usize = 32;
+/// The port of the daemons.
+const PORT: u16 = 1815;
+
+/// How long a daemon may take, and how much it may say.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Until the whole answer is there.
+    pub answer: Duration,
+    /// Most bytes of an answer.
+    pub size: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { connect: Duration::from_secs(3), answer: Duration::from_secs(6), size: 4 << 20 }
+    }
+}
+
+/// What the daemons said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heard {
+    /// The reports that make sense.
+    pub data: MonitoringData,
+    /// Positions of the nodes that could not be asked, in order.
+    pub unreachable: Vec<usize>,
+}
+
+/// Asks the daemons of all these nodes for a collector's report, many at a time; what
+/// comes out does not depend on who is first.
+pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
+    let client = Client::builder()
+        .connect_timeout(patience.connect)
+        .timeout(patience.answer)
+        .redirect(Policy::none())
+        .pool_max_idle_per_host(0)
+        .build();
+    let next = AtomicUsize::new(0);
+    let answers: Mutex<Vec<Option<Vec<u8>>>> = Mutex::new(vec![None; nodes.len()]);
+    if let Ok(client) = &client {
+        thread::scope(|scope| {
+            for _ in 0..nodes.len().min(AT_ONCE) {
+                scope.spawn(|| {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(node) = nodes.get(at) else { break };
+                        let answer = get(client, node, collector, patience);
+                        answers.lock().unwrap_or_else(PoisonError::into_inner)[at] = answer;
+                    }
+                });
+            }
+        });
+    }
+    // its end would wait for look-ups of names that are of no use any more
+    std::mem::forget(client);
+    let mut heard = Heard::default();
+    for (at, answer) in answers.into_inner().unwrap_or_else(PoisonError::into_inner).iter().enumerate() {
+        match answer {
+            Some(bytes) => heard.data.add(nodes[at], collector, bytes),
+            None => heard.unreachable.push(at),
+        }
+    }
+    heard
+}
+
+/// The body of a daemon's answer; a redirect's, too, as the reference takes it.
+fn get(client: &Client, node: &str, collector: Collector, patience: Patience) -> Option<Vec<u8>> {
+    let url = format!("http://{}:{PORT}/1/report/default/{}", host(node)?, collector.as_str());
+    let response = client.get(url).send().ok()?;
+    if response.status().as_u16() >= 400 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    response.take(patience.size.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= patience.size).then_some(bytes)
+}
+
+/// A node's name as the host of a URL, if it can be one: a name with a slash or an `@` in
+/// it would send the request elsewhere.
+fn host(node: &str) -> Option<String> {
+    if node.parse::<Ipv6Addr>().is_ok() {
+        return Some(format!("[{node}]"));
+    }
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    (!node.is_empty() && node.chars().all(plain)).then(|| node.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_hosts() {
+        assert_eq!(host("node1.example.com"), Some("node1.example.com".into()));
+        assert_eq!(host("::1"), Some("[::1]".into()));
+        for name in ["", "a/b", "u@h", "h:1", "h?", "h#", "a b", "h\r\nX: y", "[::1]"] {
+            assert_eq!(host(name), None, "{name}");
+        }
+    }
+}
