@@ -159,7 +159,9 @@ fn where_user_and_password_come_from() {
     let other = [("GANETI_RAPI_USER", "other"), ("GANETI_RAPI_PASSWORD", "x")];
     let half = [("GANETI_RAPI_USER", "other")];
     let file = ["--rapi-credentials", "users"];
-    let cases: [(&str, &[&str], &[(&str, &str)], &str); 6] = [
+    type Options<'a> = &'a [&'a str];
+    type Environment<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Options, Environment, &str); 6] = [
         (&whole, &["--rapi-credentials", "missing"], &half, USER),
         (&plain, &file, &half, READER),
         (&named, &file, &other, USER),
