@@ -93,7 +93,8 @@ fn instance_value(raw: &RawCluster, instance: &RawInstance) -> Value {
     })
 }
 
-fn policy(policy: &InstancePolicy) -> Value {
+/// An instance policy.
+pub fn policy(policy: &InstancePolicy) -> Value {
     let spec = |s: &InstanceSpec| {
         json!({
             "memory-size": s.memory.0, "cpu-count": s.cpus, "disk-size": s.disk_size.0,

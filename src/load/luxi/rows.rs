@@ -37,7 +37,6 @@ pub(super) fn each_row<'j, T>(
     fields: &'static [&'static str],
     mut read: impl FnMut(&'j str, Row<'j, '_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let place = place.key(kind);
     let table = place.key(kind);
     let rows = Object::new(result, table)?.list("data")?;
     // a table of another form is no table, whatever its first rows say
@@ -170,9 +169,14 @@ impl<'j, 'p> Row<'j, 'p> {
     }
 }
 
+/// A status is a number like others: a fraction is rounded off.
 fn status(value: &Json) -> Wrong<Status> {
-    let number = value.float()?;
-    let known = [Status::Normal, Status::Unknown, Status::NoData, Status::Unavailable, Status::Offline];
-    let found = (0..).zip(known).find(|(code, _)| f64::from(*code) == number);
-    found.map(|(_, status)| status).ok_or_else(|| format!("{} is no status", value.found()))
+    match value.int()? {
+        0 => Ok(Status::Normal),
+        1 => Ok(Status::Unknown),
+        2 => Ok(Status::NoData),
+        3 => Ok(Status::Unavailable),
+        4 => Ok(Status::Offline),
+        _ => Err(format!("{} is no status", value.found())),
+    }
 }
