@@ -7,7 +7,7 @@ use super::hail::Asked;
 use super::oddities::Purpose;
 use super::options;
 use super::tools::Tool;
-use super::{hail, hcheck, hroller, hscan, hspace, input, loads, mistakes, rapi, requests};
+use super::{hail, hcheck, hroller, hscan, hspace, input, loads, luxi, mistakes, rapi, requests};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub enum Source {
     Request,
     /// `-m`, a directory with answers of RAPI.
     Rapi,
+    /// `-L`, a master daemon.
+    Luxi,
     /// The words say it, or forgot to.
     Nowhere,
     /// A request as the argument.
@@ -159,7 +161,9 @@ impl Case {
     /// gets it (its own reading of requests counts every instance twice), or
     /// from where it is.
     pub fn arguments(&self, as_text: bool) -> Vec<String> {
+        let luxi = luxi::word();
         let source: &[&str] = match self.source {
+            Source::Luxi => &[&luxi],
             Source::Request if !as_text => &["-I", REQUEST],
             Source::Text | Source::Request => &["-t", TEXT],
             Source::Rapi => &["-m", "file://rapi"],
@@ -188,13 +192,22 @@ pub fn draw_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     }
 }
 
+/// The same, or whether it comes from a master daemon.
+pub fn draw_local_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
+    if random.chance(0.08) {
+        luxi::limit_to_luxi(cluster, random);
+        return Source::Luxi;
+    }
+    draw_source(cluster, random)
+}
+
 /// The same, or whether it comes from RAPI.
 pub fn draw_any_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     if random.chance(0.08) {
         rapi::limit_to_rapi(cluster, random);
         return Source::Rapi;
     }
-    draw_source(cluster, random)
+    draw_local_source(cluster, random)
 }
 
 /// The files with the cluster.
@@ -203,6 +216,9 @@ pub fn source_files(
     cluster: &mut OddCluster,
     random: &mut Random,
 ) -> Vec<(&'static str, String)> {
+    if source == Source::Luxi {
+        return luxi::files(cluster, "xen-pvm", true, random);
+    }
     if source != Source::Rapi {
         return vec![source_file(source, cluster, random)];
     }
@@ -216,6 +232,18 @@ pub fn source_files(
         return names.into_iter().zip(texts).collect();
     }
     names.into_iter().zip(documents.iter().map(|document| rapi::text(document, random))).collect()
+}
+
+/// The files with a cluster that does not come from RAPI; all nodes answer.
+pub fn local_files(
+    source: Source,
+    cluster: &mut OddCluster,
+    random: &mut Random,
+) -> Vec<(&'static str, String)> {
+    match source {
+        Source::Luxi => luxi::files(cluster, "xen-pvm", false, random),
+        _ => vec![source_file(source, cluster, random)],
+    }
 }
 
 /// The file with the cluster.

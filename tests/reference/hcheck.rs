@@ -23,9 +23,9 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     };
     // the reference gets requests as text, where disks are not told apart
     cluster.purpose = Purpose::Fill;
-    let source = cases::draw_source(&mut cluster, random);
+    let source = cases::draw_local_source(&mut cluster, random);
     let mut facts = Facts { utilisation: random.chance(0.12), ..Facts::default() };
-    let mut files = vec![cases::source_file(source, &mut cluster, random)];
+    let mut files = cases::local_files(source, &mut cluster, random);
     let mut meant = search(&cluster, random);
     if facts.utilisation {
         meant.push(valued('U', "dynu-file", "utilisation"));

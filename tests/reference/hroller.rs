@@ -31,9 +31,9 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     let mut facts = Facts::default();
     masters(&mut cluster, random);
     tags(&mut cluster, random);
-    let source = cases::draw_source(&mut cluster, random);
-    let files = vec![cases::source_file(source, &mut cluster, random)];
-    let has_master = source == Source::Text && cluster.raw.nodes.iter().any(|n| n.master);
+    let source = cases::draw_local_source(&mut cluster, random);
+    let files = cases::local_files(source, &mut cluster, random);
+    let has_master = source != Source::Request && cluster.raw.nodes.iter().any(|n| n.master);
     let mut meant = selection(&cluster, &mut facts, random);
     meant.extend(maintenance(&mut facts, random));
     meant.extend(output(&mut facts, random));

@@ -8,8 +8,9 @@ use super::cases::{Case, Facts, Source};
 use super::clusters::odd_cluster;
 use super::oddities::Purpose;
 use super::options::{self, Opt, flag, optional, valued};
+use super::server::SOCKET;
 use super::tools::Tool;
-use super::{mistakes, rapi};
+use super::{luxi, mistakes, rapi};
 
 /// Files of each directory, in the order of [`rapi::FILES`].
 const DIRECTORIES: [[&str; 4]; 3] = [
@@ -26,6 +27,9 @@ const NAMES: [[&str; 3]; 3] = [
 
 /// Makes a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
+    if random.chance(0.2) {
+        return local(number, random);
+    }
     let mut cluster = odd_cluster(Purpose::Balance, random);
     rapi::limit_to_rapi(&mut cluster, random);
     let hypervisor = *random.pick(&["kvm", "kvm", "fake", "xen-pvm", "xen-hvm", "lxc", "chroot"]);
@@ -77,6 +81,26 @@ pub fn case(number: u64, random: &mut Random) -> Case {
         addresses.append(&mut words);
         words = addresses;
     }
+    let source = Source::Nowhere;
+    Case { number, tool: Tool::Hscan, cluster, files, words, source_at: 0, source, facts, asked: None }
+}
+
+/// A case about the local cluster.
+fn local(number: u64, random: &mut Random) -> Case {
+    let mut cluster = odd_cluster(Purpose::Balance, random);
+    luxi::limit_to_luxi(&mut cluster, random);
+    let hypervisor = *random.pick(&["kvm", "fake", "xen-pvm", "xen-hvm", "lxc", "chroot"]);
+    let mut files = luxi::files(&mut cluster, hypervisor, true, random);
+    files.push(("out/keep", String::new()));
+    let mut facts = Facts::default();
+    let mut meant = output(&mut facts, random);
+    facts.kvm = hypervisor == "kvm";
+    for node in cluster.raw.nodes.iter_mut().filter(|_| facts.kvm && facts.node_memory > 0) {
+        node.mem_node = Mib(facts.node_memory);
+    }
+    // the last one counts
+    meant.push(optional('L', "luxi", Some(SOCKET.to_owned())));
+    let words = options::typed(Tool::Hscan, &meant, random);
     let source = Source::Nowhere;
     Case { number, tool: Tool::Hscan, cluster, files, words, source_at: 0, source, facts, asked: None }
 }

@@ -74,7 +74,7 @@ pub fn text(document: &Value, random: &mut Random) -> String {
 }
 
 /// A whole number, now and then with a fraction that is rounded off.
-fn int(value: i64, random: &mut Random) -> Value {
+pub fn int(value: i64, random: &mut Random) -> Value {
     // doubles hold it exactly
     if value.abs() > 1 << 50 || !random.chance(0.06) {
         return value.into();
@@ -83,7 +83,8 @@ fn int(value: i64, random: &mut Random) -> Value {
     (value as f64 + *random.pick(&[0.0, 0.25, -0.4, half])).into()
 }
 
-fn real(value: f64, random: &mut Random) -> Value {
+/// A real number, mostly without a point where it needs none.
+pub fn real(value: f64, random: &mut Random) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 && random.chance(0.7) {
         (value as i64).into()
     } else {

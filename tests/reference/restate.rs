@@ -12,6 +12,7 @@ use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
 use super::tools::Tool;
 use super::{hcheck, hroller, input, rapi, requests};
+use super::{hcheck, hroller, input, luxi, requests};
 
 /// The name of a group that is there only to be no dedicated one.
 pub const EXTRA: &str = "extra-group";
@@ -40,6 +41,9 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         let mut restated = case.clone();
         restated.cluster.raw = hroller::gathered(case);
         let text = input::plain_text(&restated.cluster.raw);
+        if case.source == Source::Luxi {
+            restated.source = Source::Text;
+        }
         replace(&mut restated, TEXT, text);
         return Some((rule, restated));
     }
@@ -50,7 +54,13 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         return Some((Rule::SilentNode, restated));
     }
     let rule = applying(&[Rule::OfflineRescue])?;
+    let rule = applying(&[Rule::SilentNodes, Rule::OfflineRescue])?;
     let mut restated = case.clone();
+    if rule == Rule::SilentNodes && !Rule::OfflineRescue.applies(case) {
+        let marked = case.files.iter().find(|(name, _)| *name == luxi::MARKED)?.1.clone();
+        replace(&mut restated, luxi::FILES[0], marked);
+        return Some((rule, restated));
+    }
     disarm(case, &mut restated.cluster.raw);
     if case.source == Source::Request {
         forget_spindles(&mut restated.cluster.raw);
@@ -58,7 +68,7 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let text = input::plain_text(&restated.cluster.raw);
     match case.source {
         Source::Text | Source::Request => replace(&mut restated, TEXT, text),
-        Source::Rapi => {
+        Source::Rapi | Source::Luxi => {
             restated.source = Source::Text;
             replace(&mut restated, TEXT, text);
         }
@@ -74,6 +84,9 @@ pub fn as_text(case: &Case, other: &mut Case, without_rescue: bool) {
         (true, _) => disarm(case, &mut other.cluster.raw),
         (false, Source::Request) => {}
         (false, _) => return,
+    }
+    if case.source == Source::Luxi {
+        other.source = Source::Text;
     }
     if case.source == Source::Request {
         forget_spindles(&mut other.cluster.raw);

@@ -114,6 +114,9 @@ pub enum Rule {
     /// A node that does not answer but is not marked as offline counts as offline; the
     /// reference stops. Compared exactly, after marking it.
     SilentNode,
+    /// A node that does not answer counts as offline; the reference stops. Compared
+    /// exactly, after marking it as offline.
+    SilentNodes,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -122,6 +125,7 @@ pub enum Rule {
 impl Rule {
     /// All of them, in the order in which they are tried.
     pub const ALL: [Rule; 31] = [
+        Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
@@ -189,6 +193,7 @@ impl Rule {
             Rule::UnselectedNodes => "unselected-nodes",
             Rule::KvmNodeMemory => "kvm-node-memory",
             Rule::SilentNode => "silent-node",
+            Rule::SilentNodes => "silent-nodes",
         }
     }
 
@@ -206,6 +211,7 @@ impl Rule {
             };
         }
         match self {
+            Rule::SilentNodes => case.cluster.has("silent nodes"),
             Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
             Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),
