@@ -101,8 +101,8 @@ impl Connection {
     }
 
     fn call_in(&mut self, method: &str, args: &Value, manner: Manner) -> Result<Value, CallError> {
-        let answer = self.exchange_in(method, args, manner)?;
-        let result = envelope::result(&answer).map(Value::from);
+        let answer = self.exchange_in(method, args, manner);
+        let result = answer.and_then(|answer| envelope::result(&answer).map(Value::from));
         if let Err(CallError::Nonsense(_)) = result {
             self.close();
         }
