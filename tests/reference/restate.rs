@@ -11,8 +11,7 @@ use super::hail::{Asked, Place};
 use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
 use super::tools::Tool;
-use super::{hcheck, hroller, input, rapi, requests};
-use super::{hcheck, hroller, input, luxi, requests};
+use super::{hcheck, hroller, input, luxi, rapi, requests};
 
 /// The name of a group that is there only to be no dedicated one.
 pub const EXTRA: &str = "extra-group";
@@ -53,7 +52,6 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         nodes.1 = rapi::marked_offline(&nodes.1)?;
         return Some((Rule::SilentNode, restated));
     }
-    let rule = applying(&[Rule::OfflineRescue])?;
     let rule = applying(&[Rule::SilentNodes, Rule::OfflineRescue])?;
     let mut restated = case.clone();
     if rule == Rule::SilentNodes && !Rule::OfflineRescue.applies(case) {

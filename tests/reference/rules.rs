@@ -124,7 +124,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 31] = [
+    pub const ALL: [Rule; 32] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
