@@ -41,6 +41,11 @@
 //!   docs/placing.md explains how places are found without trying all of them.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands or opcodes, and a checker that replays them by the plain rules.
+//!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;
+//!   [`fresh`](plan::fresh) tells what has changed since it was made.
+//! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
+//!   with a journal from which a run goes on after a crash. docs/execution.md explains
+//!   the rules.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.

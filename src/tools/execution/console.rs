@@ -1,6 +1,7 @@
 //! What is seen of a run: job numbers on standard output, as scripts know them; a bar on
 //! a terminal or a line an event on standard error; events for programs in a file.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::execute::job::Status;
+use crate::execute::job::{JobId, Status};
 use crate::execute::signals::{Signals, Wish};
 use crate::execute::{Event, EventLine, Report, StepState, Surroundings};
 use crate::plan::work::Work;
@@ -35,6 +36,8 @@ pub struct Console<'a> {
     bar: ProgressBar,
     running: usize,
     failed: usize,
+    /// The jobs that were said to run: between two opcodes they are queued again.
+    seen_running: HashSet<JobId>,
     began: Instant,
 }
 
@@ -69,7 +72,19 @@ impl<'a> Console<'a> {
         let talkative = verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
-        Ok(Console { output, work, signals, events, json, talkative, bar, running: 0, failed: 0, began })
+        Ok(Console {
+            output,
+            work,
+            signals,
+            events,
+            json,
+            talkative,
+            bar,
+            running: 0,
+            failed: 0,
+            seen_running: HashSet::new(),
+            began,
+        })
     }
 
     /// Says something about the run on standard error.
@@ -140,7 +155,7 @@ impl<'a> Console<'a> {
             Event::Status { step, job, status, .. } => {
                 if status.is_final() {
                     self.running = self.running.saturating_sub(1);
-                } else if lines && *status == Status::Running {
+                } else if lines && *status == Status::Running && self.seen_running.insert(*job) {
                     let text = format!("{}: job {job} running", self.name(*step));
                     self.error_line(&text);
                 }

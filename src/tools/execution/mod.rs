@@ -148,14 +148,14 @@ pub fn conclude(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let tool = &header.run.tool;
-    let goes_on = || format!("--resume {} goes on from here", journal.display());
+    let goes_on = || format!("{tool} --resume {} goes on from here", journal.display());
     match &report.ending {
         Ending::Done => Ok(ExitStatus::Success),
         Ending::Interrupted => {
             for line in console::interrupted(&header.work, report) {
                 if json { output.error_line(&line)? } else { output.line(&line)? }
             }
-            output.error_line(&format!("To finish the run later: {}", goes_on()))?;
+            output.error_line(&format!("With the same --luxi or --master, {}", goes_on()))?;
             Ok(ExitStatus::Success)
         }
         Ending::Failed => {
