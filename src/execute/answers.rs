@@ -77,9 +77,14 @@ pub fn change(fields: &Value, messages: &Value) -> Result<Change, CallError> {
     Ok(Change { status: Some(status), serial: serials.max() })
 }
 
-/// The mark of a job of this run, by the comment of its first opcode.
+/// The mark of a job of this run: in the comment of its first opcode, or, where RAPI leaves no
+/// room for comments, in one of its reasons.
 pub fn mark(run: &Run, opcodes: &Value) -> Option<Mark> {
-    run.mark(opcodes.as_array()?.first()?.get("comment")?.as_str()?)
+    let opcode = opcodes.as_array()?.first()?;
+    let comment = opcode.get("comment").and_then(Value::as_str);
+    let reasons = opcode.get("reason").and_then(Value::as_array).into_iter().flatten();
+    let texts = reasons.filter_map(|reason| reason.as_array()?.get(1)?.as_str());
+    comment.into_iter().chain(texts).find_map(|text| run.mark(text))
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ pub enum Event {
     Status {
         /// The step.
         step: usize,
-        /// The instance.
-        instance: String,
+        /// What it is about, in words: the name of an instance for a move.
+        title: String,
         /// The job.
         job: JobId,
         /// How far.
@@ -36,8 +36,8 @@ pub enum Event {
     StepEnded {
         /// The step.
         step: usize,
-        /// The instance.
-        instance: String,
+        /// What it is about, in words: the name of an instance for a move.
+        title: String,
         /// How.
         state: StepState,
         /// What went wrong.

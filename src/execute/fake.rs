@@ -10,6 +10,7 @@ use super::events::Event;
 use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
 use super::runner::Surroundings;
 use crate::load::remote::CallError;
+use crate::plan::work::{Task, WorkStep};
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +257,8 @@ pub struct FakeSurroundings {
     pub stop_after: Option<usize>,
     /// In seconds.
     pub clock: Rc<Cell<u64>>,
+    /// What Ganeti had no job for.
+    pub performed: Vec<String>,
 }
 
 impl Surroundings for FakeSurroundings {
@@ -265,6 +268,14 @@ impl Surroundings for FakeSurroundings {
 
     fn wants_to_stop(&self) -> bool {
         self.stop_after.is_some_and(|count| self.events.len() >= count)
+    }
+
+    fn perform(&mut self, _: &mut dyn JobClient, _: &Run, step: &WorkStep) -> Result<(), String> {
+        self.performed.push(step.title());
+        match step.task {
+            Task::ConfirmEmpty => Err("it is not empty".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     fn pause(&mut self, time: Duration) {

@@ -12,7 +12,7 @@ use super::luxi::with_reasons;
 use super::watch::{ANSWER, Change, Wait, Watchers};
 use crate::load::rapi::{Session, Verb};
 use crate::load::remote::CallError;
-use crate::plan::opcode::Opcode;
+use crate::plan::opcode::{Opcode, TagKind};
 
 /// How long Ganeti may take to enter a job into its queue, or to list its jobs.
 const ENTER: Duration = Duration::from_secs(180);
@@ -36,20 +36,47 @@ impl RapiClient {
     }
 }
 
+/// A request that becomes a job.
+struct Request {
+    verb: Verb,
+    resource: String,
+    query: Vec<(&'static str, String)>,
+    body: Option<Value>,
+}
+
 /// The request that becomes a job with an opcode.
-fn request(opcode: &Opcode) -> Result<(Verb, String, Value), CallError> {
+fn request(opcode: &Opcode) -> Result<Request, CallError> {
     let mut body = serde_json::to_value(opcode).map_err(|error| CallError::NotSent(error.to_string()))?;
     // what the resource says already
     if let Some(fields) = body.as_object_mut() {
-        fields.shift_remove("OP_ID");
-        fields.shift_remove("instance_name");
+        for key in ["OP_ID", "instance_name", "node_name"] {
+            fields.shift_remove(key);
+        }
     }
-    let (verb, instance, what) = match opcode {
-        Opcode::Migrate { instance_name, .. } => (Verb::Put, instance_name, "migrate"),
-        Opcode::Failover { instance_name, .. } => (Verb::Put, instance_name, "failover"),
-        Opcode::ReplaceDisks { instance_name, .. } => (Verb::Post, instance_name, "replace-disks"),
+    let (verb, resource) = match opcode {
+        Opcode::Migrate { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/migrate")),
+        Opcode::Failover { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/failover")),
+        Opcode::ReplaceDisks { instance_name, .. } => {
+            (Verb::Post, format!("instances/{instance_name}/replace-disks"))
+        }
+        Opcode::NodeSetParams { node_name, .. } => (Verb::Post, format!("nodes/{node_name}/modify")),
+        Opcode::TagsSet { kind, tags, name } => return Ok(tags_request(Verb::Put, *kind, tags, name)),
+        Opcode::TagsDel { kind, tags, name } => return Ok(tags_request(Verb::Delete, *kind, tags, name)),
+        Opcode::OobCommand { .. } => {
+            return Err(CallError::Refused("RAPI cannot switch the power of nodes".to_owned()));
+        }
     };
-    Ok((verb, format!("instances/{instance}/{what}"), body))
+    Ok(Request { verb, resource, query: Vec::new(), body: Some(body) })
+}
+
+/// Tags are named in the query; there is no body.
+fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> Request {
+    let kind = match kind {
+        TagKind::Node => "nodes",
+        TagKind::Instance => "instances",
+    };
+    let query = tags.iter().map(|tag| ("tag", tag.clone())).collect();
+    Request { verb, resource: format!("{kind}/{name}/tags"), query, body: None }
 }
 
 impl JobClient for RapiClient {
@@ -70,14 +97,22 @@ impl JobClient for RapiClient {
         let [job @ Job { opcodes: [opcode], .. }] = jobs else {
             return Err(CallError::NotSent("a request is one job with one opcode".to_owned()));
         };
-        let (verb, resource, mut body) = request(opcode)?;
-        body["priority"] = run.priority.into();
-        body["comment"] = run.comment(job.mark).into();
-        if let Some(id) = job.depends {
-            body["depends"] = json!(dependency(id));
-        }
-        let reason = [("reason", run.reason.as_str())];
-        let answer = self.session.send(verb, &resource, &reason, Some(&body), ENTER)?;
+        let Request { verb, resource, mut query, mut body } = request(opcode)?;
+        let reason = match &mut body {
+            Some(body) => {
+                body["priority"] = run.priority.into();
+                body["comment"] = run.comment(job.mark).into();
+                if let Some(id) = job.depends {
+                    body["depends"] = json!(dependency(id));
+                }
+                run.reason.clone()
+            }
+            // without a body there is no room for a comment
+            None => run.comment(job.mark),
+        };
+        query.push(("reason", reason));
+        let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let answer = self.session.send(verb, &resource, &query, body.as_ref(), ENTER)?;
         let id = job_id(&answer).ok_or_else(|| nonsense("submission of a job", &answer))?;
         Ok(vec![Ok(id)])
     }
@@ -162,7 +197,7 @@ mod tests {
 
     #[test]
     fn opcodes_become_requests() {
-        let (verb, resource, body) = request(&Opcode::ReplaceDisks {
+        let made = request(&Opcode::ReplaceDisks {
             instance_name: "web.example.com".into(),
             early_release: false,
             ignore_ipolicy: false,
@@ -171,10 +206,21 @@ mod tests {
             remote_node: "n3".into(),
         })
         .unwrap();
-        assert_eq!((verb, resource.as_str()), (Verb::Post, "instances/web.example.com/replace-disks"));
         assert_eq!(
-            body.to_string(),
+            (made.verb, made.resource.as_str()),
+            (Verb::Post, "instances/web.example.com/replace-disks")
+        );
+        assert_eq!(
+            made.body.unwrap().to_string(),
             r#"{"early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}"#
         );
+        let made = request(&Opcode::set_offline("n1", true)).unwrap();
+        assert_eq!((made.verb, made.resource.as_str()), (Verb::Post, "nodes/n1/modify"));
+        let body = r#"{"force":false,"offline":true,"auto_promote":false}"#;
+        assert_eq!(made.body.unwrap().to_string(), body);
+        let tags = vec!["a".to_owned(), "b".to_owned()];
+        let made = request(&Opcode::TagsDel { kind: TagKind::Node, tags, name: "n1".into() }).unwrap();
+        assert_eq!((made.verb, made.resource.as_str()), (Verb::Delete, "nodes/n1/tags"));
+        assert_eq!(made.query, [("tag", "a".to_owned()), ("tag", "b".to_owned())]);
     }
 }

@@ -89,11 +89,11 @@ impl Report {
     }
 
     /// The steps that failed, with their jobs' numbers.
-    pub fn failed<'a>(&'a self, work: &'a Work) -> impl Iterator<Item = (usize, &'a str, &'a StepReport)> {
+    pub fn failed<'a>(&'a self, work: &'a Work) -> impl Iterator<Item = (usize, String, &'a StepReport)> {
         let steps = self.steps.iter().zip(&work.steps).enumerate();
         steps
             .filter(|(_, (report, _))| matches!(report.state, StepState::Failed | StepState::Unknown))
-            .map(|(at, (report, step))| (at + 1, step.instance.as_str(), report))
+            .map(|(at, (report, step))| (at + 1, step.title(), report))
     }
 }
 
@@ -112,6 +112,7 @@ impl StepReport {
 fn message(part: &Part) -> Option<String> {
     match part {
         Part::Refused(why) => Some(format!("not submitted: {why}")),
+        Part::Failed(why) => Some(why.clone()),
         Part::Gone(job) => Some(format!("job {job} is not in Ganeti's queue any more")),
         Part::Ended(job, Status::Canceled, _) => Some(format!("job {job} was cancelled")),
         Part::Ended(job, Status::Error, why) => {

@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use super::client::JobClient;
 use super::events::Event;
-use super::job::{Job, JobId, JobState, Mark, Watched};
+use super::job::{Job, JobId, JobState, Mark, Run, Watched};
 use super::journal::{Header, Journal, Record};
 use super::report::{Report, StepReport, StepState};
 use super::state::{Part, State};
 use crate::load::remote::CallError;
+use crate::plan::work::WorkStep;
 
 /// Attempts with a connection that does not work.
 pub(super) const ATTEMPTS: u32 = 12;
@@ -26,6 +27,11 @@ pub trait Surroundings {
     fn event(&mut self, event: &Event);
     /// Whether no new jobs should be submitted.
     fn wants_to_stop(&self) -> bool;
+    /// Does what Ganeti has no job for. It may be done again after a crash.
+    ///
+    /// # Errors
+    /// Why it could not be done, in words.
+    fn perform(&mut self, client: &mut dyn JobClient, run: &Run, step: &WorkStep) -> Result<(), String>;
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
     /// What time it is.
@@ -176,6 +182,11 @@ impl<'a> Runner<'a> {
     /// Submits the next jobs of these steps; false if there are none.
     fn submit_next(&mut self, steps: &[usize]) -> Ends<bool> {
         let mut next: Vec<Mark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
+        let own = |mark: &&Mark| self.header.work.steps[mark.step].opcodes.is_empty();
+        if let Some(mark) = next.iter().find(own).copied() {
+            self.perform(mark)?;
+            return Ok(true);
+        }
         if !self.header.joins_opcodes {
             // one call is one job
             next.truncate(1);
@@ -194,6 +205,19 @@ impl<'a> Runner<'a> {
         let part = parts.iter().position(|part| *part == Part::NotStarted)?;
         let fine = |part: &Part| matches!(part, Part::Submitted(..)) || part.is_done();
         parts[..part].iter().all(fine).then_some(Mark { step, part })
+    }
+
+    /// Does what Ganeti has no job for.
+    fn perform(&mut self, mark: Mark) -> Ends<()> {
+        self.record(Record::Submitting { jobs: vec![mark] })?;
+        let step = &self.header.work.steps[mark.step];
+        let record = match self.around.perform(self.client, &self.header.run, step) {
+            Ok(()) => Record::Performed { mark },
+            Err(why) => Record::Failed { mark, why },
+        };
+        self.record(record)?;
+        self.tell_of_end(mark.step);
+        Ok(())
     }
 
     fn submit(&mut self, marks: &[Mark]) -> Ends<()> {
@@ -314,15 +338,21 @@ impl<'a> Runner<'a> {
             Some(status) if status == before => return Ok(()),
             Some(status) => self.state.note(mark, status),
         }
-        let (step, instance) = (mark.step + 1, self.header.work.steps[mark.step].instance.clone());
+        let (step, title) = (mark.step + 1, self.header.work.steps[mark.step].title());
         if let Some(status) = state.status {
-            self.around.event(&Event::Status { step, instance: instance.clone(), job: id, status });
+            self.around.event(&Event::Status { step, title, job: id, status });
         }
-        let StepReport { state, message, .. } = StepReport::of(self.state.step(mark.step));
-        if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown) {
-            self.around.event(&Event::StepEnded { step, instance, state, message });
-        }
+        self.tell_of_end(mark.step);
         Ok(())
+    }
+
+    /// Tells of a step that came to its end, if it did.
+    fn tell_of_end(&mut self, step: usize) {
+        let StepReport { state, message, .. } = StepReport::of(self.state.step(step));
+        if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown) {
+            let title = self.header.work.steps[step].title();
+            self.around.event(&Event::StepEnded { step: step + 1, title, state, message });
+        }
     }
 
     /// Asks until there is an answer, but not for ever.

@@ -21,6 +21,10 @@ pub enum Part {
     Ended(JobId, Status, Option<String>),
     /// It was submitted and is not in Ganeti's queue any more.
     Gone(JobId),
+    /// This program has done it itself.
+    Performed,
+    /// This program was to do it itself, and could not.
+    Failed(String),
 }
 
 impl Part {
@@ -28,21 +32,23 @@ impl Part {
     pub fn job(&self) -> Option<JobId> {
         match self {
             Part::Submitted(id, _) | Part::Ended(id, ..) | Part::Gone(id) => Some(*id),
-            Part::NotStarted | Part::Submitting | Part::Refused(_) => None,
+            Part::NotStarted | Part::Submitting | Part::Refused(_) | Part::Performed | Part::Failed(_) => {
+                None
+            }
         }
     }
 
     /// Whether it ended well.
     pub fn is_done(&self) -> bool {
-        matches!(self, Part::Ended(_, Status::Success, _))
+        matches!(self, Part::Ended(_, Status::Success, _) | Part::Performed)
     }
 
     /// Whether it ended otherwise.
     pub fn has_failed(&self) -> bool {
         match self {
-            Part::Refused(_) | Part::Gone(_) => true,
+            Part::Refused(_) | Part::Gone(_) | Part::Failed(_) => true,
             Part::Ended(_, status, _) => *status != Status::Success,
-            Part::NotStarted | Part::Submitting | Part::Submitted(..) => false,
+            Part::NotStarted | Part::Submitting | Part::Submitted(..) | Part::Performed => false,
         }
     }
 }
@@ -143,6 +149,13 @@ impl State {
                 }
                 let known = |part: &Part| matches!(part, Part::Submitted(id, _) if id == job);
                 self.change(*mark, "ended", known, Part::Ended(*job, *status, message.clone()))
+            }
+            Record::Failed { mark, why } => {
+                let known = |part: &Part| *part == Part::Submitting;
+                self.change(*mark, "failed", known, Part::Failed(why.clone()))
+            }
+            Record::Performed { mark } => {
+                self.change(*mark, "done", |part| *part == Part::Submitting, Part::Performed)
             }
             Record::Gone { mark, job } => {
                 let known = |part: &Part| matches!(part, Part::Submitted(id, _) if id == job);

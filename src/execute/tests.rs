@@ -13,7 +13,7 @@ use super::state::Part;
 use super::*;
 use crate::execute::job::{JobId, Mark, Run};
 use crate::plan::opcode::Opcode;
-use crate::plan::work::{Place, Way, Work, WorkStep};
+use crate::plan::work::{Place, Relocation, Task, Way, Work, WorkStep};
 
 /// A journal that survives the program.
 #[derive(Clone, Default)]
@@ -53,11 +53,8 @@ fn step(number: usize, opcodes: usize, after: Vec<usize>) -> WorkStep {
     let place = |primary: &str| Place { primary: primary.to_owned(), secondary: None };
     WorkStep {
         opcodes: (0..opcodes).map(opcode).collect(),
-        instance,
-        way: Way::Failover,
-        target: None,
-        from: place("a"),
-        to: place("b"),
+        task: Task::Move(Relocation { way: Way::Failover, target: None, from: place("a"), to: place("b") }),
+        subject: instance,
         after,
     }
 }
@@ -212,6 +209,21 @@ fn without_a_journal_nothing_is_submitted() {
         assert!(matches!(report.ending, Ending::Unrecorded(_)), "{report:?}");
         // header, then submitting, submitted and ended of each job
         assert_eq!(cluster.jobs.len(), lines.saturating_sub(1).div_ceil(3));
+    }
+}
+
+#[test]
+fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
+    for (task, done) in [(Task::PowerOff, true), (Task::ConfirmEmpty, false)] {
+        let mut header = header(&[1, 1, 1], true);
+        header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0, vec![0]) };
+        let mut around = FakeSurroundings::default();
+        let mut cluster = cluster(&header, &around.clock);
+        cluster.needs.clear();
+        let (report, _) = run(&header, &mut cluster, &mut around);
+        assert_eq!(around.performed.len(), 1);
+        assert_eq!(report.ending, if done { Ending::Done } else { Ending::Failed });
+        assert_eq!(cluster.jobs.len(), if done { 2 } else { 1 });
     }
 }
 

@@ -63,6 +63,98 @@ pub enum Opcode {
         /// The new secondary node.
         remote_node: String,
     },
+    /// Flags of a node change.
+    #[serde(rename = "OP_NODE_SET_PARAMS")]
+    NodeSetParams {
+        /// Full name.
+        node_name: String,
+        /// Whether to do it against advice.
+        force: bool,
+        /// Whether the node is offline from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offline: Option<bool>,
+        /// Whether the node is drained from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        drained: Option<bool>,
+        /// Whether another node may become a master candidate for it.
+        auto_promote: bool,
+    },
+    /// The power of nodes is switched by their helper programs.
+    #[serde(rename = "OP_OOB_COMMAND")]
+    OobCommand {
+        /// Full names.
+        node_names: Vec<String>,
+        /// On or off.
+        command: PowerCommand,
+        /// Seconds that the helper may take.
+        timeout: u32,
+        /// Whether what is known of the power does not matter.
+        ignore_status: bool,
+        /// Seconds between two nodes that are powered on.
+        power_delay: u32,
+    },
+    /// An object gets tags.
+    #[serde(rename = "OP_TAGS_SET")]
+    TagsSet {
+        /// What it is.
+        kind: TagKind,
+        /// The tags.
+        tags: Vec<String>,
+        /// Full name.
+        name: String,
+    },
+    /// An object loses tags.
+    #[serde(rename = "OP_TAGS_DEL")]
+    TagsDel {
+        /// What it is.
+        kind: TagKind,
+        /// The tags.
+        tags: Vec<String>,
+        /// Full name.
+        name: String,
+    },
+}
+
+/// What can be done with the power of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PowerCommand {
+    /// On.
+    PowerOn,
+    /// Off.
+    PowerOff,
+}
+
+/// What can have tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TagKind {
+    /// A node.
+    Node,
+    /// An instance.
+    Instance,
+}
+
+impl Opcode {
+    /// The node is offline, or not any more.
+    pub fn set_offline(node: &str, offline: bool) -> Opcode {
+        let node_name = node.to_owned();
+        let offline = Some(offline);
+        Opcode::NodeSetParams { node_name, force: false, offline, drained: None, auto_promote: false }
+    }
+
+    /// The node takes no more instances, or does again.
+    pub fn set_drained(node: &str, drained: bool) -> Opcode {
+        let node_name = node.to_owned();
+        let drained = Some(drained);
+        Opcode::NodeSetParams { node_name, force: false, offline: None, drained, auto_promote: false }
+    }
+
+    /// The node's power, as Ganeti's own programs have it switched.
+    pub fn power(node: &str, command: PowerCommand) -> Opcode {
+        let node_names = vec![node.to_owned()];
+        Opcode::OobCommand { node_names, command, timeout: 60, ignore_status: false, power_delay: 2 }
+    }
 }
 
 /// Which disks are replaced.
@@ -160,6 +252,21 @@ mod tests {
         ] {
             assert_eq!(job_of(mv, false), format!("[{}]", opcodes.join(",")), "{mv:?}");
         }
+    }
+
+    #[test]
+    fn nodes_in_opcodes() {
+        let text = |opcode: &Opcode| serde_json::to_string(opcode).unwrap();
+        assert_eq!(
+            text(&Opcode::set_offline("n", true)),
+            r#"{"OP_ID":"OP_NODE_SET_PARAMS","node_name":"n","force":false,"offline":true,"auto_promote":false}"#
+        );
+        assert_eq!(
+            text(&Opcode::power("n", PowerCommand::PowerOff)),
+            r#"{"OP_ID":"OP_OOB_COMMAND","node_names":["n"],"command":"power-off","timeout":60,"ignore_status":false,"power_delay":2}"#
+        );
+        let tags = Opcode::TagsSet { kind: TagKind::Node, tags: vec!["a".into()], name: "n".into() };
+        assert_eq!(text(&tags), r#"{"OP_ID":"OP_TAGS_SET","kind":"node","tags":["a"],"name":"n"}"#);
     }
 
     #[test]

@@ -63,12 +63,10 @@ impl Way {
     }
 }
 
-/// One step: what moves, how, and what must be done before.
+/// How an instance gets from one place to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorkStep {
-    /// Full name of the instance.
-    pub instance: String,
+pub struct Relocation {
     /// How it moves.
     pub way: Way,
     /// The node that it gets, if the way has one.
@@ -78,11 +76,78 @@ pub struct WorkStep {
     pub from: Place,
     /// Where it is afterwards.
     pub to: Place,
-    /// What Ganeti has to do, in order.
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// An instance moves.
+    Move(Relocation),
+    /// A node takes no more instances.
+    Drain,
+    /// A node takes instances again.
+    Undrain,
+    /// A node gets tags.
+    Tag,
+    /// A node loses tags.
+    Untag,
+    /// A node goes out of use.
+    SetOffline,
+    /// A node comes into use.
+    SetOnline,
+    /// A node's power goes off. Only if the cluster says that it holds no instance, just before.
+    PowerOff,
+    /// A node's power comes on.
+    PowerOn,
+    /// A node must answer the master before anything else happens to it.
+    Await,
+    /// The cluster must say that a node holds no instance.
+    ConfirmEmpty,
+}
+
+impl Task {
+    /// In words, before the name of what it is done to.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Task::Move(_) => "move",
+            Task::Drain => "drain",
+            Task::Undrain => "undrain",
+            Task::Tag => "tag",
+            Task::Untag => "untag",
+            Task::SetOffline => "set offline",
+            Task::SetOnline => "set online",
+            Task::PowerOff => "power off",
+            Task::PowerOn => "power on",
+            Task::Await => "wait for",
+            Task::ConfirmEmpty => "make sure that nothing is on",
+        }
+    }
+}
+
+/// One step: what is done to what, and what must be done before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkStep {
+    /// Full name of the instance or node.
+    pub subject: String,
+    /// What is done to it.
+    pub task: Task,
+    /// What Ganeti has to do, in order; nothing if this program does it itself.
     pub opcodes: Vec<Opcode>,
-    /// The steps that must be done before this one begins, by their positions: the last
-    /// ones before it that touch one of its nodes.
+    /// The steps that must be done before this one begins, by their positions. For a move
+    /// the last ones before it that touch one of its nodes.
     pub after: Vec<usize>,
+}
+
+impl WorkStep {
+    /// The step in words: the name alone for a move.
+    pub fn title(&self) -> String {
+        match &self.task {
+            Task::Move(_) => self.subject.clone(),
+            task => format!("{} {}", task.as_str(), self.subject),
+        }
+    }
 }
 
 /// The steps of a plan, in an order that respects what they depend on.
@@ -127,13 +192,17 @@ impl Work {
         work
     }
 
-    /// The steps from `positions` on a cluster, for the checker.
+    /// The moves among `positions` on a cluster, for the checker.
     ///
     /// # Errors
     /// The first name that the cluster does not know.
     pub fn steps_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Step>, Unknown> {
         let names = Names::of(cluster);
-        positions.iter().map(|at| names.step(&self.steps[*at], at + 1)).collect()
+        let moves = positions.iter().filter_map(|at| match &self.steps[*at].task {
+            Task::Move(relocation) => Some((at + 1, &self.steps[*at].subject, relocation)),
+            _ => None,
+        });
+        moves.map(|(number, instance, relocation)| names.step(instance, relocation, number)).collect()
     }
 
     /// What is wrong with work that was read: positions that do not exist or come too late.
@@ -143,7 +212,9 @@ impl Work {
             if let Some(later) = step.after.iter().find(|other| **other >= at) {
                 return Some(format!("step {} waits for step {}", at + 1, later.saturating_add(1)));
             }
-            if step.opcodes.is_empty() {
+            let by_ganeti =
+                !matches!(step.task, Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty);
+            if step.opcodes.is_empty() && by_ganeti {
                 return Some(format!("step {} has no opcodes", at + 1));
             }
         }
@@ -157,12 +228,15 @@ fn work_step(cluster: &Cluster, step: &Step, after: Vec<usize>) -> WorkStep {
     let instance = cluster.instance(step.instance);
     let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
     let place = |p: Placement| Place { primary: name(p.primary), secondary: p.secondary.map(name) };
-    WorkStep {
-        instance: instance.name.clone(),
+    let relocation = Relocation {
         way: Way::of(step.mv),
         target: step.mv.target().map(name),
         from: place(step.from),
         to: place(step.to),
+    };
+    WorkStep {
+        subject: instance.name.clone(),
+        task: Task::Move(relocation),
         opcodes: job(cluster, instance, &[step.mv]),
         after,
     }
@@ -182,7 +256,7 @@ impl<'c> Names<'c> {
         }
     }
 
-    fn step(&self, step: &WorkStep, number: usize) -> Result<Step, Unknown> {
+    fn step(&self, instance: &str, step: &Relocation, number: usize) -> Result<Step, Unknown> {
         let unknown = |kind, name: &str| Unknown { step: number, kind, name: name.to_owned() };
         let node =
             |name: &String| self.nodes.get(name.as_str()).copied().ok_or_else(|| unknown("node", name));
@@ -190,10 +264,10 @@ impl<'c> Names<'c> {
             let secondary = place.secondary.as_ref().map(node).transpose()?;
             Ok(Placement { primary: node(&place.primary)?, secondary })
         };
-        let instance = self.instances.get(step.instance.as_str()).copied();
+        let known = self.instances.get(instance).copied();
         let target = step.target.as_ref().map(node).transpose()?;
         Ok(Step {
-            instance: instance.ok_or_else(|| unknown("instance", &step.instance))?,
+            instance: known.ok_or_else(|| unknown("instance", instance))?,
             mv: step.way.towards(target).ok_or_else(|| unknown("node", ""))?,
             from: place(&step.from)?,
             to: place(&step.to)?,
@@ -248,7 +322,8 @@ mod tests {
         let work = Work::of(&start, &steps, &jobsets(&start, &steps));
         for (at, step) in work.steps.iter().enumerate() {
             let nodes = |step: &WorkStep| -> Vec<String> {
-                let places = [&step.from, &step.to];
+                let Task::Move(relocation) = &step.task else { panic!("{step:?}") };
+                let places = [&relocation.from, &relocation.to];
                 places.iter().flat_map(|p| [Some(p.primary.clone()), p.secondary.clone()]).flatten().collect()
             };
             for node in nodes(step) {
@@ -262,7 +337,7 @@ mod tests {
     fn unknown_names_are_told() {
         let (start, steps) = planned();
         let mut work = Work::of(&start, &steps, &jobsets(&start, &steps));
-        work.steps[0].instance = "nobody".into();
+        work.steps[0].subject = "nobody".into();
         let error = work.steps_on(&start, &[0]).unwrap_err();
         assert_eq!(error.to_string(), "step 1: there is no instance 'nobody'");
     }

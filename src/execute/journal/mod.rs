@@ -46,9 +46,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// The number of jobs of each step.
+    /// The number of jobs of each step; 1 for what this program does itself.
     pub fn parts(&self) -> impl Iterator<Item = usize> {
-        self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len() })
+        self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len().max(1) })
     }
 
     /// What is wrong with a header that was read.
@@ -99,6 +99,18 @@ pub enum Record {
         /// What its failed opcode said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+    },
+    /// What this program does itself was done.
+    Performed {
+        /// Which.
+        mark: Mark,
+    },
+    /// What this program does itself failed.
+    Failed {
+        /// Which.
+        mark: Mark,
+        /// Why.
+        why: String,
     },
     /// A job is no longer in Ganeti's queue.
     Gone {

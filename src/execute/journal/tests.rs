@@ -8,7 +8,7 @@ use super::*;
 use crate::execute::job::Status;
 use crate::execute::state::Part;
 
-const HEADER: &str = r#"{"journal":"htools.journal-1","cluster":{"name":"c","uuid":"u"},"run":{"tool":"hbal","began":17,"comment":"c","reason":"r","priority":0},"after":3,"joins_opcodes":true,"group":"g","ignore_soft_errors":false,"work":{"steps":[{"instance":"i","way":"replace_secondary","target":"n3","from":{"primary":"n1","secondary":"n2"},"to":{"primary":"n1","secondary":"n3"},"opcodes":[{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}],"after":[]}],"jobsets":[[0]]}}"#;
+const HEADER: &str = r#"{"journal":"htools.journal-1","cluster":{"name":"c","uuid":"u"},"run":{"tool":"hbal","began":17,"comment":"c","reason":"r","priority":0},"after":3,"joins_opcodes":true,"group":"g","ignore_soft_errors":false,"work":{"steps":[{"subject":"i","task":{"move":{"way":"replace_secondary","target":"n3","from":{"primary":"n1","secondary":"n2"},"to":{"primary":"n1","secondary":"n3"}}},"opcodes":[{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}],"after":[]}],"jobsets":[[0]]}}"#;
 
 fn records() -> Vec<Record> {
     let mark = Mark { step: 0, part: 0 };

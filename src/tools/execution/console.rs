@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::execute::job::{JobId, Status};
+use crate::execute::job::{JobId, Run, Status};
 use crate::execute::signals::{Signals, Wish};
-use crate::execute::{Event, EventLine, Report, StepState, Surroundings};
-use crate::plan::work::Work;
+use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
+use crate::plan::work::{Work, WorkStep};
 use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 use crate::tools::patience;
@@ -124,8 +124,8 @@ impl<'a> Console<'a> {
     }
 
     fn name(&self, step: usize) -> String {
-        let instance = self.work.steps.get(step - 1).map_or("", |step| step.instance.as_str());
-        format!("Step {step}, {instance}")
+        let title = self.work.steps.get(step - 1).map_or_else(String::new, WorkStep::title);
+        format!("Step {step}, {title}")
     }
 
     fn record(&mut self, event: &Event) {
@@ -202,6 +202,10 @@ impl Surroundings for Console<'_> {
         self.signals.wants_to_stop()
     }
 
+    fn perform(&mut self, _: &mut dyn JobClient, _: &Run, step: &WorkStep) -> Result<(), String> {
+        Err(format!("this program cannot {} by itself", step.title()))
+    }
+
     fn pause(&mut self, time: Duration) {
         thread::sleep(time);
     }
@@ -246,13 +250,13 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
 
 /// What became of each step, in lines.
 fn table(work: &Work, report: &Report) -> Vec<String> {
-    let width = work.steps.iter().map(|step| step.instance.chars().count()).max().unwrap_or(0);
-    let row = |(at, (step, report)): (usize, (&crate::plan::work::WorkStep, &crate::execute::StepReport))| {
+    let width = work.steps.iter().map(|step| step.title().chars().count()).max().unwrap_or(0);
+    let row = |(at, (step, report)): (usize, (&WorkStep, &StepReport))| {
         let state = report.message.as_ref().map_or_else(
             || report.state.as_str().to_owned(),
             |why| format!("{}: {why}", report.state.as_str()),
         );
-        format!("  {:3}. {:width$} {state}", at + 1, step.instance)
+        format!("  {:3}. {:width$} {state}", at + 1, step.title())
     };
     let rows = work.steps.iter().zip(&report.steps).enumerate().map(row);
     std::iter::once("Steps:".to_owned()).chain(rows).collect()
@@ -263,7 +267,7 @@ pub(super) fn interrupted(work: &Work, report: &Report) -> Vec<String> {
     let begun = |set: &&Vec<usize>| set.iter().any(|step| report.steps[*step].state != StepState::NotStarted);
     let (submitted, others): (Vec<_>, Vec<_>) = work.jobsets.iter().partition(begun);
     let names = |set: &[usize]| -> String {
-        let names: Vec<&str> = set.iter().map(|step| work.steps[*step].instance.as_str()).collect();
+        let names: Vec<String> = set.iter().map(|step| work.steps[*step].title()).collect();
         format!("  Executing jobset for instances {}", names.join(","))
     };
     let jobs = |set: &[usize]| -> String {

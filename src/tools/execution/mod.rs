@@ -161,9 +161,9 @@ pub fn conclude(
         Ending::Failed => {
             let failed: Vec<String> = report
                 .failed(&header.work)
-                .map(|(step, instance, report)| {
+                .map(|(step, title, report)| {
                     let why = report.message.as_deref().unwrap_or_default();
-                    format!("step {step}, instance '{instance}': {why}")
+                    format!("step {step}, {title}: {why}")
                 })
                 .collect();
             bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failed.join("; "))

@@ -149,9 +149,9 @@ pub fn resume(options: &HbalOptions, path: &Path, output: &mut Output) -> anyhow
         return Ok(ExitStatus::Success);
     }
     if let Some(step) = state.steps().find(|step| state.has_failed(*step)) {
-        let instance = &header.work.steps[step].instance;
+        let title = header.work.steps[step].title();
         bail!(
-            "{}: step {}, instance '{instance}', has failed in this run; let hbal make a new plan",
+            "{}: step {}, {title}, has failed in this run; let hbal make a new plan",
             path.display(),
             step + 1
         );
