@@ -51,6 +51,28 @@ pub enum Source {
     Input,
 }
 
+/// In what form the cluster comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    Text,
+    Request,
+    Rapi,
+    Luxi,
+    /// The words say it, or forgot to.
+    Other,
+}
+
+impl Over {
+    /// Those that one may ask for, with their names.
+    pub const NAMES: [(&str, Over); 4] =
+        [("text", Over::Text), ("request", Over::Request), ("rapi", Over::Rapi), ("luxi", Over::Luxi)];
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Over> {
+        Over::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, over)| over)
+    }
+}
+
 /// What the options ask for.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -155,6 +177,20 @@ impl Case {
             words.extend(mistakes::mistake(tool, random));
         }
         Case { number, tool, cluster, files, words, source_at, source, facts, asked: None }
+    }
+
+    /// In what form the cluster comes.
+    pub fn over(&self) -> Over {
+        let has = |name: &str| self.files.iter().any(|(known, _)| *known == name);
+        match self.source {
+            Source::Text => Over::Text,
+            Source::Request | Source::Argument | Source::Input => Over::Request,
+            Source::Rapi => Over::Rapi,
+            Source::Luxi => Over::Luxi,
+            Source::Nowhere if has(luxi::FILES[0]) => Over::Luxi,
+            Source::Nowhere if self.tool == Tool::Hscan => Over::Rapi,
+            Source::Nowhere => Over::Other,
+        }
     }
 
     /// The command line with the cluster read from text, as the reference

@@ -43,6 +43,9 @@ const TABLES: [&str; 10] = [
 /// How other lines on standard error begin that are compared.
 const LINES: [&str; 3] = ["Bad nodes: ", "Bad groups: ", "Allocatable nodes: "];
 
+/// In place of the reason why hscan could not read a cluster.
+const REASON: &str = "(reason)";
+
 /// What the reference was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
@@ -360,7 +363,7 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
 /// without the N+1 flag, or not at all.
 fn scanned(stdout: &str, tables: bool) -> Vec<String> {
     let columns = |line: &str| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [name, nodes, instances, _, _, rest @ .., _] if name.starts_with("file://") && rest.len() == 4 => {
+        [name, nodes, instances, _, _, rest @ .., _] if is_cluster(name) && rest.len() == 4 => {
             format!("{name} {nodes} {instances} {rest:?}")
         }
         _ => line.replace('*', " "),
@@ -368,16 +371,29 @@ fn scanned(stdout: &str, tables: bool) -> Vec<String> {
     stdout.lines().filter(|line| tables || !line.starts_with(' ')).map(columns).collect()
 }
 
+/// Whether hscan's lines about clusters begin with that.
+fn is_cluster(name: &str) -> bool {
+    name.starts_with("file://") || name == "LOCAL"
+}
+
 /// The text of hscan without the reasons why clusters could not be read, whose
-/// words are our own.
+/// words are our own; the reference's may have several lines.
 fn without_reasons(stdout: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
     let mut reason = false;
-    let line = |line: &str| {
-        let shown = if reason { "(reason)" } else { line };
-        reason = line.ends_with(" data. Details:");
-        format!("{shown}\n")
-    };
-    stdout.lines().map(line).collect()
+    for line in stdout.lines() {
+        let cluster = line.split_whitespace().next().is_some_and(is_cluster);
+        let begins = cluster || line.starts_with("Error for ");
+        // at least one line of it
+        reason = reason && !(begins && kept.last() == Some(&REASON));
+        match reason {
+            false => kept.push(line),
+            true if kept.last() == Some(&REASON) => {}
+            true => kept.push(REASON),
+        }
+        reason = reason || line.ends_with(" data. Details:");
+    }
+    kept.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// The files that hscan wrote below a directory, with their names.

@@ -112,12 +112,13 @@ fn silence(raw: &mut RawCluster, documents: &mut [Value; 4], random: &mut Random
     marked
 }
 
-/// Errors that the reference puts in one line, too.
 fn refusal(random: &mut Random) -> String {
     let result = random
         .pick(&[
+            json!(["OpPrereqError", ["m", "wrong_input"]]),
             json!(["TypeEnforcementError", ["m"]]),
             json!(["GenericError", ["é \"x\""]]),
+            json!(["ConfigVerifyError", ["m", ["a", "b"]]]),
             json!(["HooksFailure", ["m"]]),
             json!(["NoSuchError", []]),
             json!("Failed to parse request: x"),

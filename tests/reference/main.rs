@@ -2,15 +2,16 @@
 //! clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan] [--jobs N] [--only CASE] [--keep DIR]
-//!         [--stats] [--self]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan] [--over text|request|rapi|luxi]
+//!         [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
 //! also tables and maps on standard error, saved states and written commands.
 //! Where ours is meant to differ, a listed difference says so (`rules`); if
 //! other words avoid it, the reference is asked again (`restate`). Cases that
 //! fail are kept in a directory with everything that is needed to run them
-//! again. With --self the reference runs on both sides: that checks the suite.
+//! again. With --over, runs are those among more cases where the cluster comes in
+//! that form. With --self the reference runs on both sides: that checks the suite.
 
 mod answers;
 mod cases;
@@ -53,7 +54,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use cases::{Case, REQUEST, Source, TEXT};
+use cases::{Case, Over, REQUEST, Source, TEXT};
 use clap::{Arg, ArgAction, Command, value_parser};
 use compare::{Verdict, Words};
 use run::{Output, Programs};
@@ -68,6 +69,7 @@ struct Settings {
     seed: u64,
     runs: u64,
     tool: Option<Tool>,
+    over: Option<Over>,
     jobs: usize,
     only: Option<u64>,
     keep: PathBuf,
@@ -86,6 +88,7 @@ fn settings() -> Settings {
         .arg(number("runs", "4200"))
         .arg(Arg::new("only").long("only").value_name("CASE").value_parser(value_parser!(u64)))
         .arg(Arg::new("tool").long("tool").value_parser(Tool::ALL.map(Tool::name)))
+        .arg(Arg::new("over").long("over").value_parser(Over::NAMES.map(|(name, _)| name)))
         .arg(Arg::new("jobs").long("jobs").value_name("N").value_parser(value_parser!(usize)))
         .arg(Arg::new("keep").long("keep").value_name("DIR").help("Where failing cases are kept"))
         .arg(switch("stats").help("Show what was covered"))
@@ -97,6 +100,7 @@ fn settings() -> Settings {
         seed: number("seed").unwrap_or(1),
         runs: number("runs").unwrap_or(0),
         tool: matches.get_one::<String>("tool").and_then(|name| Tool::named(name)),
+        over: matches.get_one::<String>("over").and_then(|name| Over::named(name)),
         jobs: matches.get_one::<usize>("jobs").copied().unwrap_or_else(cores).max(1),
         only: number("only"),
         keep: matches
@@ -147,8 +151,10 @@ fn main() -> ExitCode {
 }
 
 fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<Statistics> {
-    let numbers = settings.only.map_or(0..settings.runs, |only| only..only + 1);
-    let next = AtomicU64::new(numbers.start);
+    // some forms are rare
+    let all = if settings.over.is_some() { settings.runs.saturating_mul(1000) } else { settings.runs };
+    let numbers = settings.only.map_or(0..all, |only| only..only + 1);
+    let (next, taken) = (AtomicU64::new(numbers.start), AtomicU64::new(0));
     let statistics = Mutex::new(Statistics::default());
     let work_through = || -> io::Result<()> {
         loop {
@@ -157,6 +163,12 @@ fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<
                 return Ok(());
             }
             let case = Case::new(settings.seed, number, settings.tool);
+            if settings.over.is_some_and(|over| over != case.over()) {
+                continue;
+            }
+            if taken.fetch_add(1, Ordering::Relaxed) >= settings.runs {
+                return Ok(());
+            }
             let directory = work.join(format!("case-{number}"));
             let (theirs, ours, verdict) = run_case(settings, programs, &case, &directory)?;
             let shown = {

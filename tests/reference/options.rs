@@ -259,7 +259,8 @@ pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Ve
         facts.save = true;
         options.push(valued('S', "save", "state"));
     }
-    if random.chance(0.04) {
+    // a job names its instance: where two have that name, ours does not begin
+    if random.chance(0.04) && !(odd.has("LUXI") && odd.has("duplicate names")) {
         facts.execute = true;
         options.push(flag('X', "exec"));
     }
