@@ -53,6 +53,29 @@ const RAPI_INFO: &str = r#"
 {"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
 "disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}}"#;
 
+const LUXI_GROUPS: &str = r#"{"success":true,"result":{"fields":[{"name":"uuid"}],"data":[
+[[0,"u1"],[0,"g1"],[0,"preferred"],[0,
+{"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
+"disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}],[0,["t"]]]]}}"#;
+
+const LUXI_NODES: &str = r#"{"success":true,"result":{"fields":[],"data":[
+[[0,"n1"],[0,16384],[0,0],[0,15360.5],[0,409600],[4,null],[0,16],[0,1],[0,false],[0,false],[0,true],[0,1],[0,"u1"],
+[0,["a"]],[0,false],[3,null],[0,0],[0,1.0]],
+[[0,"n2"],[2,null],[2,null],[2,null],[2,null],[2,null],[2,null],[2,null],[0,false],[0,false],[0,true],[0,1],[0,"u1"],
+[0,[]],[0,true],[2,null],[2,null],[0,1]]]},"version":3}"#;
+
+const LUXI_INSTANCES: &str = r#"{"success":true,"result":{"fields":null,"data":[
+[[0,"i1"],[0,1152],[0,128],[0,1],[0,"running"],[0,"n1"],[0,["n2"]],[0,["a:b"]],[0,true],[0,"drbd"],[0,1],
+[0,[1024,2]],[0,[null,3]],[0,false]]]}}"#;
+
+const LUXI_INFO: &str = r#"{"success":true,"result":
+{"master":"n1","tags":["c"],"default_hypervisor":"kvm","ipolicy":
+{"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
+"disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}}}"#;
+
+const LUXI_REFUSAL: &str =
+    r#"{"success":false,"result":["ConfigVerifyError",["what is wrong",["first","second"]]]}"#;
+
 const UTILISATION: &str = "new-0 1 2 3 4\nnew-1 0.5 1e3 (-2) NaN\nnew-2 0 0 0 0\n";
 
 const SPEC: &str = "p,3,100g,16 GiB,8,2,True";
@@ -64,11 +87,15 @@ fn as_text(bytes: &[u8]) -> String {
 /// Gives the bytes to every parser and checks the errors.
 fn feed(bytes: &[u8], source: &str) -> Result<(), TestCaseError> {
     let text = as_text(bytes);
-    let results: [(&str, Result<(), LoadError>); 12] = [
+    let results: [(&str, Result<(), LoadError>); 16] = [
         ("RAPI groups", rapi(0, bytes, source)),
         ("RAPI nodes", rapi(1, bytes, source)),
         ("RAPI instances", rapi(2, bytes, source)),
         ("RAPI info", rapi(3, bytes, source)),
+        ("LUXI groups", luxi(0, &text, source)),
+        ("LUXI nodes", luxi(1, &text, source)),
+        ("LUXI instances", luxi(2, &text, source)),
+        ("LUXI info", luxi(3, &text, source)),
         ("text bytes", load::text::parse_bytes(bytes, source).map(drop)),
         ("text", load::text::parse(&text, source).map(drop)),
         ("iallocator bytes", load::iallocator::parse_bytes(bytes, source).map(drop)),
@@ -99,6 +126,24 @@ fn rapi(which: usize, bytes: &[u8], source: &str) -> Result<(), LoadError> {
     });
     let mut raw = load::rapi::parse(&Answers { groups, nodes, instances, info })?;
     load::anonymise::Anonymiser::default().replace(&mut raw);
+    merge(raw, &MergeOptions::default()).map(drop)
+}
+
+/// Reads the example of a master daemon's answers with this text for one of them.
+fn luxi(which: usize, text: &str, source: &str) -> Result<(), LoadError> {
+    let examples = [LUXI_GROUPS, LUXI_NODES, LUXI_INSTANCES, LUXI_INFO];
+    let [groups, nodes, instances, info] =
+        std::array::from_fn(|i| Ok(if i == which { text } else { examples[i] }.to_owned()));
+    let raw = load::luxi::parse(&load::luxi::Answers {
+        source: source.to_owned(),
+        groups,
+        nodes,
+        instances,
+        info,
+    })?;
+    for warning in &raw.warnings {
+        assert!(!warning.chars().any(char::is_control), "{warning:?}");
+    }
     merge(raw, &MergeOptions::default()).map(drop)
 }
 
@@ -211,6 +256,11 @@ fn document() -> impl Strategy<Value = &'static str> {
         RAPI_NODES,
         RAPI_INSTANCES,
         RAPI_INFO,
+        LUXI_GROUPS,
+        LUXI_NODES,
+        LUXI_INSTANCES,
+        LUXI_INFO,
+        LUXI_REFUSAL,
     ])
 }
 
@@ -272,6 +322,9 @@ fn the_documents_are_valid() {
     for (i, example) in [RAPI_GROUPS, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO].into_iter().enumerate() {
         assert_eq!(rapi(i, example.as_bytes(), "x"), Ok(()));
     }
+    for (i, example) in [LUXI_GROUPS, LUXI_NODES, LUXI_INSTANCES, LUXI_INFO].into_iter().enumerate() {
+        assert_eq!(luxi(i, example, "x"), Ok(()));
+    }
     assert!(load::monitoring::parse(MONITORING, "x").is_ok());
     assert!(load::utilisation::parse(UTILISATION.as_bytes(), "x").is_ok());
     assert!(load::simulate::parse_specs(&[SPEC.to_owned()]).is_ok());
@@ -279,7 +332,8 @@ fn the_documents_are_valid() {
 
 #[test]
 fn documents_cut_off_anywhere() {
-    for document in [TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO] {
+    let documents = [TEXT, IALLOCATOR, MONITORING, UTILISATION, SPEC, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO];
+    for document in documents.into_iter().chain([LUXI_NODES, LUXI_INSTANCES, LUXI_REFUSAL]) {
         for end in 0..document.len() {
             feed(&document.as_bytes()[..end], "source").unwrap();
         }
