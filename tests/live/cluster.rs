@@ -1,0 +1,173 @@
+//! A Ganeti cluster on this machine (`vcluster`): up, reset, down whatever happens.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+
+use crate::child::{self, Output};
+
+/// Longest time for one that is brought up.
+const UP: Duration = Duration::from_secs(400);
+
+/// Longest time for one that is reset, or taken down.
+const RESET: Duration = Duration::from_secs(180);
+
+/// Longest time for a command on a node.
+const EXEC: Duration = Duration::from_secs(120);
+
+/// Clusters to take down when the suite is interrupted.
+static OURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A cluster that runs.
+pub struct Cluster {
+    directory: PathBuf,
+    environment: BTreeMap<String, String>,
+    /// Takes the cluster down when the suite is no more; none for a cluster that stays.
+    janitor: Option<Child>,
+}
+
+impl Cluster {
+    /// Brings a cluster up in a new directory, with `settings` beyond the usual ones.
+    pub fn up(name: &str, settings: &[(&str, &str)], keep: bool) -> anyhow::Result<Self> {
+        // short: the path of a socket has 107 bytes at most
+        let directory = PathBuf::from(format!("/tmp/htools-live-{}-{name}", std::process::id()));
+        ensure!(!directory.exists(), "{} is in the way", directory.display());
+        let janitor = if keep { None } else { Some(janitor(&directory)?) };
+        if !keep {
+            OURS.lock().expect("no thread panics with the list").push(directory.clone());
+        }
+        let mut cluster = Cluster { directory, environment: BTreeMap::new(), janitor };
+        let mut command = cluster.script(&["up"]);
+        child::run(command.envs(settings.iter().copied()), UP)?.good().context("no cluster")?;
+        cluster.environment = cluster.read_environment()?;
+        Ok(cluster)
+    }
+
+    /// Uses a cluster that runs, and leaves it running.
+    pub fn attach(directory: &Path) -> anyhow::Result<Self> {
+        let mut cluster =
+            Cluster { directory: directory.to_path_buf(), environment: BTreeMap::new(), janitor: None };
+        cluster.environment = cluster.read_environment()?;
+        cluster.reset()?;
+        Ok(cluster)
+    }
+
+    /// Puts everything back to how it was when the cluster was up, job numbers included.
+    pub fn reset(&self) -> anyhow::Result<()> {
+        // what scenarios leave in files that a reset does not know
+        let _ = fs::remove_file(self.path("faults"));
+        let _ = fs::remove_file(self.path("sync-seconds"));
+        child::run(&mut self.script(&["reset"]), RESET)?.good().context("cannot reset the cluster")?;
+        Ok(())
+    }
+
+    /// A file of the cluster's directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// What `vcluster env` says of the name.
+    pub fn value(&self, name: &str) -> &str {
+        self.environment.get(name).map_or("", String::as_str)
+    }
+
+    /// The remote API, with user and password.
+    pub fn login_url(&self) -> &str {
+        self.value("GANETI_RAPI_LOGIN_URL")
+    }
+
+    /// The master daemon's socket.
+    pub fn socket(&self) -> &str {
+        self.value("GANETI_LUXI_SOCKET")
+    }
+
+    /// Runs a command on the master; with `nodeN` as its first word, on that node.
+    pub fn exec(&self, words: &[&str]) -> anyhow::Result<Output> {
+        child::run(self.script(&["exec"]).args(words), EXEC)
+    }
+
+    /// Powers a node on or off, as its owner would with the switch, and waits until it is.
+    pub fn power(&self, node: &str, state: &str) -> anyhow::Result<()> {
+        fs::write(self.path("power").join(node), format!("{state}\n"))?;
+        let seen = self.path("nodes").join(node).join("power");
+        wait_for(&format!("{node} to power {state}"), Duration::from_secs(60), || {
+            fs::read_to_string(&seen).is_ok_and(|text| text.trim() == state)
+        })
+    }
+
+    fn read_environment(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        let output = child::run(&mut self.script(&["env"]), EXEC)?.good()?;
+        let pairs = output.stdout.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+        Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    fn script(&self, words: &[&str]) -> Command {
+        script(&self.directory, words)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let Some(mut janitor) = self.janitor.take() else { return };
+        // the end of its input is the janitor's sign
+        drop(janitor.stdin.take());
+        let _ = janitor.wait();
+        OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain(|path| *path != self.directory);
+    }
+}
+
+/// Installs what clusters need, and says why there can be none.
+pub fn check_machine() -> anyhow::Result<()> {
+    let missing = "a real cluster needs namespaces of its own";
+    if !rustix::process::geteuid().is_root() {
+        bail!("{missing}: run this as root");
+    }
+    let mut command = script(Path::new("/tmp/htools-live"), &["install"]);
+    child::run(&mut command, Duration::from_secs(1200))?.good().context(missing)?;
+    Ok(())
+}
+
+/// Takes all clusters down at once, for a suite that was interrupted.
+pub fn down_all() {
+    let ours = OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let started: Vec<_> = ours.iter().filter_map(|path| script(path, &["down"]).spawn().ok()).collect();
+    for mut child in started {
+        let _ = child.wait();
+    }
+}
+
+/// Waits until `done`.
+pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> anyhow::Result<()> {
+    let start = Instant::now();
+    while !done() {
+        ensure!(start.elapsed() < limit, "waited {} s for {what}", limit.as_secs());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// A process that takes the cluster down when this one ends, even if it is killed.
+fn janitor(directory: &Path) -> anyhow::Result<Child> {
+    let script = script(directory, &["down"]);
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", r#"trap "" INT TERM HUP; cat; exec "$0" down"#])
+        .arg(script.get_program())
+        .env("VCLUSTER_DIR", directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .process_group(0);
+    command.spawn().context("cannot start a shell")
+}
+
+fn script(directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/vcluster"));
+    command.args(words).env("VCLUSTER_DIR", directory);
+    command
+}

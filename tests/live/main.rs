@@ -1,0 +1,175 @@
+//! Runs the tools against real Ganeti clusters, which it brings up on this machine
+//! (`vcluster`; Debian, as root) and takes down afterwards:
+//!
+//!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]
+//!         [--program FILE] [--list]
+//!
+//! Two clusters run side by side, each with its scenarios one after the other. A
+//! scenario that changes its cluster, or fails, is followed by a reset.
+
+mod child;
+mod cluster;
+mod scenarios;
+mod tools;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use clap::{Arg, ArgAction, Command, value_parser};
+use cluster::Cluster;
+use scenarios::{ALL, Kind, Scenario};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// What the command line of the suite says.
+struct Settings {
+    only: Vec<String>,
+    keep: bool,
+    cluster: Option<PathBuf>,
+}
+
+fn settings() -> Option<Settings> {
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    let matches = Command::new("live")
+        .about("Runs the tools against real Ganeti clusters")
+        .arg(
+            Arg::new("only")
+                .long("only")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .help("Run the scenarios whose names begin like this; may be repeated"),
+        )
+        .arg(switch("keep").help("Leave the clusters up"))
+        .arg(
+            Arg::new("cluster")
+                .long("cluster")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("Use the cluster of six nodes that is up in DIR, and leave it up"),
+        )
+        .arg(
+            Arg::new("program")
+                .long("program")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Run this htools instead of the one that was built"),
+        )
+        .arg(switch("list").help("Name the scenarios"))
+        .get_matches();
+    if matches.get_flag("list") {
+        ALL.iter().for_each(|scenario| println!("{}", scenario.name));
+        return None;
+    }
+    if let Some(program) = matches.get_one::<PathBuf>("program") {
+        let _ = tools::PROGRAM.set(program.clone());
+    }
+    Some(Settings {
+        only: matches.get_many("only").map_or(Vec::new(), |names| names.cloned().collect()),
+        keep: matches.get_flag("keep"),
+        cluster: matches.get_one("cluster").cloned(),
+    })
+}
+
+fn main() -> ExitCode {
+    let Some(settings) = settings() else { return ExitCode::SUCCESS };
+    let wanted = |scenario: &&Scenario| {
+        settings.only.is_empty() || settings.only.iter().any(|name| scenario.name.starts_with(name))
+    };
+    let wanted: Vec<&Scenario> = ALL.iter().filter(wanted).collect();
+    if wanted.is_empty() {
+        eprintln!("no scenario is called like that; --list names them");
+        return ExitCode::FAILURE;
+    }
+    let start = Instant::now();
+    if let Err(problem) = end_on_signals().and_then(|()| cluster::check_machine()) {
+        eprintln!("the live suite cannot be run: {problem:#}");
+        return ExitCode::FAILURE;
+    }
+    let counts = Mutex::new((0, 0));
+    std::thread::scope(|scope| {
+        for kind in Kind::ALL {
+            let mine: Vec<&Scenario> =
+                wanted.iter().copied().filter(|scenario| scenario.kind == kind).collect();
+            let (settings, counts) = (&settings, &counts);
+            scope.spawn(move || run_all(kind, &mine, settings, counts));
+        }
+    });
+    let (passed, failed) = *counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    println!("{:.0?} in all", start.elapsed());
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs the scenarios of one cluster, and counts those that passed and failed.
+fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mutex<(usize, usize)>) {
+    if scenarios.is_empty() {
+        return;
+    }
+    let start = Instant::now();
+    let count = |good: usize, bad: usize| {
+        let mut counts = counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *counts = (counts.0 + good, counts.1 + bad);
+    };
+    let cluster = match &settings.cluster {
+        Some(directory) if kind == Kind::Mirrored => Cluster::attach(directory),
+        _ => Cluster::up(kind.name(), kind.settings(), settings.keep),
+    };
+    let cluster = match cluster {
+        Ok(cluster) => cluster,
+        Err(problem) => {
+            println!("FAILED cluster {kind:?}: {problem:#}");
+            return count(0, scenarios.len());
+        }
+    };
+    println!("cluster {kind:?} is up in {} after {:.0?}", cluster.path("").display(), start.elapsed());
+    let mut clean = true;
+    for scenario in scenarios {
+        let start = Instant::now();
+        let result = if clean { Ok(()) } else { cluster.reset() }.and_then(|()| run(scenario, &cluster));
+        let took = start.elapsed().as_secs_f64();
+        clean = scenario.only_reads && result.is_ok();
+        match result {
+            Ok(()) => {
+                println!("ok     {:28} {took:6.1} s", scenario.name);
+                count(1, 0);
+            }
+            Err(problem) => {
+                println!("FAILED {:28} {took:6.1} s\n{problem:#}", scenario.name);
+                count(0, 1);
+            }
+        }
+    }
+}
+
+/// A panic is a failure of the scenario, and of no other.
+fn run(scenario: &Scenario, cluster: &Cluster) -> anyhow::Result<()> {
+    catch_unwind(AssertUnwindSafe(|| (scenario.run)(cluster)))
+        .unwrap_or_else(|_| Err(anyhow!("the scenario panicked; see above")))
+}
+
+/// A suite that is told to end takes its clusters along.
+fn end_on_signals() -> anyhow::Result<()> {
+    let received = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_usize(signal, Arc::clone(&received), signal as usize)
+            .context("cannot watch signals")?;
+    }
+    std::thread::spawn(move || {
+        let signal = loop {
+            match received.load(Ordering::Relaxed) {
+                0 => std::thread::sleep(Duration::from_millis(50)),
+                signal => break signal as i32,
+            }
+        };
+        eprintln!("signal {signal}: taking the clusters down");
+        child::end_all();
+        cluster::down_all();
+        std::process::exit(128 + signal);
+    });
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The tools that only read, over both ways in, against the reference at the same moment.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+
+use crate::child::{self, Output};
+use crate::cluster::Cluster;
+use crate::tools::{self, READING, compare, same_text};
+
+/// What is asked of each tool beside where the cluster is.
+const QUESTIONS: &[(&str, &[&str])] = &[
+    ("hbal", &[]),
+    ("hbal", &["-p", "--print-instances", "-v", "-v"]),
+    ("hbal", &["-l", "3", "--evac-mode", "--no-disk-moves"]),
+    ("hinfo", &[]),
+    ("hinfo", &["-p", "-p+plist,slist", "--print-instances"]),
+    ("hspace", &[]),
+    ("hspace", &["--machine-readable", "-l", "20"]),
+    ("hcheck", &["--no-simulation"]),
+    ("hcheck", &["--no-simulation", "--machine-readable"]),
+    ("hroller", &[]),
+    ("hroller", &["--force", "--print-moves", "--full-evacuation"]),
+];
+
+pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
+    questions(&format!("--master={}", cluster.login_url()))?;
+    same_states(&format!("-m{}", cluster.login_url()))
+}
+
+pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
+    questions(&format!("--luxi={}", cluster.socket()))?;
+    same_states(&format!("-L{}", cluster.socket()))
+}
+
+/// Without an argument, `-L` is the socket where Ganeti keeps it.
+pub fn default_socket(cluster: &Cluster) -> anyhow::Result<()> {
+    let root = root_with_socket(cluster)?;
+    let run = |mut command: std::process::Command| {
+        child::run(command.args(["-L"]).env("GANETI_ROOTDIR", root.path()), READING)
+    };
+    tools::same(&run(tools::reference("hinfo"))?, &run(tools::ours("hinfo"))?)
+}
+
+pub fn hscan_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
+    let url = cluster.login_url();
+    let (theirs, ours) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let run = |mut command: std::process::Command, directory: &Path| {
+        child::run(command.args(["-p", url]).current_dir(directory), READING)?.good()
+    };
+    let reference = run(tools::reference("hscan"), theirs.path())?;
+    let mine = run(tools::ours("hscan"), ours.path())?;
+    // the reference shows the password, and names the file after it (docs/differences.md)
+    let password = cluster.value("GANETI_RAPI_PASSWORD");
+    ensure!(!(mine.stdout.clone() + &mine.stderr).contains(password), "hscan shows the password");
+    let shown = reference.stdout.replace(&format!(":{password}@"), ":***@");
+    same_text("hscan over RAPI", &same_width(&shown), &same_width(&mine.stdout))?;
+    same_text("hscan's file", &only_file(theirs.path())?, &only_file(ours.path())?)
+}
+
+pub fn hscan_over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
+    let root = root_with_socket(cluster)?;
+    let named = format!("-L{}", cluster.socket());
+    for words in [vec!["-p", &*named], vec![]] {
+        let (theirs, ours) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let run = |mut command: std::process::Command, directory: &Path| {
+            command.args(&words).env("GANETI_ROOTDIR", root.path()).current_dir(directory);
+            child::run(&mut command, READING)?.good()
+        };
+        let reference = run(tools::reference("hscan"), theirs.path())?;
+        tools::same(&reference, &run(tools::ours("hscan"), ours.path())?)?;
+        let file =
+            |directory: &Path| fs::read_to_string(directory.join("LOCAL.data")).context("no LOCAL.data");
+        same_text("LOCAL.data", &file(theirs.path())?, &file(ours.path())?)?;
+    }
+    Ok(())
+}
+
+fn questions(source: &str) -> anyhow::Result<()> {
+    for (tool, words) in QUESTIONS {
+        let words: Vec<&str> = std::iter::once(source).chain(words.iter().copied()).collect();
+        let ours = compare(tool, &words)?;
+        if ours.status == 0 {
+            quiet(&ours)?;
+        }
+    }
+    health(source, "    Cluster is not healthy: ", &[])?;
+    health(source, "HCHECK_FINAL_CLUSTER_NEED_REBALANCE=", &["--machine-readable"])
+}
+
+/// hcheck with its simulation. The last verdict, and the status, are the reference's about
+/// the state before, and ours about the state after (docs/differences.md): balancing
+/// mends this cluster.
+fn health(source: &str, label: &str, words: &[&str]) -> anyhow::Result<()> {
+    let theirs = child::run(tools::reference("hcheck").arg(source).args(words), READING)?.expect(1)?;
+    let ours = child::run(tools::ours("hcheck").arg(source).args(words), READING)?.good()?;
+    let (before, verdict) = theirs.stdout.rsplit_once(label).context("hcheck gives no last verdict")?;
+    let (value, after) = verdict.split_once('\n').context("hcheck's last verdict has no end")?;
+    let now = match value {
+        "True" => "False",
+        "1" => "0",
+        other => anyhow::bail!("hcheck's last verdict is {other:?}"),
+    };
+    same_text(&ours.command, &format!("{before}{label}{now}\n{after}"), &ours.stdout)?;
+    quiet(&ours)
+}
+
+/// A good reading has nothing to say on standard error but tables, if asked for.
+fn quiet(ours: &Output) -> anyhow::Result<()> {
+    let loud = |line: &&str| line.contains("Warning") || line.contains("Error");
+    match ours.stderr.lines().find(loud) {
+        Some(line) => anyhow::bail!("{}: {line}", ours.command),
+        None => Ok(()),
+    }
+}
+
+/// hbal's states and commands, in files.
+fn same_states(source: &str) -> anyhow::Result<()> {
+    let (theirs, ours) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    for (mut command, directory) in [(tools::reference("hbal"), &theirs), (tools::ours("hbal"), &ours)] {
+        command.args([source, "-S", "state", "-Ccommands"]).current_dir(directory);
+        child::run(&mut command, READING)?.good()?;
+    }
+    let read = |directory: &Path, name: &str| {
+        fs::read_to_string(directory.join(name)).with_context(|| format!("hbal {source} wrote no {name}"))
+    };
+    for name in ["state.original", "state.balanced"] {
+        same_text(name, &read(theirs.path(), name)?, &read(ours.path(), name)?)?;
+    }
+    // ours have full names, and a frame of their own (docs/differences.md)
+    let commands = |directory: &Path| -> anyhow::Result<String> {
+        let text = read(directory, "commands")?.replace(".vc.test", "");
+        Ok(text
+            .lines()
+            .filter(|line| line.contains("gnt-instance"))
+            .map(|line| format!("{line}\n"))
+            .collect())
+    };
+    same_text("commands", &commands(theirs.path())?, &commands(ours.path())?)
+}
+
+/// A directory that leads to the cluster's socket as the file system of its master does.
+fn root_with_socket(cluster: &Cluster) -> anyhow::Result<tempfile::TempDir> {
+    let root = tempfile::tempdir_in("/tmp")?;
+    let directory = root.path().join("var/run/ganeti/socket");
+    fs::create_dir_all(&directory)?;
+    symlink(cluster.socket(), directory.join("ganeti-query"))?;
+    Ok(root)
+}
+
+/// The columns without their padding, which depends on the length of what is shown.
+fn same_width(text: &str) -> String {
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+/// The content of the one file in the directory.
+fn only_file(directory: &Path) -> anyhow::Result<String> {
+    let files: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
+    ensure!(files.len() == 1, "{} files in {}", files.len(), directory.display());
+    Ok(fs::read_to_string(files[0].path())?)
+}

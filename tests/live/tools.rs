@@ -1,0 +1,86 @@
+//! Our tools and the reference's, asked the same.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+
+use crate::child::{self, Output};
+
+/// Longest run of a tool that only reads.
+pub const READING: Duration = Duration::from_secs(60);
+
+/// Our program, if not the one that was built with this suite.
+pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Our program.
+pub fn program() -> &'static Path {
+    PROGRAM.get().map_or(Path::new(env!("CARGO_BIN_EXE_htools")), PathBuf::as_path)
+}
+
+/// The command that runs our tool.
+pub fn ours(tool: &str) -> Command {
+    let mut command = Command::new(program());
+    clean(&mut command).env("HTOOLS", tool);
+    command
+}
+
+/// The command that runs the reference's tool.
+pub fn reference(tool: &str) -> Command {
+    let directory = std::env::var("HTOOLS_REFERENCE_DIR").unwrap_or_else(|_| "/usr/bin".to_owned());
+    let mut command = Command::new(Path::new(&directory).join(tool));
+    clean(&mut command);
+    command
+}
+
+/// Nothing of the caller's settings.
+fn clean(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GANETI_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("LC_ALL", "C.UTF-8").env_remove("HTOOLS")
+}
+
+/// Asks both the same; standard output and exit status have to be equal. Gives ours.
+pub fn compare(tool: &str, words: &[&str]) -> anyhow::Result<Output> {
+    let theirs = child::run(reference(tool).args(words), READING)?;
+    let ours = child::run(ours(tool).args(words), READING)?;
+    same(&theirs, &ours)?;
+    Ok(ours)
+}
+
+/// Standard output and exit status are equal.
+pub fn same(theirs: &Output, ours: &Output) -> anyhow::Result<()> {
+    ensure!(
+        theirs.status == ours.status,
+        "{}: exit status {}, the reference's is {}{}",
+        ours.command,
+        ours.status,
+        theirs.status,
+        ours.streams()
+    );
+    same_text(&ours.command, &theirs.stdout, &ours.stdout)
+}
+
+/// Two texts are equal; if not, the first line that differs is shown.
+pub fn same_text(what: &str, theirs: &str, ours: &str) -> anyhow::Result<()> {
+    if theirs == ours {
+        return Ok(());
+    }
+    let (mut left, mut right) = (theirs.lines(), ours.lines());
+    for number in 1.. {
+        match (left.next(), right.next()) {
+            (None, None) => break,
+            (theirs, ours) if theirs == ours => {}
+            (theirs, ours) => {
+                let line = |text: Option<&str>| text.map_or("no line".to_owned(), |text| format!("{text:?}"));
+                bail!("{what}: line {number}\n  reference: {}\n  ours:      {}", line(theirs), line(ours));
+            }
+        }
+    }
+    bail!("{what}: the same lines, but their ends differ")
+}
