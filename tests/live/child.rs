@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The groups that run now, for an interrupted suite to end.
 static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -89,6 +89,12 @@ impl Running {
         Ok(Running { child, command: text, out, err, since: Instant::now(), ended: false })
     }
 
+    /// Sends the program, and nothing below it, a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        kill_process(Pid::from_child(&self.child), signal)
+            .with_context(|| format!("signal for {}", self.command))
+    }
+
     /// Standard output so far.
     pub fn stdout(&self) -> anyhow::Result<String> {
         content(&self.out)
@@ -97,6 +103,33 @@ impl Running {
     /// Standard error so far.
     pub fn stderr(&self) -> anyhow::Result<String> {
         content(&self.err)
+    }
+
+    /// Waits until `seen` holds of standard output so far; an error if the program ends
+    /// before, or the time is up.
+    pub fn wait_for(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut seen: impl FnMut(&str) -> bool,
+    ) -> anyhow::Result<()> {
+        let start = Instant::now();
+        loop {
+            let ended = self.child.try_wait()?.is_some();
+            if seen(&self.stdout()?) {
+                return Ok(());
+            }
+            if ended || start.elapsed() > limit {
+                let why = if ended { "it ended" } else { "the time is up" };
+                bail!(
+                    "{}: waited for {what}, but {why}\n--- stdout\n{}\n--- stderr\n{}",
+                    self.command,
+                    self.stdout()?,
+                    self.stderr()?
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits for the end.

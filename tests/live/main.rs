@@ -9,6 +9,8 @@
 
 mod child;
 mod cluster;
+mod luxi;
+mod proxy;
 mod scenarios;
 mod tools;
 

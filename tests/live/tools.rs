@@ -35,6 +35,13 @@ pub fn reference(tool: &str) -> Command {
     command
 }
 
+/// The command that runs the reference's allocator, outside of the cluster.
+pub fn reference_hail() -> Command {
+    let mut command = Command::new("/usr/lib/ganeti/iallocators/hail");
+    clean(&mut command);
+    command
+}
+
 /// Nothing of the caller's settings.
 fn clean(command: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os() {

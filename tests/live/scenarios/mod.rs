@@ -1,8 +1,13 @@
 //! What is tried on the clusters, in this order.
 
 mod access;
+mod allocator;
+mod monitoring;
+mod placement;
 mod power;
 mod reading;
+
+use std::path::PathBuf;
 
 use crate::cluster::Cluster;
 
@@ -52,6 +57,10 @@ const fn reads(name: &'static str, run: fn(&Cluster) -> anyhow::Result<()>) -> S
     Scenario { name, kind: Kind::Mirrored, only_reads: true, run }
 }
 
+const fn changes(name: &'static str, run: fn(&Cluster) -> anyhow::Result<()>) -> Scenario {
+    Scenario { name, kind: Kind::Mirrored, only_reads: false, run }
+}
+
 /// All of them, in order.
 pub const ALL: &[Scenario] = &[
     reads("read-rapi", reading::over_rapi),
@@ -62,5 +71,15 @@ pub const ALL: &[Scenario] = &[
     reads("credentials", access::credentials),
     reads("wrong-password", access::wrong_password),
     reads("certificates", access::certificates),
-    reads("silent-node", power::silent_node),
+    changes("silent-node", power::silent_node),
+    changes("allocator", allocator::decides),
+    changes("monitoring", monitoring::load_of_nodes),
 ];
+
+/// Our program where the nodes of the cluster see it, which have other files than this
+/// machine in some places.
+fn program_in_cluster(cluster: &Cluster) -> anyhow::Result<PathBuf> {
+    let file = cluster.path("htools");
+    std::fs::copy(crate::tools::program(), &file)?;
+    Ok(file)
+}

@@ -1,0 +1,68 @@
+//! Measured load, asked of the nodes' monitoring daemons; only the cluster can reach them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use anyhow::{Context, ensure};
+
+use crate::cluster::Cluster;
+use crate::tools::{same, same_text};
+
+/// The address of what hbal asks for.
+const REPORT: &str = ":1815/1/report/default/cpu-avg-load";
+
+/// Our hbal on the master, asking the real daemons and asking daemons whose answers stay
+/// as they are; with these it says what the reference says.
+pub fn load_of_nodes(cluster: &Cluster) -> anyhow::Result<()> {
+    let program = super::program_in_cluster(cluster)?;
+    let program = program.to_str().context("odd path")?;
+    let ours = ["env", "HTOOLS=hbal", program, "-L", "--mond=yes"];
+    let real = cluster.exec(&ours)?.good()?;
+    ensure!(!real.stderr.contains("Warning"), "{}{}", real.command, real.streams());
+    for node in 1..=6 {
+        answer_always_the_same(cluster, node)?;
+    }
+    for more in [&[][..], &["--exit-on-missing-mond-data", "-p"]] {
+        let theirs = cluster.exec(&[&["hbal", "-L", "--mond=yes"], more].concat())?;
+        let ours = cluster.exec(&[&ours[..], more].concat())?;
+        same(&theirs, &ours)?;
+        ensure!(ours.status == 0, "{}{}", ours.command, ours.streams());
+        let without = cluster.exec(&["hbal", "-L"])?.good()?;
+        ensure!(same_text("", &without.stdout, &ours.stdout).is_err(), "the load makes no difference");
+    }
+    Ok(())
+}
+
+/// A server in place of the node's daemon: with its answer, but another load on each node,
+/// and always the same.
+fn answer_always_the_same(cluster: &Cluster, number: usize) -> anyhow::Result<()> {
+    let node = format!("node{number}");
+    let real =
+        cluster.exec(&["curl", "-sS", "-f", &format!("http://{node}.vc.test{REPORT}")])?.good()?.stdout;
+    let (before, load) = real.split_once("\"cpu_total\":").context("a report without cpu_total")?;
+    let after = load.trim_start_matches(|c: char| c.is_ascii_digit() || "+-.eE".contains(c));
+    let body = format!("{before}\"cpu_total\":{}{after}", 0.25 * number as f64);
+    let answer = cluster.path(&format!("mond-{node}"));
+    fs::write(
+        &answer,
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        ),
+    )?;
+    let script = cluster.path(&format!("mond-{node}.sh"));
+    let answer = answer.display();
+    // the request is read to its end, an empty line; else the answer might be cut off
+    fs::write(
+        &script,
+        format!(
+            "#!/bin/sh\nif [ \"$1\" = answer ]; then\n  sed -n '/^.$/q'\n  cat {answer}\n  exit\nfi\n\
+             pid=$(cat /run/ganeti/ganeti-mond.pid)\nkill $pid\nwhile [ -d /proc/$pid ]; do sleep 0.1; done\n\
+             setsid socat TCP-LISTEN:1815,fork,reuseaddr EXEC:\"$0 answer\" </dev/null >/dev/null 2>&1 &\n\
+             until curl -sf http://localhost:1815/ >/dev/null; do sleep 0.1; done\n"
+        ),
+    )?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    cluster.exec(&[&node, script.to_str().context("odd path")?])?.good()?;
+    Ok(())
+}
