@@ -1,10 +1,10 @@
 //! Runs the tools against real Ganeti clusters, which it brings up on this machine
 //! (`vcluster`; Debian, as root) and takes down afterwards:
 //!
-//!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]
+//!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]...
 //!         [--program FILE] [--list]
 //!
-//! Two clusters run side by side, each with its scenarios one after the other. A
+//! Three clusters run side by side, each with its scenarios one after the other. A
 //! scenario that changes its cluster, or fails, is followed by a reset.
 
 mod child;
@@ -32,7 +32,7 @@ use signal_hook::flag;
 struct Settings {
     only: Vec<String>,
     keep: bool,
-    cluster: Option<PathBuf>,
+    clusters: Vec<PathBuf>,
 }
 
 fn settings() -> Option<Settings> {
@@ -52,7 +52,8 @@ fn settings() -> Option<Settings> {
                 .long("cluster")
                 .value_name("DIR")
                 .value_parser(value_parser!(PathBuf))
-                .help("Use the cluster of six nodes that is up in DIR, and leave it up"),
+                .action(ArgAction::Append)
+                .help("Use the cluster that is up in DIR, and leave it up; may be repeated"),
         )
         .arg(
             Arg::new("program")
@@ -73,7 +74,7 @@ fn settings() -> Option<Settings> {
     Some(Settings {
         only: matches.get_many("only").map_or(Vec::new(), |names| names.cloned().collect()),
         keep: matches.get_flag("keep"),
-        cluster: matches.get_one("cluster").cloned(),
+        clusters: matches.get_many("cluster").map_or(Vec::new(), |directories| directories.cloned().collect()),
     })
 }
 
@@ -117,9 +118,9 @@ fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mu
         let mut counts = counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *counts = (counts.0 + good, counts.1 + bad);
     };
-    let cluster = match &settings.cluster {
-        Some(directory) if kind == Kind::Mirrored => Cluster::attach(directory),
-        _ => Cluster::up(kind.name(), kind.settings(), settings.keep),
+    let cluster = match settings.clusters.iter().find(|directory| Kind::of(directory) == Some(kind)) {
+        Some(directory) => Cluster::attach(directory),
+        None => Cluster::up(kind.name(), kind.settings(), settings.keep),
     };
     let cluster = match cluster {
         Ok(cluster) => cluster,

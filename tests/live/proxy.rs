@@ -1,9 +1,10 @@
-//! A socket that stands before the master daemon's and records what is said.
+//! A socket that stands before the master daemon's, records what is said, and can lose or
+//! change some of it.
 
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::Context;
@@ -31,12 +32,26 @@ pub struct Message {
     pub text: String,
 }
 
-type Record = Arc<Mutex<Vec<Message>>>;
+/// What the proxy does besides passing on.
+#[derive(Debug, Default)]
+struct State {
+    record: Vec<Message>,
+    /// Messages of this way and method are kept back.
+    hold: Option<(Way, &'static str)>,
+    /// How many are.
+    held: usize,
+    /// The tools' ends of all connections.
+    tools: Vec<UnixStream>,
+    /// Texts in answers that are changed.
+    rewrite: Option<(String, String)>,
+}
+
+type Shared = Arc<Mutex<State>>;
 
 /// A proxy at work.
 pub struct Proxy {
     directory: tempfile::TempDir,
-    record: Record,
+    state: Shared,
 }
 
 impl Proxy {
@@ -44,18 +59,48 @@ impl Proxy {
     pub fn before(socket: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in("/tmp")?;
         let listener = UnixListener::bind(directory.path().join("luxi")).context("cannot listen")?;
-        let record = Record::default();
-        let (to, kept, socket) = (Arc::clone(&record), Proxy { directory, record }, PathBuf::from(socket));
+        let state = Shared::default();
+        let (shared, proxy, socket) = (Arc::clone(&state), Proxy { directory, state }, PathBuf::from(socket));
         // ends with the suite
         thread::spawn(move || {
             for (connection, stream) in listener.incoming().enumerate() {
-                let (Ok(stream), record, socket) = (stream, Arc::clone(&to), socket.clone()) else {
-                    continue;
-                };
-                thread::spawn(move || relay(&stream, &socket, connection, &record));
+                let (Ok(stream), state, socket) = (stream, Arc::clone(&shared), socket.clone()) else { continue };
+                thread::spawn(move || relay(&stream, &socket, connection, &state));
             }
         });
-        Ok(kept)
+        Ok(proxy)
+    }
+
+    /// Keeps the requests with this method, or the answers to them, from now on; they are
+    /// never passed on.
+    pub fn keep_back(&self, way: Way, method: &'static str) {
+        self.state().hold = Some((way, method));
+    }
+
+    /// Passes everything on again, but what was kept back.
+    pub fn pass_on(&self) {
+        self.state().hold = None;
+    }
+
+    /// How many messages were kept back.
+    pub fn kept_back(&self) -> usize {
+        self.state().held
+    }
+
+    /// Changes a text in all answers.
+    pub fn rewrite(&self, from: &str, to: &str) {
+        self.state().rewrite = Some((from.to_owned(), to.to_owned()));
+    }
+
+    /// Ends all connections.
+    pub fn hang_up(&self) {
+        for tool in self.state().tools.drain(..) {
+            let _ = tool.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 
     /// Its socket.
@@ -65,7 +110,7 @@ impl Proxy {
 
     /// What was said so far.
     pub fn messages(&self) -> Vec<Message> {
-        self.record.lock().expect("no thread panics with the record").clone()
+        self.state().record.clone()
     }
 
     /// What was asked with this method, in order.
@@ -88,14 +133,23 @@ pub fn requests(texts: impl Iterator<Item = String>, method: &str) -> anyhow::Re
 }
 
 /// Passes on what one connection says, both ways, until one side hangs up.
-fn relay(tool: &UnixStream, socket: &Path, connection: usize, record: &Record) {
+fn relay(tool: &UnixStream, socket: &Path, connection: usize, state: &Shared) {
     let Ok(daemon) = UnixStream::connect(socket) else { return };
+    lock(state).tools.extend(tool.try_clone());
+    // the tool waits for an answer before it asks again
+    let asked = Mutex::new(String::new());
     let pass = |way: Way, from: &UnixStream, to: &UnixStream| {
         let (mut messages, mut from, mut into) = (Messages::default(), from, to);
         while let Ok(Some(text)) = messages.next(&mut from) {
-            let sent = send(&mut into, &text).and_then(|()| into.flush());
-            record.lock().expect("no thread panics with the record").push(Message { connection, way, text });
-            if sent.is_err() {
+            let method = {
+                let mut asked = lock(&asked);
+                if way == Way::Request {
+                    *asked = method(&text);
+                }
+                asked.clone()
+            };
+            let Some(text) = take(state, Message { connection, way, text }, &method) else { continue };
+            if send(&mut into, &text).and_then(|()| into.flush()).is_err() {
                 break;
             }
         }
@@ -106,4 +160,29 @@ fn relay(tool: &UnixStream, socket: &Path, connection: usize, record: &Record) {
         scope.spawn(|| pass(Way::Request, tool, &daemon));
         pass(Way::Answer, &daemon, tool);
     });
+}
+
+/// Records a message; gives what is to be passed on.
+fn take(state: &Shared, message: Message, method: &str) -> Option<String> {
+    let mut state = lock(state);
+    let mut text = message.text.clone();
+    let way = message.way;
+    state.record.push(message);
+    if state.hold.is_some_and(|hold| hold == (way, hold.1) && hold.1 == method) {
+        state.held += 1;
+        return None;
+    }
+    if let Some((from, to)) = state.rewrite.as_ref().filter(|_| way == Way::Answer) {
+        text = text.replace(from, to);
+    }
+    Some(text)
+}
+
+fn method(request: &str) -> String {
+    let request: Value = serde_json::from_str(request).unwrap_or_default();
+    request["method"].as_str().unwrap_or_default().to_owned()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,8 +19,6 @@ const NAME: &str = "ourhail";
 /// reference's would have said.
 pub fn decides(cluster: &Cluster) -> anyhow::Result<()> {
     let asked = install(cluster)?;
-    // with it node1 could not take over what it has to, and nothing would be allocated
-    run(cluster, "gnt-instance remove -f inst05.vc.test")?;
     let add = "gnt-instance add -t drbd -o noop+default --disk 0:size=1g -B memory=512 --no-name-check \
                --no-ip-check -I ourhail inst21.vc.test";
     run(cluster, add)?;

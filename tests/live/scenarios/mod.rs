@@ -2,41 +2,63 @@
 
 mod access;
 mod allocator;
+mod execution;
+mod failure;
+mod hbal;
+mod interruption;
 mod monitoring;
 mod placement;
 mod power;
 mod reading;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cluster::Cluster;
 
-/// Which cluster a scenario needs.
+/// Which cluster a scenario needs. They are up side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Six nodes, sixteen instances, most of them mirrored.
-    Mirrored,
+    /// Six nodes and sixteen instances, most of them mirrored.
+    Large,
+    /// Four nodes and a few mirrored instances.
+    Small,
     /// Four nodes and instances on shared storage, which move within seconds.
     Shared,
 }
 
+/// Rows of instances, see `vcluster`.
+const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/small");
+const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/shared");
+
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 2] = [Kind::Mirrored, Kind::Shared];
+    pub const ALL: [Kind; 3] = [Kind::Large, Kind::Small, Kind::Shared];
 
     /// How its directory is called.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Mirrored => "m",
-            Kind::Shared => "s",
+            Kind::Large => "large",
+            Kind::Small => "small",
+            Kind::Shared => "shared",
         }
+    }
+
+    /// What the cluster in a directory is.
+    pub fn of(directory: &Path) -> Option<Kind> {
+        let settings = std::fs::read_to_string(directory.join("settings")).ok()?;
+        let is = |setting: &str| settings.lines().any(|line| line == setting);
+        let small = if is("VCLUSTER_DRBD=0") { Kind::Shared } else { Kind::Small };
+        Some(if is("VCLUSTER_NODES=6") { Kind::Large } else { small })
     }
 
     /// Settings of such a cluster, see `vcluster help`.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Mirrored => &[],
-            Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0")],
+            Kind::Large => &[],
+            Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
+            Kind::Shared => {
+                &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)]
+            }
         }
     }
 }
@@ -53,27 +75,44 @@ pub struct Scenario {
     pub run: fn(&Cluster) -> anyhow::Result<()>,
 }
 
-const fn reads(name: &'static str, run: fn(&Cluster) -> anyhow::Result<()>) -> Scenario {
-    Scenario { name, kind: Kind::Mirrored, only_reads: true, run }
+type Run = fn(&Cluster) -> anyhow::Result<()>;
+
+const fn reads(name: &'static str, kind: Kind, run: Run) -> Scenario {
+    Scenario { name, kind, only_reads: true, run }
 }
 
-const fn changes(name: &'static str, run: fn(&Cluster) -> anyhow::Result<()>) -> Scenario {
-    Scenario { name, kind: Kind::Mirrored, only_reads: false, run }
+const fn changes(name: &'static str, kind: Kind, run: Run) -> Scenario {
+    Scenario { name, kind, only_reads: false, run }
 }
 
-/// All of them, in order.
+/// All of them; those of a cluster are run in this order.
 pub const ALL: &[Scenario] = &[
-    reads("read-rapi", reading::over_rapi),
-    reads("read-luxi", reading::over_luxi),
-    reads("read-default-socket", reading::default_socket),
-    reads("hscan-rapi", reading::hscan_over_rapi),
-    reads("hscan-luxi", reading::hscan_over_luxi),
-    reads("credentials", access::credentials),
-    reads("wrong-password", access::wrong_password),
-    reads("certificates", access::certificates),
-    changes("silent-node", power::silent_node),
-    changes("allocator", allocator::decides),
-    changes("monitoring", monitoring::load_of_nodes),
+    reads("read-rapi", Kind::Large, reading::over_rapi),
+    reads("read-luxi", Kind::Large, reading::over_luxi),
+    reads("read-default-socket", Kind::Large, reading::default_socket),
+    reads("hscan-rapi", Kind::Large, reading::hscan_over_rapi),
+    reads("hscan-luxi", Kind::Large, reading::hscan_over_luxi),
+    changes("execute-luxi", Kind::Large, execution::over_luxi),
+    changes("execute-rapi", Kind::Large, execution::over_rapi),
+    reads("credentials", Kind::Small, access::credentials),
+    reads("wrong-password", Kind::Small, access::wrong_password),
+    reads("certificates", Kind::Small, access::certificates),
+    changes("silent-node", Kind::Small, power::silent_node),
+    changes("monitoring", Kind::Small, monitoring::load_of_nodes),
+    changes("allocator", Kind::Small, allocator::decides),
+    changes("failure-luxi", Kind::Small, failure::over_luxi),
+    changes("failure-rapi", Kind::Small, failure::over_rapi),
+    changes("execute-shared", Kind::Shared, execution::shared_storage),
+    changes("default-journal", Kind::Shared, execution::default_journal),
+    changes("drained-queue", Kind::Shared, failure::drained_queue),
+    changes("interrupt", Kind::Shared, interruption::interrupt),
+    changes("terminate", Kind::Shared, interruption::terminate),
+    changes("killed-luxi", Kind::Shared, interruption::killed_over_luxi),
+    changes("killed-rapi", Kind::Shared, interruption::killed_over_rapi),
+    changes("killed-before-answer", Kind::Shared, interruption::killed_before_answer),
+    changes("killed-before-request", Kind::Shared, interruption::killed_before_request),
+    changes("lost-answer", Kind::Shared, interruption::lost_answer),
+    changes("refused-journals", Kind::Shared, interruption::refused_journals),
 ];
 
 /// Our program where the nodes of the cluster see it, which have other files than this
