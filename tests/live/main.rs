@@ -74,7 +74,9 @@ fn settings() -> Option<Settings> {
     Some(Settings {
         only: matches.get_many("only").map_or(Vec::new(), |names| names.cloned().collect()),
         keep: matches.get_flag("keep"),
-        clusters: matches.get_many("cluster").map_or(Vec::new(), |directories| directories.cloned().collect()),
+        clusters: matches
+            .get_many("cluster")
+            .map_or(Vec::new(), |directories| directories.cloned().collect()),
     })
 }
 

@@ -24,8 +24,6 @@ pub enum Way {
 /// One message.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Which connection, from 0.
-    pub connection: usize,
     /// Which way.
     pub way: Way,
     /// Its text.
@@ -63,9 +61,11 @@ impl Proxy {
         let (shared, proxy, socket) = (Arc::clone(&state), Proxy { directory, state }, PathBuf::from(socket));
         // ends with the suite
         thread::spawn(move || {
-            for (connection, stream) in listener.incoming().enumerate() {
-                let (Ok(stream), state, socket) = (stream, Arc::clone(&shared), socket.clone()) else { continue };
-                thread::spawn(move || relay(&stream, &socket, connection, &state));
+            for stream in listener.incoming() {
+                let (Ok(stream), state, socket) = (stream, Arc::clone(&shared), socket.clone()) else {
+                    continue;
+                };
+                thread::spawn(move || relay(&stream, &socket, &state));
             }
         });
         Ok(proxy)
@@ -133,7 +133,7 @@ pub fn requests(texts: impl Iterator<Item = String>, method: &str) -> anyhow::Re
 }
 
 /// Passes on what one connection says, both ways, until one side hangs up.
-fn relay(tool: &UnixStream, socket: &Path, connection: usize, state: &Shared) {
+fn relay(tool: &UnixStream, socket: &Path, state: &Shared) {
     let Ok(daemon) = UnixStream::connect(socket) else { return };
     lock(state).tools.extend(tool.try_clone());
     // the tool waits for an answer before it asks again
@@ -148,7 +148,7 @@ fn relay(tool: &UnixStream, socket: &Path, connection: usize, state: &Shared) {
                 }
                 asked.clone()
             };
-            let Some(text) = take(state, Message { connection, way, text }, &method) else { continue };
+            let Some(text) = take(state, Message { way, text }, &method) else { continue };
             if send(&mut into, &text).and_then(|()| into.flush()).is_err() {
                 break;
             }

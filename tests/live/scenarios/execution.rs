@@ -36,7 +36,13 @@ pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     let output = hbal.run(&[])?.good()?;
     let rest = goal.rest(&output)?;
     ensure!(rest.lines().all(|line| line.starts_with(super::hbal::GOT)), "odd output:\n{rest}");
-    let opcodes: usize = recorded()?.iter().flat_map(|args| args[0].as_array()).flatten().filter_map(Value::as_array).map(Vec::len).sum();
+    let opcodes: usize = recorded()?
+        .iter()
+        .flat_map(|args| args[0].as_array())
+        .flatten()
+        .filter_map(Value::as_array)
+        .map(Vec::len)
+        .sum();
     let jobs = hbal.finished_jobs()?;
     ensure!(jobs.len() == opcodes, "{} jobs for {opcodes} opcodes", jobs.len());
     all_went_well(&hbal, &output, goal.steps)?;
@@ -79,13 +85,21 @@ fn all_went_well(hbal: &Hbal<'_>, output: &Output, steps: usize) -> anyhow::Resu
     ensure!(bad.is_none(), "a job did not succeed: {bad:?}");
     nothing_twice(&jobs)?;
     let there: Vec<u64> = jobs.iter().map(|job| job.id).collect();
-    ensure!(ids(&output.stdout).concat() == there, "printed were other jobs than {there:?}{}", output.streams());
+    ensure!(
+        ids(&output.stdout).concat() == there,
+        "printed were other jobs than {there:?}{}",
+        output.streams()
+    );
     let events = hbal.events()?;
     let last = events.last().context("no events")?;
     let counts = ["done", "failed", "running", "not_started"].map(|key| last[key].clone());
     ensure!(last["event"] == "ended", "the last event is {last}");
-    ensure!(last["ending"]["how"] == "done" && counts == [json!(steps), json!(0), json!(0), json!(0)], "{last}");
-    let ended = events.iter().filter(|event| event["event"] == "step_ended" && event["state"] == "done").count();
+    ensure!(
+        last["ending"]["how"] == "done" && counts == [json!(steps), json!(0), json!(0), json!(0)],
+        "{last}"
+    );
+    let ended =
+        events.iter().filter(|event| event["event"] == "step_ended" && event["state"] == "done").count();
     ensure!(ended == steps, "events tell of {ended} steps, not of {steps}");
     Ok(())
 }

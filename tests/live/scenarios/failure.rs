@@ -71,7 +71,8 @@ pub fn said(text: &str, words: &[&str]) -> anyhow::Result<()> {
 
 /// The table at the end tells this of the steps.
 fn steps(stderr: &str, states: &[&str]) -> anyhow::Result<()> {
-    let (_, table) = stderr.split_once("Steps:\n").with_context(|| format!("no table of the steps:\n{stderr}"))?;
+    let (_, table) =
+        stderr.split_once("Steps:\n").with_context(|| format!("no table of the steps:\n{stderr}"))?;
     for (number, (state, line)) in (1..).zip(states.iter().zip(table.lines())) {
         let row = line.trim_start().strip_prefix(&format!("{number}. "));
         let told = row.and_then(|row| row.split_once(' ')).map(|(_, told)| told.trim_start());

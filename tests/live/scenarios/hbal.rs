@@ -89,7 +89,9 @@ impl<'a> Hbal<'a> {
         let jobs = luxi::jobs(self.cluster.socket(), self.after)?;
         for job in &jobs {
             let ours = |opcode: &Value| {
-                opcode["comment"].as_str().is_some_and(|comment| comment.starts_with("rebalancing via hbal (htools) version "))
+                opcode["comment"]
+                    .as_str()
+                    .is_some_and(|comment| comment.starts_with("rebalancing via hbal (htools) version "))
             };
             ensure!(job.opcodes.iter().all(ours), "job {} is not from our hbal: {:?}", job.id, job.opcodes);
         }
@@ -121,7 +123,12 @@ impl<'a> Hbal<'a> {
         let score = output.stdout.lines().find_map(|line| line.strip_prefix("Cluster score improved from "));
         let score = score.and_then(|text| text.split_once(" to ")).context("hbal has nothing to improve")?.1;
         let steps = output.stdout.lines().filter(|line| line.contains(" a=")).count();
-        Ok(Goal { plan: output.stdout.clone(), score: score.to_owned(), steps, places: placements_in(&state)?.into_iter().collect() })
+        Ok(Goal {
+            plan: output.stdout.clone(),
+            score: score.to_owned(),
+            steps,
+            places: placements_in(&state)?.into_iter().collect(),
+        })
     }
 }
 
@@ -158,7 +165,8 @@ impl Goal {
         match output.stdout.strip_prefix(&self.plan) {
             Some(rest) => Ok(rest),
             None => {
-                let beginning: String = output.stdout.split_inclusive('\n').take_while(|l| !l.starts_with(GOT)).collect();
+                let beginning: String =
+                    output.stdout.split_inclusive('\n').take_while(|l| !l.starts_with(GOT)).collect();
                 same_text(&output.command, &self.plan, &beginning)?;
                 bail!("{}: odd output{}", output.command, output.streams())
             }

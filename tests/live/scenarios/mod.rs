@@ -56,9 +56,7 @@ impl Kind {
         match self {
             Kind::Large => &[],
             Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
-            Kind::Shared => {
-                &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)]
-            }
+            Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)],
         }
     }
 }

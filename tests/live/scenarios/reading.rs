@@ -110,9 +110,8 @@ fn health(source: &str, label: &str, words: &[&str]) -> anyhow::Result<()> {
 /// A good reading has nothing to say on standard error but tables, if asked for, and how
 /// the access to RAPI could be safer.
 fn quiet(ours: &Output) -> anyhow::Result<()> {
-    let loud = |line: &&str| {
-        (line.contains("Warning") && !line.contains("--rapi-")) || line.contains("Error")
-    };
+    let loud =
+        |line: &&str| (line.contains("Warning") && !line.contains("--rapi-")) || line.contains("Error");
     match ours.stderr.lines().find(loud) {
         Some(line) => anyhow::bail!("{}: {line}", ours.command),
         None => Ok(()),
