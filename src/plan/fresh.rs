@@ -1,6 +1,6 @@
 //! Whether a plan still fits a cluster that was read again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::load::error::shown_name;
 use crate::model::{Cluster, GroupIdx, Instance, NodeIdx};
@@ -31,6 +31,14 @@ pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<Stri
     };
     compare("instance", &placed(before, group), &placed(now, group_now.idx), &mut found);
     found
+}
+
+/// A name that two instances of a group have: jobs name instances, so that nobody can tell
+/// which of them a plan means.
+pub fn repeated_name(cluster: &Cluster, group: GroupIdx) -> Option<&str> {
+    let mut seen = HashSet::new();
+    let names = cluster.instances_of(group).into_iter().map(|instance| &*cluster.instance(instance).name);
+    names.into_iter().find(|name| !seen.insert(*name))
 }
 
 fn place(cluster: &Cluster, instance: &Instance) -> String {

@@ -9,9 +9,10 @@ use super::HbalOptions;
 use super::run::{Plan, run};
 use crate::execute::journal::{self, Header};
 use crate::execute::{JobClient, Runner};
+use crate::load::error::shown_name;
 use crate::model::Cluster;
 use crate::plan::checker::{CheckOptions, check};
-use crate::plan::fresh::differences;
+use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::work::Work;
 use crate::report::json::plan::Stopped;
 use crate::tools::execution::{self, Answer, Console, Order, ask};
@@ -39,6 +40,9 @@ pub fn plan_and_execute(
         if plan.stopped == Some(Stopped::Interrupt) {
             output.error_line("The search was interrupted, so nothing is executed.")?;
             return Ok(ExitStatus::Failure);
+        }
+        if let Some(name) = repeated_name(&plan.before, plan.group) {
+            bail!("hbal: two instances are called '{}', so nothing is executed", shown_name(name));
         }
         let work = Work::of(&plan.before, &plan.steps, wanted_sets(options, &plan));
         if !options.execution.yes && ask(&question(&work), output)? == Answer::No {
