@@ -67,8 +67,12 @@ impl Watchers {
             let Ok(first) = self.receiver.recv_timeout(left) else { return Ok(Vec::new()) };
             let mut changes = Vec::new();
             let more: Vec<_> = self.receiver.try_iter().collect();
-            for (id, result) in std::iter::once(first).chain(more) {
-                self.busy.remove(&id);
+            let came: Vec<_> = std::iter::once(first).chain(more).collect();
+            // all of these waits are over, whatever is wrong with one of them
+            for (id, _) in &came {
+                self.busy.remove(id);
+            }
+            for (id, result) in came {
                 let change = result?;
                 if let Some(serial) = change.serial {
                     self.serials.insert(id, serial);
@@ -147,6 +151,19 @@ mod tests {
         assert_eq!(watchers.next(&jobs, Duration::from_millis(20), nothing).unwrap(), []);
         let broken = || -> Wait { Box::new(|_, _| Err(CallError::Lost("gone".into()))) };
         assert!(watchers.next(&jobs, Duration::from_secs(60), broken).is_err());
+    }
+
+    #[test]
+    fn jobs_whose_waits_fail_together_are_waited_for_again() {
+        let mut watchers = Watchers::default();
+        let jobs = [watched(1, Status::Running), watched(2, Status::Running)];
+        let broken = || -> Wait { Box::new(|_, _| Err(CallError::Lost("gone".into()))) };
+        assert!(watchers.next(&jobs, Duration::from_secs(60), broken).is_err());
+        for _ in 0..100 {
+            // whichever of the others came meanwhile
+            let _ = watchers.next(&[], Duration::from_millis(20), broken);
+        }
+        assert_eq!(watchers.busy.len(), 0);
     }
 
     #[test]
