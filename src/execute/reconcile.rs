@@ -66,18 +66,13 @@ impl Runner<'_> {
     fn adopt(&mut self) -> Ends<()> {
         let (run, after) = (&self.header.run, self.header.after);
         let found = self.persist(|client: &mut dyn JobClient| client.jobs_of(run, after))?;
-        let mut got = Vec::new();
         for (job, mark) in found {
             match self.state.part(mark) {
-                Some(Part::Submitting) => {
-                    self.record(Record::Submitted { mark, job })?;
-                    got.push((mark.step + 1, job));
-                }
+                Some(Part::Submitting) => self.enter(mark, job)?,
                 Some(part) if part.job() == Some(job) => {}
                 _ => return Err(Ending::Contradiction(unexpected(job, mark))),
             }
         }
-        self.announce(got);
         Ok(())
     }
 }

@@ -82,6 +82,8 @@ pub struct Runner<'a> {
     vain: u32,
     /// Attempts to wait that failed, since the last one that did not.
     deaf: u32,
+    /// Jobs that got their numbers, with their steps from 1, and were not told of yet.
+    got: Vec<(usize, JobId)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +104,7 @@ impl<'a> Runner<'a> {
         journal: Journal,
         state: State,
     ) -> Runner<'a> {
-        Runner { client, around, header, journal, state, stopping: None, vain: 0, deaf: 0 }
+        Runner { client, around, header, journal, state, stopping: None, vain: 0, deaf: 0, got: Vec::new() }
     }
 
     /// Carries the plan out, as far as that is possible.
@@ -192,6 +194,8 @@ impl<'a> Runner<'a> {
             next.truncate(1);
         }
         if next.is_empty() {
+            // one line a jobset, however many calls it took
+            self.announce();
             return Ok(false);
         }
         self.submit(&next)?;
@@ -252,26 +256,27 @@ impl<'a> Runner<'a> {
 
     fn submitted(&mut self, marks: &[Mark], results: Vec<Result<JobId, String>>) -> Ends<()> {
         self.vain = 0;
-        let mut got = Vec::new();
         for (mark, result) in marks.iter().zip(results) {
             match result {
-                Ok(job) => {
-                    got.push((mark.step + 1, job));
-                    self.record(Record::Submitted { mark: *mark, job })?;
-                }
+                Ok(job) => self.enter(*mark, job)?,
                 Err(why) => self.record(Record::Refused { jobs: vec![*mark], why })?,
             }
         }
-        self.announce(got);
         Ok(())
     }
 
+    /// Takes note of a job that is in the queue.
+    pub(super) fn enter(&mut self, mark: Mark, job: JobId) -> Ends<()> {
+        self.got.push((mark.step + 1, job));
+        self.record(Record::Submitted { mark, job })
+    }
+
     /// Tells of jobs that got their numbers.
-    pub(super) fn announce(&mut self, got: Vec<(usize, JobId)>) {
-        let Some((first, _)) = got.first() else { return };
+    fn announce(&mut self) {
+        let Some((first, _)) = self.got.first() else { return };
         let sets = &self.header.work.jobsets;
         let jobset = sets.iter().position(|set| set.contains(&(first - 1))).map_or(0, |at| at + 1);
-        let (steps, jobs) = got.into_iter().unzip();
+        let (steps, jobs) = self.got.drain(..).unzip();
         self.around.event(&Event::Submitted { jobset, steps, jobs });
     }
 
@@ -406,6 +411,7 @@ impl<'a> Runner<'a> {
     }
 
     fn close(&mut self, ending: Ending) -> Report {
+        self.announce();
         if !matches!(ending, Ending::Unrecorded(_)) {
             // the run is over either way
             let _ = self.record(Record::Closed { at: self.millis(), ending: ending.word().to_owned() });
