@@ -6,14 +6,14 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::HbalOptions;
-use super::run::{Plan, run};
+use super::run::{Plan, print_document, run};
 use crate::execute::journal::{self, Header};
 use crate::execute::{JobClient, Runner};
 use crate::load::error::shown_name;
 use crate::model::Cluster;
 use crate::plan::checker::{CheckOptions, check};
 use crate::plan::fresh::{differences, repeated_name};
-use crate::plan::work::Work;
+use crate::plan::work::{Place, Relocation, Task, Work};
 use crate::report::json::plan::Stopped;
 use crate::tools::execution::{self, Answer, Console, Order, ask};
 use crate::tools::output::Output;
@@ -30,31 +30,40 @@ pub fn plan_and_execute(
     mut cluster: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    for _ in 0..ATTEMPTS {
+    for attempt in 1..=ATTEMPTS {
         let ran = run(options, &mut cluster, output)?;
-        let Some(plan) = ran.plan else { return Ok(ran.status) };
+        let Some(mut plan) = ran.plan else { return Ok(ran.status) };
         output.flush()?;
+        let document = plan.document.take();
         let Some(mut client) = execution::client(&options.load.source)? else {
+            print_document(document, output)?;
             bail!("hbal: plans can be executed over LUXI (-L) and RAPI (-m) only");
         };
         if plan.stopped == Some(Stopped::Interrupt) {
+            print_document(document, output)?;
             output.error_line("The search was interrupted, so nothing is executed.")?;
             return Ok(ExitStatus::Failure);
         }
         if let Some(name) = repeated_name(&plan.before, plan.group) {
+            print_document(document, output)?;
             bail!("hbal: two instances are called '{}', so nothing is executed", shown_name(name));
         }
         let work = Work::of(&plan.before, &plan.steps, wanted_sets(options, &plan));
-        if !options.execution.yes && ask(&question(&work), output)? == Answer::No {
+        if !options.execution.yes && ask(&question(&work, options.json), output)? == Answer::No {
+            print_document(document, output)?;
             output.error_line("Nothing was executed.")?;
             return Ok(ExitStatus::Failure);
         }
         let now = read_again(options)?;
         let changes = changes(options, &plan, &work, &now);
+        if changes.is_empty() || attempt == ATTEMPTS {
+            // no other plan will be made
+            print_document(document, output)?;
+        }
         if changes.is_empty() {
             return carry_out(options, &plan, work, &mut *client, output);
         }
-        announce(&changes, output)?;
+        announce(&changes, attempt < ATTEMPTS, output)?;
         cluster = now;
     }
     bail!("hbal: the cluster changes faster than plans can be made; nothing was executed")
@@ -65,8 +74,19 @@ fn wanted_sets<'a>(options: &HbalOptions, plan: &'a Plan) -> &'a [Vec<usize>] {
     &plan.jobsets[..plan.jobsets.len().min(wanted)]
 }
 
-fn question(work: &Work) -> String {
-    match work.steps.len() {
+/// What is asked; where the plan is not to be seen yet, with its steps.
+fn question(work: &Work, unseen: bool) -> String {
+    let place = |place: &Place| match &place.secondary {
+        Some(secondary) => format!("{}:{secondary}", place.primary),
+        None => place.primary.clone(),
+    };
+    let mut text = String::new();
+    for (at, step) in work.steps.iter().enumerate().filter(|_| unseen) {
+        if let Task::Move(Relocation { from, to, .. }) = &step.task {
+            text += &format!("{:3}. {} {} => {}\n", at + 1, step.subject, place(from), place(to));
+        }
+    }
+    text + &match work.steps.len() {
         1 => "Execute this step?".to_owned(),
         count => format!("Execute these {count} steps?"),
     }
@@ -112,8 +132,9 @@ fn violation(
     check(now, &nodes, &steps, CheckOptions { ignore_soft_errors }).err().map(|found| found.to_string())
 }
 
-fn announce(changes: &[String], output: &mut Output) -> io::Result<()> {
-    output.error_line("The cluster has changed since it was read, so the plan is made anew:")?;
+fn announce(changes: &[String], again: bool, output: &mut Output) -> io::Result<()> {
+    let then = if again { ", so the plan is made anew" } else { "" };
+    output.error_line(&format!("The cluster has changed since it was read{then}:"))?;
     for change in changes.iter().take(SHOWN) {
         output.error_line(&format!("  {change}"))?;
     }

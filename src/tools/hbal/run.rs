@@ -114,6 +114,9 @@ pub struct Plan {
     pub jobsets: Vec<Jobset>,
     /// What ended the search early, if anything did.
     pub stopped: Option<json::plan::Stopped>,
+    /// The document of `--json`, not printed yet: there must be one only, and the plan may
+    /// have to be made anew.
+    pub document: Option<String>,
 }
 
 /// How a balancing run ended.
@@ -188,10 +191,15 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         true => json::plan::Ending::NoSolution,
         false => json::plan::Ending::Improved,
     };
-    let status = document(cluster, &outcome, ending, start, text)?;
+    let document = document_text(cluster, &outcome, ending, start)?;
     let Outcome { steps, jobsets, stopped, .. } = outcome;
-    let before = before.filter(|_| !steps.is_empty());
-    Ok(Ran { status, plan: before.map(|before| Plan { before, group, steps, jobsets, stopped }) })
+    match before.filter(|_| !steps.is_empty()) {
+        Some(before) => {
+            let plan = Plan { before, group, steps, jobsets, stopped, document };
+            Ok(Ran { status: ExitStatus::Success, plan: Some(plan) })
+        }
+        None => print_document(document, text.output).map(Ran::from),
+    }
 }
 
 fn finish_empty(cluster: &Cluster, text: Text<'_>) -> anyhow::Result<ExitStatus> {
@@ -384,7 +392,7 @@ struct Start {
     group: Option<json::plan::Group>,
 }
 
-/// Prints the document, if one is wanted: then there is a start.
+/// Prints the document, if one is wanted.
 fn document(
     cluster: &Cluster,
     outcome: &Outcome,
@@ -392,7 +400,25 @@ fn document(
     start: Option<Start>,
     text: Text<'_>,
 ) -> anyhow::Result<ExitStatus> {
-    let Some(Start { state, group }) = start else { return Ok(ExitStatus::Success) };
+    print_document(document_text(cluster, outcome, ending, start)?, text.output)
+}
+
+/// Prints a document, if there is one.
+pub fn print_document(document: Option<String>, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    if let Some(document) = document {
+        output.write(&document)?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// The document, if one is wanted: then there is a start.
+fn document_text(
+    cluster: &Cluster,
+    outcome: &Outcome,
+    ending: json::plan::Ending,
+    start: Option<Start>,
+) -> anyhow::Result<Option<String>> {
+    let Some(Start { state, group }) = start else { return Ok(None) };
     let scored = group.is_some();
     let document = json::plan::Document {
         schema: json::plan::SCHEMA,
@@ -409,6 +435,5 @@ fn document(
         nodes_after: json::cluster::nodes(cluster, &outcome.moved),
         explanations: Vec::new(),
     };
-    text.output.write(&json::text(&document)?)?;
-    Ok(ExitStatus::Success)
+    Ok(Some(json::text(&document)?))
 }
