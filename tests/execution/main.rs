@@ -1,0 +1,23 @@
+//! Plans carried out: `hbal -X` and `--resume` as a program, against a master daemon and a
+//! remote API by script, with a job queue in memory behind them.
+
+#[path = "../common/luxi_server.rs"]
+#[allow(dead_code)]
+mod server;
+
+mod cluster;
+mod luxi;
+mod program;
+mod queue;
+mod rapi;
+
+mod connection;
+mod failures;
+mod fresh;
+mod hostile;
+mod options;
+mod recorded;
+mod remote;
+mod resume;
+mod signals;
+mod terminal;

@@ -1,0 +1,134 @@
+//! Options of runs, journals' places, and who is asked.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::program::Place;
+use super::recorded::output;
+use super::server::message;
+
+fn submissions(place: &Place) -> Vec<Value> {
+    let world = place.world.lock();
+    world.submissions.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+}
+
+#[test]
+fn priority_and_reason() {
+    let place = Place::new();
+    place.execute(&["-l", "1", "--priority=high", r#"--reason=my "reason" \x/"#]).ends(0);
+    let requests = submissions(&place);
+    let opcodes = requests[0]["args"][0][0].as_array().unwrap();
+    assert_eq!(opcodes.len(), 3);
+    for opcode in opcodes {
+        assert_eq!(opcode["priority"], -10);
+        assert_eq!(
+            (&opcode["reason"][0][0], &opcode["reason"][0][1]),
+            (&"hbal".into(), &r#"my "reason" \x/"#.into())
+        );
+        assert!(opcode["comment"].as_str().unwrap().starts_with("rebalancing via hbal (htools) version "));
+        assert!(opcode["comment"].as_str().unwrap().ends_with(", step 1.1"));
+    }
+}
+
+#[test]
+fn parts_of_plans() {
+    let place = Place::new();
+    let (stdout, _) = place.execute(&["--first-job-group"]).ends(0);
+    assert!(stdout.ends_with("Solution length=13\nGot job IDs 25\n"), "{stdout}");
+    let place = Place::new();
+    let (stdout, _) = place.execute(&["-l", "3"]).ends(0);
+    assert!(
+        stdout.ends_with("Solution length=3\nGot job IDs 25\nGot job IDs 26\nGot job IDs 27\n"),
+        "{stdout}"
+    );
+    assert_eq!(submissions(&place).len(), 3);
+}
+
+#[test]
+fn documents_and_events() {
+    let place = Place::new();
+    let (stdout, stderr) = place.execute(&["--json", "--json-events", "E"]).ends(0);
+    let document: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(document["steps"].as_array().unwrap().len(), 13, "{stderr}");
+    let events = place.read("E");
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let times: Vec<u64> = events.iter().map(|event| event["at"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted());
+    let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
+    assert_eq!((of("submitted"), of("step_ended"), of("ended")), (12, 13, 1));
+    assert_eq!(events.last().unwrap()["done"], 13);
+    // the document stands alone where the run fails and where it is interrupted, too
+    let place = Place::new();
+    place.world.instead("SubmitManyJobs", message(r#"{"success":false,"result":"no"}"#));
+    let (stdout, _) = place.execute(&["--json", "-q"]).ends(1);
+    serde_json::from_str::<Value>(&stdout).unwrap();
+}
+
+#[test]
+fn quiet_runs() {
+    let place = Place::new();
+    let (_, stderr) = place.execute(&["-q"]).ends(0);
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn the_journal_and_its_place() {
+    let place = Place::new();
+    let (_, stderr) = place.start(&["-X", "-l", "1"]).wait().ends(0);
+    let files: Vec<_> = fs::read_dir(place.path("state/htools")).unwrap().map(|file| file.unwrap()).collect();
+    assert_eq!(files.len(), 1);
+    let name = files[0].file_name().into_string().unwrap();
+    assert!(name.starts_with("hbal-cluster.vc.test-") && name.ends_with(".journal"), "{name}");
+    assert!(stderr.contains(&name), "{stderr}");
+    assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let directory = fs::metadata(place.path("state/htools")).unwrap();
+    assert_eq!(directory.permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn journals_that_cannot_be_written() {
+    let place = Place::new();
+    fs::write(place.path("J"), "mine").unwrap();
+    fs::create_dir(place.path("D")).unwrap();
+    for (journal, why) in [
+        ("J", "File exists"),
+        ("D", "File exists"),
+        ("missing/J", "No such file or directory"),
+        ("/proc/J", "No such file or directory"),
+    ] {
+        let (stdout, stderr) = place.start(&["-X", "--journal", journal]).wait().ends(1);
+        assert_eq!(stdout, output().split("Got").next().unwrap());
+        let wanted =
+            format!("Error: the journal '{journal}' cannot be written, so nothing was submitted: {why}");
+        assert!(stderr.starts_with(&wanted), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+    assert_eq!(place.read("J"), "mine");
+    fs::write(place.path("state"), "").unwrap();
+    let (_, stderr) = place.start(&["-X"]).wait().ends(1);
+    assert!(stderr.starts_with("Error: cannot make the directory '"), "{stderr}");
+    fs::remove_file(place.path("state")).unwrap();
+    fs::create_dir(place.path("state")).unwrap();
+    fs::set_permissions(place.path("state"), Permissions::from_mode(0o500)).unwrap();
+    if fs::write(place.path("state/x"), "").is_err() {
+        // not as root
+        let (_, stderr) = place.start(&["-X"]).wait().ends(1);
+        assert!(stderr.starts_with("Error: cannot make the directory '"), "{stderr}");
+    }
+    assert_eq!(place.world.lock().submissions.len(), 0);
+}
+
+#[test]
+fn sources_that_take_no_jobs() {
+    let place = Place::new();
+    let data = super::cluster::fixture("luxi/unbalanced.data");
+    let mut command = super::program::hbal(place.directory.path());
+    command.args(["-X", "-t"]).arg(data);
+    let (_, stderr) = super::program::Running::start(command).wait().ends(1);
+    assert!(
+        stderr.ends_with("Error: hbal: plans can be executed over LUXI (-L) and RAPI (-m) only\n"),
+        "{stderr}"
+    );
+}

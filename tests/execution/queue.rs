@@ -1,0 +1,271 @@
+//! A job queue in memory: jobs take their time, change the cluster, and go wrong as told.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::server::Act;
+
+/// How a job goes that does not go well.
+#[derive(Debug, Clone, Copy)]
+pub enum Fate {
+    /// Its first opcode fails, with this text.
+    Fails(&'static str),
+    /// Somebody cancels it.
+    Cancelled,
+    /// It leaves the queue.
+    Vanishes,
+    /// It is not taken.
+    Refused(&'static str),
+}
+
+/// A job.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub ops: Vec<Value>,
+    pub status: &'static str,
+    pub results: Vec<Value>,
+    /// Messages: number, time, kind, text.
+    pub log: Vec<Value>,
+    depends: Option<u64>,
+}
+
+/// What is known of a job that may have left the queue.
+pub fn is_final(status: &str) -> bool {
+    matches!(status, "success" | "error" | "canceled")
+}
+
+/// What happens when the cluster is read: given the number of the reading, from 0.
+pub type OnRead = Box<dyn FnMut(usize, &mut Cluster) + Send>;
+
+pub struct State {
+    pub cluster: Cluster,
+    pub jobs: BTreeMap<u64, Job>,
+    next: u64,
+    /// How long each state of a job lasts.
+    pub pace: Duration,
+    /// Whether running jobs are kept running.
+    pub held: bool,
+    /// By job number.
+    pub fates: HashMap<u64, Fate>,
+    /// What happens instead of an answer, by kind of request: once each.
+    instead: HashMap<&'static str, VecDeque<Vec<Act>>>,
+    /// The same, after the request was carried out.
+    after: HashMap<&'static str, VecDeque<Vec<Act>>>,
+    /// Submissions as they came.
+    pub submissions: Vec<String>,
+    /// How often each kind of request came.
+    pub calls: HashMap<String, usize>,
+    on_read: Option<OnRead>,
+    reads: usize,
+    /// Why no jobs are taken.
+    pub drained: Option<Value>,
+    /// Whether the daemon is not there.
+    pub gone: bool,
+}
+
+/// The cluster and its jobs.
+pub struct World {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// The number of the next job on the recorded cluster.
+pub const FIRST: u64 = 25;
+
+impl World {
+    pub fn new() -> Arc<World> {
+        let old = |id: u64| {
+            let ops = vec![json!({"OP_ID": "OP_TEST_DELAY", "comment": null})];
+            (id, Job { ops, status: "success", results: vec![Value::Null], log: Vec::new(), depends: None })
+        };
+        let state = State {
+            cluster: Cluster::unbalanced(),
+            jobs: (FIRST - 3..FIRST).map(old).collect(),
+            next: FIRST,
+            pace: Duration::from_millis(1),
+            held: false,
+            fates: HashMap::new(),
+            instead: HashMap::new(),
+            after: HashMap::new(),
+            submissions: Vec::new(),
+            calls: HashMap::new(),
+            on_read: None,
+            reads: 0,
+            drained: None,
+            gone: false,
+        };
+        Arc::new(World { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Changes something that others may be waiting for.
+    pub fn change<R>(&self, action: impl FnOnce(&mut State) -> R) -> R {
+        let result = action(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits until something is so, at most so long; whether it is.
+    pub fn wait_until(&self, time: Duration, mut test: impl FnMut(&State) -> bool) -> bool {
+        let end = Instant::now() + time;
+        let mut state = self.lock();
+        while !test(&state) {
+            let Some(left) = end.checked_duration_since(Instant::now()) else { return false };
+            state = self.changed.wait_timeout(state, left.min(Duration::from_millis(200))).unwrap().0;
+        }
+        true
+    }
+
+    /// Waits until something is so; it must come to that.
+    pub fn await_that(&self, what: &str, test: impl FnMut(&State) -> bool) {
+        assert!(self.wait_until(Duration::from_secs(60), test), "{what}");
+    }
+
+    pub fn hold(&self, held: bool) {
+        self.change(|state| state.held = held);
+    }
+
+    /// Once, does this instead of answering such a request.
+    pub fn instead(&self, kind: &'static str, acts: Vec<Act>) {
+        self.lock().instead.entry(kind).or_default().push_back(acts);
+    }
+
+    /// Once, carries such a request out and does this instead of answering.
+    pub fn after(&self, kind: &'static str, acts: Vec<Act>) {
+        self.lock().after.entry(kind).or_default().push_back(acts);
+    }
+
+    /// What is wrong with this request, if anything; counts it.
+    pub fn takes_instead(&self, kind: &str) -> Option<Vec<Act>> {
+        self.change(|state| {
+            *state.calls.entry(kind.to_owned()).or_default() += 1;
+            state.instead.get_mut(kind)?.pop_front()
+        })
+    }
+
+    pub fn takes_after(&self, kind: &str) -> Option<Vec<Act>> {
+        self.lock().after.get_mut(kind)?.pop_front()
+    }
+
+    pub fn on_read(&self, action: impl FnMut(usize, &mut Cluster) + Send + 'static) {
+        self.lock().on_read = Some(Box::new(action));
+    }
+
+    /// The cluster is about to be read.
+    pub fn read(&self) {
+        let state = &mut *self.lock();
+        if let Some(action) = &mut state.on_read {
+            action(state.reads, &mut state.cluster);
+        }
+        state.reads += 1;
+    }
+
+    /// Enters jobs; an answer for each.
+    pub fn submit(
+        self: &Arc<World>,
+        jobs: Vec<Vec<Value>>,
+        depends: Option<u64>,
+    ) -> Vec<Result<u64, String>> {
+        jobs.into_iter().map(|ops| self.enter(ops, depends)).collect()
+    }
+
+    fn enter(self: &Arc<World>, ops: Vec<Value>, depends: Option<u64>) -> Result<u64, String> {
+        let mut state = self.lock();
+        let id = state.next;
+        if let Some(Fate::Refused(why)) = state.fates.get(&id) {
+            return Err((*why).to_owned());
+        }
+        state.next += 1;
+        state.jobs.insert(id, Job { ops, status: "queued", results: Vec::new(), log: Vec::new(), depends });
+        drop(state);
+        self.changed.notify_all();
+        let world = Arc::clone(self);
+        thread::spawn(move || world.work(id));
+        Ok(id)
+    }
+
+    /// The life of a job.
+    fn work(&self, id: u64) {
+        let (pace, fate) = {
+            let state = self.lock();
+            (state.pace, state.fates.get(&id).copied())
+        };
+        let job = |state: &State| state.jobs[&id].clone();
+        let Job { ops, depends, .. } = job(&self.lock());
+        if let Some(before) = depends {
+            self.await_that("a dependency", |state| is_final(state.jobs[&before].status));
+            if self.lock().jobs[&before].status != "success" {
+                return self.end(id, "error", vec![json!(["OpPrereqError", ["dependency failed"]])]);
+            }
+        }
+        let mut results = Vec::new();
+        for (at, op) in ops.iter().enumerate() {
+            for status in ["waiting", "running"] {
+                thread::sleep(pace);
+                self.set(id, status, at);
+            }
+            thread::sleep(pace);
+            self.await_that("being let go", |state| !state.held);
+            match fate {
+                Some(Fate::Fails(why)) => {
+                    return self.end(id, "error", vec![json!(["OpExecError", [why]])]);
+                }
+                Some(Fate::Cancelled) => {
+                    return self.end(id, "canceled", vec![json!("Job canceled by request")]);
+                }
+                Some(Fate::Vanishes) => {
+                    return self.change(|state| drop(state.jobs.remove(&id)));
+                }
+                _ => self.change(|state| state.cluster.carry_out(op)),
+            }
+            results.push(Value::Null);
+            if at + 1 < ops.len() {
+                self.set(id, "queued", at);
+            }
+        }
+        self.end(id, "success", results);
+    }
+
+    fn set(&self, id: u64, status: &'static str, at: usize) {
+        self.change(|state| {
+            let job = state.jobs.get_mut(&id).unwrap();
+            job.status = status;
+            if status == "running" {
+                let serial = job.log.len() + 1;
+                job.log.push(json!([serial, [1795250982, 26852], "message", format!("opcode {at}")]));
+            }
+        });
+    }
+
+    fn end(&self, id: u64, status: &'static str, results: Vec<Value>) {
+        self.change(|state| {
+            let job = state.jobs.get_mut(&id).unwrap();
+            (job.status, job.results) = (status, results);
+        });
+    }
+
+    /// The status of a job and its messages after a number, once either is new.
+    pub fn change_of(&self, id: u64, before: &Value, serial: u64, time: Duration) -> Option<(Value, Value)> {
+        let news = |state: &State| {
+            let Some(job) = state.jobs.get(&id) else { return Some((Value::Null, json!([]))) };
+            let log: Vec<Value> =
+                job.log.iter().filter(|m| m[0].as_u64().unwrap() > serial).cloned().collect();
+            (*before != job.status || !log.is_empty()).then(|| (json!(job.status), json!(log)))
+        };
+        self.wait_until(time, |state| state.gone || news(state).is_some());
+        news(&self.lock())
+    }
+
+    /// Jobs that were submitted by these tests' programs.
+    pub fn new_jobs(&self) -> Vec<(u64, Job)> {
+        self.lock().jobs.range(FIRST..).map(|(id, job)| (*id, job.clone())).collect()
+    }
+}

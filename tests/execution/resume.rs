@@ -1,0 +1,176 @@
+//! Runs that were killed, and journals that are wrong.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::time::Duration;
+
+use super::connection::complete;
+use super::program::Place;
+use super::server::Act;
+use super::signals::{held, resumed};
+
+const FOREVER: Act = Act::Pause(Duration::from_secs(3600));
+
+#[test]
+fn killed_while_a_job_runs() {
+    let place = Place::new();
+    held(&place).kill();
+    place.world.hold(false);
+    resumed(&place, 26);
+}
+
+#[test]
+fn killed_after_a_submission_was_entered() {
+    let place = Place::new();
+    place.world.after("SubmitManyJobs", vec![FOREVER]);
+    let running = place.start(&["-X", "--journal", "J"]);
+    place.world.await_that("a job", |state| state.jobs.contains_key(&25));
+    running.kill();
+    // the number was not known
+    resumed(&place, 25);
+}
+
+#[test]
+fn killed_before_a_submission_was_entered() {
+    let place = Place::new();
+    place.world.instead("SubmitManyJobs", vec![FOREVER]);
+    let running = place.start(&["-X", "--journal", "J"]);
+    place.world.await_that("a submission", |state| state.submissions.len() == 1);
+    running.kill();
+    resumed(&place, 25);
+    assert_eq!(place.world.lock().submissions.len(), 13);
+}
+
+#[test]
+fn killed_again_and_again() {
+    let place = Place::new();
+    place.world.change(|state| state.pace = Duration::from_millis(10));
+    let mut running = place.start(&["-X", "--journal", "J"]);
+    for number in 1..13 {
+        place.world.await_that("a submission", |state| state.submissions.len() >= number);
+        running.kill();
+        running = place.start(&["--resume", "J"]);
+    }
+    running.wait().ends(0);
+    complete(&place);
+}
+
+#[test]
+fn one_run_at_a_time() {
+    let place = Place::new();
+    let running = held(&place);
+    let (stdout, stderr) = place.resume().ends(1);
+    assert_eq!(
+        (stdout.as_str(), stderr.as_str()),
+        ("", "Error: J: another program carries out this run at this moment\n")
+    );
+    running.kill();
+    let first = place.start(&["--resume", "J"]);
+    place
+        .world
+        .await_that("a resumed run", |state| state.calls.get("Query job").is_some_and(|count| *count > 0));
+    let (_, stderr) = place.resume().ends(1);
+    assert!(stderr.contains("another program carries out this run"), "{stderr}");
+    place.world.hold(false);
+    first.wait().ends(0);
+    complete(&place);
+}
+
+/// An interrupted run and its journal.
+fn interrupted() -> (Place, String) {
+    let place = Place::new();
+    held(&place).kill();
+    place.world.hold(false);
+    place.world.await_that("the job", |state| state.jobs[&25].status == "success");
+    let journal = place.read("J");
+    (place, journal)
+}
+
+#[track_caller]
+fn refused(place: &Place, options: &[&str], wanted: &str) {
+    let before = place.world.new_jobs().len();
+    let (stdout, stderr) = place.start(options).wait().ends(1);
+    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
+    assert!(stderr.starts_with("Error: ") && stderr.contains(wanted), "{stderr}");
+    assert_eq!(place.world.new_jobs().len(), before);
+}
+
+#[test]
+fn another_cluster_or_tool() {
+    let (place, journal) = interrupted();
+    place.world.lock().cluster.set_uuid("another");
+    refused(&place, &["--resume", "J"], "J: this is a run on cluster cluster.vc.test (4b4f7ff0-");
+    assert_eq!(place.read("J"), journal);
+    place.world.lock().cluster.set_uuid("4b4f7ff0-5f3e-4271-a688-ce19c5338164");
+    resumed(&place, 26);
+}
+
+#[test]
+fn damaged_journals() {
+    let (place, journal) = interrupted();
+    let lines: Vec<&str> = journal.split_inclusive('\n').collect();
+    assert_eq!(lines.len(), 3);
+    let write = |content: &[u8]| fs::write(place.path("J"), content).unwrap();
+    let inside = lines[0].len() + lines[1].len() + 5;
+    write(&journal.as_bytes()[..inside]);
+    refused(&place, &["--resume", "J"], "J, line 3: the line is cut off");
+    write(&journal.as_bytes()[..100]);
+    refused(&place, &["--resume", "J"], "J, line 1: the line is cut off");
+    let mut changed = journal.clone().into_bytes();
+    changed[lines[0].len() + 20] ^= 1;
+    write(&changed);
+    refused(&place, &["--resume", "J"], "J, line 2: the check sum is wrong");
+    write(journal.replacen("hbal", "hbaL", 1).as_bytes());
+    refused(&place, &["--resume", "J"], "J, line 1: the check sum is wrong");
+    changed[lines[0].len() + 20] = 0xff;
+    write(&changed);
+    refused(&place, &["--resume", "J"], "J, line 2: it is not valid UTF-8");
+    write(b"");
+    refused(&place, &["--resume", "J"], "J, line 1: it is empty");
+    write(&[0; 10_000]);
+    refused(&place, &["--resume", "J"], "J, line 1: ");
+    fs::remove_file(place.path("J")).unwrap();
+    refused(&place, &["--resume", "J"], "J: cannot be read: ");
+    fs::create_dir(place.path("J")).unwrap();
+    refused(&place, &["--resume", "J"], "J: cannot be read: ");
+}
+
+#[test]
+fn a_journal_without_its_end_contradicts_the_queue() {
+    let (place, journal) = interrupted();
+    let header = journal.lines().next().unwrap();
+    fs::write(place.path("J"), format!("{header}\n")).unwrap();
+    let ran = place.resume();
+    let (stdout, stderr) = ran.ends(1);
+    assert_eq!(stdout, "");
+    assert!(
+        stderr.contains("job 25 in Ganeti's queue is job 1.1 of this run, but the journal does not say so"),
+        "{stderr}"
+    );
+    assert_eq!(place.world.lock().submissions.len(), 1);
+}
+
+#[test]
+fn a_journal_that_lacks_the_number_only() {
+    let (place, journal) = interrupted();
+    let lines: Vec<&str> = journal.lines().collect();
+    let mut file = File::create(place.path("J")).unwrap();
+    writeln!(file, "{}\n{}", lines[0], lines[1]).unwrap();
+    drop(file);
+    resumed(&place, 25);
+}
+
+#[test]
+fn a_plan_that_does_not_fit_any_more() {
+    let (place, _) = interrupted();
+    place.world.change(|state| state.cluster.place("inst07.vc.test", "node3.vc.test", "node4.vc.test"));
+    let (stdout, stderr) = place.resume().ends(1);
+    assert_eq!(stdout, "");
+    let error = stderr.lines().last().unwrap();
+    assert!(
+        error.starts_with("Error: hbal: the steps that are left do not fit the cluster any more"),
+        "{stderr}"
+    );
+    assert!(error.contains("inst07.vc.test"), "{stderr}");
+    assert_eq!(place.world.lock().submissions.len(), 1);
+}
