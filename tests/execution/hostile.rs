@@ -1,15 +1,18 @@
 //! Daemons that make no sense in the middle of a run.
 
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use htools::execute::job::{JobId, Status, Watched};
-use htools::execute::{JobClient, LuxiClient};
+use htools::execute::journal::{self, Read};
+use htools::execute::{Ending, Event, JobClient, LuxiClient, Report, Runner, Surroundings};
 use htools::load::luxi::Manner;
 
 use super::connection::complete;
 use super::program::Place;
 use super::recorded::output;
 use super::server::{Act, message};
+use super::signals::held;
 
 const STRANGE: [&str; 8] = [
     "",
@@ -36,13 +39,15 @@ fn waits_that_make_no_sense_now_and_then() {
 
 #[test]
 fn submissions_that_make_no_sense() {
-    for strange in STRANGE {
+    let one = |strange: &str| {
         let place = Place::new();
         place.world.instead("SubmitManyJobs", message(strange));
         let (_, stderr) = place.execute(&["-l", "1"]).ends(0);
         assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
         assert_eq!(place.world.new_jobs().len(), 1, "{strange}");
-    }
+    };
+    // each of them waits for what becomes of the job
+    thread::scope(|all| STRANGE.iter().for_each(|strange| drop(all.spawn(|| one(strange)))));
 }
 
 /// A client that does not wait for long.
@@ -87,4 +92,76 @@ fn silence_and_floods_end() {
     place.world.instead("WaitForJobChange", vec![Act::Endless(b"[".repeat(4096), Duration::ZERO)]);
     assert!(hasty(&place).next_change(&[watched], Duration::from_secs(30)).is_err());
     assert!(start.elapsed() < Duration::from_secs(30));
+}
+
+/// Nobody looks on, and no time passes.
+struct Nobody;
+
+impl Surroundings for Nobody {
+    fn event(&mut self, _: &Event) {}
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+
+    fn pause(&mut self, _: Duration) {}
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// Goes on with a run whose first job is under way, as the program does, but without pauses.
+fn go_on(place: &Place) -> Report {
+    let (Read { header, state, .. }, journal) = journal::open(&place.path("J")).unwrap();
+    let mut client = hasty(place);
+    let (mut around, client): (Nobody, &mut dyn JobClient) = (Nobody, &mut client);
+    let mut runner = Runner::new(client, &mut around, &header, journal, state);
+    runner.settle().unwrap_or_else(|| runner.walk())
+}
+
+fn under_way() -> Place {
+    let place = Place::new();
+    held(&place).kill();
+    place
+}
+
+#[test]
+fn daemons_that_never_make_sense_end_the_run() {
+    for strange in [STRANGE[1], STRANGE[4], STRANGE[6], r#"{"success":true,"result":[["odd",[]]]}"#] {
+        let place = under_way();
+        for kind in ["WaitForJobChange", "QueryJobs"] {
+            place.world.lock().always.insert(kind, message(strange));
+        }
+        let Ending::Lost(why) = go_on(&place).ending else { panic!("{strange}") };
+        assert!(why.chars().count() < 400 && !why.contains(char::is_control), "{why}");
+        assert_eq!(place.world.lock().submissions.len(), 1);
+        // once it makes sense again, the run can go on
+        place.world.change(|state| (state.held, state.always) = (false, Default::default()));
+        assert_eq!(go_on(&place).ending, Ending::Done);
+        complete(&place);
+    }
+}
+
+#[test]
+fn without_waits_the_states_are_asked_for() {
+    let place = under_way();
+    place.world.lock().always.insert("WaitForJobChange", message("{}"));
+    place.world.hold(false);
+    assert_eq!(go_on(&place).ending, Ending::Done);
+    complete(&place);
+}
+
+#[test]
+fn submissions_without_an_answer_are_not_repeated() {
+    let place = under_way();
+    let silence = vec![Act::Pause(Duration::from_secs(3600))];
+    place.world.lock().always.insert("SubmitManyJobs", silence);
+    place.world.hold(false);
+    let Ending::Lost(why) = go_on(&place).ending else { panic!() };
+    assert_eq!(why, "the master daemon was silent for 0.3 s");
+    assert_eq!(place.world.lock().submissions.len(), 2);
+    place.world.lock().always.clear();
+    assert_eq!(go_on(&place).ending, Ending::Done);
+    complete(&place);
 }

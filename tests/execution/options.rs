@@ -1,7 +1,9 @@
 //! Options of runs, journals' places, and who is asked.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -131,4 +133,30 @@ fn sources_that_take_no_jobs() {
         stderr.ends_with("Error: hbal: plans can be executed over LUXI (-L) and RAPI (-m) only\n"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_run_is_more_than_its_readers() {
+    let place = Place::new();
+    place.world.hold(true);
+    let mut command = place.command(&["-X", "--journal", "J"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // nobody reads messages from the beginning, and job numbers after the first
+    drop(child.stderr.take());
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map(Result::unwrap).any(|line| line == "Got job IDs 25"));
+    place.world.hold(false);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    super::connection::complete(&place);
+    assert_eq!(place.journal().last().unwrap()["ending"], "done");
+}
+
+#[test]
+fn events_that_cannot_be_written() {
+    let place = Place::new();
+    let (_, stderr) = place.execute(&["-l", "1", "--json-events", "/dev/full"]).ends(0);
+    assert!(stderr.ends_with("Warning: not all events could be written to '/dev/full'\n"), "{stderr}");
+    let (_, stderr) = place.start(&["-X", "--json-events", "missing/E"]).wait().ends(1);
+    assert!(stderr.starts_with("Error: cannot write file 'missing/E': "), "{stderr}");
+    assert_eq!(place.world.lock().submissions.len(), 1);
 }

@@ -56,6 +56,8 @@ pub struct State {
     instead: HashMap<&'static str, VecDeque<Vec<Act>>>,
     /// The same, after the request was carried out.
     after: HashMap<&'static str, VecDeque<Vec<Act>>>,
+    /// The same as `instead`, every time.
+    pub always: HashMap<&'static str, Vec<Act>>,
     /// Submissions as they came.
     pub submissions: Vec<String>,
     /// How often each kind of request came.
@@ -92,6 +94,7 @@ impl World {
             fates: HashMap::new(),
             instead: HashMap::new(),
             after: HashMap::new(),
+            always: HashMap::new(),
             submissions: Vec::new(),
             calls: HashMap::new(),
             on_read: None,
@@ -147,7 +150,8 @@ impl World {
     pub fn takes_instead(&self, kind: &str) -> Option<Vec<Act>> {
         self.change(|state| {
             *state.calls.entry(kind.to_owned()).or_default() += 1;
-            state.instead.get_mut(kind)?.pop_front()
+            let once = state.instead.get_mut(kind).and_then(VecDeque::pop_front);
+            once.or_else(|| state.always.get(kind).cloned())
         })
     }
 

@@ -46,7 +46,7 @@ fn killed_again_and_again() {
     let place = Place::new();
     place.world.change(|state| state.pace = Duration::from_millis(10));
     let mut running = place.start(&["-X", "--journal", "J"]);
-    for number in 1..13 {
+    for number in [1, 4, 8, 12] {
         place.world.await_that("a submission", |state| state.submissions.len() >= number);
         running.kill();
         running = place.start(&["--resume", "J"]);
