@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use htools::execute::job::{JobId, Status, Watched};
+use htools::execute::job::{JobId, Run, Status, Watched};
 use htools::execute::journal::{self, Read};
 use htools::execute::{Ending, Event, JobClient, LuxiClient, Report, Runner, Surroundings};
 use htools::load::luxi::Manner;
+use htools::plan::work::WorkStep;
 
 use super::connection::complete;
 use super::program::Place;
@@ -102,6 +103,10 @@ impl Surroundings for Nobody {
 
     fn wants_to_stop(&self) -> bool {
         false
+    }
+
+    fn perform(&mut self, _: &mut dyn JobClient, _: &Run, _: &WorkStep) -> Result<(), String> {
+        unreachable!("jobs do all of it")
     }
 
     fn pause(&mut self, _: Duration) {}
