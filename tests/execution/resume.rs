@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+
 use super::connection::complete;
 use super::program::Place;
 use super::server::Act;
@@ -101,6 +103,13 @@ fn another_cluster_or_tool() {
     place.world.lock().cluster.set_uuid("another");
     refused(&place, &["--resume", "J"], "J: this is a run on cluster cluster.vc.test (4b4f7ff0-");
     assert_eq!(place.read("J"), journal);
+    // with a check sum that is right
+    let header = journal.lines().next().unwrap().rsplit_once(' ').unwrap().0;
+    let header = header.replacen(r#""tool":"hbal""#, r#""tool":"hsqueeze""#, 1);
+    let digest = Sha256::digest(&header);
+    let sum: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    fs::write(place.path("K"), format!("{header} {sum}\n")).unwrap();
+    refused(&place, &["--resume", "K"], "K: this is a run of hsqueeze, not of hbal");
     place.world.lock().cluster.set_uuid("4b4f7ff0-5f3e-4271-a688-ce19c5338164");
     resumed(&place, 26);
 }
