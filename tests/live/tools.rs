@@ -10,7 +10,7 @@ use anyhow::{bail, ensure};
 use crate::child::{self, Output};
 
 /// Longest run of a tool that only reads.
-pub const READING: Duration = Duration::from_secs(60);
+pub const READING: Duration = Duration::from_secs(120);
 
 /// Our program, if not the one that was built with this suite.
 pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();

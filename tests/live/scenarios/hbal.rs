@@ -15,7 +15,7 @@ use crate::luxi::{self, QueuedJob};
 use crate::tools::{self, READING, same_text};
 
 /// Longest run of a whole plan.
-pub const WHOLE: Duration = Duration::from_secs(240);
+pub const WHOLE: Duration = Duration::from_secs(600);
 
 /// What begins the line with the numbers of jobs.
 pub const GOT: &str = "Got job IDs ";
