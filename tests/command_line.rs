@@ -69,7 +69,7 @@ fn long_options() {
 
 #[test]
 fn options_that_ganeti_lacks() {
-    accepted(&["--json", "--explain=i", "--explain", "j", "--simulate=p,1,1,1,1", "--j", "--sim", "x"]);
+    accepted(&["--json", "--explain=i", "--explain", "j", "--simulate=p,1,1,1,1", "--jo=f", "--sim", "x"]);
     accepted(&["--time-limit=0.5", "--time-limit", "2", "--ti=1e3", "--time-limit=( 1 )"]);
     syntax_error(&["--json=x"], "option `--json' doesn't allow an argument");
     syntax_error(&["--time"], "option `--time' requires an argument SECONDS");
@@ -154,7 +154,7 @@ fn completion_list() {
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
             "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--explain none\n\
-                 --time-limit float\n\
+                 --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
                  -V,--version none\n-h,--help none\n--help-completion none\n",
         )),
     );

@@ -93,7 +93,7 @@ impl Report {
         let steps = self.steps.iter().zip(&work.steps).enumerate();
         steps
             .filter(|(_, (report, _))| matches!(report.state, StepState::Failed | StepState::Unknown))
-            .map(|(at, (report, step))| (at + 1, step.title(), report))
+            .map(|(at, (report, step))| (at + 1, step.described(), report))
     }
 }
 

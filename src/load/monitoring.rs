@@ -124,14 +124,12 @@ fn read_report<'j>(report: &Object<'j, '_>) -> Result<(&'j str, &'j Json)> {
     report.string("version")?;
     report.int("format_version")?;
     report.int("timestamp")?;
-    if let Some(category) = report.optional_string("category")? {
-        if !["instance", "storage", "daemon", "hypervisor"].contains(&category) {
-            let found = Json::String(category.to_owned()).found();
-            return Err(report.key_error(
-                "category",
-                &format!("{found} is not one of instance, storage, daemon, hypervisor"),
-            ));
-        }
+    if let Some(category) = report.optional_string("category")?
+        && !["instance", "storage", "daemon", "hypervisor"].contains(&category)
+    {
+        let found = Json::String(category.to_owned()).found();
+        return Err(report
+            .key_error("category", &format!("{found} is not one of instance, storage, daemon, hypervisor")));
     }
     let kind = report.float("kind")?;
     if kind != 0.0 && kind != 1.0 {

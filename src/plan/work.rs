@@ -141,6 +141,14 @@ pub struct WorkStep {
 }
 
 impl WorkStep {
+    /// The step for a sentence.
+    pub fn described(&self) -> String {
+        match &self.task {
+            Task::Move(_) => format!("instance '{}'", self.subject),
+            task => format!("{} node '{}'", task.as_str(), self.subject),
+        }
+    }
+
     /// The step in words: the name alone for a move.
     pub fn title(&self) -> String {
         match &self.task {

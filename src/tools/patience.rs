@@ -36,6 +36,8 @@ impl Patience {
     /// If the system does not let the program handle interrupts.
     pub fn begin(limit: Option<Duration>) -> io::Result<Patience> {
         let interrupted = Arc::new(AtomicBool::new(false));
+        // an earlier search would end the program
+        retire();
         // this order, or the first interrupt would find its own note and end the program
         let handlers = [
             flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?,

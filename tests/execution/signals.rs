@@ -46,7 +46,10 @@ fn the_first_interrupt_lets_the_set_end() {
     );
     assert_eq!(lines[12], "  Executing jobset for instances inst06.vc.test,inst03.vc.test");
     assert_eq!(lines.len(), 15);
-    assert!(stderr.ends_with("To finish the run later: --resume J goes on from here\n"), "{stderr}");
+    assert!(
+        stderr.ends_with("With the same --luxi or --master, hbal --resume J goes on from here\n"),
+        "{stderr}"
+    );
     assert_eq!(place.world.lock().submissions.len(), 1);
     assert_eq!(place.journal().last().unwrap()["ending"], "interrupted");
     resumed(&place, 26);

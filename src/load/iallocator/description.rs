@@ -85,11 +85,11 @@ fn read_nic(nic: Object<'_, '_>) -> Result<Option<String>> {
     const MODES: [&str; 3] = ["bridged", "routed", "openvswitch"];
     nic.optional_string("mac")?;
     nic.optional_string("ip")?;
-    if let Some(mode) = nic.optional_string("mode")? {
-        if !MODES.contains(&mode) {
-            let found = Json::String(mode.to_owned()).found();
-            return Err(nic.key_error("mode", &format!("{found} is not one of {}", MODES.join(", "))));
-        }
+    if let Some(mode) = nic.optional_string("mode")?
+        && !MODES.contains(&mode)
+    {
+        let found = Json::String(mode.to_owned()).found();
+        return Err(nic.key_error("mode", &format!("{found} is not one of {}", MODES.join(", "))));
     }
     nic.optional_string("link")?;
     nic.optional_string("bridge")?;

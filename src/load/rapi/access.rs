@@ -39,10 +39,10 @@ impl Access {
                 None => access.environment = read_environment(|name| std::env::var_os(name))?,
             }
         }
-        if let Some(path) = &files.certificates {
-            if addresses.iter().any(Address::is_https) {
-                access.trusted = Some(Trusted::read(path)?);
-            }
+        if let Some(path) = &files.certificates
+            && addresses.iter().any(Address::is_https)
+        {
+            access.trusted = Some(Trusted::read(path)?);
         }
         Ok(access)
     }

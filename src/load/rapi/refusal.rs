@@ -7,6 +7,9 @@ use super::address::without_password;
 use crate::load::error::printable;
 use crate::load::remote::CallError;
 
+/// What the master daemon says when its queue takes no jobs.
+const CLOSED: [&str; 3] = ["Queue drained", "job queue is full", "marked for drain"];
+
 /// Most characters of a message of the server.
 const SHOWN: usize = 160;
 
@@ -27,8 +30,12 @@ pub(super) fn of_status(
         // some redirect after they did what was asked for
         return Some(CallError::Nonsense(text));
     }
-    let text = format!("{} ({status})", message(body, status).unwrap_or_else(|| meaning(status, login)));
+    let said = message(body, status);
+    let closed = said.as_deref().is_some_and(|said| CLOSED.iter().any(|words| said.contains(words)));
+    let text = format!("{} ({status})", said.unwrap_or_else(|| meaning(status, login)));
     Some(match status.as_u16() {
+        // the words of the master daemon behind a status that means anything
+        500 if closed => CallError::Refused(text),
         // RAPI has lost the master daemon, or waits for it in vain, with the request half done perhaps
         502 => CallError::Lost(text),
         504 => CallError::Late(text),
@@ -136,6 +143,9 @@ mod tests {
         for status in [301, 303, 500, 502, 504, 599] {
             assert!(!of(status, "").is_undone(), "{status}");
         }
+        let drained =
+            r#"{"code": 500, "message": "Queue drained", "explain": "Server got itself in trouble"}"#;
+        assert_eq!(of(500, drained), CallError::Refused("Queue drained (500 Internal Server Error)".into()));
         assert!(of(502, "").is_passing() && of(504, "").is_passing());
         assert_eq!(of_status(StatusCode::OK, None, b"", false), None);
     }

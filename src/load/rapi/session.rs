@@ -113,7 +113,8 @@ impl Session {
             serde_json::from_slice(&bytes)
                 .map_err(|e| CallError::Nonsense(format!("the answer is no JSON: {e}")))
         });
-        let source = shown_source(&self.source(resource, query));
+        // the query holds free text
+        let source = shown_source(&self.source(resource, &[]));
         answer.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
     }
 

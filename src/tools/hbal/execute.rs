@@ -174,9 +174,9 @@ pub fn resume(options: &HbalOptions, path: &Path, output: &mut Output) -> anyhow
         return Ok(ExitStatus::Success);
     }
     if let Some(step) = state.steps().find(|step| state.has_failed(*step)) {
-        let title = header.work.steps[step].title();
+        let what = header.work.steps[step].described();
         bail!(
-            "{}: step {}, {title}, has failed in this run; let hbal make a new plan",
+            "{}: step {}, {what}, has failed in this run; let hbal make a new plan",
             path.display(),
             step + 1
         );
