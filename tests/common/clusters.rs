@@ -287,7 +287,7 @@ impl Kitchen<'_> {
         let symmetric = self.recipe.symmetric();
         let template = match self.style() {
             Style::Symmetric => self.dice.of(&[DiskTemplate::Ext, DiskTemplate::Drbd]),
-            Style::Stranded if at % 3 == 0 => DiskTemplate::Plain,
+            Style::Stranded if at.is_multiple_of(3) => DiskTemplate::Plain,
             Style::Stranded => DiskTemplate::Ext,
             _ => self.dice.of(&TEMPLATES),
         };

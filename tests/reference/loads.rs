@@ -21,10 +21,10 @@ pub fn utilisation(raw: &RawCluster, random: &mut Random) -> String {
     if random.chance(0.2) {
         lines.push("no-such-instance 1 2 3 4".into());
     }
-    if random.chance(0.2) {
-        if let Some(first) = raw.instances.first() {
-            lines.push(format!("{} 0.5 1 0.25 2", first.name));
-        }
+    if random.chance(0.2)
+        && let Some(first) = raw.instances.first()
+    {
+        lines.push(format!("{} 0.5 1 0.25 2", first.name));
     }
     if random.chance(0.04) {
         lines.push(random.pick(&["", "short 1 2", "x  1 2 3 4", "x 1 2 3 .5", "x 1 2 3 4 "]).to_string());

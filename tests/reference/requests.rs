@@ -110,10 +110,10 @@ fn node_value(raw: &RawCluster, index: usize, node: &RawNode) -> Value {
         "reserved_cpus": node.cpu_node,
     });
     // nobody looks at the numbers of a node that is not live
-    if idle.is_none_or(|idle| idle == Idle::Drained) || index % 3 > 0 {
-        if let (Value::Object(all), Value::Object(more)) = (&mut value, numbers) {
-            all.extend(more);
-        }
+    if (idle.is_none_or(|idle| idle == Idle::Drained) || !index.is_multiple_of(3))
+        && let (Value::Object(all), Value::Object(more)) = (&mut value, numbers)
+    {
+        all.extend(more);
     }
     value
 }
