@@ -181,8 +181,7 @@ impl<'a> Console<'a> {
             }
             Event::Ended { .. } => {}
         }
-        let (running, failed) = (self.running, self.failed);
-        self.bar.set_message(format!("{running} jobs running, {failed} steps failed"));
+        self.bar.set_message(counts(self.running, self.failed));
     }
 }
 
@@ -235,6 +234,11 @@ fn listen(json: bool) -> io::Result<Signals> {
     Ok(signals)
 }
 
+fn counts(running: usize, failed: usize) -> String {
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    format!("{} running, {} failed", counted(running, "job"), counted(failed, "step"))
+}
+
 fn bar(steps: usize, shown: bool) -> ProgressBar {
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(u64::try_from(steps).ok(), target);
@@ -242,6 +246,7 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} steps done, {msg}, {eta} left") {
         bar.set_style(style.progress_chars("=> "));
     }
+    bar.set_message(counts(0, 0));
     if shown {
         bar.enable_steady_tick(Duration::from_millis(500));
     }
