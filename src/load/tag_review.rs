@@ -8,7 +8,7 @@ use crate::model::{Cluster, TagTable};
 const PREFIX: &str = "htools:";
 
 /// Beginnings of node tags that other tools act upon.
-const OF_NODES: [&str; 1] = ["htools:standby:"];
+const OF_NODES: [&str; 2] = ["htools:standby:", "htools:standby-size:"];
 
 /// A tag that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -54,11 +54,11 @@ pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Ve
 
 /// What stands before the commands of a script. The stop file is the one that
 /// administrators know.
-const SCRIPT_HEAD: &str = "\
-#!/bin/sh
-
+const SCRIPT_TITLE: &str = "\
 # Carries out the moves that hbal planned, in order. Jobs of one jobset touch
 # different nodes; they may also be started side by side.
+";
+const SCRIPT_HEAD: &str = "\
 # The script stops at the first command that fails, and before the next job
 # once this file exists: /tmp/stop-htools
 
@@ -75,7 +75,12 @@ check() {
 
 /// A shell script of the commands.
 pub fn script(lines: &[Line]) -> String {
-    let mut text = SCRIPT_HEAD.to_owned();
+    script_titled(SCRIPT_TITLE, lines)
+}
+
+/// A shell script of commands that begins by saying what they are for.
+pub fn script_titled(title: &str, lines: &[Line]) -> String {
+    let mut text = format!("#!/bin/sh\n\n{title}{SCRIPT_HEAD}");
     for line in lines {
         text.push_str(match line {
             Line::Text(line) => line,

@@ -192,7 +192,7 @@ fn in_step(name: &str) -> String {
 }
 
 /// A word as a shell takes it; names are plain words unless the data is odd.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

@@ -7,4 +7,5 @@ pub mod fresh;
 pub mod jobset;
 pub mod maintenance;
 pub mod opcode;
+pub mod power;
 pub mod work;

@@ -16,5 +16,6 @@ pub mod rolling;
 pub mod scan;
 pub mod shell;
 pub mod space;
+pub mod squeeze;
 pub mod table;
 pub mod text;

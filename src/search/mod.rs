@@ -14,6 +14,7 @@ pub mod rolling;
 pub mod shape;
 pub mod shortfall;
 mod sieve;
+pub mod squeeze;
 pub mod tally;
 
 pub use balance::{BalanceOptions, Balancer, Effort, Step};

@@ -15,6 +15,7 @@ pub mod hinfo;
 pub mod hroller;
 pub mod hscan;
 pub mod hspace;
+pub mod hsqueeze;
 pub mod launcher;
 mod links;
 mod listing;
@@ -41,6 +42,10 @@ pub enum ExitStatus {
     Failure,
     /// The command line is malformed.
     Usage,
+    /// There is something to do that was not done, and that is to be told.
+    Planned,
+    /// Something was done, and that is to be told.
+    Done,
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -49,6 +54,8 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Success => ExitCode::SUCCESS,
             ExitStatus::Failure => ExitCode::from(1),
             ExitStatus::Usage => ExitCode::from(2),
+            ExitStatus::Planned => ExitCode::from(3),
+            ExitStatus::Done => ExitCode::from(4),
         }
     }
 }
@@ -70,6 +77,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hroller::SPEC, start: |args| start(hroller::parse(args), hroller::run) },
     Tool { spec: &hscan::SPEC, start: |args| start(hscan::parse(args), hscan::run) },
     Tool { spec: &hspace::SPEC, start: |args| start(hspace::parse(args), hspace::run) },
+    Tool { spec: &hsqueeze::SPEC, start: |args| start(hsqueeze::parse(args), hsqueeze::run) },
 ];
 
 /// The tool with this name.

@@ -107,6 +107,15 @@ fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilis
     utilisation::parse(&bytes, &path.to_string_lossy()).context("can't parse utilisation data")
 }
 
+/// Reads a file in the text format, as it is.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_text(path: &Path) -> anyhow::Result<RawCluster> {
+    let bytes = read_file(path, false)?;
+    Ok(text::parse_bytes(&bytes, &path.to_string_lossy())?)
+}
+
 /// The first source present, in the reference's order of preference.
 fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
     let source = &options.source;

@@ -8,6 +8,7 @@ pub mod info;
 pub mod plan;
 pub mod rolling;
 pub mod space;
+pub mod squeeze;
 
 use serde::Serialize;
 

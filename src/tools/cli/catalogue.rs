@@ -340,6 +340,43 @@ pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
     "stopped instances are not in the way; --offline-maintenance is refused while instances run",
 )
 .added();
+
+// powering nodes down and up
+
+/// `--minimal-resources`
+pub const MINIMAL_RESOURCES: OptionDef = OptionDef::new(
+    "minimal-resources",
+    "bring nodes online if a node has room for less than FACTOR standard instances [2]",
+)
+.takes("FACTOR", Kind::Float);
+/// `--target-resources`
+pub const TARGET_RESOURCES: OptionDef = OptionDef::new(
+    "target-resources",
+    "when nodes are freed, keep room for FACTOR standard instances on every other node [2, or --minimal-resources if that is more]",
+)
+.takes("FACTOR", Kind::Float);
+/// `--drbd`
+pub const SQUEEZE_DRBD: OptionDef = OptionDef::new("drbd", "free nodes with DRBD instances, too").added();
+/// `--all`
+pub const SQUEEZE_ALL: OptionDef =
+    OptionDef::new("all", "try every node, whatever its instances are; includes --drbd").added();
+/// `--max-nodes`
+pub const MAX_NODES: OptionDef =
+    OptionDef::new("max-nodes", "switch at most N nodes in this run").takes("N", Kind::Integer).added();
+/// `--standby-data`
+pub const STANDBY_DATA: OptionDef = OptionDef::new(
+    "standby-data",
+    "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
+)
+.takes("FILE", Kind::File)
+.added();
+/// `--detailed-status`
+pub const DETAILED_STATUS: OptionDef = OptionDef::new(
+    "detailed-status",
+    "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do",
+)
+.added();
+
 // what hscan writes
 
 /// `-d`

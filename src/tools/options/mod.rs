@@ -6,6 +6,7 @@ mod hcheck;
 mod hroller;
 mod hscan;
 mod hspace;
+mod hsqueeze;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,7 @@ pub use hcheck::HcheckOptions;
 pub use hroller::HrollerOptions;
 pub use hscan::HscanOptions;
 pub use hspace::HspaceOptions;
+pub use hsqueeze::HsqueezeOptions;
 
 use super::cli::{Given, ValueError};
 use crate::load::rapi::AccessFiles;

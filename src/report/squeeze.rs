@@ -1,0 +1,217 @@
+//! Plans of hsqueeze as text.
+
+use super::explain::shortfall_text;
+use crate::load::error::printable;
+use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::search::squeeze::standby::{Size, SizeSource};
+use crate::search::squeeze::{Decision, GroupPlan, Lack, Obstacle, Squeeze, Standby};
+
+/// Most characters of a line for people.
+const LINE: usize = 400;
+/// Most nodes that a summary names.
+const NAMES: usize = 10;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// The candidates.
+    pub candidates: bool,
+    /// Headings.
+    pub headers: bool,
+}
+
+/// Whether something is going to happen, or has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tense {
+    /// It is only planned.
+    Planned,
+    /// It was done.
+    Done,
+}
+
+fn names(cluster: &Cluster, nodes: impl IntoIterator<Item = NodeIdx>) -> Vec<&str> {
+    nodes.into_iter().map(|n| cluster.node(n).spec.name.as_str()).collect()
+}
+
+/// What is printed: for one group as scripts know it, for several a section each.
+pub fn text(found: &Squeeze, cluster: &Cluster, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, plan) in found.plans.iter().enumerate() {
+        if found.plans.len() > 1 && style.headers {
+            if at > 0 {
+                lines.push(String::new());
+            }
+            lines.push(format!("Node group: {}", cluster.group(plan.group).name));
+        }
+        lines.extend(section(plan, cluster, style));
+    }
+    if found.plans.is_empty() {
+        if style.candidates {
+            lines.extend(["Offline candidates: ".to_owned(), "Online candidates: ".to_owned()]);
+        }
+        lines.extend(style.headers.then(|| header(Decision::Nothing).to_owned()));
+    }
+    lines
+}
+
+fn header(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Expand => "'Nodes to online'",
+        Decision::Nothing => "'No action'",
+        Decision::Condense => "'Nodes to offline'",
+    }
+}
+
+fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    if style.candidates {
+        let offline = names(cluster, plan.offline_candidates.iter().copied());
+        let online = names(cluster, plan.online_candidates.iter().map(|s| s.node));
+        lines.push(format!("Offline candidates: {}", offline.join(",")));
+        lines.push(format!("Online candidates: {}", online.join(",")));
+    }
+    if style.headers {
+        lines.push(header(plan.decision).to_owned());
+    }
+    lines.extend(names(cluster, plan.nodes.iter().copied()).into_iter().map(str::to_owned));
+    if style.candidates && !plan.enough && plan.nodes.len() == plan.online_candidates.len() {
+        lines.push("Onlining all nodes will not yield enough capacity".to_owned());
+    }
+    lines
+}
+
+/// Everything in one line, for a mail.
+pub fn summary(found: &Squeeze, cluster: &Cluster, tense: Tense) -> String {
+    let several = found.plans.len() > 1;
+    let parts = found.plans.iter().filter(|plan| !plan.is_idle()).map(|plan| {
+        let group = match several {
+            true => format!("group {}: ", cluster.group(plan.group).name),
+            false => String::new(),
+        };
+        group + &deed(plan, cluster, tense)
+    });
+    let parts: Vec<String> = parts.collect();
+    let text = if parts.is_empty() { "nothing to do".to_owned() } else { parts.join("; ") };
+    printable(&format!("hsqueeze: {text}"), LINE)
+}
+
+fn deed(plan: &GroupPlan, cluster: &Cluster, tense: Tense) -> String {
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let verb = match (plan.decision, tense) {
+        (Decision::Condense, Tense::Planned) => "would power down",
+        (Decision::Condense, Tense::Done) => "powered down",
+        (_, Tense::Planned) => "would power up",
+        (_, Tense::Done) => "powered up",
+    };
+    let mut named = names(cluster, plan.nodes.iter().copied().take(NAMES)).join(", ");
+    if plan.nodes.len() > NAMES {
+        named.push_str(", ...");
+    }
+    let moves = count(plan.steps.len(), "move");
+    let mut text = match plan.nodes.is_empty() {
+        true if tense == Tense::Planned => format!("would balance with {moves}"),
+        true => format!("balanced with {moves}"),
+        false => format!("{verb} {} ({named}) with {moves}", count(plan.nodes.len(), "node")),
+    };
+    if !plan.enough {
+        text.push_str(", which does not give enough room");
+    }
+    text
+}
+
+/// Why each node is kept, what is missing, and where sizes are from: one line each.
+pub fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
+    let mut lines = Vec::new();
+    for plan in &found.plans {
+        if let Some(lack) = &plan.missing {
+            lines.push(format!("The minimal reserve is missing: {}", lack_text(lack, cluster)));
+        }
+        for standby in &plan.online_candidates {
+            let name = &cluster.node(standby.node).spec.name;
+            lines.push(format!("Node {name} can be powered up: {}", size_text(standby, cluster)));
+        }
+        for kept in &plan.kept {
+            let name = &cluster.node(kept.node).spec.name;
+            lines.push(format!("Node {name} stays online: {}", obstacle_text(&kept.why, cluster)));
+        }
+    }
+    lines.iter().map(|line| printable(line, LINE)).collect()
+}
+
+/// What a node lacks.
+pub fn lack_text(lack: &Lack, cluster: &Cluster) -> String {
+    format!("node {}: {}", cluster.node(lack.node).spec.name, shortfall_text(&lack.shortfall))
+}
+
+/// Where the size of a standby node is from.
+pub fn size_text(standby: &Standby, cluster: &Cluster) -> String {
+    let source = match standby.source {
+        SizeSource::Reported => return "its size is reported".to_owned(),
+        SizeSource::Unknown => return "nothing is known of its size".to_owned(),
+        SizeSource::Tag => "by its tag".to_owned(),
+        SizeSource::File => "by the file of --standby-data".to_owned(),
+        SizeSource::Like(node) => format!("taken to be like {}", cluster.node(node).spec.name),
+    };
+    match standby.size {
+        Some(Size { memory, disk, cpus, .. }) => {
+            format!("{memory} MiB memory, {disk} MiB disk, {cpus} CPUs, {source}")
+        }
+        None => source,
+    }
+}
+
+/// Where the size of a standby node is from, in one word.
+pub fn size_name(source: SizeSource) -> &'static str {
+    match source {
+        SizeSource::Reported => "reported",
+        SizeSource::Tag => "tag",
+        SizeSource::File => "standby-data",
+        SizeSource::Like(_) => "like-node",
+        SizeSource::Unknown => "unknown",
+    }
+}
+
+/// Why a node is not freed.
+pub fn obstacle_text(why: &Obstacle, cluster: &Cluster) -> String {
+    let instance = |i: &InstanceIdx| {
+        let i = cluster.instance(*i);
+        format!("instance {} ({})", i.name, i.template)
+    };
+    let node = |n: &NodeIdx| &cluster.node(*n).spec.name;
+    match why {
+        Obstacle::Master => "it is the master node".to_owned(),
+        Obstacle::LeftAlone => "it was powered up or down a short while ago".to_owned(),
+        Obstacle::NotInReach(i) => format!("{} is not of a kind that is moved for this", instance(i)),
+        Obstacle::SecondaryOf(i) => format!("it is the secondary node of {}", instance(i)),
+        Obstacle::Fixed(i) => format!("{} is never moved", instance(i)),
+        Obstacle::Stays(i) => format!("{} finds no place elsewhere", instance(i)),
+        Obstacle::Memory(missing) => {
+            format!("the other nodes together would lack {missing} MiB memory for the target reserve")
+        }
+        Obstacle::Reserve(lack) => {
+            format!("the target reserve would be missing: {}", lack_text(lack, cluster))
+        }
+        Obstacle::Redundancy(n) => format!("node {} would fail N+1", node(n)),
+        Obstacle::Expendable(n) => format!("node {} could not be emptied any more (global N+1)", node(n)),
+        Obstacle::LastNode => "it is the last one of its group".to_owned(),
+        Obstacle::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
+    }
+}
+
+/// Why a node is not freed, in one word.
+pub fn obstacle_name(why: &Obstacle) -> &'static str {
+    match why {
+        Obstacle::Master => "master",
+        Obstacle::LeftAlone => "left-alone",
+        Obstacle::NotInReach(_) => "not-in-reach",
+        Obstacle::SecondaryOf(_) => "secondary",
+        Obstacle::Fixed(_) => "fixed-instance",
+        Obstacle::Stays(_) => "no-place",
+        Obstacle::Memory(_) => "memory",
+        Obstacle::Reserve(_) => "reserve",
+        Obstacle::Redundancy(_) => "n+1",
+        Obstacle::Expendable(_) => "global-n+1",
+        Obstacle::LastNode => "last-node",
+        Obstacle::MaxNodes => "max-nodes",
+    }
+}

@@ -1,0 +1,91 @@
+//! Nodes that come into question, and their order.
+
+use super::standby::{SizeSource, sized};
+use super::{Obstacle, Reach, SqueezeOptions, Standby};
+use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx};
+
+/// How the tags of nodes begin that may be brought online.
+pub const STANDBY: &str = "htools:standby:";
+/// The tag of nodes that were freed by the program.
+pub const AUTO: &str = "htools:standby:auto";
+
+/// The standby tags of a node.
+pub fn standby_tags(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = &str> {
+    cluster.node(node).spec.tags.iter().map(String::as_str).filter(|tag| tag.starts_with(STANDBY))
+}
+
+/// Whether a node has a standby tag.
+pub fn is_standby(cluster: &Cluster, node: NodeIdx) -> bool {
+    standby_tags(cluster, node).next().is_some()
+}
+
+/// The order in which nodes are brought online: numbers, words, `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Priority {
+    Number(u64),
+    Word,
+    Auto,
+}
+
+fn priority(tag: &str) -> Priority {
+    match (tag, tag[STANDBY.len()..].parse()) {
+        (AUTO, _) => Priority::Auto,
+        (_, Ok(number)) => Priority::Number(number),
+        (_, Err(_)) => Priority::Word,
+    }
+}
+
+/// The nodes that can be brought online, in order; those of which nothing is known last.
+pub(super) fn online_candidates(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &SqueezeOptions,
+) -> Vec<Standby> {
+    let mut standby: Vec<(Priority, Standby)> = nodes
+        .iter()
+        .filter(|n| cluster.node(**n).spec.offline && !options.left_alone.contains(n))
+        .filter_map(|node| {
+            let first = standby_tags(cluster, *node).map(priority).min()?;
+            Some((first, sized(cluster, *node, &options.known_sizes)))
+        })
+        .collect();
+    standby.sort_by_key(|(priority, s)| (s.source == SizeSource::Unknown, *priority, s.node));
+    standby.into_iter().map(|(_, standby)| standby).collect()
+}
+
+/// The nodes that may be freed, most instances first.
+pub(super) fn offline_candidates(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &SqueezeOptions,
+) -> Vec<NodeIdx> {
+    let online = nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
+    let mut candidates: Vec<NodeIdx> = online.filter(|n| refusal(cluster, *n, options).is_none()).collect();
+    let count = |node: &NodeIdx| {
+        let state = &cluster.node(*node).state;
+        state.primaries.len() + state.secondaries.len()
+    };
+    candidates.sort_by_key(|node| std::cmp::Reverse(count(node)));
+    candidates
+}
+
+/// Why an online node does not come into question.
+pub(super) fn refusal(cluster: &Cluster, node: NodeIdx, options: &SqueezeOptions) -> Option<Obstacle> {
+    let there = cluster.node(node);
+    if there.spec.master {
+        return Some(Obstacle::Master);
+    }
+    if options.left_alone.contains(&node) {
+        return Some(Obstacle::LeftAlone);
+    }
+    let template = |i: &InstanceIdx| cluster.instance(*i).template;
+    let in_reach = |i: &InstanceIdx| match options.reach {
+        Reach::All => true,
+        Reach::Drbd => template(i).is_movable(),
+        Reach::External => template(i).is_movable() && template(i).mirroring() == Mirroring::External,
+    };
+    let secondary_in_reach = |i: &InstanceIdx| options.reach != Reach::External && in_reach(i);
+    let primary = there.state.primaries.iter().find(|i| !in_reach(i)).map(|i| Obstacle::NotInReach(*i));
+    let secondary = || there.state.secondaries.iter().find(|i| !secondary_in_reach(i));
+    primary.or_else(|| secondary().map(|i| Obstacle::SecondaryOf(*i)))
+}

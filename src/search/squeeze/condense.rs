@@ -1,0 +1,218 @@
+//! Freeing nodes.
+//!
+//! Candidates are tried one after the other, fewest instances first. A candidate is
+//! taken if the cluster *as it is*, with it and everything taken before offline, can be
+//! balanced so that nothing is left on these nodes and the others keep what they must.
+//!
+//! In a large group that would take long: each trial moves all instances of all nodes
+//! taken before once more. There, trials go on from the state that the former one left,
+//! with several candidates at a time, and only the result is balanced from the
+//! beginning. If it does not stand that test, the longest beginning that does is taken.
+
+use rayon::prelude::*;
+
+use super::candidates::refusal;
+use super::trial::{Balanced, Scope, mark_offline};
+use super::{Decision, GroupPlan, Kept, Obstacle};
+use crate::model::{Cluster, InstanceIdx, NodeIdx};
+
+/// Up to this product of candidates and instances every trial begins anew.
+const SMALL: usize = 6_000;
+
+/// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
+/// any.
+pub(super) fn condense(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
+    let instances = scope.cluster.instances_of(scope.group).len();
+    condense_by(scope, most, state, scope.candidates.len() * instances <= SMALL)
+}
+
+/// The same, by the one way or the other.
+pub(super) fn condense_by(
+    scope: &Scope<'_>,
+    most: usize,
+    state: &Cluster,
+    anew: bool,
+) -> (GroupPlan, Option<Cluster>) {
+    let mut walk =
+        Walk { scope, state, fixed: scope.fixed(), most, freed: Vec::new(), kept: Vec::new(), reached: None };
+    let order: Vec<NodeIdx> = scope.candidates.iter().rev().copied().collect();
+    if anew {
+        walk.anew(&order);
+    } else {
+        walk.onwards(&order);
+        walk.confirm();
+    }
+    let Walk { freed, mut kept, reached, .. } = walk;
+    for node in scope.online().filter(|n| !scope.candidates.contains(n)) {
+        kept.extend(refusal(scope.cluster, node, scope.options).map(|why| Kept { node, why }));
+    }
+    kept.sort_by_key(|kept| kept.node);
+    let initial_score = scope.initial_score();
+    let (steps, final_score, after) = match reached {
+        Some(Balanced { cluster, steps, score }) => (steps, score, Some(cluster)),
+        None => (Vec::new(), initial_score, None),
+    };
+    let nodes: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| freed.contains(n)).collect();
+    let plan = GroupPlan {
+        group: scope.group,
+        decision: if nodes.is_empty() { Decision::Nothing } else { Decision::Condense },
+        nodes,
+        steps,
+        offline_candidates: scope.candidates.clone(),
+        online_candidates: scope.standby.clone(),
+        missing: None,
+        enough: true,
+        kept,
+        initial_score,
+        final_score,
+    };
+    (plan, after)
+}
+
+type Tried = Result<Balanced, Obstacle>;
+
+/// The candidates that were looked at so far, and what came of them.
+struct Walk<'a> {
+    scope: &'a Scope<'a>,
+    /// The cluster before anything was done in this group.
+    state: &'a Cluster,
+    fixed: Vec<Option<InstanceIdx>>,
+    most: usize,
+    /// In the order in which they were taken.
+    freed: Vec<NodeIdx>,
+    kept: Vec<Kept>,
+    /// The balanced state with all of `freed` offline.
+    reached: Option<Balanced>,
+}
+
+impl Walk<'_> {
+    /// Tries every candidate from the beginning. Several are tried at a time, on the
+    /// assumption that each fares as the last one did; what was tried on an assumption
+    /// that proves wrong is not used.
+    fn anew(&mut self, order: &[NodeIdx]) {
+        let width = rayon::current_num_threads().max(1);
+        let (mut at, mut taking) = (0, true);
+        while at < order.len() {
+            if self.decided(order[at]) {
+                at += 1;
+                continue;
+            }
+            let batch: Vec<NodeIdx> = order[at..].iter().copied().take(width).collect();
+            let batch: Vec<NodeIdx> =
+                batch.into_iter().take_while(|n| self.fixed[n.get()].is_none()).collect();
+            let sets: Vec<Vec<NodeIdx>> = (0..batch.len())
+                .map(|k| {
+                    let added = if taking { &batch[..=k] } else { &batch[k..=k] };
+                    self.freed.iter().chain(added).copied().collect()
+                })
+                .filter(|set: &Vec<NodeIdx>| set.len() <= self.most)
+                .collect();
+            let tried: Vec<Tried> = sets.par_iter().map(|set| self.try_from(self.state, set, set)).collect();
+            for (node, tried) in batch.into_iter().zip(tried) {
+                at += 1;
+                let took = tried.is_ok();
+                self.record(node, tried);
+                if took != taking {
+                    taking = took;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Tries candidates on the state that was reached so far, several together as long
+    /// as that goes well.
+    fn onwards(&mut self, order: &[NodeIdx]) {
+        let (mut at, mut size) = (0, 1);
+        while at < order.len() {
+            if self.decided(order[at]) {
+                at += 1;
+                continue;
+            }
+            let free = order[at..].iter().take_while(|n| self.fixed[n.get()].is_none()).count();
+            let count = size.min(free).min(self.most - self.freed.len());
+            let batch = &order[at..at + count];
+            let freed: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
+            let from = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster);
+            match self.try_from(from, batch, &freed) {
+                Ok(reached) => {
+                    self.freed = freed;
+                    self.reached = Some(reached);
+                    at += count;
+                    size = count * 2;
+                }
+                Err(_) if count > 1 => size = count / 2,
+                Err(why) => {
+                    self.record(order[at], Err(why));
+                    at += 1;
+                    size = 1;
+                }
+            }
+        }
+    }
+
+    /// Balances with everything that was taken offline from the beginning; goes back as
+    /// far as necessary.
+    fn confirm(&mut self) {
+        let (mut good, mut bad) = (0, self.freed.len() + 1);
+        let mut reached = None;
+        let mut why = None;
+        let mut next = self.freed.len();
+        while good + 1 < bad {
+            let set = &self.freed[..next];
+            match self.try_from(self.state, set, set) {
+                Ok(balanced) => {
+                    good = next;
+                    reached = Some(balanced);
+                }
+                Err(obstacle) => {
+                    bad = next;
+                    why = Some(obstacle);
+                }
+            }
+            next = good + (bad - good) / 2;
+        }
+        self.reached = reached;
+        if let Some(why) = why {
+            for node in self.freed.drain(good..) {
+                self.kept.push(Kept { node, why: why.clone() });
+            }
+        }
+    }
+
+    /// Whether a candidate is out of the question without a trial; notes why.
+    fn decided(&mut self, node: NodeIdx) -> bool {
+        let fixed = self.fixed[node.get()].map(Obstacle::Fixed);
+        let why = fixed.or((self.freed.len() >= self.most).then_some(Obstacle::MaxNodes)).or_else(|| {
+            let set: Vec<NodeIdx> = self.freed.iter().copied().chain([node]).collect();
+            self.scope.hopeless(&set)
+        });
+        let decided = why.is_some();
+        self.kept.extend(why.map(|why| Kept { node, why }));
+        decided
+    }
+
+    /// Balances a state with some more nodes offline.
+    fn try_from(&self, state: &Cluster, added: &[NodeIdx], freed: &[NodeIdx]) -> Tried {
+        if let Some(why) = self.scope.hopeless(freed) {
+            return Err(why);
+        }
+        let mut cluster = state.clone();
+        mark_offline(&mut cluster, added);
+        let balanced = self.scope.balanced(cluster);
+        match self.scope.objection(&balanced.cluster, freed) {
+            Some(why) => Err(why),
+            None => Ok(balanced),
+        }
+    }
+
+    fn record(&mut self, node: NodeIdx, tried: Tried) {
+        match tried {
+            Ok(balanced) => {
+                self.freed.push(node);
+                self.reached = Some(balanced);
+            }
+            Err(why) => self.kept.push(Kept { node, why }),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Which nodes a cluster can do without, and which it needs again.
+//!
+//! Every node group is looked at by itself. If one of its online nodes has less room
+//! than the *minimal* reserve, standby nodes are brought online, until balancing makes
+//! the reserve hold. Otherwise nodes are freed as long as balancing can empty them, and
+//! every node that stays online keeps the *target* reserve and what N+1 asks for.
+//!
+//! A plan says which nodes are switched, and the moves of balancing the group with
+//! these nodes switched.
+
+mod candidates;
+mod condense;
+mod expand;
+mod reserve;
+pub mod standby;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+pub use candidates::{AUTO, STANDBY, is_standby, standby_tags};
+pub use reserve::{Lack, Reserve};
+
+use self::standby::{Size, SizeSource, Sizes};
+use super::{BalanceOptions, Step};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+
+/// Which instances may be moved away from a node that is freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// Those whose storage can be reached from every node.
+    #[default]
+    External,
+    /// DRBD instances, too: primaries and secondaries (`--drbd`).
+    Drbd,
+    /// Whatever balancing can move (`--all`).
+    All,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SqueezeOptions {
+    /// Standard instances for which every online node must have room.
+    pub minimal: f64,
+    /// The same, once nodes have been freed.
+    pub target: f64,
+    /// What may leave a freed node.
+    pub reach: Reach,
+    /// Whether every node must remain expendable (global N+1).
+    pub capacity_checks: bool,
+    /// Most nodes that are switched, in all groups together.
+    pub max_nodes: Option<usize>,
+    /// Nodes that are neither freed nor brought online.
+    pub left_alone: Vec<NodeIdx>,
+    /// Sizes of nodes as they once were, by name.
+    pub known_sizes: Sizes,
+}
+
+impl Default for SqueezeOptions {
+    fn default() -> Self {
+        SqueezeOptions {
+            minimal: 2.0,
+            target: 2.0,
+            reach: Reach::External,
+            capacity_checks: true,
+            max_nodes: None,
+            left_alone: Vec::new(),
+            known_sizes: Sizes::default(),
+        }
+    }
+}
+
+/// What is to be done in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Bring nodes online, or only move instances, because a node lacks the minimal
+    /// reserve.
+    Expand,
+    /// Nothing.
+    Nothing,
+    /// Free nodes.
+    Condense,
+}
+
+/// Why a node is not freed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Obstacle {
+    /// It is the master node.
+    Master,
+    /// It was switched a short while ago.
+    LeftAlone,
+    /// An instance there is of a kind that may not be moved away.
+    NotInReach(InstanceIdx),
+    /// It is secondary node of an instance that may not be moved away.
+    SecondaryOf(InstanceIdx),
+    /// Balancing never moves this instance.
+    Fixed(InstanceIdx),
+    /// Balancing leaves this instance there.
+    Stays(InstanceIdx),
+    /// The other nodes together have too little memory for the reserve: this much is
+    /// missing, in MiB.
+    Memory(i64),
+    /// A node would lack the target reserve.
+    Reserve(Lack),
+    /// A node would fail N+1.
+    Redundancy(NodeIdx),
+    /// A node could not be emptied any more (global N+1).
+    Expendable(NodeIdx),
+    /// It is the last node of its group.
+    LastNode,
+    /// No more nodes are wanted in this run.
+    MaxNodes,
+}
+
+/// A node that is not freed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// The node.
+    pub node: NodeIdx,
+    /// Why.
+    pub why: Obstacle,
+}
+
+/// A node that can be brought online.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standby {
+    /// The node.
+    pub node: NodeIdx,
+    /// What it is taken to be.
+    pub size: Option<Size>,
+    /// From where that is known.
+    pub source: SizeSource,
+}
+
+/// What is to be done in one group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupPlan {
+    /// The group.
+    pub group: GroupIdx,
+    /// What is to be done.
+    pub decision: Decision,
+    /// The nodes that are switched, in the order of the candidates.
+    pub nodes: Vec<NodeIdx>,
+    /// The moves, in order. They begin with the nodes switched.
+    pub steps: Vec<Step>,
+    /// Nodes that come into question for being freed, in the order in which they are
+    /// listed; they are tried from the last one on.
+    pub offline_candidates: Vec<NodeIdx>,
+    /// Nodes that can be brought online, in the order in which they are.
+    pub online_candidates: Vec<Standby>,
+    /// The reserve that was missing at the beginning.
+    pub missing: Option<Lack>,
+    /// Whether the minimal reserve holds at the end.
+    pub enough: bool,
+    /// Online nodes that are not freed, by index; none unless it was looked at.
+    pub kept: Vec<Kept>,
+    /// The score of the group as it is.
+    pub initial_score: f64,
+    /// Its score at the end, where it is looked at.
+    pub final_score: f64,
+}
+
+impl GroupPlan {
+    /// Switches the nodes in a cluster: marks them as offline, or as online, with the
+    /// size they are taken to be of. On the result the steps are possible one after the
+    /// other.
+    pub fn switch(&self, cluster: &mut Cluster) {
+        match self.decision {
+            Decision::Expand => {
+                let on = self.online_candidates.iter().filter(|s| self.nodes.contains(&s.node));
+                on.for_each(|standby| standby::bring_online(cluster, standby));
+            }
+            Decision::Condense => trial::mark_offline(cluster, &self.nodes),
+            Decision::Nothing => {}
+        }
+    }
+
+    /// Whether there is anything to do.
+    pub fn is_idle(&self) -> bool {
+        self.nodes.is_empty() && self.steps.is_empty()
+    }
+}
+
+/// What is to be done, and where it leads.
+#[derive(Debug, Clone)]
+pub struct Squeeze {
+    /// The groups, in their order.
+    pub plans: Vec<GroupPlan>,
+    /// The cluster with the nodes switched and the moves made.
+    pub after: Cluster,
+}
+
+/// The balancing that makes room: to the last gain, however small.
+pub fn balance_options() -> BalanceOptions {
+    BalanceOptions {
+        min_gain: 0.0,
+        min_gain_limit: 0.0,
+        min_score: f64::NEG_INFINITY,
+        max_length: -1,
+        ..BalanceOptions::default()
+    }
+}
+
+/// Decides for each of some groups what is to be done. Groups that need more nodes are
+/// served first if the number of nodes is limited.
+pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions) -> Squeeze {
+    let mut after = cluster.clone();
+    let mut left = options.max_nodes.unwrap_or(usize::MAX);
+    let scopes: Vec<trial::Scope<'_>> =
+        groups.iter().map(|group| trial::Scope::of(cluster, *group, options)).collect();
+    let (poor, rich): (Vec<_>, Vec<_>) = scopes.iter().partition(|scope| scope.needs_more());
+    let mut plans = Vec::with_capacity(groups.len());
+    for scope in poor.into_iter().chain(rich) {
+        let (plan, state) = match scope.needs_more() {
+            true => expand::expand(scope, left, &after),
+            false => condense::condense(scope, left, &after),
+        };
+        left -= plan.nodes.len();
+        after = state.unwrap_or(after);
+        plans.push(plan);
+    }
+    plans.sort_by_key(|plan| plan.group);
+    Squeeze { plans, after }
+}

@@ -1,0 +1,68 @@
+//! The reserve: room for so many standard instances on every node.
+
+use crate::model::units::floor_to_i64;
+use crate::model::{
+    Cluster, DiskTemplate, Instance, InstancePolicy, Mib, NodeIdx, Rule, Strictness, TagArrival,
+};
+use crate::search::shortfall::{Role, Shortfall, at_node};
+
+/// Amounts beyond this are as good as infinite, and still can be added.
+const MOST: i64 = i64::MAX >> 4;
+
+/// Room for one instance so many times as large as a standard one.
+#[derive(Debug, Clone)]
+pub struct Reserve {
+    probe: Instance,
+}
+
+/// A node without the reserve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lack {
+    /// The node.
+    pub node: NodeIdx,
+    /// The rule that the reserve would break.
+    pub rule: Rule,
+    /// What is missing.
+    pub shortfall: Shortfall,
+}
+
+impl Reserve {
+    /// `factor` times the standard instance of a policy, without disks.
+    pub fn of(policy: &InstancePolicy, factor: f64) -> Reserve {
+        let times = |amount: i64| match amount as f64 * factor {
+            product if product >= MOST as f64 => MOST,
+            product if product <= -(MOST as f64) => -MOST,
+            product => floor_to_i64(product),
+        };
+        let mut probe = Instance::blank("reserve".to_owned(), DiskTemplate::Ext);
+        probe.mem = Mib(times(policy.std.memory.0));
+        probe.vcpus = times(policy.std.cpus);
+        probe.spindle_use = times(policy.std.spindle_use);
+        Reserve { probe }
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> Mib {
+        self.probe.mem
+    }
+
+    /// Its virtual CPUs.
+    pub fn vcpus(&self) -> i64 {
+        self.probe.vcpus
+    }
+
+    /// What a node lacks, if it does not have it.
+    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Lack> {
+        let crate::model::Node { spec, state } = cluster.node(node);
+        let strict = Strictness::Strict;
+        let rule = state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), strict).err()?;
+        let shortfall = at_node(cluster, &self.probe, (node, &state.ledger), Role::Primary, rule);
+        Some(Lack { node, rule, shortfall })
+    }
+
+    /// The first of some nodes that is online and does not have it.
+    pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Lack> {
+        let online = nodes.iter().filter(|n| !cluster.node(**n).spec.offline);
+        online.into_iter().find_map(|node| self.lack(cluster, *node))
+    }
+}

@@ -1,0 +1,189 @@
+//! What standby nodes are like. A node that is off reports no resources, so its size is
+//! remembered: by a tag that it got when it was powered down, or by a file from an
+//! earlier time; or it is taken to be like the smallest node of its group.
+
+use std::collections::HashMap;
+
+use super::Standby;
+use crate::load::raw::RawNode;
+use crate::model::units::trunc_to_i64;
+use crate::model::{Cluster, Mib, Node, NodeIdx};
+
+/// How tags begin that remember the size of a node.
+pub const SIZE_TAG: &str = "htools:standby-size:";
+
+/// The size of a node that holds no instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Memory in MiB.
+    pub memory: i64,
+    /// Memory that the node itself uses, in MiB.
+    pub node_memory: i64,
+    /// Disk in MiB.
+    pub disk: i64,
+    /// Free disk in MiB.
+    pub free_disk: i64,
+    /// CPUs.
+    pub cpus: i64,
+    /// CPUs that the node itself uses.
+    pub node_cpus: i64,
+    /// Spindles.
+    pub spindles: i64,
+    /// Free spindles.
+    pub free_spindles: i64,
+}
+
+impl Size {
+    /// The size of a node; free disk and spindles as they are now.
+    pub fn of(node: &Node) -> Size {
+        let Node { spec, state } = node;
+        Size {
+            memory: trunc_to_i64(spec.mem_total),
+            node_memory: spec.mem_node.0,
+            disk: trunc_to_i64(spec.disk_total),
+            free_disk: state.ledger.disk_free.0,
+            cpus: trunc_to_i64(spec.cpu_total),
+            node_cpus: spec.cpu_node,
+            spindles: spec.spindle_total,
+            free_spindles: state.ledger.spindles_free,
+        }
+    }
+
+    /// The same without anything on it.
+    fn emptied(self) -> Size {
+        Size { free_disk: self.disk, free_spindles: self.spindles, ..self }
+    }
+
+    /// The tag that remembers it: [`SIZE_TAG`] and the eight numbers, in the order of the
+    /// fields, with slashes between them (Ganeti allows no commas in tags).
+    pub fn tag(&self) -> String {
+        let numbers = self.numbers().map(|n| n.to_string());
+        format!("{SIZE_TAG}{}", numbers.join("/"))
+    }
+
+    /// Reads such a tag; nothing if it is not one, or makes no sense.
+    pub fn from_tag(tag: &str) -> Option<Size> {
+        let numbers: Vec<i64> =
+            tag.strip_prefix(SIZE_TAG)?.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+        let [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles] = numbers[..]
+        else {
+            return None;
+        };
+        let size = Size { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles };
+        (size.numbers().iter().all(|n| (0..1 << 50).contains(n)) && size.is_known()).then_some(size)
+    }
+
+    fn numbers(&self) -> [i64; 8] {
+        let Size { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles } = *self;
+        [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles]
+    }
+
+    /// Whether it is more than the zeros of a node that is off.
+    fn is_known(&self) -> bool {
+        self.memory > 0 && self.cpus > 0
+    }
+}
+
+/// From where the size of a standby node is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeSource {
+    /// The source of the cluster gives it.
+    Reported,
+    /// A tag of the node.
+    Tag,
+    /// The file of `--standby-data`.
+    File,
+    /// It is taken to be like this node, the smallest online one of its group.
+    Like(NodeIdx),
+    /// From nowhere.
+    Unknown,
+}
+
+/// Sizes of nodes by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sizes(HashMap<String, Size>);
+
+impl Sizes {
+    /// The sizes of nodes in a file; those that were off then are left out.
+    pub fn of(nodes: &[RawNode]) -> Sizes {
+        let size = |node: &RawNode| Size {
+            memory: trunc_to_i64(node.mem_total),
+            node_memory: node.mem_node.0,
+            disk: trunc_to_i64(node.disk_total),
+            free_disk: 0,
+            cpus: trunc_to_i64(node.cpu_total),
+            node_cpus: node.cpu_node,
+            spindles: node.spindle_total,
+            free_spindles: 0,
+        };
+        let known = nodes.iter().map(|node| (node.name.clone(), size(node).emptied()));
+        Sizes(known.filter(|(_, size)| size.is_known()).collect())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What a node that is off is taken to be.
+pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby {
+    let there = cluster.node(node);
+    let standby = |size: Option<Size>, source| Standby { node, size, source };
+    if Size::of(there).is_known() {
+        return standby(None, SizeSource::Reported);
+    }
+    if let Some(size) = there.spec.tags.iter().find_map(|tag| Size::from_tag(tag)) {
+        return standby(Some(size), SizeSource::Tag);
+    }
+    if let Some(size) = known.0.get(&there.spec.name) {
+        return standby(Some(*size), SizeSource::File);
+    }
+    let online = cluster.nodes.iter().filter(|n| n.spec.group == there.spec.group && !n.spec.offline);
+    let sizes = online.map(|n| (Size::of(n).emptied(), n.spec.idx)).filter(|(size, _)| size.is_known());
+    match sizes.min_by_key(|(size, idx)| (size.memory - size.node_memory, size.cpus, size.disk, *idx)) {
+        Some((size, model)) => standby(Some(size), SizeSource::Like(model)),
+        None => standby(None, SizeSource::Unknown),
+    }
+}
+
+/// Marks a standby node as online, with the size that it is taken to be of.
+pub(super) fn bring_online(cluster: &mut Cluster, standby: &Standby) {
+    let ratio = {
+        let group = cluster.node(standby.node).spec.group;
+        cluster.group(group).policy.spindle_ratio
+    };
+    let Node { spec, state } = &mut cluster.nodes[standby.node.get()];
+    spec.offline = false;
+    let Some(size) = standby.size else { return };
+    let ledger = &mut state.ledger;
+    spec.mem_total = size.memory as f64;
+    spec.mem_node = Mib(size.node_memory);
+    spec.mem_unaccounted = Mib::ZERO;
+    let free = Mib(size.memory) - spec.mem_node - ledger.mem_instances;
+    ledger.mem_free_planned += free - spec.mem_free;
+    spec.mem_free = free;
+    spec.disk_total = size.disk as f64;
+    ledger.disk_free_planned += Mib(size.free_disk) - ledger.disk_free;
+    ledger.disk_free = Mib(size.free_disk);
+    spec.cpu_total = size.cpus as f64;
+    let cpus = size.node_cpus.wrapping_sub(spec.cpu_node);
+    spec.cpu_node = size.node_cpus;
+    ledger.vcpus = ledger.vcpus.wrapping_add(cpus);
+    ledger.vcpus_planned = ledger.vcpus_planned.wrapping_add(cpus);
+    // a parameter of the node, which is known while it is off, unless it is measured
+    if spec.spindle_total == 0 {
+        spec.spindle_total = size.spindles;
+        spec.spindle_limit = ratio * size.spindles as f64;
+    }
+    if spec.exclusive_storage {
+        ledger.spindles_free_planned += size.free_spindles - ledger.spindles_free;
+        ledger.spindles_free = size.free_spindles;
+    }
+    ledger.update_n1(spec);
+}

@@ -1,0 +1,147 @@
+//! Balancing a group with some nodes switched, and what is to be said of the result.
+
+use std::collections::HashSet;
+
+use super::candidates::{offline_candidates, online_candidates};
+use super::reserve::{Lack, Reserve};
+use super::{Obstacle, SqueezeOptions, Standby, balance_options};
+use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx};
+use crate::redundancy::global;
+use crate::score::Board;
+use crate::search::{Balancer, Step};
+
+/// A group as it is, and what is asked for.
+pub(super) struct Scope<'c> {
+    pub cluster: &'c Cluster,
+    pub options: &'c SqueezeOptions,
+    pub group: GroupIdx,
+    pub nodes: Vec<NodeIdx>,
+    pub minimal: Reserve,
+    pub target: Reserve,
+    /// The first node without the minimal reserve.
+    pub missing: Option<Lack>,
+    pub standby: Vec<Standby>,
+    pub candidates: Vec<NodeIdx>,
+    /// Nodes that could not be emptied from the start.
+    at_risk: HashSet<NodeIdx>,
+}
+
+/// A balanced group.
+pub(super) struct Balanced {
+    pub cluster: Cluster,
+    pub steps: Vec<Step>,
+    pub score: f64,
+}
+
+/// Marks nodes as offline.
+pub(super) fn mark_offline(cluster: &mut Cluster, nodes: &[NodeIdx]) {
+    nodes.iter().for_each(|n| cluster.nodes[n.get()].spec.offline = true);
+}
+
+impl<'c> Scope<'c> {
+    pub fn of(cluster: &'c Cluster, group: GroupIdx, options: &'c SqueezeOptions) -> Scope<'c> {
+        let nodes = cluster.nodes_of(group);
+        let minimal = Reserve::of(&cluster.policy, options.minimal);
+        let at_risk = match options.capacity_checks {
+            true => global::nodes_at_risk(cluster, &nodes).into_iter().collect(),
+            false => HashSet::new(),
+        };
+        Scope {
+            missing: minimal.first_lack(cluster, &nodes),
+            target: Reserve::of(&cluster.policy, options.target),
+            standby: online_candidates(cluster, &nodes, options),
+            candidates: offline_candidates(cluster, &nodes, options),
+            cluster,
+            options,
+            group,
+            nodes,
+            minimal,
+            at_risk,
+        }
+    }
+
+    /// Whether the group lacks the minimal reserve.
+    pub fn needs_more(&self) -> bool {
+        self.missing.is_some() || (self.online().next().is_none() && !self.standby.is_empty())
+    }
+
+    /// The nodes that are online now.
+    pub fn online(&self) -> impl Iterator<Item = NodeIdx> + '_ {
+        self.nodes.iter().copied().filter(|n| !self.cluster.node(*n).spec.offline)
+    }
+
+    /// The score of the group as it is.
+    pub fn initial_score(&self) -> f64 {
+        Board::new(self.cluster, &self.nodes).score()
+    }
+
+    /// Balances the group in a state of the cluster.
+    pub fn balanced(&self, mut cluster: Cluster) -> Balanced {
+        let mut balancer = Balancer::new(&mut cluster, &self.nodes, balance_options());
+        let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
+        let score = balancer.score();
+        Balanced { cluster, steps, score }
+    }
+
+    /// What is wrong with a balanced state in which `freed` are offline.
+    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx]) -> Option<Obstacle> {
+        let is_freed = |n: NodeIdx| freed.contains(&n);
+        if let Some(left) = after.instances.iter().find(|i| places(i).any(is_freed)) {
+            return Some(Obstacle::Stays(left.idx));
+        }
+        if let Some(lack) = self.target.first_lack(after, &self.nodes) {
+            return Some(Obstacle::Reserve(lack));
+        }
+        let online = || self.nodes.iter().copied().filter(|n| !after.node(*n).spec.offline);
+        let failed = |cluster: &Cluster, n: NodeIdx| cluster.node(n).state.ledger.n1_fail;
+        if let Some(node) = online().find(|n| failed(after, *n) && !failed(self.cluster, *n)) {
+            return Some(Obstacle::Redundancy(node));
+        }
+        if !self.options.capacity_checks {
+            return None;
+        }
+        let at_risk = global::nodes_at_risk(after, &self.nodes);
+        let new = at_risk.into_iter().find(|n| !after.node(*n).spec.offline && !self.at_risk.contains(n));
+        new.map(Obstacle::Expendable)
+    }
+
+    /// What rules a set out before it is tried: balancing can neither move what is
+    /// fixed, nor make memory.
+    pub fn hopeless(&self, freed: &[NodeIdx]) -> Option<Obstacle> {
+        let online: Vec<NodeIdx> = self.online().filter(|n| !freed.contains(n)).collect();
+        if online.is_empty() {
+            return Some(Obstacle::LastNode);
+        }
+        let sum = |nodes: &mut dyn Iterator<Item = i64>| nodes.map(i128::from).sum::<i128>();
+        let room = |n: &NodeIdx| {
+            let node = self.cluster.node(*n);
+            node.state.ledger.mem_unallocated(&node.spec).0
+        };
+        let used = |n: &NodeIdx| self.cluster.node(*n).state.ledger.mem_instances.0;
+        let free = sum(&mut online.iter().map(room)) - sum(&mut freed.iter().map(used));
+        // on every node a MiB has to stay beyond the reserve
+        let needed = online.len() as i128 * (i128::from(self.target.memory().0) + 1);
+        let missing = needed - free;
+        (missing > 0).then(|| Obstacle::Memory(i64::try_from(missing).unwrap_or(i64::MAX)))
+    }
+
+    /// By node: an instance there that balancing never moves.
+    pub fn fixed(&self) -> Vec<Option<InstanceIdx>> {
+        let mut fixed = vec![None; self.cluster.nodes.len()];
+        for instance in &self.cluster.instances {
+            let stays = !instance.is_movable() || !instance.auto_balance;
+            // what is named as a secondary without being one is never changed
+            let nominal = instance.secondary.filter(|_| stays || instance.mirror().is_none());
+            let primary = Some(instance.primary).filter(|_| stays);
+            for node in [primary, nominal].into_iter().flatten() {
+                fixed[node.get()].get_or_insert(instance.idx);
+            }
+        }
+        fixed
+    }
+}
+
+/// Every node that an instance names.
+fn places(instance: &Instance) -> impl Iterator<Item = NodeIdx> {
+    [Some(instance.primary), instance.secondary].into_iter().flatten()
+}

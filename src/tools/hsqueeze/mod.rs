@@ -1,0 +1,76 @@
+//! `hsqueeze`: which nodes can be powered down, or have to be powered up.
+
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+
+use super::cli::catalogue::*;
+use super::cli::{self, Spec, Stop};
+pub use super::options::HsqueezeOptions;
+use super::output::Output;
+use super::{ExitStatus, source};
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "hsqueeze",
+    summary: "power nodes down that are not needed, and up again when they are",
+    forms: &["[OPTION...]"],
+    options: &[
+        LUXI,
+        MASTER.added(),
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
+        TEXT_DATA,
+        IALLOC_SRC.added(),
+        SIMULATE,
+        EXEC,
+        MINIMAL_RESOURCES,
+        TARGET_RESOURCES,
+        SQUEEZE_DRBD,
+        SQUEEZE_ALL,
+        GROUP.says("plan for the node group with this name or UUID only").added(),
+        MAX_NODES,
+        NO_CAPACITY_CHECKS
+            .says("free nodes even if one of the others could not be emptied then (global N+1)")
+            .added(),
+        STANDBY_DATA,
+        SAVE,
+        PRINT_COMMANDS,
+        VERBOSE,
+        QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
+        NO_HEADERS,
+        JSON,
+        DETAILED_STATUS,
+        STATIC_KVM_NODE_MEMORY,
+        VERSION,
+        HELP,
+        HELP_COMPLETION,
+    ],
+    words: &[],
+};
+
+/// The tool for clap.
+pub fn command() -> clap::Command {
+    SPEC.command()
+}
+
+/// Reads the words behind the program's name.
+pub fn parse(args: &[OsString]) -> Result<HsqueezeOptions, Stop> {
+    let mut options = HsqueezeOptions::default();
+    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
+    Ok(options)
+}
+
+/// Does what the options ask for.
+pub fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    run::check_reserves(&options, &mut output)?;
+    let known_sizes = run::known_sizes(&options)?;
+    let cluster = source::load(&options.load, &mut output)?;
+    let result = run::run(&options, known_sizes, &cluster, &mut output);
+    // what was said before an error stays said
+    output.flush()?;
+    result
+}

@@ -1,0 +1,36 @@
+use super::*;
+use crate::search::squeeze::Reach;
+use crate::tools::cli::testing::*;
+
+#[test]
+fn every_option_means_something() {
+    for given in one_of_each(&SPEC) {
+        assert_eq!(HsqueezeOptions::default().apply(&given), Ok(true), "{}", given.option.long);
+    }
+}
+
+#[test]
+fn defaults_and_values() {
+    let options = parse(&words(&[])).unwrap();
+    assert_eq!((options.minimal(), options.target(), options.reach), (2.0, 2.0, Reach::External));
+    // abbreviations of the reference
+    let options = parse(&words(&["--m=1.5", "--ta", "3", "--no"])).unwrap();
+    assert_eq!((options.minimal, options.target, options.no_headers), (Some(1.5), Some(3.0), true));
+    // the default follows
+    assert_eq!(parse(&words(&["--minimal-resources=4"])).unwrap().target(), 4.0);
+    for (line, reach) in [(&["--all", "--drbd"], Reach::All), (&["--drbd", "--drbd"], Reach::Drbd)] {
+        assert_eq!(parse(&words(line)).unwrap().reach, reach);
+    }
+    assert!(parse(&words(&["--max-nodes=-1"])).is_err());
+}
+
+#[test]
+fn a_target_below_the_minimum_is_refused() {
+    let check = |line: &[&str]| {
+        let mut silence = Output::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
+        run::check_reserves(&parse(&words(line)).unwrap(), &mut silence)
+    };
+    assert!(check(&["--target-resources=1.9"]).is_err());
+    assert!(check(&["--minimal-resources=3"]).is_ok());
+    assert!(check(&["--minimal-resources=3", "--target-resources=3"]).is_ok());
+}
