@@ -117,6 +117,7 @@ fn the_schemas_are_schemas() {
         "htools.space-1.json",
         "htools.check-1.json",
         "htools.roll-1.json",
+        "htools.squeeze-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -467,4 +468,23 @@ fn rolls_list_moves() {
     let first = &array(&array(&document, "groups")[0], "moves")[0];
     assert_eq!(first["from"]["secondary"], "node-01");
     assert_eq!(first["to"]["secondary"], "node-20");
+}
+
+// --- hsqueeze
+
+#[test]
+fn squeezes_say_what_the_text_says() {
+    let validator = validator("htools.squeeze-1.json");
+    for sample in samples() {
+        for options in
+            [&["--minimal-resources=1"][..], &["--all", "--no-capacity-checks"], &["--minimal-resources=90"]]
+        {
+            let words = [&["hsqueeze", "-t", sample.to_str().unwrap()], options].concat();
+            let document = document(&words, &validator);
+            let text = stdout(&[&words[..], &["--no-headers"]].concat());
+            let groups = array(&document, "groups");
+            let nodes = groups.iter().flat_map(|group| array(group, "nodes")).filter_map(Value::as_str);
+            assert_eq!(nodes.collect::<Vec<_>>(), text.lines().collect::<Vec<_>>(), "{words:?}");
+        }
+    }
 }

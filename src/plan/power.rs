@@ -97,7 +97,8 @@ fn tagging(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = String> {
 }
 
 fn words(tags: &[String]) -> String {
-    tags.iter().map(|tag| format!(" {}", quoted(tag))).collect()
+    let plain = |tag: &String| tag.chars().all(|c| c.is_ascii_alphanumeric() || "._-:/+@".contains(c));
+    tags.iter().map(|tag| if plain(tag) { format!(" {tag}") } else { format!(" {}", quoted(tag)) }).collect()
 }
 
 /// The commands of all groups.

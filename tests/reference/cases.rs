@@ -7,7 +7,7 @@ use super::hail::Asked;
 use super::oddities::Purpose;
 use super::options;
 use super::tools::Tool;
-use super::{hail, hcheck, hroller, hscan, hspace, input, loads, luxi, mistakes, rapi, requests};
+use super::{hail, hcheck, hroller, hscan, hspace, hsqueeze, input, loads, luxi, mistakes, rapi, requests};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -120,14 +120,15 @@ pub const TEXT: &str = "cluster.data";
 pub const REQUEST: &str = "request.json";
 
 /// Of the cases of all tools, how many are one's.
-const SHARES: [(Tool, f64); 7] = [
-    (Tool::Hbal, 0.27),
+const SHARES: [(Tool, f64); 8] = [
+    (Tool::Hbal, 0.22),
     (Tool::Hinfo, 0.07),
     (Tool::Hail, 0.3),
     (Tool::Hspace, 0.12),
     (Tool::Hcheck, 0.08),
     (Tool::Hroller, 0.08),
     (Tool::Hscan, 0.08),
+    (Tool::Hsqueeze, 0.05),
 ];
 
 impl Case {
@@ -141,6 +142,7 @@ impl Case {
             Tool::Hcheck => hcheck::case(number, &mut random),
             Tool::Hroller => hroller::case(number, &mut random),
             Tool::Hscan => hscan::case(number, &mut random),
+            Tool::Hsqueeze => hsqueeze::case(number, &mut random),
             tool => Case::of_balancing(tool, number, &mut random),
         }
     }
@@ -208,7 +210,12 @@ impl Case {
             Source::Input => &["-"],
         };
         let mut words = self.words.clone();
+        // the reference does not look at this
+        let unchecked = self.tool == Tool::Hsqueeze && !as_text;
         words.splice(self.source_at..self.source_at, source.iter().map(|word| (*word).to_owned()));
+        if unchecked {
+            words.insert(0, "--no-capacity-checks".to_owned());
+        }
         words
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::cases::Case;
 use super::hroller;
+use super::hsqueeze;
 use super::rules::{Rule, common_suffix, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
@@ -164,6 +165,10 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         both(&|text| shorten_commands(text, suffix), a, b);
         used = Some(Rule::FullNamesInCommands);
     }
+    if Rule::CompleteScript.applies(case) {
+        both(&hsqueeze::masked, a, b);
+        used = Some(Rule::CompleteScript);
+    }
     if Rule::BadAndHappy.applies(case) {
         let names = without_total(&case.cluster.raw);
         both(&|text| without_happy(text, &names), a, b);
@@ -287,6 +292,7 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
             let scanned = |parts: &Parts| (scanned(&parts[1].1, tables), parts[3].1.clone());
             theirs.status == ours.status && scanned(a) == scanned(b)
         }
+        Rule::InitialN1 if case.tool == Tool::Hsqueeze => theirs.status == ours.status,
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool != Tool::Hroller => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
                 && (theirs.status == ours.status
@@ -353,7 +359,7 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
         }
         // nothing but an answer
         Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
-        Tool::Hroller => stdout.lines().collect(),
+        Tool::Hroller | Tool::Hsqueeze => stdout.lines().collect(),
         Tool::Hscan => Vec::new(),
         Tool::Hbal | Tool::Hinfo => stdout.lines().take_while(|line| !starts(line, &later)).collect(),
     }
@@ -430,10 +436,11 @@ fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
         Tool::Hbal | Tool::Hinfo | Tool::Hcheck => ["state.original", "state.balanced"],
         Tool::Hail => ["state.pre-ialloc", "state.post-ialloc"],
         Tool::Hroller => ["state.original", "state.none"],
+        Tool::Hsqueeze => ["state.original", "state.squeezed"],
         Tool::Hspace | Tool::Hscan => ["state.tiered", "state.standard"],
     };
     parts.extend(states.map(|name| (name, file(name))));
-    if case.tool == Tool::Hbal {
+    if matches!(case.tool, Tool::Hbal | Tool::Hsqueeze) {
         // the script's frame is our own; its commands are compared
         let script = file("commands.sh");
         let ours = |line: &&str| ["  gnt-", "echo ", "  echo "].iter().any(|start| line.starts_with(start));

@@ -2,8 +2,8 @@
 //! clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan] [--over text|request|rapi|luxi]
-//!         [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze]
+//!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
 //! also tables and maps on standard error, saved states and written commands.
@@ -25,6 +25,7 @@ mod hcheck;
 mod hroller;
 mod hscan;
 mod hspace;
+mod hsqueeze;
 mod input;
 mod loads;
 mod luxi;

@@ -117,6 +117,9 @@ pub enum Rule {
     /// A node that does not answer counts as offline; the reference stops. Compared
     /// exactly, after marking it as offline.
     SilentNodes,
+    /// The commands of hsqueeze are complete: they drain, wait, mark nodes and remember
+    /// sizes. Compared exactly, after leaving these out.
+    CompleteScript,
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
@@ -124,7 +127,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 32] = [
+    pub const ALL: [Rule; 33] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
@@ -155,6 +158,7 @@ impl Rule {
         Rule::UnselectedNodes,
         Rule::KvmNodeMemory,
         Rule::SilentNode,
+        Rule::CompleteScript,
         Rule::AllOffline,
         Rule::InitialN1,
     ];
@@ -194,6 +198,7 @@ impl Rule {
             Rule::KvmNodeMemory => "kvm-node-memory",
             Rule::SilentNode => "silent-node",
             Rule::SilentNodes => "silent-nodes",
+            Rule::CompleteScript => "complete-script",
         }
     }
 
@@ -203,6 +208,7 @@ impl Rule {
         let (hbal, hinfo) = (case.tool == Tool::Hbal, case.tool == Tool::Hinfo);
         let hspace = case.tool == Tool::Hspace;
         let hcheck = case.tool == Tool::Hcheck;
+        let hsqueeze = case.tool == Tool::Hsqueeze;
         if case.tool == Tool::Hroller {
             return match self {
                 Rule::UnselectedNodes => hroller::has_gap(case),
@@ -211,8 +217,11 @@ impl Rule {
             };
         }
         match self {
+            Rule::CompleteScript => hsqueeze && case.facts.commands,
             Rule::SilentNodes => case.cluster.has("silent nodes"),
-            Rule::FullNamesInCommands => hbal && case.facts.commands && !common_suffix(raw).is_empty(),
+            Rule::FullNamesInCommands => {
+                (hbal || hsqueeze) && case.facts.commands && !common_suffix(raw).is_empty()
+            }
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
             Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),
             Rule::SplitInstanceOutput => {
@@ -233,7 +242,7 @@ impl Rule {
                 Tool::Hspace | Tool::Hscan => none_online(case),
                 // only here a node out of use may be chosen, and the score shown
                 Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
-                Tool::Hroller => false,
+                Tool::Hroller | Tool::Hsqueeze => false,
             },
             Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
                 let (theirs, ours) = initial_flags(raw, i);

@@ -58,7 +58,7 @@ impl Programs {
                     )
                 })
         };
-        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller", "hscan"] {
+        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller", "hscan", "hsqueeze"] {
             find(tool, &[])?;
         }
         Ok(Programs { hail: find("hail", &ALLOCATORS)?, reference })

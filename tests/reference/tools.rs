@@ -10,12 +10,21 @@ pub enum Tool {
     Hcheck,
     Hroller,
     Hscan,
+    Hsqueeze,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 7] =
-        [Tool::Hbal, Tool::Hinfo, Tool::Hail, Tool::Hspace, Tool::Hcheck, Tool::Hroller, Tool::Hscan];
+    pub const ALL: [Tool; 8] = [
+        Tool::Hbal,
+        Tool::Hinfo,
+        Tool::Hail,
+        Tool::Hspace,
+        Tool::Hcheck,
+        Tool::Hroller,
+        Tool::Hscan,
+        Tool::Hsqueeze,
+    ];
 
     /// The tool of that name.
     pub fn named(name: &str) -> Option<Tool> {
@@ -32,6 +41,7 @@ impl Tool {
             Tool::Hcheck => "hcheck",
             Tool::Hroller => "hroller",
             Tool::Hscan => "hscan",
+            Tool::Hsqueeze => "hsqueeze",
         }
     }
 
@@ -46,6 +56,7 @@ impl Tool {
             Tool::Hcheck => HCHECK,
             Tool::Hroller => HROLLER,
             Tool::Hscan => HSCAN,
+            Tool::Hsqueeze => HSQUEEZE,
         };
         all.split(' ')
     }
@@ -77,3 +88,5 @@ const HROLLER: &str = "luxi master text-data ialloc-src offline offline-maintena
     static-kvm-node-memory version help help-completion";
 const HSCAN: &str =
     "print-nodes output-dir luxi verbose no-headers static-kvm-node-memory version help help-completion";
+const HSQUEEZE: &str = "luxi text-data exec minimal-resources target-resources save print-commands verbose no-headers \
+    static-kvm-node-memory version help help-completion";

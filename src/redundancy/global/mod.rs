@@ -66,3 +66,13 @@ pub fn nodes_at_risk(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<NodeIdx> {
     let figures = Figures::of(cluster, nodes);
     nodes.iter().copied().filter(|n| !figures.survives_loss_of(cluster, *n)).collect()
 }
+
+/// A node of `nodes` (ascending) that could not be emptied, of those that are asked
+/// about: the first by descending memory of its instances, because there it is most
+/// likely.
+pub fn any_at_risk(cluster: &Cluster, nodes: &[NodeIdx], asked: impl Fn(NodeIdx) -> bool) -> Option<NodeIdx> {
+    let figures = Figures::of(cluster, nodes);
+    let mut order: Vec<NodeIdx> = nodes.iter().copied().filter(|n| asked(*n)).collect();
+    order.sort_by_key(|n| std::cmp::Reverse(cluster.node(*n).state.ledger.mem_instances));
+    order.into_iter().find(|n| !figures.survives_loss_of(cluster, *n))
+}

@@ -6,8 +6,10 @@
 //!
 //! In a large group that would take long: each trial moves all instances of all nodes
 //! taken before once more. There, trials go on from the state that the former one left,
-//! with several candidates at a time, and only the result is balanced from the
-//! beginning. If it does not stand that test, the longest beginning that does is taken.
+//! with several candidates at a time, and balance only where emptying the candidates is
+//! not enough; when that has helped none of the last few, it is not done any more. The
+//! result is balanced from the beginning. If it does not stand that test, the longest
+//! beginning that does is taken.
 
 use rayon::prelude::*;
 
@@ -18,6 +20,10 @@ use crate::model::{Cluster, InstanceIdx, NodeIdx};
 
 /// Up to this product of candidates and instances every trial begins anew.
 const SMALL: usize = 6_000;
+
+/// In a large group: when so many candidates in a row could not be freed, balancing is
+/// not expected to help the others.
+const PATIENCE: usize = 8;
 
 /// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
 /// any.
@@ -107,7 +113,7 @@ impl Walk<'_> {
                 })
                 .filter(|set: &Vec<NodeIdx>| set.len() <= self.most)
                 .collect();
-            let tried: Vec<Tried> = sets.par_iter().map(|set| self.try_from(self.state, set, set)).collect();
+            let tried: Vec<Tried> = sets.par_iter().map(|set| self.try_anew(set)).collect();
             for (node, tried) in batch.into_iter().zip(tried) {
                 at += 1;
                 let took = tried.is_ok();
@@ -121,9 +127,10 @@ impl Walk<'_> {
     }
 
     /// Tries candidates on the state that was reached so far, several together as long
-    /// as that goes well.
+    /// as that goes well, and several beside each other when it does not.
     fn onwards(&mut self, order: &[NodeIdx]) {
-        let (mut at, mut size) = (0, 1);
+        let width = rayon::current_num_threads().max(1);
+        let (mut at, mut size, mut failures) = (0, 1, 0);
         while at < order.len() {
             if self.decided(order[at]) {
                 at += 1;
@@ -131,24 +138,52 @@ impl Walk<'_> {
             }
             let free = order[at..].iter().take_while(|n| self.fixed[n.get()].is_none()).count();
             let count = size.min(free).min(self.most - self.freed.len());
-            let batch = &order[at..at + count];
-            let freed: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
-            let from = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster);
-            match self.try_from(from, batch, &freed) {
-                Ok(reached) => {
-                    self.freed = freed;
-                    self.reached = Some(reached);
-                    at += count;
-                    size = count * 2;
+            if count > 1 {
+                let batch = &order[at..at + count];
+                match self.go_on(batch, false) {
+                    Ok(reached) => {
+                        self.freed.extend(batch);
+                        self.reached = Some(reached);
+                        at += count;
+                        size = count * 2;
+                    }
+                    Err(_) => size = count / 2,
                 }
-                Err(_) if count > 1 => size = count / 2,
-                Err(why) => {
-                    self.record(order[at], Err(why));
-                    at += 1;
-                    size = 1;
+                continue;
+            }
+            let beside = if failures > 0 { width.min(free) } else { 1 };
+            let thorough = failures < PATIENCE;
+            let tried: Vec<Tried> =
+                order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
+            for tried in tried {
+                let took = tried.is_ok();
+                self.record(order[at], tried);
+                at += 1;
+                size = if took { 2 } else { 1 };
+                failures = if took { 0 } else { failures + 1 };
+                if took {
+                    break;
                 }
             }
         }
+    }
+
+    /// Frees some more nodes on the state that was reached so far; with patience, also
+    /// where that takes more than moving their instances.
+    fn go_on(&self, batch: &[NodeIdx], thorough: bool) -> Tried {
+        let freed: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
+        if let Some(why) = self.scope.hopeless(&freed) {
+            return Err(why);
+        }
+        let mut cluster = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster).clone();
+        mark_offline(&mut cluster, batch);
+        let mut moved = self.scope.evacuated(cluster);
+        let mut objection = self.scope.objection(&moved.cluster, &freed);
+        if objection.is_some() && thorough {
+            moved = self.scope.balanced(moved.cluster);
+            objection = self.scope.objection(&moved.cluster, &freed);
+        }
+        objection.map_or(Ok(moved), Err)
     }
 
     /// Balances with everything that was taken offline from the beginning; goes back as
@@ -160,7 +195,7 @@ impl Walk<'_> {
         let mut next = self.freed.len();
         while good + 1 < bad {
             let set = &self.freed[..next];
-            match self.try_from(self.state, set, set) {
+            match self.try_anew(set) {
                 Ok(balanced) => {
                     good = next;
                     reached = Some(balanced);
@@ -192,13 +227,13 @@ impl Walk<'_> {
         decided
     }
 
-    /// Balances a state with some more nodes offline.
-    fn try_from(&self, state: &Cluster, added: &[NodeIdx], freed: &[NodeIdx]) -> Tried {
+    /// Balances the group as it is with some nodes offline.
+    fn try_anew(&self, freed: &[NodeIdx]) -> Tried {
         if let Some(why) = self.scope.hopeless(freed) {
             return Err(why);
         }
-        let mut cluster = state.clone();
-        mark_offline(&mut cluster, added);
+        let mut cluster = self.state.clone();
+        mark_offline(&mut cluster, freed);
         let balanced = self.scope.balanced(cluster);
         match self.scope.objection(&balanced.cluster, freed) {
             Some(why) => Err(why),

@@ -1,1 +1,281 @@
+use proptest::prelude::*;
 
+use super::standby::{SIZE_TAG, Size};
+use super::trial::Scope;
+use super::*;
+use crate::testing::cluster;
+
+fn group() -> GroupIdx {
+    GroupIdx::new(0)
+}
+
+fn run(cluster: &Cluster, options: &SqueezeOptions) -> GroupPlan {
+    squeeze(cluster, &[group()], options).plans.remove(0)
+}
+
+fn options() -> SqueezeOptions {
+    // the standard instance has 128 MiB
+    SqueezeOptions { capacity_checks: false, ..SqueezeOptions::default() }
+}
+
+fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
+    nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect()
+}
+
+fn why(cluster: &Cluster, plan: &GroupPlan, node: &str) -> Obstacle {
+    let found = plan.kept.iter().find(|k| cluster.node(k.node).spec.name == node);
+    found.map(|k| k.why.clone()).expect("a kept node")
+}
+
+fn node(name: &str, free: i64, role: &str, tags: &str) -> String {
+    format!("{name}|4000|0|{free}|90000|90000|9|{role}|u|1|{tags}")
+}
+
+fn built(nodes: &[String], instances: &[&str]) -> Cluster {
+    cluster(&nodes.iter().map(String::as_str).collect::<Vec<_>>(), instances, &[])
+}
+
+#[test]
+fn reserves_round_down_and_never_wrap() {
+    let policy = crate::model::InstancePolicy::default();
+    let memory = |factor| Reserve::of(&policy, factor).memory().0;
+    assert_eq!([memory(1.99), memory(0.0), memory(-0.001)], [254, 0, -1]);
+    assert!(memory(1e300) > 1 << 40 && memory(-1e300) < 0);
+}
+
+#[test]
+fn offline_nodes_need_no_reserve() {
+    let nodes = [node("a", 4000, "M", ""), node("b", 4000, "N", ""), node("off", 0, "Y", "")];
+    let cluster = built(&nodes, &["i|100|0|1|running|Y|off||ext||1"]);
+    let plan = run(&cluster, &options());
+    assert_eq!(plan.decision, Decision::Condense);
+    assert_eq!(names(&cluster, &plan.nodes), ["b"]);
+}
+
+#[test]
+fn what_is_stuck_elsewhere_does_not_keep_nodes_online() {
+    let nodes = [node("a", 4000, "M", ""), node("b", 4000, "N", ""), node("off", 3900, "Y", "")];
+    let cluster = built(&nodes, &["stuck|100|0|1|running|Y|off||plain||1"]);
+    assert_eq!(names(&cluster, &run(&cluster, &options()).nodes), ["b"]);
+}
+
+#[test]
+fn a_node_that_is_off_counts_by_its_tag_a_file_or_its_like() {
+    let full = |tags: &str| {
+        let off = format!("off|0|0|0|0|0|0|Y|u|1|htools:standby:x{tags}");
+        let instances = ["i|2000|0|1|running|Y|a||ext||1", "j|1900|0|1|running|Y|a||ext||1"];
+        built(&[node("a", 100, "M", ""), off], &instances)
+    };
+    let untagged = full("");
+    let plan = run(&untagged, &options());
+    assert_eq!((plan.decision, plan.enough, plan.steps.len()), (Decision::Expand, true, 1));
+    assert_eq!(plan.online_candidates[0].source, SizeSource::Like(NodeIdx::new(0)));
+    // too small for either instance and the reserve
+    let small = Size {
+        memory: 1000,
+        node_memory: 0,
+        disk: 10,
+        free_disk: 10,
+        cpus: 4,
+        node_cpus: 0,
+        spindles: 1,
+        free_spindles: 0,
+    };
+    let tagged = full(&format!(",{}", small.tag()));
+    let plan = run(&tagged, &options());
+    assert_eq!((plan.online_candidates[0].source, plan.enough), (SizeSource::Tag, false));
+    let raw = crate::load::text::parse("g|u|preferred||\n\noff|9000|0|9000|1|1|4|N|u\n\n\n\n", "x");
+    if let Ok(raw) = raw {
+        let known_sizes = Sizes::of(&raw.nodes);
+        let plan = run(&untagged, &SqueezeOptions { known_sizes, ..options() });
+        assert_eq!(plan.online_candidates[0].source, SizeSource::File);
+    }
+}
+
+#[test]
+fn sizes_survive_as_tags() {
+    let cluster = built(&[node("a", 4000, "M", "")], &[]);
+    let size = Size::of(cluster.node(NodeIdx::new(0)));
+    assert_eq!(Size::from_tag(&size.tag()), Some(size));
+    assert!(size.tag().chars().all(|c| c.is_ascii_alphanumeric() || "-:/".contains(c)), "{}", size.tag());
+    for bad in [
+        "",
+        "1",
+        "1/2/3/4/5/6/7",
+        "0/0/0/0/0/0/0/0",
+        "1/-1/1/1/1/1/1/1",
+        "9/9/9/9/9/9/9/99999999999999999999",
+    ] {
+        assert_eq!(Size::from_tag(&format!("{SIZE_TAG}{bad}")), None, "{bad}");
+    }
+}
+
+#[test]
+fn standby_nodes_have_an_order() {
+    let tags = ["auto", "word", "20", "3", "other,htools:standby:7"];
+    let nodes = tags
+        .iter()
+        .enumerate()
+        .map(|(at, tag)| node(&format!("n{at}"), 4000, "Y", &format!("htools:standby:{tag}")));
+    let nodes: Vec<String> = nodes.chain([node("on", 4000, "M", "")]).collect();
+    let cluster = built(&nodes, &[]);
+    let plan = run(&cluster, &options());
+    let order: Vec<NodeIdx> = plan.online_candidates.iter().map(|s| s.node).collect();
+    assert_eq!(names(&cluster, &order), ["n3", "n4", "n2", "n1", "n0"]);
+}
+
+#[test]
+fn nodes_say_why_they_stay() {
+    let nodes = ["m", "file", "fixed", "pri", "sec", "free"];
+    let nodes: Vec<String> =
+        nodes.iter().map(|n| node(n, 3900, if *n == "m" { "M" } else { "N" }, "")).collect();
+    let instances = [
+        "f|100|0|1|running|Y|file||file||1",
+        "x|100|0|1|running|N|fixed||ext||1",
+        "d|100|10|1|running|Y|pri|sec|drbd||1",
+        "e|100|10|1|running|Y|free||ext||1",
+    ];
+    let cluster = built(&nodes, &instances);
+    let plan = run(&cluster, &options());
+    assert_eq!(names(&cluster, &plan.nodes), ["free"]);
+    let instance = InstanceIdx::new;
+    assert_eq!(why(&cluster, &plan, "m"), Obstacle::Master);
+    assert_eq!(why(&cluster, &plan, "file"), Obstacle::NotInReach(instance(0)));
+    assert_eq!(why(&cluster, &plan, "fixed"), Obstacle::Fixed(instance(1)));
+    assert_eq!(why(&cluster, &plan, "pri"), Obstacle::NotInReach(instance(2)));
+    assert_eq!(why(&cluster, &plan, "sec"), Obstacle::SecondaryOf(instance(2)));
+    let plan = run(&cluster, &SqueezeOptions { reach: Reach::All, max_nodes: Some(0), ..options() });
+    assert_eq!(why(&cluster, &plan, "file"), Obstacle::Fixed(instance(0)));
+    assert_eq!(why(&cluster, &plan, "free"), Obstacle::MaxNodes);
+    let left_alone = vec![NodeIdx::new(5)];
+    let plan = run(&cluster, &SqueezeOptions { left_alone, ..options() });
+    assert_eq!(why(&cluster, &plan, "free"), Obstacle::LeftAlone);
+}
+
+#[test]
+fn drbd_instances_move_if_they_may() {
+    let nodes: Vec<String> =
+        ["m", "b", "c", "d"].iter().map(|n| node(n, 3900, if *n == "m" { "M" } else { "N" }, "")).collect();
+    let cluster = built(&nodes, &["i|100|10|1|running|Y|c|d|drbd||1"]);
+    assert_eq!(names(&cluster, &run(&cluster, &options()).nodes), ["b"]);
+    let plan = run(&cluster, &SqueezeOptions { reach: Reach::Drbd, ..options() });
+    assert_eq!(plan.nodes.len(), 2);
+    assert!(!plan.steps.is_empty());
+}
+
+#[test]
+fn a_group_keeps_a_node() {
+    let cluster = built(&[node("a", 4000, "N", ""), node("b", 4000, "N", "")], &[]);
+    let plan = run(&cluster, &options());
+    assert_eq!(names(&cluster, &plan.nodes), ["b"]);
+    assert_eq!(why(&cluster, &plan, "a"), Obstacle::LastNode);
+}
+
+fn any_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
+    let nodes = prop::collection::vec((0usize..8, 1i64..4), 2..9);
+    let instances = prop::collection::vec((any::<u8>(), any::<u8>(), 1i64..12, 0u8..12), 0..24);
+    let reach = prop::sample::select(vec![Reach::External, Reach::Drbd, Reach::All]);
+    (nodes, instances, reach, any::<bool>(), 0.0f64..4.0, 0.0f64..4.0).prop_map(
+        |(nodes, instances, reach, capacity_checks, minimal, more)| {
+            let count = nodes.len();
+            let mut used = vec![0; count];
+            let mut rows = Vec::new();
+            for (at, (p, s, mem, kind)) in instances.into_iter().enumerate() {
+                let (p, mem) = (usize::from(p) % count, mem * 100);
+                let s = (p + 1 + usize::from(s) % (count - 1)) % count;
+                let room = nodes[p].1 * 1500 - used[p] - mem;
+                if room < 0 {
+                    continue;
+                }
+                used[p] += mem;
+                let balanced = if kind == 0 { "N" } else { "Y" };
+                let (second, template) = match kind {
+                    1 => (String::new(), "plain"),
+                    2 => (String::new(), "file"),
+                    3..=5 => (format!("n{s}"), "drbd"),
+                    _ => (String::new(), "ext"),
+                };
+                rows.push(format!("i{at}|{mem}|10|1|running|{balanced}|n{p}|{second}|{template}||1"));
+            }
+            let nodes: Vec<String> = (0..)
+                .zip(&nodes)
+                .map(|(at, (kind, size)): (usize, _)| {
+                    let (role, tags) = match kind {
+                        _ if at == 0 => ("M", ""),
+                        0 => ("Y", "htools:standby:auto"),
+                        1 => ("Y", ""),
+                        _ => ("N", ""),
+                    };
+                    let total = size * 1500;
+                    format!("n{at}|{total}|0|{}|90000|80000|9|{role}|u|1|{tags}", total - used[at])
+                })
+                .collect();
+            let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+            let options = SqueezeOptions {
+                minimal,
+                target: minimal + more,
+                reach,
+                capacity_checks,
+                ..SqueezeOptions::default()
+            };
+            (built(&nodes, &rows), options)
+        },
+    )
+}
+
+/// What must hold after nodes were freed.
+fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &SqueezeOptions) {
+    for instance in &after.instances {
+        assert!(!instance.nodes().any(|n| plan.nodes.contains(&n)), "{} is left", instance.name);
+    }
+    let target = Reserve::of(&before.policy, options.target);
+    let nodes = before.nodes_of(plan.group);
+    assert_eq!(target.first_lack(after, &nodes), None);
+    for node in after.nodes.iter().filter(|n| !n.spec.offline) {
+        let before = before.node(node.spec.idx).state.ledger.n1_fail;
+        assert!(before || !node.state.ledger.n1_fail, "{} fails N+1", node.spec.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn plans_keep_their_promises((cluster, options) in any_cluster()) {
+        let Squeeze { plans, after } = squeeze(&cluster, &[group()], &options);
+        let plan = &plans[0];
+        let mut switched = cluster.clone();
+        plan.switch(&mut switched);
+        let nodes = cluster.nodes_of(group());
+        let replay = crate::plan::checker::check(&switched, &nodes, &plan.steps, Default::default());
+        prop_assert!(replay.map(|r| r.leads_to(&after)).unwrap_or(false));
+        match plan.decision {
+            Decision::Condense => assert_kept(&cluster, &after, plan, &options),
+            Decision::Nothing => prop_assert!(plan.nodes.is_empty() && plan.steps.is_empty()),
+            Decision::Expand => {
+                let minimal = Reserve::of(&cluster.policy, options.minimal);
+                prop_assert!(!plan.enough || minimal.first_lack(&after, &nodes).is_none());
+                prop_assert!(plan.enough || plan.nodes.len() == plan.online_candidates.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_squeezed_is_not_powered_up_again((cluster, options) in any_cluster()) {
+        let Squeeze { plans, after } = squeeze(&cluster, &[group()], &options);
+        if plans[0].decision == Decision::Condense {
+            prop_assert_ne!(run(&after, &options).decision, Decision::Expand);
+        }
+    }
+
+    #[test]
+    fn large_groups_get_valid_plans_by_the_quicker_way((cluster, options) in any_cluster()) {
+        let scope = Scope::of(&cluster, group(), &options);
+        if !scope.needs_more() {
+            let (plan, after) = condense::condense_by(&scope, usize::MAX, &cluster, false);
+            if let Some(after) = after {
+                assert_kept(&cluster, &after, &plan, &options);
+            }
+        }
+    }
+}

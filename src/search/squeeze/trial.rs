@@ -8,7 +8,7 @@ use super::{Obstacle, SqueezeOptions, Standby, balance_options};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx};
 use crate::redundancy::global;
 use crate::score::Board;
-use crate::search::{Balancer, Step};
+use crate::search::{BalanceOptions, Balancer, Step};
 
 /// A group as it is, and what is asked for.
 pub(super) struct Scope<'c> {
@@ -76,8 +76,17 @@ impl<'c> Scope<'c> {
     }
 
     /// Balances the group in a state of the cluster.
-    pub fn balanced(&self, mut cluster: Cluster) -> Balanced {
-        let mut balancer = Balancer::new(&mut cluster, &self.nodes, balance_options());
+    pub fn balanced(&self, cluster: Cluster) -> Balanced {
+        self.moved(cluster, balance_options())
+    }
+
+    /// Only moves instances away from offline nodes.
+    pub fn evacuated(&self, cluster: Cluster) -> Balanced {
+        self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options() })
+    }
+
+    fn moved(&self, mut cluster: Cluster, options: BalanceOptions) -> Balanced {
+        let mut balancer = Balancer::new(&mut cluster, &self.nodes, options);
         let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
         let score = balancer.score();
         Balanced { cluster, steps, score }
@@ -100,9 +109,8 @@ impl<'c> Scope<'c> {
         if !self.options.capacity_checks {
             return None;
         }
-        let at_risk = global::nodes_at_risk(after, &self.nodes);
-        let new = at_risk.into_iter().find(|n| !after.node(*n).spec.offline && !self.at_risk.contains(n));
-        new.map(Obstacle::Expendable)
+        let asked = |n: NodeIdx| !after.node(n).spec.offline && !self.at_risk.contains(&n);
+        global::any_at_risk(after, &self.nodes, asked).map(Obstacle::Expendable)
     }
 
     /// What rules a set out before it is tried: balancing can neither move what is

@@ -1,0 +1,116 @@
+//! Cases of hsqueeze: clusters of one group with a master, whose offline nodes, if there
+//! are any, are standby nodes in working order. Elsewhere the answers are meant to differ.
+
+use htools::generate::random::Random;
+use htools::model::{DiskTemplate, GroupIdx, Mib};
+
+use super::cases::{Case, Facts, Source, TEXT};
+use super::clusters::{OddCluster, odd_cluster};
+use super::input;
+use super::mistakes;
+use super::oddities::Purpose;
+use super::options::{self, flag, optional, valued};
+use super::tools::Tool;
+
+/// Makes a case.
+pub fn case(number: u64, random: &mut Random) -> Case {
+    let mut cluster = odd_cluster(Purpose::Balance, random);
+    tame(&mut cluster, random);
+    let mut facts = Facts::default();
+    let files = vec![(TEXT, input::text(&mut cluster, random))];
+    let minimal = *random.pick(&[0.0, 0.5, 1.0, 2.0, 2.0, 3.5]);
+    let target = minimal + *random.pick(&[0.0, 0.0, 0.5, 2.0]);
+    let mut meant = vec![
+        valued(None, "minimal-resources", minimal.to_string()),
+        valued(None, "target-resources", target.to_string()),
+    ];
+    for _ in 0..random.weighted(&[0.4, 0.4, 0.2]) {
+        meant.push(flag('v', "verbose"));
+    }
+    if random.chance(0.2) {
+        meant.push(flag(None, "no-headers"));
+    }
+    if random.chance(0.6) {
+        facts.commands = true;
+        let file = random.chance(0.3).then(|| "commands.sh".to_owned());
+        meant.push(optional('C', "print-commands", file));
+    }
+    if random.chance(0.4) {
+        facts.save = true;
+        meant.push(valued('S', "save", "state"));
+    }
+    random.shuffle(&mut meant);
+    let mut words = options::typed(Tool::Hsqueeze, &meant, random);
+    let source_at = if random.chance(0.5) { words.len() } else { 0 };
+    if random.chance(0.04) {
+        facts.mistaken = true;
+        words.extend(mistakes::mistake(Tool::Hsqueeze, random));
+    }
+    Case {
+        number,
+        tool: Tool::Hsqueeze,
+        cluster,
+        files,
+        words,
+        source_at,
+        source: Source::Text,
+        facts,
+        asked: None,
+    }
+}
+
+/// Leaves what both sides see alike.
+fn tame(odd: &mut OddCluster, random: &mut Random) {
+    let raw = &mut odd.raw;
+    odd.unknown.clear();
+    raw.groups.truncate(1);
+    let standby = random.chance(0.5);
+    let mut free = vec![true; raw.nodes.len()];
+    for instance in &mut raw.instances {
+        instance.forthcoming = false;
+        instance.secondary = instance.secondary.filter(|s| *s != instance.primary);
+        // balancing never moves the one, and the other cannot
+        if matches!(instance.template, DiskTemplate::File | DiskTemplate::Diskless) {
+            instance.template = DiskTemplate::Ext;
+        }
+        if instance.template == DiskTemplate::Drbd && instance.secondary.is_none() {
+            instance.template = DiskTemplate::Ext;
+        }
+        for node in [Some(instance.primary), instance.secondary].into_iter().flatten() {
+            free[node.get()] = false;
+        }
+    }
+    for (at, node) in raw.nodes.iter_mut().enumerate() {
+        node.group = GroupIdx::new(0);
+        node.master = at == 0;
+        node.offline = at > 0 && free[at] && (standby && random.chance(0.4));
+        if node.offline {
+            node.mem_total = node.mem_total.max(65536.0);
+            node.mem_node = Mib(0);
+            node.mem_free = Mib(node.mem_total as i64);
+            node.cpu_total = node.cpu_total.max(16.0);
+            node.tags
+                .push((*random.pick(&["htools:standby:x", "htools:standby:y", "pink:bunny"])).to_owned());
+        }
+    }
+}
+
+/// An answer without what only ours has: commands to drain nodes, to wait for them, to
+/// mark them as offline and online, and tags that are there already or remember sizes.
+pub fn masked(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut kept: Vec<&str> = Vec::new();
+    for line in &lines {
+        let command = line.trim_start();
+        if command == "echo Drain Commands" {
+            // the empty line before it
+            kept.pop();
+            continue;
+        }
+        let added = ["gnt-node modify ", "until ssh ", "gnt-node remove-tags ", "gnt-node add-tags "];
+        if !added.iter().any(|start| command.starts_with(start)) {
+            kept.push(line);
+        }
+    }
+    kept.iter().map(|line| format!("{line}\n")).collect()
+}
