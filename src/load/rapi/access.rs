@@ -82,6 +82,13 @@ impl Access {
                     .to_owned(),
             );
         }
+        let known = |address: &&Address| matches!(self.credentials(address), Ok(Some(_)));
+        if let Some(address) = addresses.iter().filter(|address| address.is_overheard()).find(known) {
+            warnings.push(format!(
+                "the password for {} is sent as plain text, which others in the network can read; use https://",
+                printable(&address.host(), 100)
+            ));
+        }
         if certificates && self.trusted.is_none() {
             let hosts: Vec<String> = addresses.iter().filter(|a| a.is_https()).map(Address::host).collect();
             match hosts.as_slice() {

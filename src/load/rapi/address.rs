@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -86,6 +87,15 @@ impl Address {
         self.url().is_some_and(|url| url.scheme() == "https")
     }
 
+    /// Whether what is sent can be read on its way: over HTTP, and to another machine.
+    pub(super) fn is_overheard(&self) -> bool {
+        self.url().is_some_and(|url| {
+            let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+            let here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+            url.scheme() == "http" && !here
+        })
+    }
+
     /// The host in the URL.
     pub(super) fn host(&self) -> String {
         self.url().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| self.bare())
@@ -147,6 +157,19 @@ mod tests {
         match place(word) {
             Place::Url(url) => url,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_can_read_passwords_on_their_way() {
+        let overheard = |word: &str| Address::new(OsStr::new(word)).is_overheard();
+        for word in ["host:8080", "http://host", "http://u:p@192.0.2.1:5080", "http://[2001:db8::1]:1"] {
+            assert!(overheard(word), "{word}");
+        }
+        for word in
+            ["host", "https://host", "127.0.0.1:80", "http://localhost:1", "http://[::1]:1", "file://d"]
+        {
+            assert!(!overheard(word), "{word}");
         }
     }
 
