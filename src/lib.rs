@@ -35,6 +35,7 @@
 //!   places with [`allocate`](search::allocate), other nodes with
 //!   [`evacuate`](search::evacuate), and says what is in the way.
 //!   [`fill`](search::fill) finds out how many more instances a cluster holds.
+//!   [`squeeze`](search::squeeze) decides which nodes are not needed, or needed again.
 //!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
 //!   [`check`](search::check) tells what is wrong, what balancing would mend, and what
 //!   the loss of nodes would mean.

@@ -74,8 +74,8 @@ impl Place {
     /// A cluster that cannot be loaded, by any tool.
     fn refuses(&self, content: impl AsRef<[u8]>, message: &str) {
         self.write("c.data", content);
-        for tool in ["hbal", "hinfo", "hspace", "hcheck"] {
-            let list = if tool == "hcheck" { "-q" } else { "-p" };
+        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hsqueeze"] {
+            let list = if matches!(tool, "hcheck" | "hsqueeze") { "-q" } else { "-p" };
             let run = self.fails(
                 &[tool, "-t", "c.data", list, "-v", "-v"],
                 &format!("failed to load data, aborting: c.data{message}"),
@@ -87,7 +87,9 @@ impl Place {
     /// A cluster that is odd but accepted, as the reference accepts it.
     fn accepts(&self, content: &str) {
         self.write("c.data", content);
-        let tools: [&[&str]; 4] = [
+        let tools: [&[&str]; 6] = [
+            &["hsqueeze", "-t", "c.data", "-v", "-C"],
+            &["hsqueeze", "-t", "c.data", "--json", "--all", "--minimal-resources=1e300"],
             &["hbal", "-t", "c.data", "-v", "-v", "-v", "-v", "-v", "-p", "--print-instances", "-C"],
             &["hinfo", "-t", "c.data", "-v", "-v", "-v", "-p", "--print-instances"],
             &["hbal", "-t", "c.data", "--json"],

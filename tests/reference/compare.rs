@@ -166,7 +166,8 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         used = Some(Rule::FullNamesInCommands);
     }
     if Rule::CompleteScript.applies(case) {
-        both(&hsqueeze::masked, a, b);
+        let suffix = common_suffix(&case.cluster.raw);
+        both(&|text| hsqueeze::masked(text, suffix), a, b);
         used = Some(Rule::CompleteScript);
     }
     if Rule::BadAndHappy.applies(case) {
@@ -292,7 +293,10 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
             let scanned = |parts: &Parts| (scanned(&parts[1].1, tables), parts[3].1.clone());
             theirs.status == ours.status && scanned(a) == scanned(b)
         }
-        Rule::InitialN1 if case.tool == Tool::Hsqueeze => theirs.status == ours.status,
+        Rule::InitialN1 if case.tool == Tool::Hsqueeze => {
+            theirs.status == ours.status && hsqueeze::candidates(&a[1].1) == hsqueeze::candidates(&b[1].1)
+        }
+        Rule::FreedN1 => theirs.status == ours.status && hsqueeze::frees_more(&a[1].1, &b[1].1),
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool != Tool::Hroller => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
                 && (theirs.status == ours.status

@@ -97,10 +97,10 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
 
 /// An answer without what only ours has: commands to drain nodes, to wait for them, to
 /// mark them as offline and online, and tags that are there already or remember sizes.
-pub fn masked(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut kept: Vec<&str> = Vec::new();
-    for line in &lines {
+/// Nodes are powered on and off by their names without the domain.
+pub fn masked(text: &str, suffix: &str) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    for line in text.lines() {
         let command = line.trim_start();
         if command == "echo Drain Commands" {
             // the empty line before it
@@ -108,9 +108,30 @@ pub fn masked(text: &str) -> String {
             continue;
         }
         let added = ["gnt-node modify ", "until ssh ", "gnt-node remove-tags ", "gnt-node add-tags "];
-        if !added.iter().any(|start| command.starts_with(start)) {
-            kept.push(line);
+        if command.starts_with("gnt-node power ") {
+            let bare = line.replace('\'', "");
+            kept.push(bare.strip_suffix(suffix).unwrap_or(&bare).to_owned());
+        } else if !added.iter().any(|start| command.starts_with(start)) {
+            kept.push(line.to_owned());
         }
     }
     kept.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The candidates, where they are shown.
+pub fn candidates(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.contains("line candidates: ")).collect()
+}
+
+/// Whether an answer with the same candidates has a node that the other has not.
+pub fn frees_more(theirs: &str, ours: &str) -> bool {
+    let nodes = |text: &str| -> Vec<String> {
+        let shown = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("The commands"));
+        shown
+            .filter(|line| !line.starts_with('\'') && !line.contains("line candidates: "))
+            .map(str::to_owned)
+            .collect()
+    };
+    let ours_nodes = nodes(ours);
+    candidates(theirs) == candidates(ours) && nodes(theirs).iter().any(|node| !ours_nodes.contains(node))
 }

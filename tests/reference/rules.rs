@@ -117,6 +117,8 @@ pub enum Rule {
     /// A node that does not answer counts as offline; the reference stops. Compared
     /// exactly, after marking it as offline.
     SilentNodes,
+    /// hsqueeze frees no node if another one would fail N+1 then.
+    FreedN1,
     /// The commands of hsqueeze are complete: they drain, wait, mark nodes and remember
     /// sizes. Compared exactly, after leaving these out.
     CompleteScript,
@@ -127,7 +129,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 33] = [
+    pub const ALL: [Rule; 34] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
@@ -161,6 +163,7 @@ impl Rule {
         Rule::CompleteScript,
         Rule::AllOffline,
         Rule::InitialN1,
+        Rule::FreedN1,
     ];
 
     /// The name in the documentation of differences.
@@ -199,6 +202,7 @@ impl Rule {
             Rule::SilentNode => "silent-node",
             Rule::SilentNodes => "silent-nodes",
             Rule::CompleteScript => "complete-script",
+            Rule::FreedN1 => "freed-n1",
         }
     }
 
@@ -217,6 +221,7 @@ impl Rule {
             };
         }
         match self {
+            Rule::FreedN1 => hsqueeze && raw.instances.iter().any(|i| i.template.has_secondary()),
             Rule::CompleteScript => hsqueeze && case.facts.commands,
             Rule::SilentNodes => case.cluster.has("silent nodes"),
             Rule::FullNamesInCommands => {

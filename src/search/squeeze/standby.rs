@@ -146,7 +146,7 @@ pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby 
     }
     let online = cluster.nodes.iter().filter(|n| n.spec.group == there.spec.group && !n.spec.offline);
     let sizes = online.map(|n| (Size::of(n).emptied(), n.spec.idx)).filter(|(size, _)| size.is_known());
-    match sizes.min_by_key(|(size, idx)| (size.memory - size.node_memory, size.cpus, size.disk, *idx)) {
+    match sizes.min_by_key(|(size, idx)| (size.memory.wrapping_sub(size.node_memory), size.cpus, size.disk, *idx)) {
         Some((size, model)) => standby(Some(size), SizeSource::Like(model)),
         None => standby(None, SizeSource::Unknown),
     }
@@ -182,7 +182,8 @@ pub(super) fn bring_online(cluster: &mut Cluster, standby: &Standby) {
         spec.spindle_limit = ratio * size.spindles as f64;
     }
     if spec.exclusive_storage {
-        ledger.spindles_free_planned += size.free_spindles - ledger.spindles_free;
+        let more = size.free_spindles.wrapping_sub(ledger.spindles_free);
+        ledger.spindles_free_planned = ledger.spindles_free_planned.wrapping_add(more);
         ledger.spindles_free = size.free_spindles;
     }
     ledger.update_n1(spec);

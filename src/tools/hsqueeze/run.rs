@@ -19,7 +19,8 @@ use crate::tools::{group, source};
 /// Refuses reserves with which nodes would go up and down in turns.
 pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
-    if target < minimal {
+    // written so that what is not a number is refused, too
+    if !(target >= minimal) {
         bail!(
             "--target-resources ({target}) is less than --minimal-resources ({minimal}): \
              nodes that one run powers down would be powered up by the next"
