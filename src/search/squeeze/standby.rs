@@ -146,7 +146,9 @@ pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby 
     }
     let online = cluster.nodes.iter().filter(|n| n.spec.group == there.spec.group && !n.spec.offline);
     let sizes = online.map(|n| (Size::of(n).emptied(), n.spec.idx)).filter(|(size, _)| size.is_known());
-    match sizes.min_by_key(|(size, idx)| (size.memory.wrapping_sub(size.node_memory), size.cpus, size.disk, *idx)) {
+    match sizes
+        .min_by_key(|(size, idx)| (size.memory.wrapping_sub(size.node_memory), size.cpus, size.disk, *idx))
+    {
         Some((size, model)) => standby(Some(size), SizeSource::Like(model)),
         None => standby(None, SizeSource::Unknown),
     }
