@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
@@ -10,6 +12,11 @@ use crate::tools::{same, same_text};
 
 /// The address of what hbal asks for.
 const REPORT: &str = ":1815/1/report/default/cpu-avg-load";
+
+/// What stands before the load in a report.
+const LOAD: &str = "\"cpu_total\":";
+/// How long a daemon may take to measure its node.
+const MEASURING: Duration = Duration::from_secs(120);
 
 /// Our hbal on the master, asking the real daemons and asking daemons whose answers stay
 /// as they are; with these it says what the reference says.
@@ -33,13 +40,26 @@ pub fn load_of_nodes(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The report of a node's daemon. One that has just been started has not measured anything yet.
+fn report(cluster: &Cluster, node: &str) -> anyhow::Result<String> {
+    let url = format!("http://{node}.vc.test{REPORT}");
+    let begin = Instant::now();
+    loop {
+        let report = cluster.exec(&["curl", "-sS", "-f", &url])?.good()?.stdout;
+        if report.contains(LOAD) {
+            return Ok(report);
+        }
+        ensure!(begin.elapsed() < MEASURING, "{node} measures no load: {report}");
+        thread::sleep(Duration::from_secs(1));
+    }
+}
+
 /// A server in place of the node's daemon: with its answer, but another load on each node,
 /// and always the same.
 fn answer_always_the_same(cluster: &Cluster, number: usize) -> anyhow::Result<()> {
     let node = format!("node{number}");
-    let real =
-        cluster.exec(&["curl", "-sS", "-f", &format!("http://{node}.vc.test{REPORT}")])?.good()?.stdout;
-    let (before, load) = real.split_once("\"cpu_total\":").context("a report without cpu_total")?;
+    let real = report(cluster, &node)?;
+    let (before, load) = real.split_once(LOAD).context("a report without a load")?;
     let after = load.trim_start_matches(|c: char| c.is_ascii_digit() || "+-.eE".contains(c));
     let body = format!("{before}\"cpu_total\":{}{after}", 0.25 * number as f64);
     let answer = cluster.path(&format!("mond-{node}"));
