@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::client::ClusterId;
 use super::job::{JobId, JobState, Mark, Run, Status};
 use super::watch::Change;
 use crate::load::error::printable;
@@ -13,6 +14,15 @@ const SHOWN: usize = 400;
 /// An answer that is not what was asked for.
 pub fn nonsense(what: &str, found: &Value) -> CallError {
     CallError::Nonsense(format!("{what}: unexpected answer {}", printable(&found.to_string(), 120)))
+}
+
+/// Which cluster it is, by what it says of itself.
+pub fn cluster(info: &Value) -> Result<ClusterId, CallError> {
+    let text = |key: &str| {
+        let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
+        value.ok_or_else(|| CallError::Nonsense(format!("the cluster does not say its {key}")))
+    };
+    Ok(ClusterId { name: text("name")?, uuid: text("uuid")? })
 }
 
 /// A job's number: a number, or a text of one.

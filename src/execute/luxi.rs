@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, job_id, mark, nonsense, state, submitted};
+use super::answers::{change, cluster, job_id, mark, nonsense, state, submitted};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, Change, Wait, Watchers};
@@ -47,12 +47,7 @@ impl LuxiClient {
 
 impl JobClient for LuxiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        let info = self.call("QueryClusterInfo", json!([]))?;
-        let text = |key: &str| {
-            let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
-            value.ok_or_else(|| CallError::Nonsense(format!("the cluster does not say its {key}")))
-        };
-        Ok(ClusterId { name: text("name")?, uuid: text("uuid")? })
+        cluster(&self.call("QueryClusterInfo", json!([]))?)
     }
 
     fn joins_opcodes(&self) -> bool {

@@ -1,11 +1,12 @@
 //! Jobs over the remote API: each opcode is a request and a job of its own.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, job_id, mark, nonsense, state};
+use super::answers::{change, cluster, job_id, mark, nonsense, state};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
 use super::luxi::with_reasons;
@@ -81,12 +82,7 @@ fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> Reque
 
 impl JobClient for RapiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        let info = self.session.get("info")?;
-        let text = |key: &str| {
-            let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
-            value.ok_or_else(|| CallError::Nonsense(format!("the cluster does not say its {key}")))
-        };
-        Ok(ClusterId { name: text("name")?, uuid: text("uuid")? })
+        cluster(&self.session.get("info")?)
     }
 
     fn joins_opcodes(&self) -> bool {
@@ -150,15 +146,15 @@ impl JobClient for RapiClient {
         let list = self.session.send(Verb::Get, "jobs", &[("bulk", "1")], None, ENTER)?;
         let jobs = list.as_array().ok_or_else(|| nonsense("list of jobs", &list))?;
         let mut found = Vec::new();
-        let mut listed = Vec::new();
+        let mut listed = BTreeSet::new();
         for job in jobs {
             let Some(id) = job.get("id").and_then(job_id).filter(|id| *id > after) else { continue };
-            listed.push(id);
+            listed.insert(id);
             found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
         }
         // numbers are given in order: what is missing in the list is archived, up to the
         // first that does not exist
-        let newest = listed.iter().max().copied();
+        let newest = listed.last().copied();
         for id in (after.0 + 1..).take(ARCHIVED as usize).map(JobId) {
             if listed.contains(&id) {
                 continue;

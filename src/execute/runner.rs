@@ -76,20 +76,14 @@ pub struct Runner<'a> {
     pub(super) header: &'a Header,
     journal: Journal,
     pub(super) state: State,
-    /// Why no new step is begun, if so.
-    stopping: Option<Stop>,
+    /// Whether no new step is begun.
+    stopping: bool,
     /// Attempts to submit that came to nothing, since the last one that did not.
     vain: u32,
     /// Attempts to wait that failed, since the last one that did not.
     deaf: u32,
     /// Jobs that got their numbers, with their steps from 1, and were not told of yet.
     got: Vec<(usize, JobId)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    Wish,
-    Failure,
 }
 
 /// Result of something that may end the run.
@@ -104,7 +98,7 @@ impl<'a> Runner<'a> {
         journal: Journal,
         state: State,
     ) -> Runner<'a> {
-        Runner { client, around, header, journal, state, stopping: None, vain: 0, deaf: 0, got: Vec::new() }
+        Runner { client, around, header, journal, state, stopping: false, vain: 0, deaf: 0, got: Vec::new() }
     }
 
     /// Carries the plan out, as far as that is possible.
@@ -123,7 +117,7 @@ impl<'a> Runner<'a> {
         };
         let settled = self.reconcile().and_then(|()| self.advance(begun));
         match settled {
-            Ok(()) if self.stopping.is_none() => None,
+            Ok(()) if !self.stopping => None,
             Ok(()) => {
                 let ending = self.ending();
                 Some(self.close(ending))
@@ -148,7 +142,7 @@ impl<'a> Runner<'a> {
             self.look_for_reasons_to_stop();
             let mut steps = wanted(self);
             // what has begun is brought to its end
-            steps.retain(|step| self.stopping.is_none() || self.state.has_begun(*step));
+            steps.retain(|step| !self.stopping || self.state.has_begun(*step));
             if self.submit_next(&steps)? {
                 continue;
             }
@@ -159,19 +153,19 @@ impl<'a> Runner<'a> {
     }
 
     fn look_for_reasons_to_stop(&mut self) {
-        if self.stopping.is_none() {
+        if !self.stopping {
             let failed = self.state.steps().any(|step| self.state.has_failed(step));
             if failed {
-                self.stop(Stop::Failure, "a step failed");
+                self.stop("a step failed");
             } else if self.around.wants_to_stop() {
-                self.stop(Stop::Wish, "asked to stop");
+                self.stop("asked to stop");
             }
         }
     }
 
-    fn stop(&mut self, why: Stop, words: &str) {
-        self.stopping = Some(why);
-        self.around.event(&Event::Stopping { why: words.to_owned() });
+    fn stop(&mut self, why: &str) {
+        self.stopping = true;
+        self.around.event(&Event::Stopping { why: why.to_owned() });
     }
 
     /// The steps of the first jobset that is not done.
