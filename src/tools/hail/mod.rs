@@ -40,11 +40,6 @@ pub const SPEC: Spec = Spec {
     words: &[Words { name: "FILE", kind: Kind::File, least: 1, most: Some(1) }],
 };
 
-/// The tool for clap.
-pub fn command() -> clap::Command {
-    SPEC.command()
-}
-
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     let mut options = HailOptions::default();

@@ -50,11 +50,6 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// The tool for clap.
-pub fn command() -> clap::Command {
-    SPEC.command()
-}
-
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<HrollerOptions, Stop> {
     let mut options = HrollerOptions::default();

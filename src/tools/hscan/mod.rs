@@ -35,11 +35,6 @@ pub const SPEC: Spec = Spec {
     words: &[Words { name: "ADDRESS", kind: Kind::Host, least: 0, most: None }],
 };
 
-/// The tool for clap.
-pub fn command() -> clap::Command {
-    SPEC.command()
-}
-
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<HscanOptions, Stop> {
     let mut options = HscanOptions::default();

@@ -51,11 +51,6 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// The tool for clap.
-pub fn command() -> clap::Command {
-    SPEC.command()
-}
-
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<HsqueezeOptions, Stop> {
     let mut options = HsqueezeOptions::default();
