@@ -42,18 +42,56 @@ pub fn submitted(answer: &Value) -> Result<Result<JobId, String>, CallError> {
     }
 }
 
-/// A job's state from its status and the results of its opcodes; both are null for a job
-/// that does not exist.
-pub fn state(status: &Value, results: &Value) -> Result<JobState, CallError> {
+/// A job's state from its status, the results of its opcodes and their messages; all are
+/// null for a job that does not exist.
+///
+/// Ganeti calls a job that switches the power of a node a success even if the helper
+/// program failed; its result tells, and it counts as an error here.
+pub fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, CallError> {
     if status.is_null() {
         return Ok(JobState { status: None, message: None });
     }
     let known = status.as_str().and_then(Status::parse);
     let status = known.ok_or_else(|| nonsense("status of a job", status))?;
+    if status == Status::Success && results.as_array().is_some_and(|r| r.iter().any(is_power_failure)) {
+        let message = last_message(log).unwrap_or_else(|| "the power helper of the node failed".to_owned());
+        return Ok(JobState { status: Some(Status::Error), message: Some(message) });
+    }
     let failed = matches!(status, Status::Error | Status::Canceled);
     let message = results.as_array().filter(|_| failed);
     let message = message.and_then(|results| results.iter().find_map(failure));
     Ok(JobState { status: Some(status), message })
+}
+
+/// Whether this is the result of switching the power of nodes, and it failed for one: by
+/// node, pairs of a status and a value, the name first; zero is well.
+fn is_power_failure(result: &Value) -> bool {
+    let cell = |cell: &Value| match cell.as_array().map(Vec::as_slice) {
+        Some([status, _]) => status.as_u64(),
+        _ => None,
+    };
+    let cells =
+        |node: &Value| node.as_array().map(|cells| cells.iter().map(cell).collect::<Option<Vec<_>>>());
+    let of_node = |node: &Value| cells(node).flatten().is_some_and(|states| states.iter().any(|s| *s != 0));
+    result.as_array().is_some_and(|nodes| nodes.iter().any(of_node))
+}
+
+/// The last of the messages of a job's opcodes: number, time, kind and text.
+fn last_message(log: &Value) -> Option<String> {
+    let entries = log.as_array()?.iter().filter_map(Value::as_array).flatten();
+    let mut texts = entries.filter_map(|entry| entry.get(3)?.as_str());
+    texts.next_back().map(|text| printable(text.trim().trim_start_matches("- WARNING: "), SHOWN))
+}
+
+/// The names in the lists of a node's primary and secondary instances.
+pub fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for list in lists {
+        for name in list?.as_array()? {
+            names.push(name.as_str()?.to_owned());
+        }
+    }
+    Some(names)
 }
 
 /// What a failed opcode said: its result is the name of an error and its arguments, or a text.
@@ -120,12 +158,49 @@ mod tests {
     fn states() {
         let results = json!([null, ["OpPrereqError", ["Instance 'x' not known", "unknown_entity"]]]);
         let message = Some("Instance 'x' not known".to_owned());
-        assert_eq!(state(&json!("error"), &results), Ok(JobState { status: Some(Status::Error), message }));
+        assert_eq!(
+            state(&json!("error"), &results, &json!(null)),
+            Ok(JobState { status: Some(Status::Error), message })
+        );
         let running = JobState { status: Some(Status::Running), message: None };
-        assert_eq!(state(&json!("running"), &results), Ok(running));
-        assert_eq!(state(&json!(null), &json!(null)), Ok(JobState { status: None, message: None }));
-        assert!(state(&json!("foo"), &json!([])).is_err());
-        assert!(state(&json!(3), &json!([])).is_err());
+        assert_eq!(state(&json!("running"), &results, &json!(null)), Ok(running));
+        assert_eq!(
+            state(&json!(null), &json!(null), &json!(null)),
+            Ok(JobState { status: None, message: None })
+        );
+        assert!(state(&json!("foo"), &json!([]), &json!([])).is_err());
+        assert!(state(&json!(3), &json!([]), &json!([])).is_err());
+    }
+
+    #[test]
+    fn power_that_was_not_switched() {
+        // as a real master tells it
+        let result = |status: u64| json!([[[[0, "node4.vc.test"], [status, null]]]]);
+        let text = " - WARNING: Out-of-band RPC failed on node 'node4.vc.test': no power\n";
+        let log = json!([[[1, [1795311733, 358265], "message", text]]]);
+        let good = JobState { status: Some(Status::Success), message: None };
+        assert_eq!(state(&json!("success"), &result(0), &log), Ok(good.clone()));
+        let message = Some("Out-of-band RPC failed on node 'node4.vc.test': no power".to_owned());
+        let bad = JobState { status: Some(Status::Error), message };
+        assert_eq!(state(&json!("success"), &result(2), &log), Ok(bad));
+        let unexplained = state(&json!("success"), &result(2), &json!([[]])).unwrap();
+        assert_eq!(unexplained.message.unwrap(), "the power helper of the node failed");
+        // results of other opcodes
+        for other in [json!([[["drained", "False"], ["offline", "True"]]]), json!([[]]), json!([null])] {
+            assert_eq!(state(&json!("success"), &other, &log), Ok(good.clone()));
+        }
+    }
+
+    #[test]
+    fn instances_of_a_node() {
+        let list = json!(["a", "b"]);
+        assert_eq!(held([Some(&list), Some(&json!(["c"]))]).unwrap(), ["a", "b", "c"]);
+        assert_eq!(held([Some(&json!([])), Some(&json!([]))]), Some(vec![]));
+        // no list is not an empty list
+        for wrong in [json!(null), json!("a"), json!([1])] {
+            assert_eq!(held([Some(&list), Some(&wrong)]), None);
+            assert_eq!(held([None, Some(&list)]), None);
+        }
     }
 
     #[test]
@@ -161,7 +236,7 @@ mod tests {
             let run = Run {
                 tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0,
             };
-            let _ = (submitted(&a), state(&a, &b), change(&a, &b), job_id(&a));
+            let _ = (submitted(&a), state(&a, &b, &a), held([Some(&a), Some(&b)]), change(&a, &b), job_id(&a));
             prop_assert_eq!(mark(&run, &a), None);
         }
     }

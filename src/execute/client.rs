@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{Job, JobId, JobState, Mark, Run, Watched};
 use crate::load::remote::CallError;
+use crate::plan::opcode::Opcode;
 
 /// Which cluster it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,4 +49,11 @@ pub trait JobClient {
 
     /// The jobs of a run among those after `after`, archived ones included.
     fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError>;
+
+    /// The instances that have this node as primary or secondary, by what the cluster
+    /// says now; an empty list only if it surely holds none.
+    fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError>;
+
+    /// Submits a job that only finds out whether it could be done.
+    fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError>;
 }

@@ -10,6 +10,7 @@ use super::events::Event;
 use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
 use super::runner::Surroundings;
 use crate::load::remote::CallError;
+use crate::plan::opcode::Opcode;
 use crate::plan::work::{Task, WorkStep};
 
 /// What goes wrong with a call.
@@ -78,6 +79,12 @@ pub struct FakeCluster {
     pub parts: Vec<usize>,
     /// What was submitted too early, or twice.
     pub broken: Vec<String>,
+    /// The instances on every node.
+    pub held: Vec<String>,
+    /// When nodes begin to answer.
+    pub answers_from: u64,
+    /// Jobs that were only tried out, and whether they ended well.
+    trials: Vec<(JobId, bool)>,
 }
 
 /// How the program that runs the test is killed.
@@ -96,6 +103,9 @@ impl FakeCluster {
             needs: Vec::new(),
             parts: Vec::new(),
             broken: Vec::new(),
+            held: Vec::new(),
+            answers_from: 0,
+            trials: Vec::new(),
         }
     }
 
@@ -181,6 +191,10 @@ impl FakeCluster {
     }
 
     fn state(&self, id: JobId) -> JobState {
+        if let Some((_, good)) = self.trials.iter().find(|(trial, _)| *trial == id) {
+            let status = if *good { Status::Success } else { Status::Error };
+            return JobState { status: Some(status), message: (!good).then(|| "it broke".to_owned()) };
+        }
         let job = self.jobs.iter().find(|job| job.id == id);
         let there = job.filter(|job| !(job.fate == Fate::Gone && job.status.is_final()));
         let status = there.map(|job| job.status);
@@ -245,6 +259,19 @@ impl JobClient for FakeCluster {
         self.answer(|cluster| {
             let of_run = cluster.jobs.iter().filter(|job| job.id > after);
             of_run.filter_map(|job| Some((job.id, run.mark(&job.comment)?))).collect()
+        })
+    }
+
+    fn instances_on(&mut self, _: &str) -> Result<Vec<String>, CallError> {
+        self.answer(|cluster| cluster.held.clone())
+    }
+
+    fn try_out(&mut self, _: &Run, _: &Opcode) -> Result<JobId, CallError> {
+        self.answer(|cluster| {
+            cluster.next += 1;
+            let id = JobId(cluster.next);
+            cluster.trials.push((id, cluster.clock.get() >= cluster.answers_from));
+            id
         })
     }
 }

@@ -115,6 +115,11 @@ impl Run {
         format!("{}; run {}, step {}.{}", self.comment, self.began, mark.step + 1, mark.part + 1)
     }
 
+    /// The comment of a job that is only tried out: it is no step of the run.
+    pub fn trial_comment(&self) -> String {
+        format!("{}; run {}, trial", self.comment, self.began)
+    }
+
     /// The mark in a comment of this run.
     pub fn mark(&self, comment: &str) -> Option<Mark> {
         let (_, mark) = comment.rsplit_once("; run ")?;
@@ -146,6 +151,8 @@ pub struct SubmittedOpcode<'a> {
     depends: Option<[(JobId, [&'static str; 1]); 1]>,
     comment: String,
     reason: [(&'a str, &'a str, u64); 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
     #[serde(flatten)]
     opcode: &'a Opcode,
 }
@@ -158,9 +165,22 @@ impl<'a> SubmittedOpcode<'a> {
             depends: job.depends.map(dependency),
             comment: run.comment(job.mark),
             reason: [(&run.tool, &run.reason, run.began)],
+            dry_run: None,
             opcode,
         };
         job.opcodes.iter().map(opcode).collect()
+    }
+
+    /// An opcode that is only tried out.
+    pub fn trial(run: &'a Run, opcode: &'a Opcode) -> SubmittedOpcode<'a> {
+        SubmittedOpcode {
+            priority: run.priority,
+            depends: None,
+            comment: run.trial_comment(),
+            reason: [(&run.tool, &run.reason, run.began)],
+            dry_run: Some(true),
+            opcode,
+        }
     }
 }
 

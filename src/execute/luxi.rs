@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, job_id, mark, nonsense, state, submitted};
+use super::answers::{change, cluster, held, job_id, mark, nonsense, state, submitted};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, Change, Wait, Watchers};
 use crate::load::luxi::{Connection, Manner};
 use crate::load::remote::CallError;
+use crate::plan::opcode::Opcode;
 
 /// How long the daemon waits for a change before it says that there is none, in seconds.
 const WAIT: u64 = 60;
@@ -68,10 +69,10 @@ impl JobClient for LuxiClient {
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
-        let rows = self.rows("QueryJobs", json!([ids, ["status", "opresult"]]))?;
+        let rows = self.rows("QueryJobs", json!([ids, ["status", "opresult", "oplog"]]))?;
         let of_row = |row: &Value| match row.as_array().map(Vec::as_slice) {
-            Some([status, results]) => state(status, results),
-            None if row.is_null() => state(row, row),
+            Some([status, results, log]) => state(status, results, log),
+            None if row.is_null() => state(row, row, row),
             _ => Err(nonsense("QueryJobs", row)),
         };
         rows.iter().map(of_row).collect()
@@ -100,6 +101,28 @@ impl JobClient for LuxiClient {
         let value = |row: &Value, at: usize| row.get(at)?.get(1).cloned();
         let of_run = |row: &Value| Some((job_id(&value(row, 0)?)?, mark(run, &value(row, 1)?)?));
         Ok(rows.iter().filter_map(of_run).collect())
+    }
+
+    fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
+        let args = json!(["node", ["pinst_list", "sinst_list"], ["=", "name", node]]);
+        let answer = self.call("Query", args)?;
+        let wrong = || nonsense(&format!("instances of node '{node}'"), &answer);
+        let [row] = answer.get("data").and_then(Value::as_array).ok_or_else(wrong)?.as_slice() else {
+            return Err(wrong());
+        };
+        // a status of zero: the value is what it says
+        let value = |at: usize| row.get(at).filter(|cell| cell[0] == 0)?.get(1);
+        held([value(0), value(1)]).ok_or_else(wrong)
+    }
+
+    fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {
+        let job = [SubmittedOpcode::trial(run, opcode)];
+        let job = serde_json::to_value(job).map_err(|error| CallError::NotSent(error.to_string()))?;
+        let answers = self.rows("SubmitManyJobs", json!([[job]]))?;
+        let [answer] = answers.as_slice() else {
+            return Err(nonsense("submission of a job", &answers.into()));
+        };
+        submitted(answer)?.map_err(CallError::Refused)
     }
 }
 

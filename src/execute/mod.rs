@@ -12,12 +12,15 @@ mod events;
 pub mod job;
 pub mod journal;
 mod luxi;
+pub mod nodes;
+mod power;
 mod rapi;
 mod reconcile;
 mod report;
 mod runner;
 pub mod signals;
 mod state;
+mod undo;
 mod watch;
 
 #[cfg(test)]
@@ -32,3 +35,4 @@ pub use rapi::RapiClient;
 pub use report::{Report, StepReport, StepState};
 pub use runner::{Ending, Runner, Surroundings};
 pub use state::State;
+pub use undo::undo;

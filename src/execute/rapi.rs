@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, job_id, mark, nonsense, state};
+use super::answers::{change, cluster, held, job_id, mark, nonsense, state};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
 use super::luxi::with_reasons;
@@ -34,6 +34,14 @@ impl RapiClient {
 
     fn job(&self, id: JobId) -> Result<Value, CallError> {
         self.session.get(&format!("jobs/{id}"))
+    }
+
+    /// Sends a request that becomes a job.
+    fn enter(&self, request: &Request) -> Result<JobId, CallError> {
+        let Request { verb, resource, query, body } = request;
+        let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let answer = self.session.send(*verb, resource, &query, body.as_ref(), ENTER)?;
+        job_id(&answer).ok_or_else(|| nonsense("submission of a job", &answer))
     }
 }
 
@@ -107,10 +115,7 @@ impl JobClient for RapiClient {
             None => run.comment(job.mark),
         };
         query.push(("reason", reason));
-        let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let answer = self.session.send(verb, &resource, &query, body.as_ref(), ENTER)?;
-        let id = job_id(&answer).ok_or_else(|| nonsense("submission of a job", &answer))?;
-        Ok(vec![Ok(id)])
+        Ok(vec![Ok(self.enter(&Request { verb, resource, query, body })?)])
     }
 
     fn newest(&mut self) -> Result<JobId, CallError> {
@@ -123,7 +128,7 @@ impl JobClient for RapiClient {
         let of_job = |id: &JobId| {
             let job = self.job(*id)?;
             let field = |key: &str| job.get(key).ok_or_else(|| nonsense("job", &job));
-            state(field("status")?, field("opresult")?)
+            state(field("status")?, field("opresult")?, job.get("oplog").unwrap_or(&Value::Null))
         };
         ids.iter().map(of_job).collect()
     }
@@ -167,6 +172,25 @@ impl JobClient for RapiClient {
             found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
         }
         Ok(found)
+    }
+
+    fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
+        let answer = self.session.get(&format!("nodes/{node}"))?;
+        let wrong = || nonsense(&format!("node '{node}'"), &answer);
+        if answer.get("name").and_then(Value::as_str) != Some(node) {
+            return Err(wrong());
+        }
+        held([answer.get("pinst_list"), answer.get("sinst_list")]).ok_or_else(wrong)
+    }
+
+    fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {
+        let mut request = request(opcode)?;
+        if let Some(body) = &mut request.body {
+            body["priority"] = run.priority.into();
+            body["comment"] = run.trial_comment().into();
+        }
+        request.query.extend([("dry-run", "1".to_owned()), ("reason", run.reason.clone())]);
+        self.enter(&request)
     }
 }
 

@@ -62,6 +62,8 @@ impl StepState {
 pub struct StepReport {
     /// In a word.
     pub state: StepState,
+    /// Whether some of it was begun, or perhaps. A job that Ganeti did not take was not.
+    pub began: bool,
     /// Its jobs in Ganeti's queue.
     pub jobs: Vec<JobId>,
     /// What went wrong.
@@ -102,6 +104,7 @@ impl StepReport {
     pub fn of(parts: &[Part]) -> StepReport {
         StepReport {
             state: StepState::of(parts),
+            began: parts.iter().any(|part| !matches!(part, Part::NotStarted | Part::Refused(_))),
             jobs: parts.iter().filter_map(Part::job).collect(),
             message: parts.iter().find_map(message),
         }

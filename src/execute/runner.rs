@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::client::JobClient;
 use super::events::Event;
-use super::job::{Job, JobId, JobState, Mark, Run, Watched};
+use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
 use super::journal::{Header, Journal, Record};
+use super::nodes;
 use super::report::{Report, StepReport, StepState};
 use super::state::{Part, State};
 use crate::load::remote::CallError;
-use crate::plan::work::WorkStep;
+use crate::plan::work::{Task, WorkStep};
 
 /// Attempts with a connection that does not work.
 pub(super) const ATTEMPTS: u32 = 12;
@@ -180,8 +181,16 @@ impl<'a> Runner<'a> {
         let mut next: Vec<Mark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
         let own = |mark: &&Mark| self.header.work.steps[mark.step].opcodes.is_empty();
         if let Some(mark) = next.iter().find(own).copied() {
-            self.perform(mark)?;
+            if *self.task(mark) != Task::PowerOff || self.may_power_off(mark)? {
+                self.perform(mark)?;
+            }
             return Ok(true);
+        }
+        let off = next.iter().copied().filter(|mark| *self.task(*mark) == Task::PowerOff);
+        for mark in off.collect::<Vec<Mark>>() {
+            if !self.may_power_off(mark)? {
+                return Ok(true);
+            }
         }
         if !self.header.joins_opcodes {
             // one call is one job
@@ -203,6 +212,21 @@ impl<'a> Runner<'a> {
         let part = parts.iter().position(|part| *part == Part::NotStarted)?;
         let fine = |part: &Part| matches!(part, Part::Submitted(..)) || part.is_done();
         parts[..part].iter().all(fine).then_some(Mark { step, part })
+    }
+
+    fn task(&self, mark: Mark) -> &'a Task {
+        &self.header.work.steps[mark.step].task
+    }
+
+    /// Whether a node may lose its power: only if the cluster says at this moment that it
+    /// holds no instance. Otherwise the step has failed.
+    fn may_power_off(&mut self, mark: Mark) -> Ends<bool> {
+        let node = &self.header.work.steps[mark.step].subject;
+        let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
+        self.record(Record::Submitting { jobs: vec![mark] })?;
+        self.record(Record::Refused { jobs: vec![mark], why })?;
+        self.tell_of_end(mark.step);
+        Ok(false)
     }
 
     /// Does what Ganeti has no job for.
@@ -329,6 +353,7 @@ impl<'a> Runner<'a> {
         let Some(mark) = self.state.find(id) else { return Ok(()) };
         let Some(Part::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
         let before = *before;
+        let state = self.verified(mark, id, state)?;
         match state.status {
             None => self.record(Record::Gone { mark, job: id })?,
             Some(status) if status.is_final() => {
@@ -343,6 +368,19 @@ impl<'a> Runner<'a> {
         }
         self.tell_of_end(mark.step);
         Ok(())
+    }
+
+    /// The state of a job that seems to have ended well; where that does not mean that what it
+    /// was for was done, as its results say.
+    fn verified(&mut self, mark: Mark, id: JobId, state: JobState) -> Ends<JobState> {
+        let is_doubtful = matches!(self.task(mark), Task::PowerOn | Task::PowerOff);
+        if state.status != Some(Status::Success) || !is_doubtful {
+            return Ok(state);
+        }
+        let found = self.states(&[Watched { id, status: Status::Success }])?;
+        // a job that has left the queue meanwhile has nothing more to say
+        let known = found.into_iter().map(|(_, found)| found).find(|found| found.status.is_some());
+        Ok(known.unwrap_or(state))
     }
 
     /// Tells of a step that came to its end, if it did.

@@ -8,4 +8,5 @@ pub mod jobset;
 pub mod maintenance;
 pub mod opcode;
 pub mod power;
+pub mod switching;
 pub mod work;

@@ -143,11 +143,23 @@ impl Opcode {
         Opcode::NodeSetParams { node_name, force: false, offline, drained: None, auto_promote: false }
     }
 
-    /// The node takes no more instances, or does again.
+    /// The node takes no more instances, or does again. A node that is drained is no
+    /// master candidate any more; another one may take its place.
     pub fn set_drained(node: &str, drained: bool) -> Opcode {
         let node_name = node.to_owned();
+        let auto_promote = drained;
         let drained = Some(drained);
-        Opcode::NodeSetParams { node_name, force: false, offline: None, drained, auto_promote: false }
+        Opcode::NodeSetParams { node_name, force: false, offline: None, drained, auto_promote }
+    }
+
+    /// A node gets tags.
+    pub fn tag_node(node: &str, tags: Vec<String>) -> Opcode {
+        Opcode::TagsSet { kind: TagKind::Node, tags, name: node.to_owned() }
+    }
+
+    /// A node loses tags.
+    pub fn untag_node(node: &str, tags: Vec<String>) -> Opcode {
+        Opcode::TagsDel { kind: TagKind::Node, tags, name: node.to_owned() }
     }
 
     /// The node's power, as Ganeti's own programs have it switched.

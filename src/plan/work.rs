@@ -183,21 +183,9 @@ pub struct Unknown {
 impl Work {
     /// The steps of the given jobsets, in their order, for a cluster whose names they get.
     pub fn of(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Work {
-        let mut work = Work::default();
-        let mut last: HashMap<NodeIdx, usize> = HashMap::new();
-        for set in jobsets {
-            let begin = work.steps.len();
-            for step in set.iter().map(|at| &steps[*at]) {
-                let nodes: Vec<NodeIdx> = nodes_of(cluster, step).collect();
-                let after: BTreeSet<usize> = nodes.iter().filter_map(|n| last.get(n)).copied().collect();
-                for node in nodes {
-                    last.insert(node, work.steps.len());
-                }
-                work.steps.push(work_step(cluster, step, after.into_iter().collect()));
-            }
-            work.jobsets.push((begin..work.steps.len()).collect());
-        }
-        work
+        let mut builder = Builder::default();
+        builder.moves(cluster, steps, jobsets);
+        builder.finish()
     }
 
     /// The moves among `positions` on a cluster, for the checker.
@@ -232,7 +220,62 @@ impl Work {
     }
 }
 
-fn work_step(cluster: &Cluster, step: &Step, after: Vec<usize>) -> WorkStep {
+/// Work that is put together, jobset by jobset. A step waits for the last ones before it
+/// that touch one of its nodes.
+#[derive(Debug, Default)]
+pub struct Builder {
+    work: Work,
+    /// By node, the last step that touches it.
+    last: HashMap<String, usize>,
+}
+
+impl Builder {
+    /// Moves, in their jobsets.
+    pub fn moves(&mut self, cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) {
+        for set in jobsets {
+            self.set(set.iter().map(|at| {
+                let step = &steps[*at];
+                let nodes = nodes_of(cluster, step).map(|node| cluster.node(node).spec.name.clone());
+                (work_step(cluster, step), nodes.collect())
+            }));
+        }
+    }
+
+    /// One jobset: something that is done to nodes, by these opcodes.
+    pub fn nodes(
+        &mut self,
+        task: &Task,
+        nodes: impl IntoIterator<Item = String>,
+        opcodes: impl Fn(&str) -> Vec<Opcode>,
+    ) {
+        self.set(nodes.into_iter().map(|node| {
+            let opcodes = opcodes(&node);
+            let task = task.clone();
+            (WorkStep { subject: node.clone(), task, opcodes, after: Vec::new() }, vec![node])
+        }));
+    }
+
+    /// One jobset, unless it is empty: steps, and the nodes that they touch.
+    fn set(&mut self, steps: impl Iterator<Item = (WorkStep, Vec<String>)>) {
+        let begin = self.work.steps.len();
+        for (step, nodes) in steps {
+            let at = self.work.steps.len();
+            let after: BTreeSet<usize> = nodes.iter().filter_map(|n| self.last.get(n)).copied().collect();
+            self.last.extend(nodes.into_iter().map(|node| (node, at)));
+            self.work.steps.push(WorkStep { after: after.into_iter().collect(), ..step });
+        }
+        if self.work.steps.len() > begin {
+            self.work.jobsets.push((begin..self.work.steps.len()).collect());
+        }
+    }
+
+    /// The work.
+    pub fn finish(self) -> Work {
+        self.work
+    }
+}
+
+fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
     let instance = cluster.instance(step.instance);
     let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
     let place = |p: Placement| Place { primary: name(p.primary), secondary: p.secondary.map(name) };
@@ -246,7 +289,7 @@ fn work_step(cluster: &Cluster, step: &Step, after: Vec<usize>) -> WorkStep {
         subject: instance.name.clone(),
         task: Task::Move(relocation),
         opcodes: job(cluster, instance, &[step.mv]),
-        after,
+        after: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod candidates;
 mod condense;
+pub mod cooldown;
 mod expand;
 mod reserve;
 pub mod standby;

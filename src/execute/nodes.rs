@@ -1,0 +1,237 @@
+//! What happens to nodes besides Ganeti's jobs: finding out whether one is empty, whether
+//! one answers, and switching the power where Ganeti has no call for it.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::client::JobClient;
+use super::job::{JobState, Run, Status, Watched};
+use super::power;
+use super::runner::Surroundings;
+use crate::load::error::printable;
+use crate::load::remote::CallError;
+use crate::plan::opcode::Opcode;
+use crate::plan::work::{Task, WorkStep};
+
+/// Attempts to ask what a node holds.
+const QUESTIONS: u32 = 5;
+/// The time between two of them.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The time between two attempts to reach a node that starts.
+const RETRY: Duration = Duration::from_secs(10);
+/// How long one such attempt may take.
+const TRIAL: Duration = Duration::from_secs(180);
+/// How long the command that switches the power may take: as long as Ganeti gives its own
+/// helper programs.
+const SWITCHING: Duration = Duration::from_secs(60);
+/// Most instances that an error names.
+const SHOWN: usize = 3;
+
+/// How long nodes may take to start unless something else is said.
+pub const BOOT: Duration = Duration::from_secs(600);
+
+/// How nodes are handled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handling {
+    /// The command that switches the power, instead of Ganeti.
+    pub power_command: Option<OsString>,
+    /// How long a node may take to answer after it was powered on.
+    pub boot: Duration,
+}
+
+impl Default for Handling {
+    fn default() -> Self {
+        Handling { power_command: None, boot: BOOT }
+    }
+}
+
+/// Does a step that Ganeti has no job for.
+///
+/// # Errors
+/// Why it could not be done, in words.
+pub fn perform(
+    around: &mut dyn Surroundings,
+    client: &mut dyn JobClient,
+    run: &Run,
+    step: &WorkStep,
+    handling: &Handling,
+) -> Result<(), String> {
+    let node = step.subject.as_str();
+    match (&step.task, &handling.power_command) {
+        (Task::ConfirmEmpty, _) => confirm_empty(around, client, node),
+        (Task::Await, _) => wait_for(around, client, run, node, handling.boot),
+        (Task::PowerOn, Some(command)) => power::switch(command, "on", node, SWITCHING),
+        (Task::PowerOff, Some(command)) => power::switch(command, "off", node, SWITCHING),
+        _ => Err(format!("this program cannot {} by itself", step.title())),
+    }
+}
+
+/// Makes sure that a node holds no instance, by the cluster's word.
+///
+/// # Errors
+/// What it holds, or why that is not known.
+pub fn confirm_empty(
+    around: &mut dyn Surroundings,
+    client: &mut dyn JobClient,
+    node: &str,
+) -> Result<(), String> {
+    let mut attempt = 1;
+    loop {
+        match client.instances_on(node) {
+            Ok(held) if held.is_empty() => return Ok(()),
+            Ok(held) => return Err(format!("the node holds {}", listed(&held))),
+            Err(error @ CallError::Refused(_)) => return Err(unknown(&error)),
+            Err(error) if attempt == QUESTIONS => return Err(unknown(&error)),
+            Err(_) => {}
+        }
+        attempt += 1;
+        around.pause(PAUSE);
+    }
+}
+
+fn unknown(error: &CallError) -> String {
+    format!("it is unknown whether the node holds instances: {error}")
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| printable(name, 100)).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 if shown.len() == 1 => format!("instance {}", shown[0]),
+        0 => format!("instances {}", shown.join(", ")),
+        more => format!("instances {} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Waits until a node answers the master: until Ganeti would set it online, as a trial of
+/// that job tells.
+fn wait_for(
+    around: &mut dyn Surroundings,
+    client: &mut dyn JobClient,
+    run: &Run,
+    node: &str,
+    limit: Duration,
+) -> Result<(), String> {
+    let opcode = Opcode::set_offline(node, false);
+    let began = around.now();
+    // the clock may be set meanwhile
+    let attempts = limit.as_secs() / RETRY.as_secs() + 1;
+    let mut last = String::new();
+    for attempt in 1..=attempts {
+        match try_out(client, run, &opcode) {
+            Ok(()) => return Ok(()),
+            Err(why) => last = why,
+        }
+        let waited = around.now().duration_since(began).unwrap_or_default();
+        if attempt == attempts || waited + RETRY > limit {
+            break;
+        }
+        around.pause(RETRY);
+    }
+    Err(format!("the node does not answer within {} s: {last}", limit.as_secs()))
+}
+
+/// Whether a job could be done.
+fn try_out(client: &mut dyn JobClient, run: &Run, opcode: &Opcode) -> Result<(), String> {
+    let id = client.try_out(run, opcode).map_err(|error| error.to_string())?;
+    let mut status = Status::Queued;
+    // a wait may end early, but no more than once a change
+    for _ in 0..20 {
+        let changes = client.next_change(&[Watched { id, status }], TRIAL).map_err(|e| e.to_string())?;
+        let state = changes.into_iter().map(|(_, state)| state).next_back();
+        let JobState { status: Some(now), message } = (match state {
+            Some(state) => state,
+            None => client.states(&[id]).map_err(|e| e.to_string())?.into_iter().next().unwrap_or(GONE),
+        }) else {
+            return Err(format!("job {id} is not in Ganeti's queue any more"));
+        };
+        match now {
+            Status::Success => return Ok(()),
+            _ if now.is_final() => return Err(message.unwrap_or_else(|| format!("job {id} failed"))),
+            _ => status = now,
+        }
+    }
+    Err(format!("job {id} does not end"))
+}
+
+const GONE: JobState = JobState { status: None, message: None };
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::super::fake::{FakeCluster, FakeSurroundings, Fault};
+    use super::*;
+
+    fn run() -> Run {
+        Run { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 }
+    }
+
+    fn step(task: Task) -> WorkStep {
+        WorkStep { subject: "n1".into(), task, opcodes: Vec::new(), after: Vec::new() }
+    }
+
+    struct Stage {
+        cluster: FakeCluster,
+        around: FakeSurroundings,
+    }
+
+    impl Stage {
+        fn new() -> Stage {
+            let clock = Rc::new(Cell::new(0));
+            let cluster = FakeCluster::new(true, &clock);
+            Stage { cluster, around: FakeSurroundings { clock, ..FakeSurroundings::default() } }
+        }
+
+        fn perform(&mut self, task: Task, handling: &Handling) -> Result<(), String> {
+            perform(&mut self.around, &mut self.cluster, &run(), &step(task), handling)
+        }
+    }
+
+    #[test]
+    fn empty_by_the_clusters_word_only() {
+        let handling = Handling::default();
+        let mut stage = Stage::new();
+        assert_eq!(stage.perform(Task::ConfirmEmpty, &handling), Ok(()));
+        stage.cluster.held = vec!["a".into()];
+        assert_eq!(stage.perform(Task::ConfirmEmpty, &handling).unwrap_err(), "the node holds instance a");
+        stage.cluster.held = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let why = stage.perform(Task::ConfirmEmpty, &handling).unwrap_err();
+        assert_eq!(why, "the node holds instances a, b, c and 2 more");
+        // a connection that comes back, and one that does not
+        stage.cluster.held.clear();
+        stage.cluster.faults.extend([Fault::LostBefore, Fault::NotSent]);
+        assert_eq!(stage.perform(Task::ConfirmEmpty, &handling), Ok(()));
+        stage.cluster.faults.extend([Fault::LostBefore; QUESTIONS as usize]);
+        let why = stage.perform(Task::ConfirmEmpty, &handling).unwrap_err();
+        assert!(why.starts_with("it is unknown whether the node holds instances: "), "{why}");
+    }
+
+    #[test]
+    fn nodes_that_start_are_waited_for_but_not_for_ever() {
+        let handling = Handling { boot: Duration::from_secs(100), ..Handling::default() };
+        let mut stage = Stage::new();
+        stage.cluster.answers_from = 45;
+        assert_eq!(stage.perform(Task::Await, &handling), Ok(()));
+        let took = stage.around.clock.get();
+        assert!((45..60).contains(&took), "{took}");
+        stage.cluster.answers_from = u64::MAX;
+        let why = stage.perform(Task::Await, &handling).unwrap_err();
+        assert_eq!(why, "the node does not answer within 100 s: it broke");
+        let took = stage.around.clock.get() - took;
+        assert!((90..=100).contains(&took), "{took}");
+        // none of the trials is a step of the run
+        assert!(stage.cluster.jobs.is_empty());
+    }
+
+    #[test]
+    fn power_needs_a_command() {
+        let mut stage = Stage::new();
+        let why = stage.perform(Task::PowerOff, &Handling::default()).unwrap_err();
+        assert_eq!(why, "this program cannot power off n1 by itself");
+        let handling = Handling { power_command: Some("test off n1 =".into()), ..Handling::default() };
+        assert!(stage.perform(Task::PowerOn, &handling).is_err());
+        let handling = Handling { power_command: Some("echo".into()), ..Handling::default() };
+        assert_eq!(stage.perform(Task::PowerOn, &handling), Ok(()));
+    }
+}

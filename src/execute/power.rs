@@ -1,0 +1,151 @@
+//! The power of nodes, switched by a command of the administrator's.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::load::error::printable;
+
+/// How often to look whether the command has ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long to wait for what it said, once it has ended: its children may keep the
+/// streams open.
+const WORDS: Duration = Duration::from_secs(1);
+/// Most of what it says that is kept, in bytes.
+const KEPT: u64 = 64 << 10;
+/// Most characters of it that an error quotes.
+const SHOWN: usize = 300;
+
+/// Runs `COMMAND on NODE` or `COMMAND off NODE`; the command is one of the shell. Success is
+/// exit status 0 within the time; later it is killed, with all that it started.
+///
+/// # Errors
+/// What went wrong, with the last thing that the command said.
+pub fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), String> {
+    let shown = format!("'{} {word} {node}'", command.to_string_lossy());
+    let shown = printable(&shown, SHOWN);
+    if node.starts_with('-') {
+        return Err(format!("{shown}: the name of the node would be taken for an option"));
+    }
+    let mut child = start(command, word, node).map_err(|error| format!("{shown} cannot be run: {error}"))?;
+    let words = listen(&mut child);
+    let status = wait(&mut child, limit).map_err(|error| format!("{shown}: {error}"))?;
+    let said = || last_line(&words.recv_timeout(WORDS).unwrap_or_default());
+    match status {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("{shown} failed: {status}{}", said())),
+        None => Err(format!("{shown} did not end within {} s and was killed{}", limit.as_secs(), said())),
+    }
+}
+
+fn start(command: &OsStr, word: &str, node: &str) -> io::Result<Child> {
+    let mut script = command.to_owned();
+    script.push(r#" "$@""#);
+    // its own group: a Ctrl-C is for this program, and it can be killed with its children;
+    // both streams go to one pipe
+    Command::new("/bin/sh")
+        .arg("-c")
+        .arg(r#"exec 2>&1; eval "$0""#)
+        .arg(script)
+        .args([word, node])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+}
+
+/// Reads what the command says on a thread, as it may say more than a pipe holds.
+fn listen(child: &mut Child) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    if let Some(mut stream) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = (&mut stream).take(KEPT).read_to_end(&mut text);
+            let _ = sender.send(text);
+            let _ = io::copy(&mut stream, &mut io::sink());
+        });
+    }
+    receiver
+}
+
+/// Waits for the end; nothing if it did not come in time, and the command was killed.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= end {
+            // it may have ended this moment
+            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn last_line(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    line.map_or_else(String::new, |line| format!(": {}", printable(line, SHOWN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn run(command: &str, limit: Duration) -> Result<(), String> {
+        switch(OsStr::new(command), "on", "n1", limit)
+    }
+
+    #[test]
+    fn the_word_and_the_node_are_its_arguments() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap();
+        let script = format!(r#"f() {{ printf '%s;' "$@" > {path}; }}; f 'a b'"#);
+        run(&script, LONG).unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;on;n1;");
+        // a name is no part of the script
+        switch(OsStr::new(&script), "off", "$(x)`y`;z", LONG).unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;off;$(x)`y`;z;");
+        let why = switch(OsStr::new("echo"), "on", "-n", LONG).unwrap_err();
+        assert_eq!(why, "'echo on -n': the name of the node would be taken for an option");
+    }
+
+    #[test]
+    fn failures_are_told_with_the_last_words() {
+        let why = run("echo first; echo 'no\tpower ' >&2; echo; exit 3; :", LONG).unwrap_err();
+        assert!(why.ends_with(r"failed: exit status: 3: no\tpower"), "{why}");
+        let why = run("/nonexistent/power", LONG).unwrap_err();
+        assert!(why.contains("'/nonexistent/power on n1' failed: exit status: 127: "), "{why}");
+    }
+
+    #[test]
+    fn it_may_say_a_lot() {
+        run("seq 1 100000; :", LONG).unwrap();
+    }
+
+    #[test]
+    fn it_is_killed_with_its_children() {
+        let began = Instant::now();
+        let why = run("echo busy; sleep 60 & sleep 60; :", Duration::from_millis(300)).unwrap_err();
+        assert!(why.ends_with(" did not end within 0 s and was killed: busy"), "{why}");
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn children_that_stay_do_not_matter() {
+        let began = Instant::now();
+        run("sleep 25 & :", LONG).unwrap();
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,182 @@
+//! The work of powering nodes down or up: the steps, with the checks and the moves in
+//! their places.
+//!
+//! A node that goes is drained first, so that nothing new comes while its instances
+//! leave, and gets its tags before it goes out of use. A node that comes gets power,
+//! must answer, and is in use only then.
+
+use std::collections::HashMap;
+
+use super::jobset::jobsets;
+use super::opcode::{Opcode, PowerCommand};
+use super::power::{tags_added, tags_outdated, tags_removed};
+use super::work::{Builder, Task, Work};
+use crate::model::{Cluster, NodeIdx};
+use crate::search::squeeze::GroupPlan;
+use crate::search::squeeze::cooldown::{switched_tag, switched_tags};
+
+/// Who switches the power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// Ganeti, through its out-of-band helpers.
+    Ganeti,
+    /// This program, by a command.
+    Command,
+}
+
+impl Switch {
+    fn opcodes(self, node: &str, command: PowerCommand) -> Vec<Opcode> {
+        match self {
+            Switch::Ganeti => vec![Opcode::power(node, command)],
+            Switch::Command => Vec::new(),
+        }
+    }
+}
+
+/// The steps that free the nodes of a plan and power them down; `now` is in seconds since
+/// 1970, for the tag that remembers it.
+pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Work {
+    let mut work = Builder::default();
+    let names = || names(cluster, &plan.nodes);
+    work.nodes(&Task::Drain, names(), |node| vec![Opcode::set_drained(node, true)]);
+    work.moves(cluster, &plan.steps, &jobsets(cluster, &plan.steps));
+    work.nodes(&Task::ConfirmEmpty, names(), |_| Vec::new());
+    let old = |node| tags_outdated(cluster, node).into_iter().chain(switched_tags(cluster, node)).collect();
+    change_tags(&mut work, &Task::Untag, cluster, plan, old);
+    let new = |node| tags_added(cluster, node).into_iter().chain([switched_tag(now)]).collect();
+    change_tags(&mut work, &Task::Tag, cluster, plan, new);
+    work.nodes(&Task::SetOffline, names(), |node| vec![Opcode::set_offline(node, true)]);
+    // one after the other, each with a look at what it holds right before
+    for node in names() {
+        work.nodes(&Task::PowerOff, [node], |node| switch.opcodes(node, PowerCommand::PowerOff));
+    }
+    work.finish()
+}
+
+/// The steps that power the nodes of a plan up and bring them into use. The moves are not
+/// among them: they are planned when it is known what the nodes are really like.
+pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Work {
+    let mut work = Builder::default();
+    let names = || names(cluster, &plan.nodes);
+    // one after the other: not all machines should draw their first current at once
+    for node in names() {
+        work.nodes(&Task::PowerOn, [node], |node| switch.opcodes(node, PowerCommand::PowerOn));
+    }
+    work.nodes(&Task::Await, names(), |_| Vec::new());
+    work.nodes(&Task::SetOnline, names(), |node| vec![Opcode::set_offline(node, false)]);
+    change_tags(&mut work, &Task::Untag, cluster, plan, |node| tags_removed(cluster, node));
+    change_tags(&mut work, &Task::Tag, cluster, plan, |_| vec![switched_tag(now)]);
+    work.finish()
+}
+
+/// The moves of a plan alone.
+pub fn moves(cluster: &Cluster, plan: &GroupPlan) -> Work {
+    Work::of(cluster, &plan.steps, &jobsets(cluster, &plan.steps))
+}
+
+fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
+    nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect()
+}
+
+/// One jobset that gives the nodes of a plan tags, or takes them: those that have any.
+fn change_tags(
+    work: &mut Builder,
+    task: &Task,
+    cluster: &Cluster,
+    plan: &GroupPlan,
+    tags: impl Fn(NodeIdx) -> Vec<String>,
+) {
+    let named = plan.nodes.iter().map(|node| (cluster.node(*node).spec.name.clone(), tags(*node)));
+    let tags: HashMap<String, Vec<String>> = named.filter(|(_, tags)| !tags.is_empty()).collect();
+    let nodes = names(cluster, &plan.nodes).into_iter().filter(|node| tags.contains_key(node));
+    let opcode = if *task == Task::Tag { Opcode::tag_node } else { Opcode::untag_node };
+    work.nodes(task, nodes, |node| vec![opcode(node, tags[node].clone())]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::squeeze::{Decision, SqueezeOptions, squeeze};
+    use crate::testing::cluster;
+
+    fn titles(work: &Work) -> Vec<Vec<String>> {
+        let title = |at: &usize| work.steps[*at].title();
+        work.jobsets.iter().map(|set| set.iter().map(title).collect()).collect()
+    }
+
+    /// Five nodes of which two are needed, the last one with older tags.
+    fn idle() -> Cluster {
+        let old = "htools:switched:5,htools:standby-size:1/0/0/0/1/0/0/0,x";
+        let mut nodes: Vec<String> =
+            (0..5).map(|n| format!("n{n}|9000|0|8000|90000|90000|9|N|u|1")).collect();
+        nodes[0] = nodes[0].replace("|N|", "|M|");
+        nodes[4] = format!("{}|{old}", nodes[4]);
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let instances: Vec<String> =
+            (0..5).map(|i| format!("i{i}|1000|0|1|running|Y|n{i}||ext||1")).collect();
+        let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+        cluster(&nodes, &instances, &[])
+    }
+
+    fn planned(cluster: &Cluster, minimal: f64) -> GroupPlan {
+        let groups = cluster.groups_with_nodes();
+        let options =
+            SqueezeOptions { minimal, target: minimal, max_nodes: Some(2), ..SqueezeOptions::default() };
+        squeeze(cluster, &groups, &options).plans.remove(0)
+    }
+
+    #[test]
+    fn down() {
+        let cluster = idle();
+        let plan = planned(&cluster, 0.5);
+        assert_eq!((plan.decision, plan.nodes.len()), (Decision::Condense, 2));
+        let work = power_down(&cluster, &plan, Switch::Ganeti, 17);
+        assert_eq!(work.fault(), None);
+        let sets = titles(&work);
+        let moves = sets.len() - 7;
+        assert!(moves > 0);
+        assert_eq!(sets[0], ["drain n3", "drain n4"]);
+        let rest: Vec<&[String]> = sets[1 + moves..].iter().map(Vec::as_slice).collect();
+        assert_eq!(rest[0], ["make sure that nothing is on n3", "make sure that nothing is on n4"]);
+        assert_eq!(rest[1], ["untag n4"]);
+        assert_eq!(rest[2..4], [["tag n3", "tag n4"], ["set offline n3", "set offline n4"]]);
+        assert_eq!(rest[4..], [["power off n3"], ["power off n4"]]);
+        let text = serde_json::to_string(&work).unwrap();
+        assert!(
+            text.contains(r#""tags":["htools:standby-size:1/0/0/0/1/0/0/0","htools:switched:5"]"#),
+            "{text}"
+        );
+        assert!(text.contains(r#""tags":["htools:standby:auto","htools:standby-size:9000/0/90000/90000/9/1/1/0","htools:switched:17"]"#), "{text}");
+        // every move from a node comes after its drain, and its check after the last move
+        for (at, step) in work.steps.iter().enumerate() {
+            let begins = matches!(step.task, Task::Drain);
+            assert!(begins || !step.after.is_empty(), "{at} {step:?}");
+        }
+        let by_command = power_down(&cluster, &plan, Switch::Command, 17);
+        assert_eq!(by_command.fault(), None);
+        assert!(by_command.steps.iter().filter(|s| s.task == Task::PowerOff).all(|s| s.opcodes.is_empty()));
+    }
+
+    #[test]
+    fn up() {
+        let mut cluster = idle();
+        for (node, tag) in [(3, "htools:standby:auto"), (4, "htools:standby:10")] {
+            let spec = &mut cluster.nodes[node].spec;
+            spec.offline = true;
+            spec.tags.push(tag.to_owned());
+        }
+        let mut plan = planned(&cluster, 0.5);
+        plan.decision = Decision::Expand;
+        plan.nodes = vec![cluster.nodes[4].spec.idx, cluster.nodes[3].spec.idx];
+        let work = power_up(&cluster, &plan, Switch::Ganeti, 17);
+        assert_eq!(work.fault(), None);
+        let sets = titles(&work);
+        assert_eq!(sets[..2], [["power on n4"], ["power on n3"]]);
+        assert_eq!(sets[2..4], [["wait for n4", "wait for n3"], ["set online n4", "set online n3"]]);
+        // no other standby tag is lost
+        assert_eq!(sets[4], ["untag n3"]);
+        assert_eq!(sets[5..], [["tag n4", "tag n3"]]);
+        let text = serde_json::to_string(&work.steps[6]).unwrap();
+        assert!(text.contains(r#""tags":["htools:standby:auto"]"#), "{text}");
+    }
+}
