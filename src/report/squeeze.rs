@@ -80,40 +80,78 @@ fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
     lines
 }
 
-/// Everything in one line, for a mail.
-pub fn summary(found: &Squeeze, cluster: &Cluster, tense: Tense) -> String {
+/// What happens in a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    /// The name of the group, where there are several.
+    pub group: Option<String>,
+    /// What it is.
+    pub decision: Decision,
+    /// The nodes that are switched.
+    pub nodes: Vec<String>,
+    /// How many instances are moved how often.
+    pub moves: usize,
+    /// Whether the minimal reserve holds at the end.
+    pub enough: bool,
+}
+
+impl Deed {
+    /// What a plan is going to do; nothing if it is nothing.
+    pub fn planned(plan: &GroupPlan, cluster: &Cluster, several: bool) -> Option<Deed> {
+        let nodes = names(cluster, plan.nodes.iter().copied()).into_iter().map(str::to_owned).collect();
+        let group = several.then(|| cluster.group(plan.group).name.clone());
+        let deed =
+            Deed { group, decision: plan.decision, nodes, moves: plan.steps.len(), enough: plan.enough };
+        (!plan.is_idle()).then_some(deed)
+    }
+
+    /// Whether nothing happens.
+    pub fn is_idle(&self) -> bool {
+        self.nodes.is_empty() && self.moves == 0
+    }
+}
+
+/// What the plans are going to do.
+pub fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<Deed> {
     let several = found.plans.len() > 1;
-    let parts = found.plans.iter().filter(|plan| !plan.is_idle()).map(|plan| {
-        let group = match several {
-            true => format!("group {}: ", cluster.group(plan.group).name),
-            false => String::new(),
-        };
-        group + &deed(plan, cluster, tense)
-    });
-    let parts: Vec<String> = parts.collect();
-    let text = if parts.is_empty() { "nothing to do".to_owned() } else { parts.join("; ") };
+    found.plans.iter().filter_map(|plan| Deed::planned(plan, cluster, several)).collect()
+}
+
+/// Everything in one line, for a mail.
+pub fn summary(deeds: &[Deed], tense: Tense) -> String {
+    let part = |deed: &Deed| match &deed.group {
+        Some(group) => format!("group {group}: {}", in_words(deed, tense)),
+        None => in_words(deed, tense),
+    };
+    let parts: Vec<String> = deeds.iter().map(part).collect();
+    let nothing = match tense {
+        Tense::Planned => "nothing to do",
+        Tense::Done => "nothing was done",
+    };
+    let text = if parts.is_empty() { nothing.to_owned() } else { parts.join("; ") };
     printable(&format!("hsqueeze: {text}"), LINE)
 }
 
-fn deed(plan: &GroupPlan, cluster: &Cluster, tense: Tense) -> String {
+fn in_words(deed: &Deed, tense: Tense) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let verb = match (plan.decision, tense) {
+    let verb = match (deed.decision, tense) {
         (Decision::Condense, Tense::Planned) => "would power down",
         (Decision::Condense, Tense::Done) => "powered down",
         (_, Tense::Planned) => "would power up",
         (_, Tense::Done) => "powered up",
     };
-    let mut named = names(cluster, plan.nodes.iter().copied().take(NAMES)).join(", ");
-    if plan.nodes.len() > NAMES {
+    let mut named = deed.nodes.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if deed.nodes.len() > NAMES {
         named.push_str(", ...");
     }
-    let moves = count(plan.steps.len(), "move");
-    let mut text = match plan.nodes.is_empty() {
-        true if tense == Tense::Planned => format!("would balance with {moves}"),
-        true => format!("balanced with {moves}"),
-        false => format!("{verb} {} ({named}) with {moves}", count(plan.nodes.len(), "node")),
+    let moves = count(deed.moves, "move");
+    let mut text = match (deed.nodes.is_empty(), deed.decision, tense) {
+        (true, Decision::Condense, Tense::Done) => format!("powered down no node, with {moves}"),
+        (true, _, Tense::Planned) => format!("would balance with {moves}"),
+        (true, _, Tense::Done) => format!("balanced with {moves}"),
+        (false, ..) => format!("{verb} {} ({named}) with {moves}", count(deed.nodes.len(), "node")),
     };
-    if !plan.enough {
+    if !deed.enough {
         text.push_str(", which does not give enough room");
     }
     text

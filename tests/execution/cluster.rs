@@ -25,6 +25,10 @@ pub struct Cluster {
     pub luxi: [Value; 4],
     /// Nodes, instances and the cluster itself over RAPI, and its groups.
     pub rapi: [Value; 4],
+    /// Nodes that are off.
+    pub without_power: Vec<String>,
+    /// Nodes whose power cannot be switched, and which do not answer.
+    pub stuck: Vec<String>,
 }
 
 const NODE: usize = 0;
@@ -40,7 +44,8 @@ impl Cluster {
             let text = fs::read_to_string(fixture(&format!("exec/rapi/{name}.json"))).unwrap();
             serde_json::from_str(&text).unwrap()
         });
-        Cluster { luxi: luxi.collect::<Vec<_>>().try_into().unwrap(), rapi }
+        let luxi = luxi.collect::<Vec<_>>().try_into().unwrap();
+        Cluster { luxi, rapi, without_power: Vec::new(), stuck: Vec::new() }
     }
 
     fn row(&mut self, table: usize, name: &str) -> &mut Value {
@@ -98,20 +103,135 @@ impl Cluster {
         self.object(NODE, node)["offline"] = json!(true);
     }
 
-    /// Does what an opcode says.
-    pub fn carry_out(&mut self, opcode: &Value) {
-        let instance = text(&opcode["instance_name"]);
-        let row = self.row(INSTANCE, &instance);
-        let (primary, secondary) = (text(&row[5][1]), text(&row[6][1][0]));
+    /// Does what an opcode says: its result, or why it fails.
+    pub fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
         match opcode["OP_ID"].as_str().unwrap() {
-            "OP_INSTANCE_MIGRATE" => self.place(&instance, &secondary, &primary),
-            "OP_INSTANCE_REPLACE_DISKS" => {
-                let new = text(&opcode["remote_node"]);
-                assert!(new != primary && new != secondary, "{opcode}");
-                self.place(&instance, &primary, &new);
-            }
+            "OP_INSTANCE_MIGRATE" | "OP_INSTANCE_REPLACE_DISKS" => self.relocate(opcode),
+            "OP_NODE_SET_PARAMS" => self.set_params(opcode),
+            "OP_TAGS_SET" | "OP_TAGS_DEL" => self.change_tags(opcode),
+            "OP_OOB_COMMAND" => Ok(self.switch(opcode)),
             other => panic!("{other}"),
         }
+    }
+
+    fn relocate(&mut self, opcode: &Value) -> Result<Value, String> {
+        let instance = text(&opcode["instance_name"]);
+        if let Some(target) = opcode["target_node"].as_str() {
+            // on storage that every node reaches
+            self.row(INSTANCE, &instance)[5][1] = json!(target);
+            self.object(INSTANCE, &instance)["pnode"] = json!(target);
+            return Ok(Value::Null);
+        }
+        let row = self.row(INSTANCE, &instance);
+        let (primary, secondary) = (text(&row[5][1]), text(&row[6][1][0]));
+        if opcode["OP_ID"] == "OP_INSTANCE_MIGRATE" {
+            self.place(&instance, &secondary, &primary);
+        } else {
+            let new = text(&opcode["remote_node"]);
+            assert!(new != primary && new != secondary, "{opcode}");
+            self.place(&instance, &primary, &new);
+        }
+        Ok(Value::Null)
+    }
+
+    fn set_params(&mut self, opcode: &Value) -> Result<Value, String> {
+        let node = text(&opcode["node_name"]);
+        if opcode["offline"] == false && !self.answers(&node) {
+            return Err(format!("Node {node} is being de-offlined but fails to report its version"));
+        }
+        if opcode["dry_run"] == true {
+            return Ok(Value::Null);
+        }
+        let mut changed = Vec::new();
+        for (flag, field) in [("offline", 8), ("drained", 9)] {
+            if let Some(value) = opcode[flag].as_bool() {
+                // a node is one or the other
+                for (other, at) in [("offline", 8), ("drained", 9)] {
+                    self.set_flag(&node, other, at, at == field && value);
+                }
+                changed.push(json!([flag, value.to_string()]));
+            }
+        }
+        Ok(json!(changed))
+    }
+
+    fn set_flag(&mut self, node: &str, key: &str, field: usize, value: bool) {
+        self.row(NODE, node)[field][1] = json!(value);
+        self.object(NODE, node)[key] = json!(value);
+    }
+
+    fn change_tags(&mut self, opcode: &Value) -> Result<Value, String> {
+        let node = text(&opcode["name"]);
+        let mut tags = self.tags(&node);
+        for tag in opcode["tags"].as_array().unwrap().iter().map(text) {
+            let there = tags.iter().position(|other| *other == tag);
+            match (opcode["OP_ID"] == "OP_TAGS_SET", there) {
+                (true, None) => tags.push(tag),
+                (true, Some(_)) => {}
+                (false, Some(at)) => drop(tags.remove(at)),
+                (false, None) => return Err(format!("Tag(s) '{tag}' not found")),
+            }
+        }
+        self.row(NODE, &node)[13][1] = json!(tags);
+        self.object(NODE, &node)["tags"] = json!(tags);
+        Ok(Value::Null)
+    }
+
+    fn switch(&mut self, opcode: &Value) -> Value {
+        let node = text(&opcode["node_names"][0]);
+        if self.stuck.contains(&node) {
+            return json!([[[0, node], [2, null]]]);
+        }
+        let off = opcode["command"] == "power-off";
+        if off {
+            assert!(self.is(&node, 8), "{node} loses its power while it is in use");
+            assert!(self.instances_on(&node).concat().is_empty(), "{node} loses its power with instances");
+        }
+        self.set_power(&node, !off);
+        json!([[[0, node], [0, null]]])
+    }
+
+    /// What the power switch of a node does.
+    pub fn set_power(&mut self, node: &str, on: bool) {
+        self.without_power.retain(|other| other != node);
+        self.without_power.extend((!on).then(|| node.to_owned()));
+    }
+
+    fn answers(&self, node: &str) -> bool {
+        !self.without_power.iter().chain(&self.stuck).any(|other| other == node)
+    }
+
+    fn is(&mut self, node: &str, field: usize) -> bool {
+        self.row(NODE, node)[field][1].as_bool().unwrap()
+    }
+
+    /// Tags of a node.
+    pub fn tags(&mut self, node: &str) -> Vec<String> {
+        self.row(NODE, node)[13][1].as_array().unwrap().iter().map(text).collect()
+    }
+
+    /// The nodes that are offline, drained, and without power, by short names.
+    pub fn idle_nodes(&mut self) -> [Vec<String>; 3] {
+        let rows = self.luxi[NODE]["data"].as_array().unwrap().clone();
+        let short = |name: &str| name.split('.').next().unwrap().to_owned();
+        let with = |field: usize| {
+            rows.iter()
+                .filter(|row| row[field][1] == true)
+                .map(|row| short(row[0][1].as_str().unwrap()))
+                .collect()
+        };
+        let mut off: Vec<String> = self.without_power.iter().map(|name| short(name)).collect();
+        off.sort();
+        [with(8), with(9), off]
+    }
+
+    /// Primary and secondary instances of a node.
+    pub fn instances_on(&self, node: &str) -> [Vec<String>; 2] {
+        let rows = self.luxi[INSTANCE]["data"].as_array().unwrap();
+        let with = |is_there: fn(&Value, &str) -> bool| -> Vec<String> {
+            rows.iter().filter(|row| is_there(row, node)).map(|row| text(&row[0][1])).collect()
+        };
+        [with(|row, node| row[5][1] == node), with(|row, node| row[6][1][0] == node)]
     }
 }
 

@@ -21,7 +21,11 @@ fn answer(world: &Arc<World>, text: &str) -> Vec<Act> {
     if world.lock().gone {
         return vec![Act::Close];
     }
-    let kind = if args[0] == "job" { "Query job" } else { method };
+    let kind = match args[0] == "job" {
+        true => "Query job",
+        false if args[1][0] == "pinst_list" => "Query instances of a node",
+        false => method,
+    };
     if method == "SubmitManyJobs" {
         world.change(|state| state.submissions.push(text.to_owned()));
     }
@@ -30,6 +34,7 @@ fn answer(world: &Arc<World>, text: &str) -> Vec<Act> {
     }
     let answer = match method {
         "Query" if kind == "Query job" => Ok(job_table(&world.lock(), &args[2])),
+        "Query" if args[1][0] == "pinst_list" => Ok(held(&world.lock(), &args[2])),
         "Query" => Ok(table(world, args[0].as_str().unwrap())),
         "QueryClusterInfo" => Ok(world.lock().cluster.luxi[2].clone()),
         "QueryJobs" => Ok(jobs(&world.lock(), &args[0], &args[1])),
@@ -58,6 +63,13 @@ fn table(world: &World, what: &str) -> Value {
     }
 }
 
+/// The instances of a node.
+fn held(state: &State, filter: &Value) -> Value {
+    assert_eq!((&filter[0], &filter[1]), (&json!("="), &json!("name")));
+    let [primaries, secondaries] = state.cluster.instances_on(filter[2].as_str().unwrap());
+    json!({"fields": [], "data": [[[0, primaries], [0, secondaries]]]})
+}
+
 fn field(id: u64, job: &Job, name: &Value) -> Value {
     match name.as_str().unwrap() {
         "id" => json!(id),
@@ -65,6 +77,7 @@ fn field(id: u64, job: &Job, name: &Value) -> Value {
         "opresult" => json!(job.results),
         "ops" => json!(job.ops),
         "archived" => json!(false),
+        "oplog" => json!([job.log]),
         other => panic!("{other}"),
     }
 }

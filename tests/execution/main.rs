@@ -20,4 +20,5 @@ mod recorded;
 mod remote;
 mod resume;
 mod signals;
+mod squeeze;
 mod terminal;

@@ -84,8 +84,13 @@ impl Place {
 
 /// hbal in a directory.
 pub fn hbal(directory: &Path) -> Command {
+    tool("hbal", directory)
+}
+
+/// A tool in a directory.
+pub fn tool(name: &str, directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
-    command.current_dir(directory).env("HTOOLS", "hbal");
+    command.current_dir(directory).env("HTOOLS", name);
     command.env("XDG_STATE_HOME", directory.join("state")).env("HOME", directory);
     command.stdin(Stdio::null());
     command

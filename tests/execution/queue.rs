@@ -63,11 +63,28 @@ pub struct State {
     /// How often each kind of request came.
     pub calls: HashMap<String, usize>,
     on_read: Option<OnRead>,
+    /// What happens after an opcode that has this text in it: once each.
+    then: Vec<(&'static str, Then)>,
     reads: usize,
     /// Why no jobs are taken.
     pub drained: Option<Value>,
     /// Whether the daemon is not there.
     pub gone: bool,
+}
+
+/// What somebody else does to the cluster.
+pub type Then = Box<dyn FnOnce(&mut Cluster) + Send>;
+
+impl State {
+    fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
+        let result = self.cluster.carry_out(opcode);
+        let text = opcode.to_string();
+        if let Some(at) = self.then.iter().position(|(part, _)| text.contains(part)) {
+            let (_, action) = self.then.remove(at);
+            action(&mut self.cluster);
+        }
+        result
+    }
 }
 
 /// The cluster and its jobs.
@@ -98,6 +115,7 @@ impl World {
             submissions: Vec::new(),
             calls: HashMap::new(),
             on_read: None,
+            then: Vec::new(),
             reads: 0,
             drained: None,
             gone: false,
@@ -161,6 +179,11 @@ impl World {
 
     pub fn on_read(&self, action: impl FnMut(usize, &mut Cluster) + Send + 'static) {
         self.lock().on_read = Some(Box::new(action));
+    }
+
+    /// Once, after an opcode that has this text in it, somebody does this.
+    pub fn then(&self, part: &'static str, action: impl FnOnce(&mut Cluster) + Send + 'static) {
+        self.lock().then.push((part, Box::new(action)));
     }
 
     /// The cluster is about to be read.
@@ -228,9 +251,12 @@ impl World {
                 Some(Fate::Vanishes) => {
                     return self.change(|state| drop(state.jobs.remove(&id)));
                 }
-                _ => self.change(|state| state.cluster.carry_out(op)),
+                _ => {}
             }
-            results.push(Value::Null);
+            match self.change(|state| state.carry_out(op)) {
+                Ok(result) => results.push(result),
+                Err(why) => return self.end(id, "error", vec![json!(["OpPrereqError", [why]])]),
+            }
             if at + 1 < ops.len() {
                 self.set(id, "queued", at);
             }

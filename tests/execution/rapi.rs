@@ -143,6 +143,10 @@ fn answer(world: &Arc<World>, kind: &str, request: &Request) -> Vec<Act> {
                 world.read();
                 good(world.lock().cluster.rapi[3].clone())
             }
+            "nodes" if parts.len() > 3 => {
+                let [primaries, secondaries] = world.lock().cluster.instances_on(parts[3]);
+                good(json!({"name": parts[3], "pinst_list": primaries, "sinst_list": secondaries}))
+            }
             "nodes" => good(world.lock().cluster.rapi[0].clone()),
             "instances" => good(world.lock().cluster.rapi[1].clone()),
             "info" => good(world.lock().cluster.rapi[2].clone()),
@@ -160,11 +164,29 @@ fn submit(world: &Arc<World>, request: &Request, parts: &[&str]) -> Vec<Act> {
     let (wanted, name) = match parts[4] {
         "migrate" => ("PUT", "OP_INSTANCE_MIGRATE"),
         "replace-disks" => ("POST", "OP_INSTANCE_REPLACE_DISKS"),
+        "modify" => ("POST", "OP_NODE_SET_PARAMS"),
+        "tags" if request.method == "PUT" => ("PUT", "OP_TAGS_SET"),
+        "tags" => ("DELETE", "OP_TAGS_DEL"),
         other => panic!("{other}"),
     };
     assert_eq!(request.method, wanted);
+    let query = request.path.split_once('?').map_or("", |(_, query)| query);
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned();
+    let values = |key: &str| -> Vec<String> {
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(name, _)| *name == key).map(|(_, value)| decoded(&value.replace('+', " "))).collect()
+    };
+    if parts[4] == "tags" {
+        // the comment has no other place
+        let reason = values("reason").remove(0);
+        opcode = json!({"tags": values("tag"), "name": parts[3], "kind": "node", "comment": null, "reason": [["gnt:user", reason, 1]]});
+    }
+    if values("dry-run") == ["1"] {
+        opcode["dry_run"] = json!(true);
+    }
     opcode["OP_ID"] = json!(name);
     opcode["instance_name"] = json!(parts[3]);
+    opcode["node_name"] = json!(parts[3]);
     let depends = opcode["depends"][0][0].as_u64();
     let ids = world.submit(vec![vec![opcode]], depends);
     response("200 OK", &json!(ids[0].as_ref().unwrap()))

@@ -9,7 +9,7 @@ use crate::plan::command::Line;
 use crate::plan::jobset;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
-use crate::report::squeeze::{Tense, obstacle_name, obstacle_text, size_name, summary};
+use crate::report::squeeze::{Tense, obstacle_name, obstacle_text, planned, size_name, summary};
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
     Decision, GroupPlan, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
@@ -107,7 +107,7 @@ pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> D
         minimal: reserve(asked.minimal),
         target: reserve(asked.target),
         idle: found.plans.iter().all(GroupPlan::is_idle),
-        summary: summary(found, cluster, Tense::Planned),
+        summary: summary(&planned(found, cluster), Tense::Planned),
         groups: found.plans.iter().map(|plan| group(cluster, plan)).collect(),
     }
 }

@@ -415,6 +415,27 @@ pub const JSON_EVENTS: OptionDef =
     OptionDef::new("json-events", "with --exec, write what happens to FILE, one JSON object a line")
         .takes("FILE", Kind::File)
         .added();
+/// `--power-command`
+pub const POWER_COMMAND: OptionDef = OptionDef::new(
+    "power-command",
+    "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
+)
+.takes("COMMAND", Kind::Text)
+.added();
+/// `--boot-timeout`
+pub const BOOT_TIMEOUT: OptionDef = OptionDef::new(
+    "boot-timeout",
+    "with --exec, wait at most TIME until a node that was powered on answers [10m]",
+)
+.takes("TIME", Kind::Text)
+.added();
+/// `--cooldown`
+pub const COOLDOWN: OptionDef = OptionDef::new(
+    "cooldown",
+    "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d [0]",
+)
+.takes("TIME", Kind::Text)
+.added();
 /// `--first-job-group`
 pub const FIRST_JOB_GROUP: OptionDef =
     OptionDef::new("first-job-group", "keep only the first jobset, the steps that can start at once");

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::getopt::Given;
 use super::option::Kind;
@@ -105,6 +106,13 @@ impl Given {
         parse_float(self.text()?).map_err(|e| self.error(e))
     }
 
+    /// The argument as a time: a whole number with `s`, `m`, `h` or `d` behind it, or none for
+    /// seconds; at most ten years.
+    pub fn time(&self) -> Result<Duration, ValueError> {
+        parse_time(self.text()?)
+            .ok_or_else(|| self.out_of_range("a time such as 90s, 30m, 6h or 2d, at most 3650d"))
+    }
+
     /// The argument as a list separated by commas.
     pub fn list(&self) -> Result<Vec<String>, ValueError> {
         Ok(split_list(self.text()?))
@@ -122,6 +130,24 @@ impl Given {
     }
 }
 
+fn parse_time(text: &str) -> Option<Duration> {
+    let (number, unit) = match text.as_bytes().last()? {
+        b's' => (&text[..text.len() - 1], 1),
+        b'm' => (&text[..text.len() - 1], 60),
+        b'h' => (&text[..text.len() - 1], 3600),
+        b'd' => (&text[..text.len() - 1], DAY),
+        _ => (text, 1),
+    };
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let seconds = number.parse::<u64>().ok()?.checked_mul(unit)?;
+    (seconds <= 3650 * DAY).then(|| Duration::from_secs(seconds))
+}
+
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
 /// Splits at commas. The empty text is the empty list; otherwise n commas
 /// separate n+1 items, empty ones included.
 pub fn split_list(text: &str) -> Vec<String> {
@@ -137,6 +163,22 @@ mod tests {
         assert!(split_list("").is_empty());
         assert_eq!(split_list("a,"), ["a", ""]);
         assert_eq!(split_list(",,"), ["", "", ""]);
+    }
+
+    #[test]
+    fn times_have_units() {
+        let seconds = |text: &str| parse_time(text).map(|time| time.as_secs());
+        for (text, wanted) in
+            [("0", 0), ("90", 90), ("90s", 90), ("30m", 1800), ("6h", 21_600), ("2d", 172_800)]
+        {
+            assert_eq!(seconds(text), Some(wanted), "{text}");
+        }
+        assert_eq!(seconds("3650d"), Some(315_360_000));
+        for text in
+            ["", "h", "-1h", "+1h", "1.5h", "1 h", "6H", "3651d", "99999999999999999999d", "1h30m", "٣h"]
+        {
+            assert_eq!(seconds(text), None, "{text}");
+        }
     }
 
     #[test]

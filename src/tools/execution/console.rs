@@ -12,11 +12,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::Stage;
 use crate::execute::job::{JobId, Run, Status};
+use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{Signals, Wish};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
 use crate::plan::work::{Work, WorkStep};
-use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 use crate::tools::patience;
 
@@ -27,7 +28,8 @@ const LEFT: i32 = 2;
 pub struct Console<'a> {
     output: &'a mut Output,
     work: &'a Work,
-    signals: Signals,
+    signals: &'a Signals,
+    handling: Handling,
     events: Option<Events>,
     /// Whether standard output belongs to a document.
     json: bool,
@@ -49,35 +51,34 @@ struct Events {
 }
 
 impl<'a> Console<'a> {
-    /// Begins to listen to signals and to show progress.
+    /// Begins to show progress.
     ///
     /// # Errors
-    /// The file for events, or the system.
-    pub fn begin(
-        work: &'a Work,
-        options: &ExecutionOptions,
-        verbosity: i32,
-        json: bool,
-        output: &'a mut Output,
-    ) -> anyhow::Result<Console<'a>> {
-        let events = options.json_events.as_ref().map(|path| {
-            let file =
-                File::create(path).with_context(|| format!("cannot write file '{}'", path.display()))?;
+    /// The file for events.
+    pub fn begin(work: &'a Work, stage: &Stage<'a>, output: &'a mut Output) -> anyhow::Result<Console<'a>> {
+        let events = stage.options.json_events.as_ref().map(|path| {
+            // the runs of one command share the file
+            let file = if stage.number == 1 {
+                File::create(path)
+            } else {
+                File::options().create(true).append(true).open(path)
+            };
+            let file = file.with_context(|| format!("cannot write file '{}'", path.display()))?;
             anyhow::Ok(Events { path: path.clone(), file, failed: false })
         });
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
         output.flush()?;
-        let signals = listen(json).context("cannot prepare for signals")?;
-        let talkative = verbosity >= 1;
+        let talkative = stage.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
         Ok(Console {
             output,
             work,
-            signals,
+            signals: stage.signals,
+            handling: stage.options.handling(),
             events,
-            json,
+            json: stage.silent,
             talkative,
             bar,
             running: 0,
@@ -201,8 +202,10 @@ impl Surroundings for Console<'_> {
         self.signals.wants_to_stop()
     }
 
-    fn perform(&mut self, _: &mut dyn JobClient, _: &Run, step: &WorkStep) -> Result<(), String> {
-        Err(format!("this program cannot {} by itself", step.title()))
+    fn perform(&mut self, client: &mut dyn JobClient, run: &Run, step: &WorkStep) -> Result<(), String> {
+        self.note(&format!("Going to {}", step.title()));
+        let handling = self.handling.clone();
+        nodes::perform(self, client, run, step, &handling)
     }
 
     fn pause(&mut self, time: Duration) {
@@ -216,7 +219,7 @@ impl Surroundings for Console<'_> {
 
 /// Listens to signals; what is said about them goes directly to the stream, which the
 /// main thread holds.
-fn listen(json: bool) -> io::Result<Signals> {
+pub fn listen(json: bool) -> io::Result<Signals> {
     let stream: OwnedFd = match json {
         true => io::stderr().as_fd().try_clone_to_owned()?,
         false => io::stdout().as_fd().try_clone_to_owned()?,

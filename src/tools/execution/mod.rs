@@ -1,22 +1,32 @@
 //! Carrying out what a tool has planned: everything between a plan and the exit status.
 
 mod console;
+mod fresh;
+mod lock;
 mod place;
 mod question;
+mod resume;
+mod undoing;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
-pub use console::Console;
+pub use fresh::{announce, read_again, violation};
+pub use lock::Lock;
 pub use question::{Answer, ask};
+pub use resume::{Resumption, resume};
+pub use undoing::take_back;
+
+use console::Console;
 
 use super::ExitStatus;
-use super::options::{ExecutionOptions, LoadOptions, SourceOptions};
+use super::options::{ExecutionOptions, SourceOptions};
 use super::output::Output;
 use crate::execute::job::Run;
 use crate::execute::journal::{self, Header, Journal};
+use crate::execute::signals::Signals;
 use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
 use crate::load::{luxi, rapi};
 use crate::plan::work::Work;
@@ -44,17 +54,42 @@ pub fn client(source: &SourceOptions) -> anyhow::Result<Option<Box<dyn JobClient
 }
 
 /// A plan that is to be carried out, and what it is for.
-pub struct Order<'a> {
+pub struct Order {
     /// The tool that made it.
     pub tool: &'static str,
     /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
-    pub purpose: &'static str,
+    pub purpose: String,
     /// UUID of the node group.
-    pub group: &'a str,
+    pub group: String,
     /// Whether it was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
     /// The steps.
     pub work: Work,
+}
+
+/// How plans are carried out.
+#[derive(Clone, Copy)]
+pub struct Stage<'a> {
+    /// What is asked for.
+    pub options: &'a ExecutionOptions,
+    /// How much is said.
+    pub verbosity: i32,
+    /// Whether standard output is for something else.
+    pub silent: bool,
+    /// What is listened to.
+    pub signals: &'a Signals,
+    /// How many runs of this command there are with this one.
+    pub number: usize,
+}
+
+/// A run that is over.
+pub struct Ran {
+    /// What it was.
+    pub header: Header,
+    /// What became of it.
+    pub report: Report,
+    /// Its journal.
+    pub journal: PathBuf,
 }
 
 /// Version as opcodes and reasons state it.
@@ -62,20 +97,26 @@ fn version() -> String {
     format!("(htools) version {}", env!("CARGO_PKG_VERSION"))
 }
 
+/// Begins to listen to signals; `silent` if standard output is for something else.
+///
+/// # Errors
+/// If the system does not allow it.
+pub fn listen(silent: bool) -> anyhow::Result<Signals> {
+    console::listen(silent).context("cannot prepare for signals")
+}
+
 /// Carries a plan out; all checks have been made.
 ///
 /// # Errors
-/// What keeps it from being begun, and what went wrong.
+/// What keeps it from being begun.
 pub fn carry_out(
-    order: Order<'_>,
+    order: Order,
     client: &mut dyn JobClient,
-    options: &ExecutionOptions,
-    load: &LoadOptions,
-    json: bool,
+    stage: &Stage<'_>,
     output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<Ran> {
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let tool = order.tool;
+    let (tool, options) = (order.tool, stage.options);
     let cluster = client.cluster().context(tool)?;
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
@@ -88,16 +129,13 @@ pub fn carry_out(
         },
         after: client.newest().context(tool)?,
         joins_opcodes: client.joins_opcodes(),
-        group: order.group.to_owned(),
+        group: order.group,
         ignore_soft_errors: order.ignore_soft_errors,
         cluster,
         work: order.work,
     };
-    let path = match &options.journal {
-        Some(path) => path.clone(),
-        None => place::default_journal(&header)?,
-    };
-    let mut console = Console::begin(&header.work, options, load.verbosity, json, output)?;
+    let path = place::journal(options.journal.as_deref(), stage.number, &header)?;
+    let mut console = Console::begin(&header.work, stage, output)?;
     let journal = Journal::create(&path, &header).with_context(|| {
         format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
     })?;
@@ -105,7 +143,16 @@ pub fn carry_out(
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).walk();
     console.finish(&report);
-    conclude(&header, &report, &path, json, output)
+    Ok(Ran { header, report, journal: path })
+}
+
+/// What went wrong with each step that failed, in one line.
+pub fn failures(ran: &Ran) -> String {
+    let failed = ran.report.failed(&ran.header.work).map(|(step, title, report)| {
+        let why = report.message.as_deref().unwrap_or_default();
+        format!("step {step}, {title}: {why}")
+    });
+    failed.collect::<Vec<_>>().join("; ")
 }
 
 /// What a journal is of, checked against the cluster that the options name.
@@ -140,33 +187,21 @@ pub fn check_resumed(
 }
 
 /// What is to be said and returned at the end of a run.
-pub fn conclude(
-    header: &Header,
-    report: &Report,
-    journal: &Path,
-    json: bool,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+pub fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let Ran { header, report, journal } = ran;
     let tool = &header.run.tool;
     let goes_on = || format!("{tool} --resume {} goes on from here", journal.display());
     match &report.ending {
         Ending::Done => Ok(ExitStatus::Success),
         Ending::Interrupted => {
             for line in console::interrupted(&header.work, report) {
-                if json { output.error_line(&line)? } else { output.line(&line)? }
+                if silent { output.error_line(&line)? } else { output.line(&line)? }
             }
             output.error_line(&format!("With the same --luxi or --master, {}", goes_on()))?;
             Ok(ExitStatus::Success)
         }
         Ending::Failed => {
-            let failed: Vec<String> = report
-                .failed(&header.work)
-                .map(|(step, title, report)| {
-                    let why = report.message.as_deref().unwrap_or_default();
-                    format!("step {step}, {title}: {why}")
-                })
-                .collect();
-            bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failed.join("; "))
+            bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failures(ran))
         }
         Ending::Lost(why) => {
             bail!(

@@ -3,15 +3,37 @@
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
 use crate::execute::journal::Header;
 
+/// The journal of the run that is the `number`th of its command: the file that was named, with
+/// the number behind its name from the second on, or one of its own.
+pub fn journal(named: Option<&Path>, number: usize, header: &Header) -> anyhow::Result<PathBuf> {
+    match named {
+        None => default_journal(header),
+        Some(path) if number == 1 => Ok(path.to_owned()),
+        Some(path) => {
+            let mut path = path.as_os_str().to_owned();
+            path.push(format!(".{number}"));
+            Ok(path.into())
+        }
+    }
+}
+
 /// A file of its own for a run, in a directory that is made if need be: the state directory
 /// of the user, as the XDG base directory specification names it.
-pub fn default_journal(header: &Header) -> anyhow::Result<PathBuf> {
+fn default_journal(header: &Header) -> anyhow::Result<PathBuf> {
+    Ok(state()?.join(file_name(header)))
+}
+
+/// The directory for what outlives a run.
+///
+/// # Errors
+/// If there is none and it cannot be made.
+pub fn state() -> anyhow::Result<PathBuf> {
     let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
     else {
         bail!(
@@ -23,7 +45,7 @@ pub fn default_journal(header: &Header) -> anyhow::Result<PathBuf> {
         .mode(0o700)
         .create(&directory)
         .with_context(|| format!("cannot make the directory '{}' for the journal", directory.display()))?;
-    Ok(directory.join(file_name(header)))
+    Ok(directory)
 }
 
 fn state_directory(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {

@@ -1,11 +1,14 @@
 //! `hsqueeze`: which nodes can be powered down, or have to be powered up.
 
+mod execute;
+mod planning;
 mod run;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;
 
+use self::planning::Planning;
 use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HsqueezeOptions;
@@ -32,6 +35,7 @@ pub const SPEC: Spec = Spec {
         SQUEEZE_ALL,
         GROUP.says("plan for the node group with this name or UUID only").added(),
         MAX_NODES,
+        COOLDOWN,
         NO_CAPACITY_CHECKS
             .says("free nodes even if one of the others could not be emptied then (global N+1)")
             .added(),
@@ -43,6 +47,14 @@ pub const SPEC: Spec = Spec {
         NO_HEADERS,
         JSON,
         DETAILED_STATUS,
+        YES,
+        POWER_COMMAND,
+        BOOT_TIMEOUT,
+        JOURNAL,
+        RESUME,
+        JSON_EVENTS,
+        REASON.added(),
+        PRIORITY.added(),
         STATIC_KVM_NODE_MEMORY,
         VERSION,
         HELP,
@@ -61,10 +73,16 @@ pub fn parse(args: &[OsString]) -> Result<HsqueezeOptions, Stop> {
 /// Does what the options ask for.
 pub fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
+    if let Some(journal) = &options.execution.resume {
+        let status = execute::resume(&options, journal, &mut output);
+        output.flush()?;
+        return status;
+    }
     run::check_reserves(&options, &mut output)?;
-    let known_sizes = run::known_sizes(&options)?;
+    let planning = Planning::new(&options, run::known_sizes(&options)?);
+    let access = if options.execution.exec { execute::access(&options)? } else { None };
     let cluster = source::load(&options.load, &mut output)?;
-    let result = run::run(&options, known_sizes, &cluster, &mut output);
+    let result = run::run(&planning, access, &cluster, &mut output);
     // what was said before an error stays said
     output.flush()?;
     result

@@ -2,6 +2,8 @@
 
 use anyhow::{anyhow, bail};
 
+use super::execute::{Access, Outcome, execute};
+use super::planning::Planning;
 use super::{ExitStatus, HsqueezeOptions};
 use crate::model::{Cluster, GroupIdx, InstanceIdx};
 use crate::plan::command::{Line, listing, script_titled};
@@ -11,6 +13,7 @@ use crate::report::squeeze as view;
 use crate::report::{json, text::cluster_text};
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze, SqueezeOptions, squeeze};
+use crate::tools::execution::{Answer, ask};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save;
@@ -43,40 +46,62 @@ pub fn known_sizes(options: &HsqueezeOptions) -> anyhow::Result<Sizes> {
     Ok(Sizes::of(&raw.nodes))
 }
 
-/// What the options mean for the search.
-pub fn squeeze_options(options: &HsqueezeOptions, known_sizes: Sizes) -> SqueezeOptions {
-    SqueezeOptions {
-        minimal: options.minimal(),
-        target: options.target(),
-        reach: options.reach,
-        capacity_checks: !options.no_capacity_checks,
-        max_nodes: options.max_nodes,
-        left_alone: Vec::new(),
-        known_sizes,
-    }
-}
-
-/// Makes the plans, and shows them.
+/// Makes the plans, shows them, and carries them out if that is wanted.
 pub fn run(
-    options: &HsqueezeOptions,
-    known_sizes: Sizes,
+    planning: &Planning<'_>,
+    access: Option<Access>,
     cluster: &Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
+    let options = planning.options;
     let groups = groups(options, cluster)?;
     save_state(options, "original", "before hsqueeze run", cluster, output)?;
-    let asked = squeeze_options(options, known_sizes);
+    let asked = planning.asked(cluster, 0, &[]);
     let found = squeeze(cluster, &groups, &asked);
     show(options, &asked, cluster, &found, output)?;
     let idle = found.plans.iter().all(GroupPlan::is_idle);
-    if options.execution.exec && !idle {
-        output.flush()?;
-        bail!("hsqueeze: plans cannot be executed yet");
-    }
-    save_state(options, "squeezed", when(&found), &found.after, output)?;
-    Ok(match options.detailed_status && !idle {
+    let mut status = match options.detailed_status && !idle {
         true => ExitStatus::Planned,
         false => ExitStatus::Success,
+    };
+    if options.execution.exec && !idle {
+        let Some(access) = access else {
+            output.flush()?;
+            bail!("hsqueeze: plans can be executed over LUXI (-L) and RAPI (-m) only");
+        };
+        let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
+        if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Answer::No {
+            output.error_line("Nothing was executed.")?;
+            return Ok(ExitStatus::Failure);
+        }
+        status = carry_out(planning, access, cluster, &found, output)?;
+    }
+    save_state(options, "squeezed", when(&found), &found.after, output)?;
+    Ok(status)
+}
+
+fn carry_out(
+    planning: &Planning<'_>,
+    mut access: Access,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let options = planning.options;
+    let Outcome { deeds, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
+    let summary = view::summary(&deeds, view::Tense::Done);
+    match options.load.verbosity < 1 && !options.json {
+        true => output.line(&summary)?,
+        false => output.error_line(&summary)?,
+    }
+    if !problems.is_empty() {
+        output.flush()?;
+        bail!("hsqueeze: {}", problems.join("; "));
+    }
+    Ok(match stopped {
+        Some(status) => status,
+        None if options.detailed_status && !deeds.is_empty() => ExitStatus::Done,
+        None => ExitStatus::Success,
     })
 }
 
@@ -133,12 +158,22 @@ fn show(
         return Ok(());
     }
     if level >= 1 {
-        let style = view::Style { candidates: level > 1, headers: !options.no_headers };
-        view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?;
-    } else if !found.plans.iter().all(GroupPlan::is_idle) {
-        output.line(&view::summary(found, cluster, view::Tense::Planned))?;
+        show_text(options, cluster, found, output)?;
+    } else if !options.execution.exec && !found.plans.iter().all(GroupPlan::is_idle) {
+        output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
     give_commands(options, &lines, output)
+}
+
+/// The plans as scripts know them.
+pub fn show_text(
+    options: &HsqueezeOptions,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.no_headers };
+    Ok(view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?)
 }
 
 fn give_commands(options: &HsqueezeOptions, lines: &[Line], output: &mut Output) -> anyhow::Result<()> {

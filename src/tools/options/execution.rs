@@ -1,7 +1,10 @@
 //! Whether and how a plan is carried out.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::execute::nodes::{BOOT, Handling};
 use crate::tools::cli::{Given, ValueError};
 
 /// The priority of submitted jobs.
@@ -43,6 +46,10 @@ pub struct ExecutionOptions {
     pub reason: Option<String>,
     /// `--priority`
     pub priority: Option<Priority>,
+    /// `--power-command`
+    pub power_command: Option<OsString>,
+    /// `--boot-timeout`
+    pub boot_timeout: Option<Duration>,
 }
 
 impl ExecutionOptions {
@@ -62,8 +69,15 @@ impl ExecutionOptions {
                     _ => Priority::Normal,
                 });
             }
+            "power-command" => self.power_command = given.value.clone(),
+            "boot-timeout" => self.boot_timeout = Some(given.time()?),
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// How nodes are powered up and down.
+    pub fn handling(&self) -> Handling {
+        Handling { power_command: self.power_command.clone(), boot: self.boot_timeout.unwrap_or(BOOT) }
     }
 }

@@ -1,6 +1,7 @@
 //! What the options of `hsqueeze` mean.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{CommandTarget, ExecutionOptions, LoadOptions};
 use crate::search::squeeze::Reach;
@@ -24,6 +25,8 @@ pub struct HsqueezeOptions {
     pub no_capacity_checks: bool,
     /// `--max-nodes`
     pub max_nodes: Option<usize>,
+    /// `--cooldown`
+    pub cooldown: Duration,
     /// `--standby-data`
     pub standby_data: Option<PathBuf>,
     /// `-G`
@@ -56,6 +59,7 @@ impl HsqueezeOptions {
                 let most = usize::try_from(given.int()?);
                 self.max_nodes = Some(most.map_err(|_| given.out_of_range("a number of nodes, 0 or more"))?);
             }
+            "cooldown" => self.cooldown = given.time()?,
             "standby-data" => self.standby_data = given.path(),
             "group" => self.group = Some(given.text()?.to_owned()),
             "save" => self.save = given.path(),

@@ -1,0 +1,54 @@
+//! Taking back what a run that failed has done to nodes.
+
+use super::{Order, Ran, Stage, carry_out, failures};
+use crate::execute::{Ending, JobClient, undo};
+use crate::plan::work::{Task, Work};
+use crate::tools::output::Output;
+
+/// Takes back what is safe to take back of a run that failed. What came of that, for the end
+/// of the error; empty if there was nothing to do.
+///
+/// # Errors
+/// What keeps it from being begun.
+pub fn take_back(
+    ran: &Ran,
+    tool: &'static str,
+    client: &mut dyn JobClient,
+    stage: &Stage<'_>,
+    output: &mut Output,
+) -> anyhow::Result<String> {
+    let work = undo(&ran.header.work, &ran.report);
+    if work.steps.is_empty() {
+        return Ok(String::new());
+    }
+    if stage.verbosity >= 1 {
+        output.error_line(&format!("Taking back: {}", listed(&work, |_| true)))?;
+    }
+    let order = Order {
+        tool,
+        purpose: format!("taking back what failed, by {tool}"),
+        group: ran.header.group.clone(),
+        ignore_soft_errors: false,
+        work,
+    };
+    let undone = carry_out(order, client, stage, output)?;
+    let work = &undone.header.work;
+    Ok(match &undone.report.ending {
+        Ending::Done => format!("; taken back: {}", listed(work, |_| true)),
+        Ending::Failed => format!("; not everything could be taken back: {}", failures(&undone)),
+        Ending::Lost(why) | Ending::Unrecorded(why) | Ending::Contradiction(why) => {
+            format!("; it is unknown whether everything was taken back: {why}")
+        }
+        Ending::Interrupted => {
+            let open = |at: usize| undone.report.steps[at].state != crate::execute::StepState::Done;
+            format!("; not taken back, as asked to stop: {}", listed(work, open))
+        }
+    })
+}
+
+fn listed(work: &Work, wanted: impl Fn(usize) -> bool) -> String {
+    let steps = work.steps.iter().enumerate().filter(|(at, _)| wanted(*at));
+    // tags are no news
+    let news = steps.filter(|(_, step)| !matches!(step.task, Task::Tag | Task::Untag));
+    news.map(|(_, step)| step.title()).collect::<Vec<_>>().join(", ")
+}

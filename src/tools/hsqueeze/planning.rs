@@ -1,0 +1,58 @@
+//! From options to plans, the first time and every time after that.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::HsqueezeOptions;
+use crate::model::{Cluster, GroupIdx};
+use crate::search::squeeze::cooldown::switched_lately;
+use crate::search::squeeze::standby::Sizes;
+use crate::search::squeeze::{Squeeze, SqueezeOptions, squeeze};
+
+/// What plans are made by.
+pub struct Planning<'a> {
+    /// The options.
+    pub options: &'a HsqueezeOptions,
+    /// The sizes of `--standby-data`.
+    known_sizes: Sizes,
+}
+
+impl<'a> Planning<'a> {
+    /// Planning by these options and sizes.
+    pub fn new(options: &'a HsqueezeOptions, known_sizes: Sizes) -> Planning<'a> {
+        Planning { options, known_sizes }
+    }
+
+    /// What the options ask of the search on a cluster, once some nodes were switched and
+    /// others failed to come up.
+    pub fn asked(&self, cluster: &Cluster, switched: usize, failed: &[String]) -> SqueezeOptions {
+        let options = self.options;
+        let mut left_alone = switched_lately(cluster, self.now(), options.cooldown);
+        let failed = cluster.nodes.iter().filter(|node| failed.contains(&node.spec.name));
+        left_alone.extend(failed.map(|node| node.spec.idx));
+        SqueezeOptions {
+            minimal: options.minimal(),
+            target: options.target(),
+            reach: options.reach,
+            capacity_checks: !options.no_capacity_checks,
+            max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
+            left_alone,
+            known_sizes: self.known_sizes.clone(),
+        }
+    }
+
+    /// Makes plans.
+    pub fn squeeze(
+        &self,
+        cluster: &Cluster,
+        groups: &[GroupIdx],
+        switched: usize,
+        failed: &[String],
+    ) -> Squeeze {
+        squeeze(cluster, groups, &self.asked(cluster, switched, failed))
+    }
+
+    /// Seconds since 1970.
+    pub fn now(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    }
+}

@@ -1,0 +1,298 @@
+//! `hsqueeze -X`: nodes go down and come up, and nothing is lost on the way.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::cluster::Cluster;
+use super::program::{Place, Ran, Running, tool};
+use super::queue::{FIRST, Fate};
+use super::rapi::Rapi;
+
+/// Reserves with which two nodes of the recorded cluster are not needed.
+const NIGHT: &[&str] = &["--drbd", "--minimal-resources=1", "--target-resources=2", "--max-nodes=2"];
+/// More than there is.
+const MORNING: &[&str] = &["--minimal-resources=60", "--target-resources=60"];
+
+/// The recorded cluster with an instance on a node that would be empty.
+fn place() -> Place {
+    let place = Place::new();
+    place.world.lock().cluster.place("inst09.vc.test", "node6.vc.test", "node5.vc.test");
+    place
+}
+
+fn command(place: &Place, options: &[&str]) -> Command {
+    let mut command = tool("hsqueeze", place.directory.path());
+    command.arg("--luxi=luxi.sock").args(options);
+    command
+}
+
+fn execute(place: &Place, reserves: &[&str], more: &[&str]) -> Ran {
+    Running::start(command(place, &[&["-X"], reserves, more].concat())).wait()
+}
+
+/// What a job does, in a word or two.
+fn words(ops: &[Value]) -> String {
+    let name = |op: &Value| {
+        let id = op["OP_ID"].as_str().unwrap();
+        let node = op["node_name"].as_str().or(op["name"].as_str()).or(op["node_names"][0].as_str());
+        let subject = node.or(op["instance_name"].as_str()).unwrap().split('.').next().unwrap().to_owned();
+        let what = match id {
+            "OP_NODE_SET_PARAMS" if op["dry_run"] == true => "trial",
+            "OP_NODE_SET_PARAMS" if op["drained"] == true => "drain",
+            "OP_NODE_SET_PARAMS" if op["drained"] == false => "undrain",
+            "OP_NODE_SET_PARAMS" if op["offline"] == true => "offline",
+            "OP_NODE_SET_PARAMS" => "online",
+            "OP_OOB_COMMAND" => op["command"].as_str().unwrap(),
+            "OP_TAGS_SET" => "tag",
+            "OP_TAGS_DEL" => "untag",
+            _ => "move",
+        };
+        format!("{what} {subject}")
+    };
+    ops.iter().map(name).collect::<Vec<_>>().join(" + ")
+}
+
+fn jobs(place: &Place) -> Vec<String> {
+    place.world.new_jobs().iter().map(|(_, job)| words(&job.ops)).collect()
+}
+
+fn idle(place: &Place) -> [Vec<String>; 3] {
+    place.world.lock().cluster.idle_nodes()
+}
+
+fn all_in_use(place: &Place) {
+    assert_eq!(idle(place), [[""; 0]; 3]);
+}
+
+fn off(place: &Place, nodes: &[&str]) {
+    assert_eq!(idle(place), [nodes, &[], nodes]);
+}
+
+#[track_caller]
+fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part:?} in\n{text}");
+}
+
+#[test]
+fn a_night() {
+    let place = place();
+    let (stdout, stderr) = execute(&place, NIGHT, &["--detailed-status"]).ends(4);
+    assert!(
+        stdout.starts_with("'Nodes to offline'\nnode6.vc.test\nnode4.vc.test\nGot job IDs 25,26\n"),
+        "{stdout}"
+    );
+    has(&stderr, "\nhsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 9 moves\n");
+    off(&place, &["node4", "node6"]);
+    let jobs = jobs(&place);
+    assert_eq!(jobs[..2], ["drain node6", "drain node4"]);
+    assert!(jobs[2..11].iter().all(|job| job.starts_with("move ")), "{jobs:?}");
+    let last =
+        ["tag node6", "tag node4", "offline node6", "offline node4", "power-off node6", "power-off node4"];
+    assert_eq!(jobs[11..], last);
+    let world = place.world.lock();
+    let drain = &world.jobs[&FIRST].ops[0];
+    has(drain["comment"].as_str().unwrap(), "condensing by 2 nodes (htools) version ");
+    assert_eq!(drain["auto_promote"], true);
+    drop(world);
+    let tags = place.world.lock().cluster.tags("node4.vc.test");
+    assert!(tags.contains(&"htools:standby:auto".to_owned()), "{tags:?}");
+    assert!(tags.iter().any(|tag| tag.starts_with("htools:standby-size:")), "{tags:?}");
+    // a second time
+    let (stdout, _) = execute(&place, NIGHT, &["-q", "--max-nodes=0", "--detailed-status"]).ends(0);
+    assert_eq!(stdout, "");
+}
+
+#[test]
+fn a_morning() {
+    let place = place();
+    execute(&place, NIGHT, &["-q"]).ends(0);
+    let count = jobs(&place).len();
+    let (stdout, _) = execute(&place, MORNING, &["-q", "--drbd"]).ends(0);
+    has(&stdout, "hsqueeze: powered up 2 nodes (node4.vc.test, node6.vc.test) with ");
+    assert_eq!(stdout.lines().count(), 1, "{stdout}");
+    all_in_use(&place);
+    let up = jobs(&place)[count..].to_vec();
+    assert_eq!(up[..2], ["power-on node4", "power-on node6"]);
+    let rest: Vec<&String> = up[2..].iter().filter(|job| !job.starts_with("trial")).collect();
+    let first = ["online node4", "online node6", "untag node4", "untag node6", "tag node4", "tag node6"];
+    assert_eq!(rest[..6], first);
+    assert!(rest.len() > 6 && rest[6..].iter().all(|job| job.starts_with("move ")), "{rest:?}");
+    let tags = place.world.lock().cluster.tags("node4.vc.test");
+    assert!(!tags.contains(&"htools:standby:auto".to_owned()), "{tags:?}");
+    // both were switched a moment ago
+    let count = jobs(&place).len();
+    let (_, stderr) = execute(&place, NIGHT, &["-v", "--cooldown=10m"]).ends(0);
+    has(&stderr, "Node node6.vc.test stays online: it was powered up or down a short while ago\n");
+    assert!(!jobs(&place)[count..].iter().any(|job| job.contains("node4") || job.contains("node6")));
+}
+
+#[test]
+fn nothing_on_a_node_loses_its_power() {
+    // somebody puts an instance there when it is out of use already; the servers would
+    // fall over a node that loses its power with an instance on it
+    for (after, undone) in [
+        ("\"offline\":true", "set online node6.vc.test, set online node4.vc.test"),
+        ("OP_INSTANCE_MIGRATE", "undrain node6.vc.test, undrain node4.vc.test"),
+    ] {
+        let place = place();
+        place.world.then(after, |cluster: &mut Cluster| {
+            cluster.place("inst04.vc.test", "node1.vc.test", "node6.vc.test");
+        });
+        let (stdout, stderr) = execute(&place, NIGHT, &["-q"]).ends(1);
+        has(&stderr, "the node holds instance inst04.vc.test");
+        has(&stderr, &format!("; taken back: {undone}"));
+        assert_eq!(stdout, "hsqueeze: powered down no node, with 9 moves\n");
+        all_in_use(&place);
+        let world = place.world.lock();
+        assert!(!world.submissions.iter().any(|text| text.contains("power-off")));
+    }
+}
+
+#[test]
+fn power_that_stays_on() {
+    let place = place();
+    place.world.lock().cluster.stuck.push("node6.vc.test".into());
+    let (_, stderr) = execute(&place, NIGHT, &[]).ends(1);
+    has(&stderr, "power off node 'node6.vc.test': job ");
+    has(
+        &stderr,
+        "; node6.vc.test stays offline and may still have power; taken back: set online node4.vc.test\n",
+    );
+    assert_eq!(idle(&place), [&["node6"][..], &[], &[]]);
+    let tags = place.world.lock().cluster.tags("node4.vc.test");
+    assert!(!tags.iter().any(|tag| tag.starts_with("htools:")), "{tags:?}");
+}
+
+#[test]
+fn draining_fails() {
+    let place = place();
+    place.world.lock().fates.insert(FIRST + 1, Fate::Fails("no\nway"));
+    let (_, stderr) = execute(&place, NIGHT, &[]).ends(1);
+    has(
+        &stderr,
+        r"Error: hsqueeze: step 2, drain node 'node4.vc.test': job 26 failed: no\nway; taken back: undrain node6.vc.test",
+    );
+    assert_eq!(jobs(&place), ["drain node6", "drain node4", "undrain node6"]);
+    all_in_use(&place);
+}
+
+#[test]
+fn others_come_up_instead() {
+    let place = place();
+    execute(&place, NIGHT, &["-q"]).ends(0);
+    place.world.lock().cluster.stuck.push("node4.vc.test".into());
+    let (stdout, stderr) = execute(&place, MORNING, &["-q"]).ends(1);
+    has(&stderr, "power on node 'node4.vc.test': job ");
+    has(&stdout, "hsqueeze: powered up 1 node (node6.vc.test) with ");
+    off(&place, &["node4"]);
+}
+
+#[test]
+fn a_changed_cluster() {
+    let place = place();
+    place.world.on_read(|number, cluster: &mut Cluster| {
+        if number == 1 {
+            cluster.place("inst09.vc.test", "node5.vc.test", "node6.vc.test");
+        }
+    });
+    let (stdout, stderr) = execute(&place, NIGHT, &[]).ends(0);
+    has(
+        &stderr,
+        "The cluster has changed since it was read, so the plan is made anew:\n  instance 'inst09.vc.test' is on ",
+    );
+    assert_eq!(stdout.matches("'Nodes to offline'").count(), 2, "{stdout}");
+    assert_eq!(idle(&place)[0], idle(&place)[2]);
+    assert_eq!(idle(&place)[0].len(), 2);
+}
+
+#[test]
+fn one_at_a_time_and_later_the_rest() {
+    let place = place();
+    place.world.hold(true);
+    let running = Running::start(command(&place, &[&["-X", "--journal", "J"], NIGHT].concat()));
+    running.until("Got job IDs 25,26\n");
+    let (stdout, stderr) = execute(&place, NIGHT, &[]).ends(1);
+    assert_eq!(stdout, "");
+    has(&stderr, "Error: another hsqueeze is at work on cluster cluster.vc.test (process ");
+    running.signal(Signal::INT);
+    running.until("Cancel request registered");
+    place.world.hold(false);
+    let (stdout, stderr) = running.wait().ends(0);
+    has(&stdout, "Exiting early due to user request, \n1jobset(s) submitted: \n");
+    has(&stderr, "hsqueeze --resume J goes on from here");
+    let (_, stderr) = Running::start(command(&place, &["--resume", "J"])).wait().ends(0);
+    has(&stderr, "steps are done, in ");
+    off(&place, &["node4", "node6"]);
+}
+
+#[test]
+fn a_run_that_was_killed_after_a_failure() {
+    let place = place();
+    place.world.lock().fates.insert(FIRST + 1, Fate::Fails("no way"));
+    // nothing can be taken back while the queue takes no jobs
+    place.world.then("\"drained\":true", |_| ());
+    let options = [&["-X", "--journal", "J"], NIGHT].concat();
+    let (_, stderr) = Running::start(command(&place, &options)).wait().ends(1);
+    has(&stderr, "taken back: undrain node6.vc.test");
+    // the same once more, as if it had not come to that
+    let (_, stderr) = Running::start(command(&place, &["--resume", "J", "--journal", "K"])).wait().ends(1);
+    has(
+        &stderr,
+        "J: step 2, drain node 'node4.vc.test', has failed in this run; let hsqueeze make a new plan; taken back: undrain node6.vc.test",
+    );
+    all_in_use(&place);
+}
+
+#[test]
+fn over_the_remote_api() {
+    let place = place();
+    let rapi = Rapi::new(&place.world);
+    let script = place.path("switch");
+    std::fs::write(&script, "#!/bin/sh\necho \"$*\" >> record\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |options: &[&str]| {
+        let mut command = tool("hsqueeze", place.directory.path());
+        command.env("GANETI_RAPI_USER", "user").env("GANETI_RAPI_PASSWORD", "s3cr3t-pa55");
+        command.args(["-X", "-m", &rapi.url()]).args(options);
+        Running::start(command).wait()
+    };
+    let (stdout, stderr) = run(NIGHT).ends(1);
+    assert_eq!(stdout, "");
+    has(
+        &stderr,
+        "Error: hsqueeze: the remote API cannot switch the power of nodes: --exec with --master needs --power-command\n",
+    );
+    assert_eq!(place.world.lock().submissions.len(), 0);
+    let (stdout, stderr) = run(&[NIGHT, &["-q", "--power-command=./switch -s north"]].concat()).ends(0);
+    assert_eq!(stdout, "hsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 9 moves\n");
+    assert!(!stderr.contains("s3cr3t"), "{stderr}");
+    assert_eq!(place.read("record"), "-s north off node6.vc.test\n-s north off node4.vc.test\n");
+    assert_eq!(idle(&place), [&["node4", "node6"][..], &[], &[]]);
+    let tags = place.world.lock().cluster.tags("node4.vc.test");
+    assert!(tags.contains(&"htools:standby:auto".to_owned()), "{tags:?}");
+    let (stdout, _) = run(&[MORNING, &["-q", "--power-command=./switch"]].concat()).ends(0);
+    has(&stdout, "hsqueeze: powered up 2 nodes (node4.vc.test, node6.vc.test) with ");
+    all_in_use(&place);
+    // a command that fails
+    let (_, stderr) = run(&[NIGHT, &["--power-command=echo no current; false"]].concat()).ends(1);
+    has(&stderr, "': 'echo no current; false off node");
+    has(&stderr, "' failed: exit status: 1: no current");
+    has(&stderr, ".vc.test stays offline and may still have power; taken back: set online node");
+}
+
+#[test]
+fn several_runs_of_one_command() {
+    let place = place();
+    execute(&place, NIGHT, &["-q"]).ends(0);
+    let options = [&["-X", "--journal", "J", "--json-events", "E", "--json"], MORNING].concat();
+    let (stdout, _) = Running::start(command(&place, &options)).wait().ends(0);
+    serde_json::from_str::<Value>(&stdout).unwrap();
+    // powering up, then moving
+    assert!(place.path("J").exists() && place.path("J.2").exists() && !place.path("J.3").exists());
+    let events = place.read("E");
+    let ended = events.lines().filter(|line| line.contains(r#""event":"ended""#)).count();
+    assert_eq!(ended, 2, "{events}");
+}
