@@ -10,6 +10,7 @@ mod monitoring;
 mod placement;
 mod power;
 mod reading;
+mod squeeze;
 
 use std::path::{Path, PathBuf};
 
@@ -110,6 +111,14 @@ pub const ALL: &[Scenario] = &[
     changes("killed-before-answer", Kind::Shared, interruption::killed_before_answer),
     changes("killed-before-request", Kind::Shared, interruption::killed_before_request),
     changes("lost-answer", Kind::Shared, interruption::lost_answer),
+    changes("squeeze-luxi", Kind::Shared, squeeze::over_luxi),
+    changes("squeeze-rapi", Kind::Shared, squeeze::over_rapi),
+    changes("squeeze-power-off-fails", Kind::Shared, squeeze::power_off_fails),
+    changes("squeeze-power-on-fails", Kind::Shared, squeeze::power_on_fails),
+    changes("squeeze-command-fails", Kind::Shared, squeeze::power_command_fails),
+    changes("squeeze-drain-refused", Kind::Shared, squeeze::drain_refused),
+    changes("squeeze-killed", Kind::Shared, squeeze::killed),
+    changes("squeeze-move-fails", Kind::Small, squeeze::move_fails),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
 ];
 
