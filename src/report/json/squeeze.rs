@@ -9,7 +9,9 @@ use crate::plan::command::Line;
 use crate::plan::jobset;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
-use crate::report::squeeze::{Tense, obstacle_name, obstacle_text, planned, size_name, summary};
+use crate::report::squeeze::{
+    EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary,
+};
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
     Decision, GroupPlan, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
@@ -135,7 +137,7 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Group {
         },
         nodes: names(&plan.nodes),
         enough: plan.enough,
-        missing: plan.missing.as_ref().map(|lack| missing(cluster, lack)),
+        missing: missing(cluster, plan),
         offline_candidates: names(&plan.offline_candidates),
         online_candidates: plan.online_candidates.iter().map(|s| candidate(cluster, s)).collect(),
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
@@ -147,12 +149,16 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Group {
     }
 }
 
-fn missing(cluster: &Cluster, lack: &Lack) -> Missing {
-    Missing {
-        node: name(cluster, lack.node),
-        text: shortfall_text(&lack.shortfall),
-        amount: lack.shortfall.missing(),
-    }
+fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<Missing> {
+    let lack = plan.missing.as_ref().map(|Lack { node, shortfall, .. }| Missing {
+        node: name(cluster, *node),
+        text: shortfall_text(shortfall),
+        amount: shortfall.missing(),
+    });
+    lack.or_else(|| {
+        let node = name(cluster, plan.exposed?);
+        Some(Missing { node, text: EXPOSED.to_owned(), amount: None })
+    })
 }
 
 fn candidate(cluster: &Cluster, standby: &Standby) -> OnlineCandidate {
@@ -179,7 +185,9 @@ fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
         }
         Obstacle::Memory(missing) => (None, None, Some(*missing)),
         Obstacle::Reserve(lack) => (None, Some(name(cluster, lack.node)), lack.shortfall.missing()),
-        Obstacle::Redundancy(n) | Obstacle::Expendable(n) => (None, Some(name(cluster, *n)), None),
+        Obstacle::Redundancy(n) | Obstacle::Expendable(n) | Obstacle::Exposed(n) => {
+            (None, Some(name(cluster, *n)), None)
+        }
         Obstacle::Master | Obstacle::LeftAlone | Obstacle::LastNode | Obstacle::MaxNodes => {
             (None, None, None)
         }

@@ -67,6 +67,7 @@ pub(super) fn condense_by(
         offline_candidates: scope.candidates.clone(),
         online_candidates: scope.standby.clone(),
         missing: None,
+        exposed: None,
         enough: true,
         kept,
         initial_score,

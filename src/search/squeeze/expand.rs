@@ -27,6 +27,7 @@ pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupP
         offline_candidates: scope.candidates.clone(),
         online_candidates: scope.standby.clone(),
         missing: scope.missing.clone(),
+        exposed: scope.exposed,
         enough,
         kept: Vec::new(),
         initial_score: scope.initial_score(),
@@ -52,5 +53,8 @@ fn suffices(scope: &Scope<'_>, balanced: &Balanced, standby: &[Standby]) -> bool
         spec.group == scope.group && spec.offline && i.is_movable() && i.auto_balance
     };
     let online = asked.iter().any(|n| !after.node(*n).spec.offline);
-    online && scope.minimal.first_lack(after, &asked).is_none() && !after.instances.iter().any(stranded)
+    online
+        && scope.minimal.first_lack(after, &asked).is_none()
+        && !after.instances.iter().any(stranded)
+        && scope.first_exposed(&scope.minimal, after, &asked).is_none()
 }

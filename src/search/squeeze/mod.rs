@@ -1,7 +1,8 @@
 //! Which nodes a cluster can do without, and which it needs again.
 //!
 //! Every node group is looked at by itself. If one of its online nodes has less room
-//! than the *minimal* reserve, standby nodes are brought online, until balancing makes
+//! than the *minimal* reserve, or could not use it without some node becoming impossible
+//! to empty (global N+1), standby nodes are brought online, until balancing makes
 //! the reserve hold. Otherwise nodes are freed as long as balancing can empty them, and
 //! every node that stays online keeps the *target* reserve and what N+1 asks for.
 //!
@@ -106,6 +107,8 @@ pub enum Obstacle {
     Redundancy(NodeIdx),
     /// A node could not be emptied any more (global N+1).
     Expendable(NodeIdx),
+    /// The same would be so if the target reserve were used on this node.
+    Exposed(NodeIdx),
     /// It is the last node of its group.
     LastNode,
     /// No more nodes are wanted in this run.
@@ -150,6 +153,9 @@ pub struct GroupPlan {
     pub online_candidates: Vec<Standby>,
     /// The reserve that was missing at the beginning.
     pub missing: Option<Lack>,
+    /// Where using the minimal reserve would have left a node that could not be emptied
+    /// (global N+1); looked at only if no node lacks the reserve.
+    pub exposed: Option<NodeIdx>,
     /// Whether the minimal reserve holds at the end.
     pub enough: bool,
     /// Online nodes that are not freed, by index; none unless it was looked at.

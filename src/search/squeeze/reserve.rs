@@ -2,8 +2,10 @@
 
 use crate::model::units::floor_to_i64;
 use crate::model::{
-    Cluster, DiskTemplate, Instance, InstancePolicy, Mib, NodeIdx, Rule, Strictness, TagArrival,
+    Cluster, DiskTemplate, Instance, InstancePolicy, Ledger, Mib, NodeIdx, Place, Placement, Rule,
+    Strictness, TagArrival,
 };
+use crate::redundancy::global::{Guard, Scope};
 use crate::search::shortfall::{Role, Shortfall, at_node};
 
 /// Amounts beyond this are as good as infinite, and still can be added.
@@ -53,16 +55,38 @@ impl Reserve {
 
     /// What a node lacks, if it does not have it.
     pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Lack> {
-        let crate::model::Node { spec, state } = cluster.node(node);
-        let strict = Strictness::Strict;
-        let rule = state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), strict).err()?;
-        let shortfall = at_node(cluster, &self.probe, (node, &state.ledger), Role::Primary, rule);
+        let rule = self.used(cluster, node).err()?;
+        let ledger = &cluster.node(node).state.ledger;
+        let shortfall = at_node(cluster, &self.probe, (node, ledger), Role::Primary, rule);
         Some(Lack { node, rule, shortfall })
+    }
+
+    /// A node with the reserve used.
+    fn used(&self, cluster: &Cluster, node: NodeIdx) -> Result<Ledger, Rule> {
+        let crate::model::Node { spec, state } = cluster.node(node);
+        state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), Strictness::Strict)
     }
 
     /// The first of some nodes that is online and does not have it.
     pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Lack> {
         let online = nodes.iter().filter(|n| !cluster.node(**n).spec.offline);
         online.into_iter().find_map(|node| self.lack(cluster, *node))
+    }
+
+    /// In a group all of whose nodes could be emptied (global N+1), `nodes`: the first
+    /// of `asked` that is online and where that would end if the reserve were used
+    /// there. An allocator that keeps global N+1 places nothing on such a node, whatever
+    /// room it has.
+    pub fn first_exposed(&self, cluster: &Cluster, nodes: &[NodeIdx], asked: &[NodeIdx]) -> Option<NodeIdx> {
+        if self.probe.mem <= Mib::ZERO {
+            return None;
+        }
+        let mut guard = Guard::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
+        let mut online = asked.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
+        online.find(|node| {
+            let placement = Placement { primary: *node, secondary: None };
+            let place = |primary| Place { placement, location_score: 0, primary, secondary: None };
+            self.used(cluster, *node).is_ok_and(|ledger| !guard.holds_with(&self.probe, &place(ledger)))
+        })
     }
 }

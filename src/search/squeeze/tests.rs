@@ -5,11 +5,11 @@ use super::trial::Scope;
 use super::*;
 use crate::testing::cluster;
 
-fn group() -> GroupIdx {
+pub(super) fn group() -> GroupIdx {
     GroupIdx::new(0)
 }
 
-fn run(cluster: &Cluster, options: &SqueezeOptions) -> GroupPlan {
+pub(super) fn run(cluster: &Cluster, options: &SqueezeOptions) -> GroupPlan {
     squeeze(cluster, &[group()], options).plans.remove(0)
 }
 
@@ -171,7 +171,31 @@ fn a_group_keeps_a_node() {
     assert_eq!(why(&cluster, &plan, "a"), Obstacle::LastNode);
 }
 
-fn any_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
+#[test]
+fn a_reserve_that_must_not_be_used_is_none() {
+    let nodes =
+        [node("a", 2000, "M", ""), node("b", 3000, "N", ""), node("s", 4000, "Y", "htools:standby:x")];
+    let instances = [
+        "i|1000|0|1|running|Y|a||ext||1",
+        "j|1000|0|1|running|Y|a||ext||1",
+        "k|1000|0|1|running|Y|b||ext||1",
+    ];
+    let cluster = built(&nodes, &instances);
+    // 1024 MiB: there on either node, but then the other one could not take all of it
+    let options = SqueezeOptions { minimal: 8.0, target: 8.0, ..SqueezeOptions::default() };
+    let plan = run(&cluster, &options);
+    assert_eq!((plan.decision, plan.enough), (Decision::Expand, true));
+    assert_eq!((names(&cluster, &plan.nodes), plan.missing), (vec!["s".to_owned()], None));
+    assert_eq!(plan.exposed, Some(NodeIdx::new(0)));
+    let unchecked = SqueezeOptions { capacity_checks: false, ..options.clone() };
+    assert_eq!(run(&cluster, &unchecked).decision, Decision::Nothing);
+    // nor is a node freed, if it has to come back then
+    let all_on = built(&[&nodes[..2], &[node("s", 4000, "N", "")]].concat(), &instances);
+    assert_eq!(why(&all_on, &run(&all_on, &options), "s"), Obstacle::Exposed(NodeIdx::new(0)));
+    assert_eq!(names(&all_on, &run(&all_on, &unchecked).nodes), ["s"]);
+}
+
+pub(super) fn any_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     let nodes = prop::collection::vec((0usize..8, 1i64..4), 2..9);
     let instances = prop::collection::vec((any::<u8>(), any::<u8>(), 1i64..12, 0u8..12), 0..24);
     let reach = prop::sample::select(vec![Reach::External, Reach::Drbd, Reach::All]);
@@ -231,6 +255,11 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
     let target = Reserve::of(&before.policy, options.target);
     let nodes = before.nodes_of(plan.group);
     assert_eq!(target.first_lack(after, &nodes), None);
+    let online = |n: &NodeIdx| !before.node(*n).spec.offline;
+    let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes);
+    if options.capacity_checks && !at_risk().iter().any(online) {
+        assert_eq!(target.first_exposed(after, &nodes, &nodes), None);
+    }
     for node in after.nodes.iter().filter(|n| !n.spec.offline) {
         let before = before.node(node.spec.idx).state.ledger.n1_fail;
         assert!(before || !node.state.ledger.n1_fail, "{} fails N+1", node.spec.name);

@@ -20,6 +20,8 @@ pub(super) struct Scope<'c> {
     pub target: Reserve,
     /// The first node without the minimal reserve.
     pub missing: Option<Lack>,
+    /// Otherwise, the first node where using it would put a node at risk.
+    pub exposed: Option<NodeIdx>,
     pub standby: Vec<Standby>,
     pub candidates: Vec<NodeIdx>,
     /// Nodes that could not be emptied from the start.
@@ -42,12 +44,13 @@ impl<'c> Scope<'c> {
     pub fn of(cluster: &'c Cluster, group: GroupIdx, options: &'c SqueezeOptions) -> Scope<'c> {
         let nodes = cluster.nodes_of(group);
         let minimal = Reserve::of(&cluster.policy, options.minimal);
-        let at_risk = match options.capacity_checks {
+        let at_risk: HashSet<NodeIdx> = match options.capacity_checks {
             true => global::nodes_at_risk(cluster, &nodes).into_iter().collect(),
             false => HashSet::new(),
         };
-        Scope {
+        let mut scope = Scope {
             missing: minimal.first_lack(cluster, &nodes),
+            exposed: None,
             target: Reserve::of(&cluster.policy, options.target),
             standby: online_candidates(cluster, &nodes, options),
             candidates: offline_candidates(cluster, &nodes, options),
@@ -57,12 +60,30 @@ impl<'c> Scope<'c> {
             nodes,
             minimal,
             at_risk,
+        };
+        if scope.missing.is_none() {
+            scope.exposed = scope.first_exposed(&scope.minimal, cluster, &scope.nodes);
         }
+        scope
+    }
+
+    /// Where using a reserve would put a node at risk, in a state of the cluster. Where
+    /// nodes are at risk anyway, now and in that state, it is not asked for.
+    pub fn first_exposed(&self, reserve: &Reserve, state: &Cluster, asked: &[NodeIdx]) -> Option<NodeIdx> {
+        let sound = || {
+            let online = |n| !state.node(n).spec.offline;
+            global::any_at_risk(state, &self.nodes, online).is_none()
+        };
+        let expected = || self.online().all(|n| !self.at_risk.contains(&n)) || sound();
+        let expected = self.options.capacity_checks && expected();
+        expected.then(|| reserve.first_exposed(state, &self.nodes, asked)).flatten()
     }
 
     /// Whether the group lacks the minimal reserve.
     pub fn needs_more(&self) -> bool {
-        self.missing.is_some() || (self.online().next().is_none() && !self.standby.is_empty())
+        self.missing.is_some()
+            || self.exposed.is_some()
+            || (self.online().next().is_none() && !self.standby.is_empty())
     }
 
     /// The nodes that are online now.
@@ -110,7 +131,12 @@ impl<'c> Scope<'c> {
             return None;
         }
         let asked = |n: NodeIdx| !after.node(n).spec.offline && !self.at_risk.contains(&n);
-        global::any_at_risk(after, &self.nodes, asked).map(Obstacle::Expendable)
+        if let Some(node) = global::any_at_risk(after, &self.nodes, asked) {
+            return Some(Obstacle::Expendable(node));
+        }
+        // more room is no proof: how a node is emptied depends on all of it
+        let exposed = |reserve| self.first_exposed(reserve, after, &self.nodes);
+        exposed(&self.target).or_else(|| exposed(&self.minimal)).map(Obstacle::Exposed)
     }
 
     /// What rules a set out before it is tried: balancing can neither move what is
