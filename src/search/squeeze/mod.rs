@@ -14,6 +14,8 @@ mod condense;
 pub mod cooldown;
 mod expand;
 mod reserve;
+#[cfg(test)]
+mod settling;
 pub mod standby;
 #[cfg(test)]
 mod tests;
