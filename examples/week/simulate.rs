@@ -1,0 +1,188 @@
+//! The week itself: at every moment instances come and go, and at the hours of cron the
+//! library's `squeeze` is asked, its answer checked and carried out.
+
+use anyhow::{Context, ensure};
+use htools::load::raw::RawCluster;
+use htools::model::{Cluster, GroupIdx, NodeIdx};
+use htools::plan::checker::{CheckOptions, check};
+use htools::search::squeeze::{Decision, GroupPlan, Reach, Reserve, SqueezeOptions, squeeze};
+use htools::search::{Move, Step};
+
+use super::profile::Profile;
+use super::world::World;
+
+/// What is asked of hsqueeze, and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Standard instances for which every online node must have room.
+    pub minimal: f64,
+    /// The same, once nodes have been freed.
+    pub target: f64,
+    /// Nodes with DRBD instances are freed, too.
+    pub drbd: bool,
+    /// The hours at which it runs, sharp; none means at every moment.
+    pub at: Vec<u32>,
+    /// For so many minutes a node that was switched is left alone.
+    pub cooldown: u32,
+    /// The share of instances that is replaced by new ones, from one moment to the next.
+    pub churn: f64,
+    /// Names the random choices.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { minimal: 2.0, target: 4.0, drbd: false, at: Vec::new(), cooldown: 0, churn: 0.02, seed: 1 }
+    }
+}
+
+/// What happened at a moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Moment {
+    /// Minutes since Monday, midnight.
+    pub time: u32,
+    /// Instances that run, by group of the profile.
+    pub running: Vec<usize>,
+    /// Instances that found no place, and try again at the next moment.
+    pub waiting: usize,
+    /// Groups in which a node lacked the minimal reserve, before nodes were switched.
+    pub short: usize,
+    /// Nodes that are on until the next moment, by group of the profile.
+    pub on: Vec<usize>,
+    /// Nodes powered down.
+    pub down: usize,
+    /// Nodes powered up.
+    pub up: usize,
+    /// Instances migrated.
+    pub migrations: usize,
+    /// Copies of disks made anew.
+    pub replacements: usize,
+}
+
+/// A week.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Week {
+    /// Its moments.
+    pub moments: Vec<Moment>,
+    /// Minutes from one to the next.
+    pub minutes: u32,
+    /// Nodes of the cluster.
+    pub nodes: usize,
+}
+
+/// Lets a week go by.
+///
+/// # Errors
+/// If the profile does not suit the cluster, or a plan breaks a promise.
+pub fn simulate(raw: RawCluster, profile: &Profile, settings: &Settings) -> anyhow::Result<Week> {
+    let mut world = World::new(raw, settings.seed)?;
+    let groups = profile.groups.iter().map(|name| world.group(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut switched: Vec<Option<u32>> = vec![None; world.nodes()];
+    let mut moments = Vec::with_capacity(profile.ticks.len());
+    for tick in &profile.ticks {
+        let mut moment = Moment { time: tick.time, ..Moment::default() };
+        for (group, wanted) in groups.iter().zip(&tick.wanted) {
+            let running = world.running(*group);
+            let replaced = (running as f64 * settings.churn).round() as usize;
+            world.leave(*group, replaced.max(running.saturating_sub(*wanted)));
+            moment.waiting += world.come(*group, wanted.saturating_sub(world.running(*group)))?;
+        }
+        let cluster = world.cluster()?;
+        let minimal = Reserve::of(&cluster.policy, settings.minimal);
+        let is_short = |g: &&GroupIdx| minimal.first_lack(&cluster, &cluster.nodes_of(**g)).is_some();
+        moment.short = cluster.groups_with_nodes().iter().filter(is_short).count();
+        if settings.at.is_empty() || settings.at.iter().any(|hour| tick.is_hour(*hour)) {
+            let recently = |at: &Option<u32>| at.is_some_and(|at| tick.time < at + settings.cooldown);
+            let left_alone = switched.iter().enumerate().filter(|(_, at)| recently(at));
+            let left_alone = left_alone.map(|(node, _)| NodeIdx::new(node)).collect();
+            let plans = run(&mut world, &cluster, settings, left_alone).with_context(|| tick.text())?;
+            for plan in &plans {
+                moment.count(plan);
+                plan.nodes.iter().for_each(|n| switched[n.get()] = Some(tick.time));
+            }
+        }
+        moment.running = groups.iter().map(|g| world.running(*g)).collect();
+        moment.on = groups.iter().map(|g| world.nodes_on(*g)).collect();
+        moments.push(moment);
+    }
+    Ok(Week { moments, minutes: profile.minutes, nodes: world.nodes() })
+}
+
+impl Moment {
+    fn count(&mut self, plan: &GroupPlan) {
+        match plan.decision {
+            Decision::Expand => self.up += plan.nodes.len(),
+            _ => self.down += plan.nodes.len(),
+        }
+        for Step { mv, .. } in &plan.steps {
+            let (migrations, replacements) = match mv {
+                Move::Failover | Move::FailoverTo(_) => (1, 0),
+                Move::ReplaceSecondary(_) => (0, 1),
+                Move::ReplaceAndFailover(_) | Move::FailoverAndReplace(_) => (1, 1),
+                Move::ReplacePrimary(_) => (2, 1),
+            };
+            self.migrations += migrations;
+            self.replacements += replacements;
+        }
+    }
+}
+
+/// Runs hsqueeze, checks what it says, and does it.
+fn run(
+    world: &mut World,
+    cluster: &Cluster,
+    settings: &Settings,
+    left_alone: Vec<NodeIdx>,
+) -> anyhow::Result<Vec<GroupPlan>> {
+    let options = SqueezeOptions {
+        minimal: settings.minimal,
+        target: settings.target,
+        reach: if settings.drbd { Reach::Drbd } else { Reach::External },
+        left_alone,
+        ..SqueezeOptions::default()
+    };
+    let found = squeeze(cluster, &cluster.groups_with_nodes(), &options);
+    for plan in &found.plans {
+        let nodes = cluster.nodes_of(plan.group);
+        let mut switched = cluster.clone();
+        plan.switch(&mut switched);
+        check(&switched, &nodes, &plan.steps, CheckOptions::default()).context("a step is forbidden")?;
+        ensure!(!plan.nodes.iter().any(|n| options.left_alone.contains(n)), "a node was not left alone");
+        world.carry_out(plan, cluster, &found.after);
+    }
+    // from here on only what the nodes themselves report counts
+    let after = world.cluster()?;
+    for plan in &found.plans {
+        keeps_its_promises(plan, cluster, &after, settings)?;
+    }
+    Ok(found.plans)
+}
+
+/// What must hold after a plan was carried out.
+fn keeps_its_promises(
+    plan: &GroupPlan,
+    before: &Cluster,
+    after: &Cluster,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    for instance in &after.instances {
+        let off = [Some(instance.primary), instance.secondary];
+        let off = off.into_iter().flatten().any(|n| after.node(n).spec.offline);
+        ensure!(!off, "{} is on a node that is off", instance.name);
+    }
+    let nodes = after.nodes_of(plan.group);
+    let lacks = |factor| Reserve::of(&after.policy, factor).first_lack(after, &nodes).is_some();
+    match plan.decision {
+        Decision::Condense => ensure!(!lacks(settings.target), "the target reserve is missing"),
+        Decision::Expand => {
+            ensure!(!plan.enough || !lacks(settings.minimal), "the minimal reserve is missing")
+        }
+        Decision::Nothing => ensure!(plan.is_idle(), "something is done without a decision"),
+    }
+    for node in nodes.iter().filter(|n| !after.node(**n).spec.offline) {
+        let failed = |cluster: &Cluster| cluster.node(*node).state.ledger.n1_fail;
+        let was_on = !before.node(*node).spec.offline;
+        ensure!(!failed(after) || (was_on && failed(before)), "{} fails N+1", after.node(*node).spec.name);
+    }
+    Ok(())
+}
