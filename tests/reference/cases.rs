@@ -121,15 +121,14 @@ pub const REQUEST: &str = "request.json";
 
 /// Of the cases of all tools, how many are one's.
 const SHARES: [(Tool, f64); 8] = [
-    (Tool::Hbal, 0.27),
+    (Tool::Hbal, 0.25),
     (Tool::Hinfo, 0.07),
-    (Tool::Hail, 0.3),
+    (Tool::Hail, 0.28),
     (Tool::Hspace, 0.12),
     (Tool::Hcheck, 0.08),
     (Tool::Hroller, 0.08),
     (Tool::Hscan, 0.08),
-    // on demand only (--tool hsqueeze): the reference needs more than its time for some of them
-    (Tool::Hsqueeze, 0.0),
+    (Tool::Hsqueeze, 0.04),
 ];
 
 impl Case {

@@ -59,13 +59,19 @@ impl Room {
 /// Makes an odd cluster.
 pub fn odd_cluster(purpose: Purpose, random: &mut Random) -> OddCluster {
     let (nodes, instances, size) = oddities::extent(purpose, random);
+    let mut odd = sized(purpose, nodes, instances, random);
+    odd.features.extend(size);
+    odd
+}
+
+/// Makes an odd cluster of so many nodes and instances.
+pub fn sized(purpose: Purpose, nodes: usize, instances: usize, random: &mut Random) -> OddCluster {
     let mut odd = OddCluster {
         purpose,
         features: oddities::draw(purpose, random),
         raw: RawCluster::default(),
         unknown: BTreeSet::new(),
     };
-    odd.features.extend(size);
     let groups = if odd.has("several groups") { random.between(2, 3) as usize } else { 1 };
     odd.raw.groups = (0..groups).map(|g| decorate::group(g, odd.purpose, random)).collect();
     let mut rooms = rooms(&odd, nodes, groups, random);

@@ -1,11 +1,11 @@
-//! Cases of hsqueeze: clusters of one group with a master, whose offline nodes, if there
+//! Cases of hsqueeze: small clusters of one group with a master, whose offline nodes, if there
 //! are any, are standby nodes in working order. Elsewhere the answers are meant to differ.
 
 use htools::generate::random::Random;
 use htools::model::{DiskTemplate, GroupIdx, Mib};
 
 use super::cases::{Case, Facts, Source, TEXT};
-use super::clusters::{OddCluster, odd_cluster};
+use super::clusters::{OddCluster, sized};
 use super::input;
 use super::mistakes;
 use super::oddities::Purpose;
@@ -14,7 +14,8 @@ use super::tools::Tool;
 
 /// Makes a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
-    let mut cluster = odd_cluster(Purpose::Balance, random);
+    let (nodes, instances) = (random.between(2, NODES), random.between(0, INSTANCES));
+    let mut cluster = sized(Purpose::Balance, nodes as usize, instances as usize, random);
     tame(&mut cluster, random);
     let mut facts = Facts::default();
     let files = vec![(TEXT, input::text(&mut cluster, random))];
@@ -58,6 +59,11 @@ pub fn case(number: u64, random: &mut Random) -> Case {
         asked: None,
     }
 }
+
+/// The largest cluster, in nodes and instances: the reference balances it anew for every
+/// candidate, each time in minutes if it is not small.
+const NODES: i64 = 6;
+const INSTANCES: i64 = 14;
 
 /// Leaves what both sides see alike.
 fn tame(odd: &mut OddCluster, random: &mut Random) {

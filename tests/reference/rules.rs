@@ -221,7 +221,8 @@ impl Rule {
             };
         }
         match self {
-            Rule::FreedN1 => hsqueeze && raw.instances.iter().any(|i| i.template.has_secondary()),
+            // whatever the template, a secondary node counts
+            Rule::FreedN1 => hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
             Rule::CompleteScript => hsqueeze && case.facts.commands,
             Rule::SilentNodes => case.cluster.has("silent nodes"),
             Rule::FullNamesInCommands => {
