@@ -9,9 +9,7 @@ use crate::plan::command::Line;
 use crate::plan::jobset;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
-use crate::report::squeeze::{
-    EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary,
-};
+use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
     Decision, GroupPlan, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
