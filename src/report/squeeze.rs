@@ -20,8 +20,8 @@ pub struct Style {
     pub headers: bool,
 }
 
-/// What is wrong with a node that has room, but must not use it.
-pub const EXPOSED: &str = "if it were used there, a node could not be emptied any more (global N+1)";
+/// What is wrong with a group that has room, but must not use it.
+pub const EXPOSED: &str = "wherever it were used, a node could not be emptied any more (global N+1)";
 
 /// Whether something is going to happen, or has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,9 +167,8 @@ pub fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
         if let Some(lack) = &plan.missing {
             lines.push(format!("The minimal reserve is missing: {}", lack_text(lack, cluster)));
         }
-        if let Some(node) = plan.exposed {
-            let name = &cluster.node(node).spec.name;
-            lines.push(format!("The minimal reserve is missing: node {name}: {EXPOSED}"));
+        if plan.exposed.is_some() {
+            lines.push(format!("The minimal reserve is missing: {EXPOSED}"));
         }
         for standby in &plan.online_candidates {
             let name = &cluster.node(standby.node).spec.name;
@@ -238,7 +237,7 @@ pub fn obstacle_text(why: &Obstacle, cluster: &Cluster) -> String {
         }
         Obstacle::Redundancy(n) => format!("node {} would fail N+1", node(n)),
         Obstacle::Expendable(n) => format!("node {} could not be emptied any more (global N+1)", node(n)),
-        Obstacle::Exposed(n) => format!("the target reserve would be missing: node {}: {EXPOSED}", node(n)),
+        Obstacle::Exposed(_) => format!("the target reserve would be missing: {EXPOSED}"),
         Obstacle::LastNode => "it is the last one of its group".to_owned(),
         Obstacle::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
     }

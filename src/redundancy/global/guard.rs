@@ -1,5 +1,7 @@
 //! Which arrivals leave a redundant set of nodes redundant.
 
+use std::cmp::Reverse;
+
 use super::figures::{Figures, Free};
 use super::{Scope, quick, relocation, simulate};
 use crate::model::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
@@ -138,6 +140,8 @@ impl<'c> Guard<'c> {
         if undecided.is_empty() {
             return true;
         }
+        // where most has to leave, room is most likely to be missing
+        undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
         let mut state = self.cluster.clone();
         state.adopt(instance, place);
         undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node))

@@ -179,10 +179,10 @@ impl Walk<'_> {
         let mut cluster = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster).clone();
         mark_offline(&mut cluster, batch);
         let mut moved = self.scope.evacuated(cluster);
-        let mut objection = self.scope.objection(&moved.cluster, &freed);
+        let mut objection = self.scope.objection(&moved.cluster, &freed, true);
         if objection.is_some() && thorough {
             moved = self.scope.balanced(moved.cluster);
-            objection = self.scope.objection(&moved.cluster, &freed);
+            objection = self.scope.objection(&moved.cluster, &freed, true);
         }
         objection.map_or(Ok(moved), Err)
     }
@@ -236,7 +236,7 @@ impl Walk<'_> {
         let mut cluster = self.state.clone();
         mark_offline(&mut cluster, freed);
         let balanced = self.scope.balanced(cluster);
-        match self.scope.objection(&balanced.cluster, freed) {
+        match self.scope.objection(&balanced.cluster, freed, false) {
             Some(why) => Err(why),
             None => Ok(balanced),
         }

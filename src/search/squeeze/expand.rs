@@ -56,5 +56,5 @@ fn suffices(scope: &Scope<'_>, balanced: &Balanced, standby: &[Standby]) -> bool
     online
         && scope.minimal.first_lack(after, &asked).is_none()
         && !after.instances.iter().any(stranded)
-        && scope.first_exposed(&scope.minimal, after, &asked).is_none()
+        && scope.unusable(&scope.minimal, after).is_none()
 }

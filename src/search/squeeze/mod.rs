@@ -109,7 +109,7 @@ pub enum Obstacle {
     Redundancy(NodeIdx),
     /// A node could not be emptied any more (global N+1).
     Expendable(NodeIdx),
-    /// The same would be so if the target reserve were used on this node.
+    /// The same would be so wherever the target reserve were used; this node has most room.
     Exposed(NodeIdx),
     /// It is the last node of its group.
     LastNode,
@@ -155,8 +155,8 @@ pub struct GroupPlan {
     pub online_candidates: Vec<Standby>,
     /// The reserve that was missing at the beginning.
     pub missing: Option<Lack>,
-    /// Where using the minimal reserve would have left a node that could not be emptied
-    /// (global N+1); looked at only if no node lacks the reserve.
+    /// The node with most room, if using the minimal reserve would have left a node that could
+    /// not be emptied (global N+1) wherever that is; looked at only if no node lacks it.
     pub exposed: Option<NodeIdx>,
     /// Whether the minimal reserve holds at the end.
     pub enough: bool,

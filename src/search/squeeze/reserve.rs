@@ -1,5 +1,7 @@
 //! The reserve: room for so many standard instances on every node.
 
+use std::cmp::Reverse;
+
 use crate::model::units::floor_to_i64;
 use crate::model::{
     Cluster, DiskTemplate, Instance, InstancePolicy, Ledger, Mib, NodeIdx, Place, Placement, Rule,
@@ -7,6 +9,9 @@ use crate::model::{
 };
 use crate::redundancy::global::{Guard, Scope};
 use crate::search::shortfall::{Role, Shortfall, at_node};
+
+/// Nodes on which the reserve is used for a trial.
+const TRIED: usize = 2;
 
 /// Amounts beyond this are as good as infinite, and still can be added.
 const MOST: i64 = i64::MAX >> 4;
@@ -73,20 +78,28 @@ impl Reserve {
         online.into_iter().find_map(|node| self.lack(cluster, *node))
     }
 
-    /// In a group all of whose nodes could be emptied (global N+1), `nodes`: the first
-    /// of `asked` that is online and where that would end if the reserve were used
-    /// there. An allocator that keeps global N+1 places nothing on such a node, whatever
-    /// room it has.
-    pub fn first_exposed(&self, cluster: &Cluster, nodes: &[NodeIdx], asked: &[NodeIdx]) -> Option<NodeIdx> {
-        if self.probe.mem <= Mib::ZERO {
+    /// In a group all of whose nodes could be emptied (global N+1), `nodes`: the online one
+    /// with most room, if that would end wherever the reserve were used. An allocator that
+    /// keeps global N+1 places nothing in such a group, whatever room it has. Only the nodes
+    /// with most room are tried, as those with less hardly help where these do not.
+    pub fn unusable(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<NodeIdx> {
+        let mut online: Vec<NodeIdx> =
+            nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
+        if self.probe.mem <= Mib::ZERO || online.is_empty() {
             return None;
         }
+        let room = |n: &NodeIdx| {
+            let node = cluster.node(*n);
+            Reverse(node.state.ledger.mem_unallocated(&node.spec))
+        };
+        online.sort_by_key(room);
         let mut guard = Guard::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
-        let mut online = asked.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
-        online.find(|node| {
+        let mut tried = online.iter().take(TRIED);
+        let usable = tried.any(|node| {
             let placement = Placement { primary: *node, secondary: None };
             let place = |primary| Place { placement, location_score: 0, primary, secondary: None };
-            self.used(cluster, *node).is_ok_and(|ledger| !guard.holds_with(&self.probe, &place(ledger)))
-        })
+            self.used(cluster, *node).is_ok_and(|ledger| guard.holds_with(&self.probe, &place(ledger)))
+        });
+        (!usable).then_some(online[0])
     }
 }

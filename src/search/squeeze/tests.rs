@@ -186,12 +186,12 @@ fn a_reserve_that_must_not_be_used_is_none() {
     let plan = run(&cluster, &options);
     assert_eq!((plan.decision, plan.enough), (Decision::Expand, true));
     assert_eq!((names(&cluster, &plan.nodes), plan.missing), (vec!["s".to_owned()], None));
-    assert_eq!(plan.exposed, Some(NodeIdx::new(0)));
+    assert_eq!(plan.exposed, Some(NodeIdx::new(1)));
     let unchecked = SqueezeOptions { capacity_checks: false, ..options.clone() };
     assert_eq!(run(&cluster, &unchecked).decision, Decision::Nothing);
     // nor is a node freed, if it has to come back then
     let all_on = built(&[&nodes[..2], &[node("s", 4000, "N", "")]].concat(), &instances);
-    assert_eq!(why(&all_on, &run(&all_on, &options), "s"), Obstacle::Exposed(NodeIdx::new(0)));
+    assert_eq!(why(&all_on, &run(&all_on, &options), "s"), Obstacle::Exposed(NodeIdx::new(1)));
     assert_eq!(names(&all_on, &run(&all_on, &unchecked).nodes), ["s"]);
 }
 
@@ -258,7 +258,7 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
     let online = |n: &NodeIdx| !before.node(*n).spec.offline;
     let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes);
     if options.capacity_checks && !at_risk().iter().any(online) {
-        assert_eq!(target.first_exposed(after, &nodes, &nodes), None);
+        assert_eq!(target.unusable(after, &nodes), None);
     }
     for node in after.nodes.iter().filter(|n| !n.spec.offline) {
         let before = before.node(node.spec.idx).state.ledger.n1_fail;

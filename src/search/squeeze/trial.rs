@@ -20,7 +20,7 @@ pub(super) struct Scope<'c> {
     pub target: Reserve,
     /// The first node without the minimal reserve.
     pub missing: Option<Lack>,
-    /// Otherwise, the first node where using it would put a node at risk.
+    /// Otherwise, the node with most room, if using it would put a node at risk anywhere.
     pub exposed: Option<NodeIdx>,
     pub standby: Vec<Standby>,
     pub candidates: Vec<NodeIdx>,
@@ -62,21 +62,22 @@ impl<'c> Scope<'c> {
             at_risk,
         };
         if scope.missing.is_none() {
-            scope.exposed = scope.first_exposed(&scope.minimal, cluster, &scope.nodes);
+            scope.exposed = scope.unusable(&scope.minimal, cluster);
         }
         scope
     }
 
-    /// Where using a reserve would put a node at risk, in a state of the cluster. Where
-    /// nodes are at risk anyway, now and in that state, it is not asked for.
-    pub fn first_exposed(&self, reserve: &Reserve, state: &Cluster, asked: &[NodeIdx]) -> Option<NodeIdx> {
+    /// Whether using a reserve would put a node at risk wherever that is, in a state of the
+    /// cluster: the node with most room then. Where nodes are at risk anyway, now and in that
+    /// state, it is not asked for.
+    pub fn unusable(&self, reserve: &Reserve, state: &Cluster) -> Option<NodeIdx> {
         let sound = || {
             let online = |n| !state.node(n).spec.offline;
             global::any_at_risk(state, &self.nodes, online).is_none()
         };
         let expected = || self.online().all(|n| !self.at_risk.contains(&n)) || sound();
         let expected = self.options.capacity_checks && expected();
-        expected.then(|| reserve.first_exposed(state, &self.nodes, asked)).flatten()
+        expected.then(|| reserve.unusable(state, &self.nodes)).flatten()
     }
 
     /// Whether the group lacks the minimal reserve.
@@ -113,9 +114,12 @@ impl<'c> Scope<'c> {
         Balanced { cluster, steps, score }
     }
 
-    /// What is wrong with a balanced state in which `freed` are offline.
-    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx]) -> Option<Obstacle> {
-        let is_freed = |n: NodeIdx| freed.contains(&n);
+    /// What is wrong with a balanced state in which `freed` are offline. A hasty answer
+    /// leaves out what hardly ever differs from the rest.
+    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Obstacle> {
+        let mut is_freed = vec![false; after.nodes.len()];
+        freed.iter().for_each(|n| is_freed[n.get()] = true);
+        let is_freed = |n: NodeIdx| is_freed[n.get()];
         if let Some(left) = after.instances.iter().find(|i| places(i).any(is_freed)) {
             return Some(Obstacle::Stays(left.idx));
         }
@@ -131,12 +135,13 @@ impl<'c> Scope<'c> {
             return None;
         }
         let asked = |n: NodeIdx| !after.node(n).spec.offline && !self.at_risk.contains(&n);
-        if let Some(node) = global::any_at_risk(after, &self.nodes, asked) {
-            return Some(Obstacle::Expendable(node));
-        }
+        let exposed = |reserve| self.unusable(reserve, after).map(Obstacle::Exposed);
         // more room is no proof: how a node is emptied depends on all of it
-        let exposed = |reserve| self.first_exposed(reserve, after, &self.nodes);
-        exposed(&self.target).or_else(|| exposed(&self.minimal)).map(Obstacle::Exposed)
+        let at_risk = || global::any_at_risk(after, &self.nodes, asked).map(Obstacle::Expendable);
+        match hasty && self.at_risk.is_empty() {
+            true => exposed(&self.target),
+            false => at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal)),
+        }
     }
 
     /// What rules a set out before it is tried: balancing can neither move what is

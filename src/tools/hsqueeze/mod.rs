@@ -37,7 +37,7 @@ pub const SPEC: Spec = Spec {
         MAX_NODES,
         COOLDOWN,
         NO_CAPACITY_CHECKS
-            .says("free nodes even if one of the others could not be emptied then (global N+1)")
+            .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
             .added(),
         STANDBY_DATA,
         SAVE,

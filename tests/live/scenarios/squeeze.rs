@@ -176,8 +176,8 @@ pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     night_and_morning(&squeeze)?;
     let record = fs::read_to_string(squeeze.file("record"))?;
     let wanted = ["off node3.vc.test", "off node4.vc.test", "on node3.vc.test", "on node4.vc.test"];
-    let mut switched: Vec<&str> = record.lines().collect();
-    switched[2..].sort_unstable();
+    // what comes after that is the run with a cooldown, which may free another node
+    let switched: Vec<&str> = record.lines().take(4).collect();
     ensure!(switched == wanted, "switched were {switched:?}");
     Ok(())
 }
