@@ -14,3 +14,38 @@ pub fn cluster(nodes: &[&str], instances: &[&str], tags: &[&str]) -> Cluster {
     finish(&mut cluster, Mib::ZERO);
     cluster
 }
+
+/// A cluster of several groups: rows `name|tags|disk templates` (the name is the UUID as
+/// well; a name that begins with `-` is that of an unallocable group, with `~` of one of
+/// last resort), rows of nodes, of instances and of cluster tags.
+pub fn groups(groups: &[&str], nodes: &[String], instances: &[String], tags: &[&str]) -> Cluster {
+    let rows = |rows: &mut dyn Iterator<Item = String>| rows.map(|row| row + "\n").collect::<String>();
+    let parts = |row: &str| -> [String; 3] {
+        let mut parts = row.splitn(3, '|').map(str::to_owned);
+        std::array::from_fn(|_| parts.next().unwrap_or_default())
+    };
+    let group = |row: &&str| {
+        let [name, tags, _] = parts(row);
+        let policy = match name.chars().next() {
+            Some('-') => "unallocable",
+            Some('~') => "last_resort",
+            _ => "preferred",
+        };
+        format!("{name}|{name}|{policy}|{tags}|")
+    };
+    let policy = |row: &&str| {
+        let [name, _, templates] = parts(row);
+        format!("{name}|128,1,1024,1,1,1|1,1,1,1,1,1;99999,99,999999,16,8,12|{templates}|4.0|32.0")
+    };
+    let content = [
+        rows(&mut groups.iter().map(group)),
+        rows(&mut nodes.iter().cloned()),
+        rows(&mut instances.iter().cloned()),
+        rows(&mut tags.iter().map(|tag| tag.to_string())),
+        rows(&mut groups.iter().map(policy)),
+    ];
+    let raw = text::parse(&content.join("\n"), "test").expect("a valid text");
+    let mut cluster = merge(raw, &MergeOptions::default()).expect("no selection");
+    finish(&mut cluster, Mib::ZERO);
+    cluster
+}

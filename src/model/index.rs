@@ -44,3 +44,7 @@ index!(
     /// A node group, by its position in [`Cluster::groups`](super::Cluster::groups).
     GroupIdx
 );
+index!(
+    /// A storage pool, by its position in [`StorageMap::pools`](super::StorageMap::pools).
+    PoolIdx
+);

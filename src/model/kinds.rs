@@ -108,6 +108,11 @@ impl DiskTemplate {
         !matches!(self, DiskTemplate::Diskless | DiskTemplate::File | DiskTemplate::Plain)
     }
 
+    /// Whether the disks are outside the nodes. Without disks there is nothing to reach.
+    pub fn uses_external_storage(self) -> bool {
+        self.mirroring() == Mirroring::External && self != DiskTemplate::Diskless
+    }
+
     /// Whether instances have a secondary node that counts.
     pub fn has_secondary(self) -> bool {
         self == DiskTemplate::Drbd

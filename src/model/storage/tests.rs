@@ -1,0 +1,162 @@
+use super::*;
+use crate::testing::groups;
+
+fn names(map: &StorageMap, pools: &[PoolIdx]) -> Vec<String> {
+    pools.iter().map(|pool| map.pool(*pool).to_string()).collect()
+}
+
+fn group_names(cluster: &Cluster, groups: &[GroupIdx]) -> String {
+    groups.iter().map(|g| cluster.group(*g).name.as_str()).collect::<Vec<_>>().join(",")
+}
+
+/// A node of a group, with tags.
+fn node(name: &str, group: &str, tags: &str) -> String {
+    format!("{name}|9000|0|9000|90000|90000|9|N|{group}|1|{tags}")
+}
+
+/// An instance on a node, with tags.
+fn instance(name: &str, node: &str, template: &str, tags: &str) -> String {
+    let (primary, secondary) = node.split_once(':').unwrap_or((node, ""));
+    format!("{name}|1000|1000|1|running|Y|{primary}|{secondary}|{template}|{tags}|1")
+}
+
+fn reached(map: &StorageMap, group: usize) -> Vec<String> {
+    names(map, map.of_group(GroupIdx::new(group)))
+}
+
+#[test]
+fn templates_make_pools_where_there_are_no_tags() {
+    let nodes = [node("n1", "a", ""), node("n2", "a", ""), node("n3", "b", "")];
+    let instances = [
+        instance("d", "n1:n2", "drbd", ""),
+        instance("p", "n1", "plain", ""),
+        instance("f", "n1", "file", ""),
+        instance("r", "n1", "rbd", ""),
+        instance("o", "n1", "diskless", ""),
+    ];
+    let cluster = groups(&["a||drbd,plain,rbd", "b||drbd,ext,rbd"], &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    let of = |at: usize| names(&map, map.of_instance(InstanceIdx::new(at)));
+    let wanted =
+        [vec!["internal/lvm"], vec!["internal/lvm"], vec!["internal/file"], vec!["external/rbd"], vec![]];
+    assert_eq!((0..5).map(of).collect::<Vec<_>>(), wanted);
+    // the policy does not list file, but an instance uses it
+    assert_eq!(reached(&map, 0), ["internal/lvm", "internal/file", "external/rbd"].sorted());
+    assert_eq!(reached(&map, 1), ["internal/lvm", "external/ext", "external/rbd"].sorted());
+    let common = map.common(GroupIdx::new(0), GroupIdx::new(1)).unwrap();
+    assert_eq!(map.pool(common).to_string(), "internal/lvm");
+}
+
+#[test]
+fn partitions_are_the_groups_of_a_pool() {
+    let nodes = [node("n1", "a", ""), node("n2", "b", ""), node("n3", "c", "")];
+    let tags = ["htools:pool:x", "htools:pool:x,other,htools:pool:y", "htools:pool:y"];
+    let rows: Vec<String> =
+        ["a", "b", "c"].iter().zip(tags).map(|(name, tags)| format!("{name}|{tags}|rbd")).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let instances = [instance("i", "n2", "rbd", ""), instance("j", "n2", "rbd", "htools:pool:y")];
+    let cluster = groups(&rows, &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    let shown: Vec<(String, String, usize)> = map
+        .partitions()
+        .iter()
+        .map(|p| (map.pool(p.pool).to_string(), group_names(&cluster, &p.groups), p.instances))
+        .collect();
+    let wanted = [("external/x", "a,b", 1), ("external/y", "b,c", 2)];
+    assert_eq!(shown, wanted.map(|(pool, groups, n)| (pool.to_owned(), groups.to_owned(), n)));
+    // i may use both pools, and no other group has both; j says that it uses y
+    let (i, j) = (InstanceIdx::new(0), InstanceIdx::new(1));
+    let (a, c) = (GroupIdx::new(0), GroupIdx::new(2));
+    assert!(map.missing(a, i).is_some() && map.missing(c, i).is_some());
+    assert!(map.missing(a, j).is_some() && map.missing(c, j).is_none());
+}
+
+#[test]
+fn a_group_with_tags_does_not_reach_what_others_share_without() {
+    let nodes = [node("n1", "a", ""), node("n2", "b", "")];
+    let instances = [instance("i", "n2", "rbd", "")];
+    let cluster = groups(&["a|htools:pool:x|rbd", "b||rbd"], &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    assert_eq!(
+        (reached(&map, 0), reached(&map, 1)),
+        (vec!["external/x".into()], vec!["external/rbd".into()])
+    );
+    assert_eq!(map.common(GroupIdx::new(0), GroupIdx::new(1)), None);
+    // unless a tag says so
+    let cluster = groups(&["a|htools:pool:x,htools:pool:rbd|rbd", "b||rbd"], &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    assert!(map.missing(GroupIdx::new(0), InstanceIdx::new(0)).is_none());
+}
+
+#[test]
+fn what_is_concluded_must_be_concluded_again() {
+    let nodes = [node("n1", "a", ""), node("n2", "b", ""), node("n3", "c", "")];
+    // j shows that b reaches x
+    let instances = [instance("i", "n1", "rbd", ""), instance("j", "n2", "rbd", "htools:pool:x")];
+    let rows = ["a|htools:pool:x|rbd", "b||rbd", "c|htools:pool:y,htools:pool:x|rbd"];
+    let cluster = groups(&rows, &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    let reached = |at: usize| [0, 1, 2].map(|n| map.reaches(NodeIdx::new(n), InstanceIdx::new(at)));
+    // on n2 it would be taken to be in external/rbd
+    assert_eq!((reached(0), reached(1)), ([true, false, true], [true, true, true]));
+}
+
+#[test]
+fn tags_of_nodes_count_for_these_nodes_only() {
+    let nodes = [node("n1", "a", "htools:pool:x"), node("n2", "a", ""), node("n3", "b", "")];
+    let instances = [instance("i", "n1", "ext", ""), instance("j", "n2", "ext", "")];
+    let cluster = groups(&["a||ext", "b||ext"], &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    let reaches = |node: usize, at: usize| map.reaches(NodeIdx::new(node), InstanceIdx::new(at));
+    assert_eq!([0, 1, 2].map(|n| reaches(n, 0)), [true, false, false]);
+    assert_eq!([0, 1, 2].map(|n| reaches(n, 1)), [false, true, true]);
+}
+
+#[test]
+fn nodes_without_disks_have_no_internal_storage() {
+    let nodes = ["n1|9000|0|9000|0|0|9|N|a|1".to_owned(), node("n2", "b", "")];
+    let cluster = groups(&["a||drbd,rbd", "b||drbd,rbd"], &nodes, &[], &[]);
+    let map = StorageMap::of(&cluster);
+    assert_eq!(reached(&map, 0), ["external/rbd"]);
+    // and count as perfectly balanced
+    let node = cluster.node(NodeIdx::new(0));
+    assert_eq!(node.state.ledger.free_disk_ratio(&node.spec), 1.0);
+}
+
+#[test]
+fn the_disks_of_external_instances_take_nothing_from_the_node() {
+    let cluster = groups(&["a||rbd"], &[node("n1", "a", "")], &[], &[]);
+    let node = cluster.node(NodeIdx::new(0));
+    let mut new = Instance::blank("i".into(), DiskTemplate::Rbd);
+    new.disk = crate::model::Mib(1_000_000);
+    let strict = crate::model::Strictness::Strict;
+    let arrival = crate::model::TagArrival::default();
+    let after = node.state.ledger.add_primary(&node.spec, &new, 0, arrival, strict);
+    assert_eq!(after.map(|ledger| ledger.disk_free), Ok(node.state.ledger.disk_free));
+}
+
+#[test]
+fn moves_can_be_denied() {
+    let nodes = [node("n1", "a", ""), node("n2", "b", "")];
+    let cluster = groups(&["a|htools:intergroup:deny|rbd", "b||rbd"], &nodes, &[], &[]);
+    assert!(!cluster.denies_moves_between_groups());
+    assert_eq!(
+        cluster.groups.iter().map(Group::denies_moves_between_groups).collect::<Vec<_>>(),
+        [true, false]
+    );
+    let cluster = groups(&["a||rbd"], &nodes[..1], &[], &[DENY]);
+    assert!(cluster.denies_moves_between_groups());
+}
+
+/// Pools in their order: internal ones first, by name.
+trait Sorted {
+    fn sorted(self) -> Vec<String>;
+}
+
+impl<const N: usize> Sorted for [&str; N] {
+    fn sorted(self) -> Vec<String> {
+        let mut all: Vec<String> = self.iter().map(|s| s.to_string()).collect();
+        all.sort_by_key(|pool| (pool.starts_with("external"), pool.clone()));
+        all
+    }
+}
