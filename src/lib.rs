@@ -36,6 +36,7 @@
 //!   [`evacuate`](search::evacuate), and says what is in the way.
 //!   [`fill`](search::fill) finds out how many more instances a cluster holds.
 //!   [`squeeze`](search::squeeze) decides which nodes are not needed, or needed again.
+//!   [`regroup`](search::regroup) moves instances between node groups.
 //!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
 //!   [`check`](search::check) tells what is wrong, what balancing would mend, and what
 //!   the loss of nodes would mean.

@@ -23,11 +23,16 @@ pub(super) fn nodes_of(cluster: &Cluster, step: &Step) -> impl Iterator<Item = N
 /// begins a new one, which runs before. Looking back from the end keeps what the
 /// goal needs last together; grouping from the start would give other jobsets.
 pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {
+    let touched: Vec<Vec<NodeIdx>> = steps.iter().map(|step| nodes_of(cluster, step).collect()).collect();
+    disjoint(&touched)
+}
+
+/// The same for steps of any kind, given by the nodes that each touches.
+pub fn disjoint(steps: &[Vec<NodeIdx>]) -> Vec<Jobset> {
     let mut sets: Vec<Jobset> = Vec::new();
     let mut touched: HashSet<NodeIdx> = HashSet::new();
-    for (position, step) in steps.iter().enumerate().rev() {
-        let mut nodes = nodes_of(cluster, step);
-        let disjoint = !nodes.any(|n| touched.contains(&n));
+    for (position, nodes) in steps.iter().enumerate().rev() {
+        let disjoint = !nodes.iter().any(|n| touched.contains(n));
         if !disjoint || sets.is_empty() {
             sets.push(Jobset::new());
             touched.clear();
@@ -35,7 +40,7 @@ pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {
         if let Some(set) = sets.last_mut() {
             set.push(position);
         }
-        touched.extend(nodes_of(cluster, step));
+        touched.extend(nodes);
     }
     sets.reverse();
     sets.iter_mut().for_each(|set| set.reverse());

@@ -9,4 +9,5 @@ pub mod maintenance;
 pub mod opcode;
 pub mod power;
 pub mod switching;
+pub mod regroup;
 pub mod work;

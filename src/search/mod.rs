@@ -10,6 +10,7 @@ pub mod fill;
 pub mod forecast;
 mod memory;
 pub mod moves;
+pub mod regroup;
 pub mod rolling;
 pub mod shape;
 pub mod shortfall;

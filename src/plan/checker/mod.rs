@@ -5,12 +5,14 @@
 //! arrival and holds them against Ganeti's rules. It has nothing in common with
 //! the search that made the plan, so that a mistake there does not hide here.
 
+mod regroup;
 mod rules;
 mod score;
 mod state;
 
 use std::collections::BTreeSet;
 
+pub use self::regroup::{PassageFault, PassageViolation, check_passages};
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
 use self::state::State;

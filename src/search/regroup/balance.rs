@@ -1,0 +1,222 @@
+//! Evening out the load of groups.
+//!
+//! Every step is the move of one instance to another group with the largest gain; what
+//! copies no disks comes before what does, and groups of last resort come last. It ends when
+//! no move gains enough.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+
+use ordered_float::OrderedFloat;
+use rayon::prelude::*;
+
+use super::load::{LoadSource, Loads, Outlook};
+use super::reach;
+use super::{Passage, Placing, RegroupOptions, Setting};
+use crate::model::{
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, TagId, TagSet,
+};
+
+/// When balancing ends, and what moves count for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BalanceOptions {
+    /// What is asked of all moves.
+    pub regroup: RegroupOptions,
+    /// Where loads are from.
+    pub loads: LoadSource,
+    /// Least gain of a step, its cost taken off (`-g`).
+    pub min_gain: f64,
+    /// Stop at this score (`-e`).
+    pub min_score: f64,
+    /// What a GiB that is copied takes off the gain (`--move-cost`).
+    pub move_cost: f64,
+}
+
+impl Default for BalanceOptions {
+    fn default() -> Self {
+        BalanceOptions {
+            regroup: RegroupOptions::default(),
+            loads: LoadSource::InUse,
+            min_gain: 0.01,
+            min_score: 1e-9,
+            move_cost: 0.0,
+        }
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BalanceStep {
+    /// The move.
+    pub passage: Passage,
+    /// The score of the groups afterwards.
+    pub score: f64,
+}
+
+/// A plan that evens out load.
+#[derive(Debug, Clone)]
+pub struct Balance {
+    /// The loads before.
+    pub before: Loads,
+    /// The steps, in order.
+    pub steps: Vec<BalanceStep>,
+    /// The loads afterwards.
+    pub loads: Loads,
+    /// The cluster afterwards.
+    pub after: Cluster,
+}
+
+/// Plans how to even out the load of the groups.
+pub fn balance(cluster: &Cluster, options: &BalanceOptions) -> Balance {
+    let setting = Setting::of(cluster, &options.regroup);
+    let before = Loads::of(cluster, options.loads);
+    let mut search = Search {
+        options,
+        placing: Placing::new(cluster, &setting),
+        shapes: shapes(cluster, &setting),
+        loads: before.clone(),
+        after: cluster.clone(),
+        refused: HashSet::new(),
+    };
+    let most = options.regroup.max_moves.unwrap_or(usize::MAX);
+    let mut steps = Vec::new();
+    while steps.len() < most {
+        let Some(step) = search.next_step() else { break };
+        steps.push(step);
+    }
+    Balance { before, steps, loads: search.loads, after: search.after }
+}
+
+/// Everything about an instance that decides whether a group has a place for it.
+type Shape<'c> = (
+    (DiskTemplate, Mib, Mib, Mib, Mib),
+    (i64, i64, Option<i64>, Vec<Mib>),
+    (&'c [TagId], &'c TagSet, &'c [String], &'c [PoolIdx]),
+);
+
+/// By instance a number that instances of the same shape share. Where nodes have migration
+/// tags, it depends on the node where an instance can go, and all are different.
+fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
+    if cluster.nodes.iter().any(|node| node.spec.migration_tags.iter().next().is_some()) {
+        return (0..cluster.instances.len()).collect();
+    }
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let number = |i: &Instance| {
+        let count = known.len();
+        *known.entry(format!("{:?}", shape(i, setting))).or_insert(count)
+    };
+    cluster.instances.iter().map(number).collect()
+}
+
+fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> Shape<'c> {
+    (
+        (i.template, i.mem, i.mem_in_use(), i.mem_reserved(), i.disk),
+        (i.vcpus_in_use(), i.spindle_use, i.spindles, i.disks.iter().map(|d| d.size).collect()),
+        (&i.exclusion_tags, &i.desired_locations, &i.networks, setting.storage.of_instance(i.idx)),
+    )
+}
+
+/// A move that could be the next step; the largest is tried first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// To a group of last resort only if nothing else is worth it.
+    preferred: bool,
+    copies_nothing: bool,
+    gain: OrderedFloat<f64>,
+    instance: Reverse<InstanceIdx>,
+    target: Reverse<GroupIdx>,
+}
+
+struct Search<'o> {
+    options: &'o BalanceOptions,
+    placing: Placing<'o>,
+    shapes: Vec<usize>,
+    loads: Loads,
+    after: Cluster,
+    /// Groups that have no place: for instances of a shape, from a group.
+    refused: HashSet<(usize, GroupIdx, GroupIdx)>,
+}
+
+impl Search<'_> {
+    /// Finds the next step and makes it.
+    fn next_step(&mut self) -> Option<BalanceStep> {
+        let outlook = self.loads.outlook();
+        let score = outlook.score;
+        if !(score > self.options.min_score) {
+            return None;
+        }
+        let none = HashSet::new();
+        let movable = |i: &&Instance| reach::hold(&self.after, i).is_none();
+        let best = |i: &Instance| self.best_of(&outlook, i.idx, &none);
+        let first: Vec<Candidate> =
+            self.after.instances.par_iter().filter(movable).filter_map(best).collect();
+        let mut heap = BinaryHeap::from(first);
+        let mut dull = HashSet::new();
+        while let Some(candidate) = heap.pop() {
+            let (instance, target) = (candidate.instance.0, candidate.target.0);
+            let source = self.loads.home(instance);
+            let key = (self.shapes[instance.get()], source, target);
+            if !self.refused.contains(&key) {
+                let mut loads = self.loads.clone();
+                loads.relocate(instance, target);
+                // the exact score decides
+                if !self.is_worth(score - loads.score() - self.cost(instance)) {
+                    dull.insert((instance, target));
+                } else if let Some(passage) = self.make(instance, target) {
+                    // it may be healthy now, and has more room in any case
+                    self.placing.refresh(&self.after, source);
+                    self.refused.retain(|(_, _, to)| *to != source && *to != target);
+                    self.loads = loads;
+                    return Some(BalanceStep { passage, score: self.loads.score() });
+                } else {
+                    self.refused.insert(key);
+                }
+            }
+            let outlook = self.loads.outlook();
+            heap.extend(self.best_of(&outlook, instance, &dull));
+        }
+        None
+    }
+
+    fn make(&mut self, instance: InstanceIdx, target: GroupIdx) -> Option<Passage> {
+        self.placing.place(&mut self.after, instance, |group| group == target).ok()
+    }
+
+    fn is_worth(&self, gain: f64) -> bool {
+        gain > 0.0 && gain >= self.options.min_gain
+    }
+
+    fn cost(&self, instance: InstanceIdx) -> f64 {
+        self.options.move_cost * copied(self.after.instance(instance)).as_f64() / 1024.0
+    }
+
+    /// The best move of an instance that is not known to be impossible, or not worth it.
+    fn best_of(
+        &self,
+        outlook: &Outlook<'_>,
+        instance: InstanceIdx,
+        dull: &HashSet<(InstanceIdx, GroupIdx)>,
+    ) -> Option<Candidate> {
+        let home = self.loads.home(instance);
+        let shape = self.shapes[instance.get()];
+        let cost = self.cost(instance);
+        let copies_nothing = copied(self.after.instance(instance)) == Mib::ZERO;
+        let targets = self.after.groups.iter().map(|g| g.idx);
+        let open = targets.filter(|g| {
+            *g != home && !self.refused.contains(&(shape, home, *g)) && !dull.contains(&(instance, *g))
+        });
+        let candidates = open.map(|target| Candidate {
+            preferred: self.after.group(target).alloc_policy == AllocPolicy::Preferred,
+            copies_nothing,
+            gain: OrderedFloat(outlook.gain(instance, target) - cost),
+            instance: Reverse(instance),
+            target: Reverse(target),
+        });
+        candidates.filter(|c| self.is_worth(c.gain.0)).max()
+    }
+}
+
+/// Disk space that is copied when an instance changes its group.
+fn copied(instance: &Instance) -> Mib {
+    if instance.template.has_secondary() { instance.disk + instance.disk } else { Mib::ZERO }
+}

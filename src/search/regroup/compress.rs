@@ -1,0 +1,191 @@
+//! Groups that can be emptied into others.
+
+use std::cmp::Reverse;
+
+use rayon::prelude::*;
+
+use super::reach::Hold;
+use super::status::{Amounts, Capacity};
+use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, InstanceIdx};
+
+/// Why a group is not even tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfit {
+    /// It has no instances.
+    Empty,
+    /// Nothing may leave it.
+    Denied,
+    /// No group that takes instances has a pool in common with it.
+    Isolated,
+    /// It uses more than the groups connected to it have free.
+    Exceeds {
+        /// Of what.
+        resource: &'static str,
+        /// What it uses.
+        used: i64,
+        /// What the others have free.
+        free: i64,
+    },
+}
+
+/// What came of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It does not come into question.
+    Unfit(Unfit),
+    /// This instance finds no place, after so many others have found one.
+    Stuck(Blocked, usize),
+    /// It takes more moves than are wanted.
+    TooLong(usize),
+    /// It is empty after these moves.
+    Emptied(Vec<Passage>),
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The group.
+    pub group: GroupIdx,
+    /// Its nodes together: what is won if it is emptied.
+    pub capacity: Capacity,
+    /// Number of its instances.
+    pub instances: usize,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// The groups that can be emptied, each by itself.
+#[derive(Debug, Clone)]
+pub struct Compression {
+    /// All groups that were asked about, in order.
+    pub candidates: Vec<Candidate>,
+    /// All nodes together.
+    pub total: Capacity,
+}
+
+impl Compression {
+    /// The group to empty: the one with most free memory, then most free disk, then the first.
+    pub fn choice(&self) -> Option<&Candidate> {
+        let emptied = self.candidates.iter().filter(|c| matches!(c.outcome, Outcome::Emptied(_)));
+        emptied.max_by_key(|c| (c.capacity.memory.free, c.capacity.disk.free, Reverse(c.group)))
+    }
+}
+
+impl Candidate {
+    /// The moves that empty it.
+    pub fn passages(&self) -> &[Passage] {
+        if let Outcome::Emptied(passages) = &self.outcome { passages } else { &[] }
+    }
+
+    /// The cluster after the moves.
+    pub fn after(&self, cluster: &Cluster, options: &RegroupOptions) -> Cluster {
+        let setting = Setting::of(cluster, options);
+        let placing = Placing::new(cluster, &setting);
+        let mut after = cluster.clone();
+        // the same search, and so the same places
+        let _ = empty(&placing, &mut after, self.group);
+        after
+    }
+}
+
+/// Tries for each of some groups to place all its instances in others.
+pub fn compress(cluster: &Cluster, groups: &[GroupIdx], options: &RegroupOptions) -> Compression {
+    let setting = Setting::of(cluster, options);
+    let placing = Placing::new(cluster, &setting);
+    let capacities: Vec<Capacity> =
+        cluster.groups.iter().map(|g| Capacity::of(cluster, &cluster.nodes_of(g.idx))).collect();
+    let candidate = |group: &GroupIdx| {
+        let instances = residents(cluster, *group);
+        let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
+            Some(unfit) => Outcome::Unfit(unfit),
+            None => match empty(&placing, &mut cluster.clone(), *group) {
+                Err((blocked, placed)) => Outcome::Stuck(blocked, placed),
+                Ok(passages) if options.max_moves.is_some_and(|most| passages.len() > most) => {
+                    Outcome::TooLong(passages.len())
+                }
+                Ok(passages) => Outcome::Emptied(passages),
+            },
+        };
+        let capacity = capacities[group.get()];
+        Candidate { group: *group, capacity, instances: instances.len(), outcome }
+    };
+    Compression {
+        candidates: groups.par_iter().map(candidate).collect(),
+        total: Capacity::of(cluster, &cluster.all_nodes()),
+    }
+}
+
+/// The instances with a node in a group.
+fn residents(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
+    let there = |n| cluster.node(n).spec.group == group;
+    cluster.instances.iter().filter(|i| i.nodes().any(there)).map(|i| i.idx).collect()
+}
+
+/// Why a group need not be tried.
+fn unfit(
+    cluster: &Cluster,
+    setting: &Setting,
+    capacities: &[Capacity],
+    group: GroupIdx,
+    instances: &[InstanceIdx],
+) -> Option<Unfit> {
+    if instances.is_empty() {
+        return Some(Unfit::Empty);
+    }
+    if cluster.denies_moves_between_groups() || cluster.group(group).denies_moves_between_groups() {
+        return Some(Unfit::Denied);
+    }
+    let connected = |g: &GroupIdx| {
+        let there = cluster.group(*g);
+        let takes = there.alloc_policy != AllocPolicy::Unallocable && !there.denies_moves_between_groups();
+        *g != group && takes && setting.storage.common(group, *g).is_some()
+    };
+    let peers: Vec<GroupIdx> = cluster.groups.iter().map(|g| g.idx).filter(connected).collect();
+    if peers.is_empty() {
+        return Some(Unfit::Isolated);
+    }
+    let used = |size: &dyn Fn(&crate::model::Instance) -> i64| -> i64 {
+        instances.iter().map(|i| size(cluster.instance(*i))).fold(0, i64::wrapping_add)
+    };
+    let free = |amounts: fn(&Capacity) -> Amounts| -> i64 {
+        let free = peers.iter().map(|g| amounts(&capacities[g.get()]).free.max(0));
+        free.fold(0, i64::wrapping_add)
+    };
+    let copies = |i: &crate::model::Instance| if i.template.has_secondary() { 2 } else { 1 };
+    let checks = [
+        ("memory", used(&|i| i.mem_in_use().0), free(|c| c.memory)),
+        ("disk", used(&|i| i.local_disk().0.wrapping_mul(copies(i))), free(|c| c.disk)),
+        ("vCPUs", used(&|i| i.vcpus_in_use()), free(|c| c.vcpus)),
+    ];
+    let exceeding = checks.into_iter().find(|(_, used, free)| used > free);
+    exceeding.map(|(resource, used, free)| Unfit::Exceeds { resource, used, free })
+}
+
+/// Moves all instances of a group elsewhere: those that cannot move are found first, then
+/// they go by memory, largest first.
+///
+/// # Errors
+/// The first instance without a place, and how many found one before.
+fn empty(
+    placing: &Placing<'_>,
+    cluster: &mut Cluster,
+    group: GroupIdx,
+) -> Result<Vec<Passage>, (Blocked, usize)> {
+    let mut instances = residents(cluster, group);
+    for instance in &instances {
+        let hold: Option<Hold> = super::reach::hold(cluster, cluster.instance(*instance));
+        if let Some(hold) = hold {
+            return Err((Blocked { instance: *instance, why: Why::Held(hold) }, 0));
+        }
+    }
+    instances.sort_by_key(|i| (Reverse(cluster.instance(*i).mem), *i));
+    let mut passages = Vec::with_capacity(instances.len());
+    for instance in instances {
+        match placing.place(cluster, instance, |_| true) {
+            Ok(passage) => passages.push(passage),
+            Err(why) => return Err((Blocked { instance, why }, passages.len())),
+        }
+    }
+    Ok(passages)
+}

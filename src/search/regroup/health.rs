@@ -1,0 +1,66 @@
+//! How a group is.
+
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+use crate::redundancy::n_plus_one::Failures;
+
+/// The health of a group in one word; what is worse is more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    /// Nothing is wrong.
+    Healthy,
+    /// Nodes fail N+1.
+    Weak,
+    /// Instances are on offline nodes.
+    Unhealthy,
+}
+
+impl Health {
+    /// In a word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Health::Healthy => "healthy",
+            Health::Weak => "weak",
+            Health::Unhealthy => "unhealthy",
+        }
+    }
+}
+
+/// What is wrong in a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Online nodes that fail N+1.
+    pub n1_failing: Vec<NodeIdx>,
+    /// Instances with a node of the group that is offline; in order.
+    pub stranded: Vec<InstanceIdx>,
+}
+
+impl Condition {
+    /// Looks at a group.
+    pub fn of(cluster: &Cluster, group: GroupIdx) -> Condition {
+        let nodes = cluster.nodes_of(group);
+        let offline = nodes.iter().map(|n| cluster.node(*n)).filter(|node| node.spec.offline);
+        let on_node = |node: &crate::model::Node| -> Vec<InstanceIdx> {
+            let mirrored = |i: &&InstanceIdx| cluster.instance(**i).mirror() == Some(node.spec.idx);
+            let secondaries = node.state.secondaries.iter().filter(mirrored);
+            node.state.primaries.iter().chain(secondaries).copied().collect()
+        };
+        let mut stranded: Vec<InstanceIdx> = offline.flat_map(on_node).collect();
+        stranded.sort_unstable();
+        stranded.dedup();
+        Condition { n1_failing: Failures::of(cluster, &nodes).nodes, stranded }
+    }
+
+    /// In one word.
+    pub fn health(&self) -> Health {
+        match (self.stranded.is_empty(), self.n1_failing.is_empty()) {
+            (false, _) => Health::Unhealthy,
+            (true, false) => Health::Weak,
+            (true, true) => Health::Healthy,
+        }
+    }
+}
+
+/// The health of a group.
+pub fn health(cluster: &Cluster, group: GroupIdx) -> Health {
+    Condition::of(cluster, group).health()
+}

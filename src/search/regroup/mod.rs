@@ -1,0 +1,82 @@
+//! Moves between node groups.
+//!
+//! [`status`] says how the groups are and which pools connect them. [`redistribute`] takes
+//! instances out of groups that are not healthy until they are, [`compress`] finds groups
+//! that can be emptied, [`balance`] evens out the load of the groups.
+//!
+//! An instance goes to the best place among all nodes of the groups that come into question
+//! ([`reach`]), as a new instance would; how it gets there is [`Passage`]. Only healthy
+//! groups take instances, so that a plan makes no group worse. docs/groups.md explains the
+//! rules with examples.
+
+pub mod balance;
+pub mod compress;
+pub mod health;
+pub mod load;
+mod passage;
+mod place;
+pub mod reach;
+pub mod redistribute;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+pub use passage::Passage;
+pub use place::Placing;
+
+use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use crate::redundancy::global::{Scope, groups_at_risk};
+
+/// What is asked of all moves between groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegroupOptions {
+    /// Whether every node that could be emptied must remain so (global N+1).
+    pub capacity_checks: bool,
+    /// Most moves of a plan.
+    pub max_moves: Option<usize>,
+}
+
+impl Default for RegroupOptions {
+    fn default() -> Self {
+        RegroupOptions { capacity_checks: true, max_moves: None }
+    }
+}
+
+/// What a search for places has to know, and what does not change in the course of a plan.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The storage.
+    pub storage: StorageMap,
+    /// Which nodes have to stay expendable; nothing if that is not asked for.
+    pub(crate) redundancy: Option<Scope>,
+}
+
+impl Setting {
+    /// Looks at a cluster before anything is moved. Groups that could not lose a node from
+    /// the start are not held to it.
+    pub fn of(cluster: &Cluster, options: &RegroupOptions) -> Setting {
+        let scope = || {
+            let all = Scope { online_only: true, exempt: Vec::new() };
+            Scope { exempt: groups_at_risk(cluster, &all), ..all }
+        };
+        Setting { storage: StorageMap::of(cluster), redundancy: options.capacity_checks.then(scope) }
+    }
+}
+
+/// An instance that finds no place, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blocked {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// What is in the way.
+    pub why: Why,
+}
+
+/// Why an instance stays in its group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why {
+    /// It does not move at all.
+    Held(reach::Hold),
+    /// No other group has a place: what is in the way in each.
+    NoPlace(Vec<(GroupIdx, reach::Bar)>),
+}

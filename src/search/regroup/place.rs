@@ -1,0 +1,210 @@
+//! The best place in other groups.
+
+use std::collections::HashMap;
+
+use super::health::{Health, health};
+use super::reach::{self, Bar, Barrier, Nearest};
+use super::{Passage, Setting, Why};
+use crate::model::{
+    AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, NodeIdx, Place, Placement,
+};
+use crate::redundancy::global::Guard;
+use crate::score::Statistics;
+use crate::search::allocate::floor::Floor;
+use crate::search::allocate::offers::Offers;
+use crate::search::allocate::{self, Conditions, Fit, Metric, Obstacle, Search, Targets};
+use crate::search::moves::{MoveRules, Trial};
+use crate::search::shortfall::{Role, Shortfall, at_node};
+
+/// Places instances of one group in others, one after the other.
+#[derive(Debug, Clone)]
+pub struct Placing<'s> {
+    setting: &'s Setting,
+    nodes: Vec<NodeIdx>,
+    /// By group.
+    members: Vec<Vec<NodeIdx>>,
+    health: Vec<Health>,
+}
+
+impl<'s> Placing<'s> {
+    /// Prepares to move instances on a cluster.
+    pub fn new(cluster: &Cluster, setting: &'s Setting) -> Placing<'s> {
+        let groups = || cluster.groups.iter().map(|g| g.idx);
+        Placing {
+            setting,
+            nodes: cluster.all_nodes(),
+            members: groups().map(|g| cluster.nodes_of(g)).collect(),
+            health: groups().map(|g| health(cluster, g)).collect(),
+        }
+    }
+
+    /// Looks at the health of a group anew.
+    pub fn refresh(&mut self, cluster: &Cluster, group: GroupIdx) {
+        self.health[group.get()] = health(cluster, group);
+    }
+
+    /// The health of a group when it was last looked at.
+    pub fn health(&self, group: GroupIdx) -> Health {
+        self.health[group.get()]
+    }
+
+    /// Moves an instance to the best place in one of some groups: a preferred group before
+    /// one of last resort, then the smallest score of the whole cluster.
+    ///
+    /// # Errors
+    /// Why it stays; the cluster is then as before.
+    pub fn place(
+        &self,
+        cluster: &mut Cluster,
+        idx: InstanceIdx,
+        among: impl Fn(GroupIdx) -> bool,
+    ) -> Result<Passage, Why> {
+        if let Some(hold) = reach::hold(cluster, cluster.instance(idx)) {
+            return Err(Why::Held(hold));
+        }
+        let instance = cluster.instance(idx).clone();
+        let source = cluster.node(instance.primary).spec.group;
+        let mut bars = Vec::new();
+        let mut usable = Vec::new();
+        for group in cluster.groups.iter().map(|g| g.idx).filter(|g| *g != source && among(*g)) {
+            let (nodes, health) = (&self.members[group.get()], self.health[group.get()]);
+            match reach::targets(cluster, self.setting, &instance, group, nodes, health) {
+                Ok(nodes) => usable.push((group, nodes)),
+                Err(bar) => bars.push((group, bar)),
+            }
+        }
+        let before = take_out(cluster, &instance);
+        match self.best(cluster, &instance, &usable) {
+            Some((metric, place)) => {
+                let score = if let Metric::Score(score) = metric { score } else { 0.0 };
+                let passage = Passage::of(cluster, &instance, place.placement, score);
+                settle(cluster, idx, &place);
+                Ok(passage)
+            }
+            None => {
+                let fit = Fit::new(cluster, &instance, &Conditions::default());
+                let refused = |(group, nodes): &(GroupIdx, Vec<NodeIdx>)| {
+                    (*group, bar(cluster, &instance, &fit, nodes))
+                };
+                bars.extend(usable.iter().map(refused));
+                bars.sort_by_key(|(group, _)| *group);
+                for (node, ledger) in before {
+                    cluster.nodes[node.get()].state.ledger = ledger;
+                }
+                Err(Why::NoPlace(bars))
+            }
+        }
+    }
+
+    fn best(
+        &self,
+        cluster: &Cluster,
+        instance: &Instance,
+        usable: &[(GroupIdx, Vec<NodeIdx>)],
+    ) -> Option<(Metric, Place)> {
+        let required = if instance.template.has_secondary() { 2 } else { 1 };
+        [AllocPolicy::Preferred, AllocPolicy::LastResort].into_iter().find_map(|policy| {
+            let of_policy = usable.iter().filter(|(g, _)| cluster.group(*g).alloc_policy == policy);
+            let mut nodes: Vec<NodeIdx> = of_policy.flat_map(|(_, nodes)| nodes).copied().collect();
+            nodes.sort_unstable();
+            let targets = Targets::of(cluster, &nodes, required).ok()?;
+            self.search(cluster, instance, &targets).best
+        })
+    }
+
+    /// Looks for the best place by the score of the whole cluster. Whether nodes stay
+    /// expendable is a question to their group alone.
+    fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> Search {
+        let conditions = Conditions::default();
+        let floor = Floor::new(cluster, &self.nodes, targets, instance);
+        let pairs = !matches!(targets, Targets::Singles(_));
+        if pairs && Statistics::of(&floor.board).score(0).is_nan() {
+            // ties between scores that are not numbers depend on the order of all pairs
+            let mut redundancy = self.setting.redundancy.clone();
+            let source = cluster.node(instance.primary).spec.group;
+            redundancy.iter_mut().for_each(|scope| scope.exempt.push(source));
+            let conditions = Conditions { redundancy, ..conditions };
+            return allocate::find(cluster, &self.nodes, instance.into(), targets, &conditions);
+        }
+        let mut offers = Offers::new(instance, &conditions);
+        let Some(scope) = &self.setting.redundancy else {
+            return allocate::find_on(&floor, &mut offers, None);
+        };
+        let mut guards: HashMap<GroupIdx, Guard<'_>> = HashMap::new();
+        let mut holds = |place: &Place| {
+            let group = cluster.node(place.placement.primary).spec.group;
+            let guard = guards.entry(group);
+            let guard = guard.or_insert_with(|| Guard::new(cluster, &self.members[group.get()], scope));
+            guard.holds_with(instance, place)
+        };
+        allocate::find_on(&floor, &mut offers, Some(&mut holds))
+    }
+}
+
+/// Takes an instance off the numbers of its nodes; returns these as they were.
+fn take_out(cluster: &mut Cluster, instance: &Instance) -> Vec<(NodeIdx, Ledger)> {
+    let rules = MoveRules::default();
+    let trial = Trial::new(cluster, instance, &rules);
+    let mirror = instance.mirror().zip(trial.mirror_left().copied());
+    let left = [(instance.primary, *trial.primary_left())].into_iter().chain(mirror);
+    let left: HashMap<NodeIdx, Ledger> = left.collect();
+    let nodes: Vec<NodeIdx> = instance.nodes().collect();
+    let swap = |node: NodeIdx| {
+        let ledger = &mut cluster.nodes[node.get()].state.ledger;
+        (node, std::mem::replace(ledger, left[&node]))
+    };
+    nodes.into_iter().map(swap).collect()
+}
+
+/// Enters an instance that was taken out where it goes.
+fn settle(cluster: &mut Cluster, idx: InstanceIdx, place: &Place) {
+    let Placement { primary, secondary } = place.placement;
+    cluster.nodes[primary.get()].state.ledger = place.primary;
+    if let (Some(node), Some(ledger)) = (secondary, place.secondary) {
+        cluster.nodes[node.get()].state.ledger = ledger;
+    }
+    cluster.relocate(idx, place.placement, place.location_score);
+}
+
+/// What keeps the nodes of a group from taking an instance that was taken out.
+fn bar(cluster: &Cluster, instance: &Instance, fit: &Fit<'_>, nodes: &[NodeIdx]) -> Bar {
+    let mut nearest: Option<Nearest> = None;
+    let mut refused = 0;
+    let mut consider = |(node, role): (NodeIdx, Role), obstacle: Obstacle| {
+        let (barrier, shortfall) = match obstacle {
+            Obstacle::Policy(breach) => (Barrier::Policy(breach), Shortfall::from(breach)),
+            Obstacle::Primary(rule) | Obstacle::Secondary(rule) => {
+                let ledger = &cluster.node(node).state.ledger;
+                (Barrier::Rule(rule), at_node(cluster, instance, (node, ledger), role, rule))
+            }
+        };
+        refused += 1;
+        let closer = |known: &Nearest| shortfall.relative() < known.shortfall.relative();
+        if nearest.as_ref().is_none_or(closer) {
+            nearest = Some(Nearest { node, barrier, shortfall, refused: 0 });
+        }
+    };
+    for primary in nodes {
+        if !instance.template.has_secondary() {
+            match fit.single(*primary) {
+                Ok(_) => return Bar::Expendability,
+                Err(obstacle) => consider((*primary, Role::Primary), obstacle),
+            }
+            continue;
+        }
+        for secondary in nodes.iter().filter(|n| *n != primary) {
+            match fit.pair(*primary, *secondary) {
+                Ok(_) => return Bar::Expendability,
+                Err(obstacle @ Obstacle::Secondary(_)) => {
+                    consider((*secondary, Role::SecondaryOf(*primary)), obstacle);
+                }
+                // whatever the secondary
+                Err(obstacle) => {
+                    consider((*primary, Role::Primary), obstacle);
+                    break;
+                }
+            }
+        }
+    }
+    nearest.map_or(Bar::Nodes, |nearest| Bar::Room(Box::new(Nearest { refused, ..nearest })))
+}

@@ -1,0 +1,161 @@
+//! Which instances can leave their group, and which groups come into question for them.
+
+use super::Setting;
+use super::health::Health;
+use crate::model::{
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Immobile, Instance, NodeIdx, PolicyBreach, PoolIdx, Rule,
+    Strictness, TagArrival,
+};
+use crate::search::moves::{MoveRules, Trial};
+use crate::search::shortfall::Shortfall;
+
+/// Why an instance does not move at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Balancing does not move it either.
+    Immobile(Immobile),
+    /// Its auto_balance flag is off.
+    NotAutoBalanced,
+    /// It does not exist yet.
+    Forthcoming,
+    /// Nothing may leave its group.
+    Denied,
+    /// The source names a secondary node that its disk template has no use for.
+    NominalSecondary,
+    /// Both its nodes are offline.
+    NoOnlineNode,
+    /// Its primary node is offline, and its secondary node cannot run it.
+    NoFailover(NodeIdx, Rule),
+}
+
+/// What keeps a group from taking an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bar {
+    /// Nothing may come to it.
+    Denied,
+    /// Nothing is placed in it.
+    Unallocable,
+    /// It is not healthy itself.
+    Health(Health),
+    /// It does not reach a pool of the instance.
+    Pool(PoolIdx),
+    /// It lacks networks of the instance.
+    Networks(Vec<String>),
+    /// It has no online node (for DRBD: not two) that reaches the instance's pools.
+    Nodes,
+    /// No node receives migrations from the instance's node.
+    Migration(NodeIdx),
+    /// No place has room; of all the one nearest to it.
+    Room(Box<Nearest>),
+    /// Nodes could not be emptied any more (global N+1).
+    Expendability,
+}
+
+/// The place nearest to having room.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nearest {
+    /// The node that refuses.
+    pub node: NodeIdx,
+    /// What forbids it.
+    pub barrier: Barrier,
+    /// What is missing.
+    pub shortfall: Shortfall,
+    /// Number of places that were refused.
+    pub refused: usize,
+}
+
+/// What forbids a place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Barrier {
+    /// The policy of the group.
+    Policy(PolicyBreach),
+    /// A rule of the node.
+    Rule(Rule),
+}
+
+/// Why an instance must stay in its group, if that has to do with itself.
+pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
+    let group = cluster.group(cluster.node(instance.primary).spec.group);
+    if cluster.denies_moves_between_groups() || group.denies_moves_between_groups() {
+        return Some(Hold::Denied);
+    }
+    // diskless instances have nothing that ties them
+    let tied = |why: &Immobile| *why != Immobile::Template || instance.template != DiskTemplate::Diskless;
+    if let Some(why) = instance.immobile.filter(tied) {
+        return Some(Hold::Immobile(why));
+    }
+    if instance.forthcoming {
+        return Some(Hold::Forthcoming);
+    }
+    if !instance.auto_balance {
+        return Some(Hold::NotAutoBalanced);
+    }
+    if instance.secondary.is_some() && instance.mirror().is_none() {
+        return Some(Hold::NominalSecondary);
+    }
+    no_failover(cluster, instance)
+}
+
+/// A DRBD instance on an offline node fails over to its secondary before anything else.
+fn no_failover(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
+    let mirror = cluster.node(instance.mirror()?);
+    if !cluster.node(instance.primary).spec.offline {
+        return None;
+    }
+    if mirror.spec.offline {
+        return Some(Hold::NoOnlineNode);
+    }
+    let trial = Trial::new(cluster, instance, &MoveRules::default());
+    let left = trial.mirror_left()?;
+    let tags = TagArrival::default();
+    let runs = left.add_primary(&mirror.spec, instance, instance.location_score, tags, Strictness::Forced);
+    runs.err().map(|rule| Hold::NoFailover(mirror.spec.idx, rule))
+}
+
+/// The node from which an instance migrates to another group.
+pub fn departs_from(cluster: &Cluster, instance: &Instance) -> NodeIdx {
+    let offline = cluster.node(instance.primary).spec.offline;
+    instance.mirror().filter(|_| offline).unwrap_or(instance.primary)
+}
+
+/// The nodes of a group on which an instance of another group may be placed.
+///
+/// # Errors
+/// What forbids the whole group.
+pub fn targets(
+    cluster: &Cluster,
+    setting: &Setting,
+    instance: &Instance,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    health: Health,
+) -> Result<Vec<NodeIdx>, Bar> {
+    let there = cluster.group(group);
+    if there.denies_moves_between_groups() {
+        return Err(Bar::Denied);
+    }
+    if there.alloc_policy == AllocPolicy::Unallocable {
+        return Err(Bar::Unallocable);
+    }
+    if let Some(pool) = setting.storage.missing(group, instance.idx) {
+        return Err(Bar::Pool(pool));
+    }
+    if !there.connects(instance) {
+        let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
+        return Err(Bar::Networks(lacking.cloned().collect()));
+    }
+    if health != Health::Healthy {
+        return Err(Bar::Health(health));
+    }
+    let needed = if instance.template.has_secondary() { 2 } else { 1 };
+    let online = |n: &&NodeIdx| !cluster.node(**n).spec.offline;
+    let usable = nodes.iter().filter(online).filter(|n| setting.storage.reaches(**n, instance.idx));
+    let usable: Vec<NodeIdx> = usable.copied().collect();
+    if usable.len() < needed {
+        return Err(Bar::Nodes);
+    }
+    let from = departs_from(cluster, instance);
+    let receives = |n: &NodeIdx| cluster.node(from).spec.can_migrate_to(&cluster.node(*n).spec);
+    let usable: Vec<NodeIdx> = usable.into_iter().filter(receives).collect();
+    if usable.len() < needed { Err(Bar::Migration(from)) } else { Ok(usable) }
+}

@@ -1,0 +1,154 @@
+//! Healing groups: instances leave them until nothing is wrong any more.
+//!
+//! The worst group comes first. Out of it go, one at a time, the instances on offline nodes
+//! (all of them have to), then, as long as nodes fail N+1, the secondaries for which such a
+//! node lacks memory, then its primaries; of each kind the one with most memory first. A
+//! group is healed as a whole or left alone.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::health::{Condition, Health};
+use super::{Blocked, Passage, Placing, RegroupOptions, Setting};
+use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx};
+
+/// What can be done for a group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It is healthy after these moves.
+    Repaired(Vec<Passage>),
+    /// It stays as it is: these instances find no place.
+    Stuck(Vec<Blocked>),
+    /// It stays as it is: the moves would be more than are wanted.
+    TooLong(usize),
+}
+
+/// A group that is not healthy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repair {
+    /// The group.
+    pub group: GroupIdx,
+    /// What is wrong.
+    pub before: Condition,
+    /// What can be done.
+    pub outcome: Outcome,
+}
+
+/// A plan that heals groups.
+#[derive(Debug, Clone)]
+pub struct Redistribution {
+    /// The groups that are not healthy, worst first.
+    pub repairs: Vec<Repair>,
+    /// The cluster afterwards.
+    pub after: Cluster,
+}
+
+impl Redistribution {
+    /// All moves, in order.
+    pub fn passages(&self) -> impl Iterator<Item = &Passage> {
+        self.repairs.iter().flat_map(|repair| match &repair.outcome {
+            Outcome::Repaired(passages) => &passages[..],
+            Outcome::Stuck(_) | Outcome::TooLong(_) => &[],
+        })
+    }
+
+    /// Whether every group is healthy afterwards.
+    pub fn heals_all(&self) -> bool {
+        self.repairs.iter().all(|repair| matches!(repair.outcome, Outcome::Repaired(_)))
+    }
+}
+
+/// Plans how to heal the groups of a cluster.
+pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
+    let setting = Setting::of(cluster, options);
+    let mut placing = Placing::new(cluster, &setting);
+    let mut after = cluster.clone();
+    let mut left = options.max_moves.unwrap_or(usize::MAX);
+    let mut repairs = Vec::new();
+    for (group, before) in worst_first(cluster) {
+        let mut tried = after.clone();
+        let outcome = match heal(&placing, &mut tried, group) {
+            Err(blocked) => Outcome::Stuck(blocked),
+            Ok(passages) if passages.len() > left => Outcome::TooLong(passages.len()),
+            Ok(passages) => {
+                left -= passages.len();
+                after = tried;
+                placing.refresh(&after, group);
+                Outcome::Repaired(passages)
+            }
+        };
+        repairs.push(Repair { group, before, outcome });
+    }
+    Redistribution { repairs, after }
+}
+
+/// The groups that are not healthy: by what is wrong, then by how many instances are on
+/// offline nodes, then by how many nodes fail N+1.
+fn worst_first(cluster: &Cluster) -> Vec<(GroupIdx, Condition)> {
+    let groups = cluster.groups.iter().map(|g| (g.idx, Condition::of(cluster, g.idx)));
+    let mut broken: Vec<_> = groups.filter(|(_, found)| found.health() != Health::Healthy).collect();
+    broken.sort_by_key(|(_, found)| Reverse((found.health(), found.stranded.len(), found.n1_failing.len())));
+    broken
+}
+
+/// Moves instances out of a group until it is healthy.
+///
+/// # Errors
+/// The instances that would have to leave, or could have helped, and find no place.
+fn heal(placing: &Placing<'_>, cluster: &mut Cluster, group: GroupIdx) -> Result<Vec<Passage>, Vec<Blocked>> {
+    let mut passages = Vec::new();
+    let mut blocked = Vec::new();
+    let mut leaving = Condition::of(cluster, group).stranded;
+    leaving.sort_by_key(|i| Reverse(cluster.instance(*i).mem));
+    for instance in leaving {
+        match placing.place(cluster, instance, |_| true) {
+            Ok(passage) => passages.push(passage),
+            Err(why) => blocked.push(Blocked { instance, why }),
+        }
+    }
+    if !blocked.is_empty() {
+        return Err(blocked);
+    }
+    let mut passed_over = HashSet::new();
+    loop {
+        let failing = Condition::of(cluster, group).n1_failing;
+        if failing.is_empty() {
+            return Ok(passages);
+        }
+        let Some(instance) = relief(cluster, &failing, &passed_over) else { return Err(blocked) };
+        match placing.place(cluster, instance, |_| true) {
+            Ok(passage) => passages.push(passage),
+            Err(why) => {
+                passed_over.insert(instance);
+                blocked.push(Blocked { instance, why });
+            }
+        }
+    }
+}
+
+/// The instance that leaves next for the sake of nodes that fail N+1.
+fn relief(cluster: &Cluster, failing: &[NodeIdx], passed_over: &HashSet<InstanceIdx>) -> Option<InstanceIdx> {
+    let largest = |instances: Vec<InstanceIdx>, size: fn(&Instance) -> Mib| {
+        let open = instances.into_iter().filter(|i| !passed_over.contains(i));
+        let sized = open.map(|i| (size(cluster.instance(i)), i)).filter(|(size, _)| *size > Mib::ZERO);
+        sized.max_by_key(|(size, i)| (*size, Reverse(*i))).map(|(_, i)| i)
+    };
+    let secondaries = failing.iter().flat_map(|n| decisive_secondaries(cluster, *n)).collect();
+    let primaries = failing.iter().flat_map(|n| cluster.node(*n).state.primaries.clone()).collect();
+    largest(secondaries, Instance::mem_reserved).or_else(|| largest(primaries, Instance::mem_in_use))
+}
+
+/// The secondaries of a node for whose failover it lacks memory.
+fn decisive_secondaries(cluster: &Cluster, node: NodeIdx) -> Vec<InstanceIdx> {
+    let node = cluster.node(node);
+    let unallocated = node.state.ledger.mem_unallocated(&node.spec);
+    if unallocated <= Mib::ZERO {
+        // it lacks memory for its primaries
+        return Vec::new();
+    }
+    let decides = |i: &InstanceIdx| {
+        let instance = cluster.instance(*i);
+        instance.mirror() == Some(node.spec.idx) && node.state.peers.get(instance.primary) >= unallocated
+    };
+    node.state.secondaries.iter().copied().filter(decides).collect()
+}
