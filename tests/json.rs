@@ -118,6 +118,8 @@ fn the_schemas_are_schemas() {
         "htools.check-1.json",
         "htools.roll-1.json",
         "htools.squeeze-1.json",
+        "htools.group-status-1.json",
+        "htools.regroup-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -487,4 +489,40 @@ fn squeezes_say_what_the_text_says() {
             assert_eq!(nodes.collect::<Vec<_>>(), text.lines().collect::<Vec<_>>(), "{words:?}");
         }
     }
+}
+
+// --- hgroup
+
+#[test]
+fn groups_and_moves_between_them() {
+    let status = validator("htools.group-status-1.json");
+    let plan = validator("htools.regroup-1.json");
+    for sample in samples() {
+        let file = sample.to_str().unwrap();
+        let found = document(&["hgroup", "status", "-t", file], &status);
+        assert_eq!(array(&found, "groups").len(), groups(&sample).len());
+        for command in [&["compress"][..], &["balance"], &["balance", "-Udata/utilisation.txt"]] {
+            let words = [&["hgroup"], command, &["-t", file]].concat();
+            let found = document(&words, &plan);
+            let text = stdout(&[&words[..], &["-C"]].concat());
+            let moves: Vec<&Value> = array(&found, "moves").iter().collect();
+            let rows = text.lines().filter(|line| line.contains(" => ")).count();
+            assert_eq!(moves.len(), rows, "{words:?}");
+            let commands: Vec<&Value> = moves.iter().flat_map(|row| array(row, "commands")).collect();
+            let printed = text.lines().filter(|line| line.trim_start().starts_with("gnt-")).count();
+            assert_eq!(commands.len(), printed, "{words:?}");
+            assert!(text.contains(found["summary"].as_str().unwrap()), "{words:?}");
+        }
+    }
+    let words = ["hgroup", "redistribute", "-t", "data/pools.data", "--json"];
+    let run = Command::new(PROGRAM).env_remove("HTOOLS").args(words).assert().code(1);
+    let found: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert!(
+        plan.is_valid(&found),
+        "{:#?}",
+        plan.iter_errors(&found).map(|e| e.to_string()).collect::<Vec<_>>()
+    );
+    let repairs = array(&found, "repairs");
+    assert_eq!(repairs.iter().map(|r| r["repaired"] == true).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(repairs[1]["blocked"][0]["reason"], "denied");
 }

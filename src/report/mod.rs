@@ -7,6 +7,7 @@ pub mod components;
 pub mod debug;
 pub mod explain;
 pub mod file;
+pub mod groups;
 pub mod info;
 pub mod instances;
 pub mod json;

@@ -11,6 +11,7 @@ mod group;
 pub mod hail;
 pub mod hbal;
 pub mod hcheck;
+pub mod hgroup;
 pub mod hinfo;
 pub mod hroller;
 pub mod hscan;
@@ -73,6 +74,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
     Tool { spec: &hcheck::SPEC, start: |args| start(hcheck::parse(args), hcheck::run) },
+    Tool { spec: &hgroup::SPEC, start: |args| start(hgroup::parse(args), hgroup::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
     Tool { spec: &hroller::SPEC, start: |args| start(hroller::parse(args), hroller::run) },
     Tool { spec: &hscan::SPEC, start: |args| start(hscan::parse(args), hscan::run) },

@@ -4,8 +4,10 @@
 pub mod check;
 pub mod cluster;
 pub mod explain;
+pub mod group_status;
 pub mod info;
 pub mod plan;
+pub mod regroup;
 pub mod rolling;
 pub mod space;
 pub mod squeeze;

@@ -377,6 +377,26 @@ pub const DETAILED_STATUS: OptionDef = OptionDef::new(
 )
 .added();
 
+// moves between node groups
+
+/// `--dot`
+pub const DOT: OptionDef =
+    OptionDef::new("dot", "draw the groups and the pools that they reach, as text for Graphviz").added();
+/// `--svg`
+pub const SVG: OptionDef =
+    OptionDef::new("svg", "draw the groups and the pools that they reach, as an SVG picture").added();
+/// `--evacuate`
+pub const EVACUATE: OptionDef = OptionDef::new(
+    "evacuate",
+    "plan the moves that empty one group: of those that can be emptied the one with most free memory",
+)
+.added();
+/// `--move-cost`
+pub const MOVE_COST: OptionDef =
+    OptionDef::new("move-cost", "what a GiB of disk that has to be copied takes off the gain of a move [0]")
+        .takes("COST", Kind::Float)
+        .added();
+
 // what hscan writes
 
 /// `-d`

@@ -3,6 +3,7 @@
 mod execution;
 mod hail;
 mod hcheck;
+mod hgroup;
 mod hroller;
 mod hscan;
 mod hspace;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub use execution::{ExecutionOptions, Priority};
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
+pub use hgroup::{Drawing, GroupCommand, HgroupOptions};
 pub use hroller::HrollerOptions;
 pub use hscan::HscanOptions;
 pub use hspace::HspaceOptions;

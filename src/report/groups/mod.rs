@@ -1,0 +1,18 @@
+//! Node groups: how they are, and plans of moves between them.
+
+pub mod draw;
+pub mod plan;
+pub mod reasons;
+pub mod status;
+
+use crate::model::{Cluster, GroupIdx};
+
+/// Names of groups, separated by commas.
+fn group_names(cluster: &Cluster, groups: &[GroupIdx]) -> String {
+    groups.iter().map(|g| cluster.group(*g).name.as_str()).collect::<Vec<_>>().join(",")
+}
+
+/// A number of things.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

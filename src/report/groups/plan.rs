@@ -1,0 +1,257 @@
+//! Plans of moves between groups as text.
+
+use super::counted;
+use super::reasons::{blocked, held_text};
+use super::status::{LINE, condition_text};
+use crate::load::error::printable;
+use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, StorageMap};
+use crate::report::components::score;
+use crate::report::number::fixed;
+use crate::report::table::{Align, Table};
+use crate::search::regroup::balance::Balance;
+use crate::search::regroup::compress::{self, Candidate, Compression, Unfit};
+use crate::search::regroup::load::{KINDS, Loads};
+use crate::search::regroup::redistribute::{self, Redistribution, Repair};
+use crate::search::regroup::{Blocked, Passage, Why};
+
+/// Most instances without a place that are named for a group, unless all are wanted.
+const NAMED: usize = 5;
+
+/// The moves, as a table: number, instance, where from, where to, what is copied, and the
+/// numbers that `scores` gives.
+fn moves<'p>(
+    cluster: &Cluster,
+    passages: impl IntoIterator<Item = (&'p Passage, f64)>,
+    first: usize,
+) -> Vec<String> {
+    let alias = |n: NodeIdx| cluster.node(n).spec.alias();
+    let nodes = |p: Placement| match p.secondary {
+        Some(secondary) => format!("{}:{}", alias(p.primary), alias(secondary)),
+        None => alias(p.primary).to_owned(),
+    };
+    let group = |g: GroupIdx| cluster.group(g).name.as_str();
+    let aligns =
+        [Align::Right, Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Right];
+    let mut table = Table::new(aligns.map(|align| (String::new(), align)));
+    for (number, (passage, value)) in (first..).zip(passages) {
+        table.push(vec![
+            format!("{number}."),
+            cluster.instance(passage.instance).alias().to_owned(),
+            format!("{}/{}", group(passage.source), nodes(passage.from)),
+            "=>".to_owned(),
+            format!("{}/{}", group(passage.target), nodes(passage.to)),
+            copied(passage.copied),
+            score(value),
+        ]);
+    }
+    table.lines(" ").into_iter().skip(1).collect()
+}
+
+fn copied(amount: Mib) -> String {
+    if amount == Mib::ZERO { "-".to_owned() } else { format!("{} GiB", fixed(amount.as_f64() / 1024.0, 1)) }
+}
+
+/// The plan that heals groups.
+pub fn redistribution(
+    plan: &Redistribution,
+    cluster: &Cluster,
+    storage: &StorageMap,
+    level: i32,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut first = 1;
+    for repair in &plan.repairs {
+        lines.extend(repair_lines(repair, cluster, storage, level, &mut first));
+    }
+    lines.push(redistribution_summary(plan));
+    lines
+}
+
+/// The plan in one line.
+pub fn redistribution_summary(plan: &Redistribution) -> String {
+    let repaired = plan.repairs.iter().filter(|r| matches!(r.outcome, redistribute::Outcome::Repaired(_)));
+    match plan.repairs.len() {
+        0 => "All groups are healthy, nothing to do.".to_owned(),
+        all => format!(
+            "{} of {} can be repaired, with {}.",
+            repaired.count(),
+            if all == 1 { "one group".to_owned() } else { format!("{all} groups") },
+            counted(plan.passages().count(), "move")
+        ),
+    }
+}
+
+fn repair_lines(
+    repair: &Repair,
+    cluster: &Cluster,
+    storage: &StorageMap,
+    level: i32,
+    first: &mut usize,
+) -> Vec<String> {
+    let name = &cluster.group(repair.group).name;
+    let health = repair.before.health().as_str();
+    let mut lines = vec![format!("Group {name} is {health}: {}", condition_text(&repair.before))];
+    match &repair.outcome {
+        redistribute::Outcome::Repaired(passages) => {
+            lines.push(format!("  It is healthy after {}:", counted(passages.len(), "move")));
+            let scored = passages.iter().map(|p| (p, p.score));
+            lines.extend(moves(cluster, scored, *first).iter().map(|line| format!("  {line}")));
+            *first += passages.len();
+        }
+        redistribute::Outcome::TooLong(needed) => {
+            lines
+                .push(format!("  It stays as it is: {} are needed (--max-length)", counted(*needed, "move")));
+        }
+        redistribute::Outcome::Stuck(instances) => {
+            lines.push("  It cannot be repaired:".to_owned());
+            lines.extend(blocked_lines(instances, cluster, storage, level));
+        }
+    }
+    lines
+}
+
+fn blocked_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap, level: i32) -> Vec<String> {
+    if instances.is_empty() {
+        return vec!["    no instance could leave that would help".to_owned()];
+    }
+    let shown = if level > 1 { instances.len() } else { NAMED };
+    let each = |b: &Blocked| blocked(b, cluster, storage);
+    let mut lines: Vec<String> = instances.iter().take(shown).flat_map(each).collect();
+    if instances.len() > shown {
+        lines.push(format!("and {} (-v shows all)", counted(instances.len() - shown, "more instance")));
+    }
+    lines.iter().map(|line| format!("    {}", printable(line, LINE))).collect()
+}
+
+/// Which groups can be emptied, and the plan for one of them.
+pub fn compression(
+    found: &Compression,
+    chosen: Option<&Candidate>,
+    cluster: &Cluster,
+    storage: &StorageMap,
+    level: i32,
+) -> Vec<String> {
+    let mut lines = vec!["Groups (free memory in MiB, free disk in GiB):".to_owned()];
+    let left = [("Group", Align::Left)];
+    let right = ["Nodes", "Inst", "f_mem", "f_dsk", "f_cpu", "Moves", "Copied"].map(|t| (t, Align::Right));
+    let mut table = Table::new(left.into_iter().chain(right).chain([("Can be emptied", Align::Left)]));
+    for candidate in &found.candidates {
+        table.push(candidate_row(candidate, cluster));
+    }
+    lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
+    for candidate in &found.candidates {
+        if let compress::Outcome::Stuck(instance, placed) = &candidate.outcome
+            && level > 1
+        {
+            let name = &cluster.group(candidate.group).name;
+            let others = counted(*placed, "instance");
+            lines.push(format!("Group {name}: after {others} have found a place"));
+            lines.extend(blocked_lines(std::slice::from_ref(instance), cluster, storage, level));
+        }
+    }
+    if let Some(chosen) = chosen {
+        lines.push(format!("Group {} is emptied by:", cluster.group(chosen.group).name));
+        lines.extend(moves(cluster, chosen.passages().iter().map(|p| (p, p.score)), 1));
+    }
+    lines.push(compression_summary(found, chosen, cluster));
+    lines
+}
+
+/// The finding in one line.
+pub fn compression_summary(found: &Compression, chosen: Option<&Candidate>, cluster: &Cluster) -> String {
+    let emptied = || found.candidates.iter().filter(|c| matches!(c.outcome, compress::Outcome::Emptied(_)));
+    if let Some(chosen) = chosen {
+        let won = &chosen.capacity;
+        return format!(
+            "Emptying group {} takes {} and frees {} with {} MiB memory.",
+            cluster.group(chosen.group).name,
+            counted(chosen.passages().len(), "move"),
+            counted(won.nodes, "node"),
+            won.memory.total
+        );
+    }
+    match (emptied().count(), emptied().next()) {
+        (0, _) => "No group can be emptied.".to_owned(),
+        (1, Some(only)) => format!("Group {} can be emptied.", cluster.group(only.group).name),
+        (count, _) => format!("{count} groups can be emptied, each by itself."),
+    }
+}
+
+fn candidate_row(candidate: &Candidate, cluster: &Cluster) -> Vec<String> {
+    let capacity = &candidate.capacity;
+    let (count, amount, verdict) = match &candidate.outcome {
+        compress::Outcome::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
+        compress::Outcome::Stuck(blocked, _) => {
+            let name = cluster.instance(blocked.instance).alias();
+            let why = match &blocked.why {
+                Why::Held(hold) => held_text(*hold, cluster),
+                Why::NoPlace(_) => "no group has a place".to_owned(),
+            };
+            ("-".to_owned(), "-".to_owned(), format!("no: {name}: {why}"))
+        }
+        compress::Outcome::TooLong(moves) => {
+            (moves.to_string(), "-".to_owned(), "not with so few moves (--max-length)".to_owned())
+        }
+        compress::Outcome::Emptied(passages) => {
+            let amount = passages.iter().map(|p| p.copied).sum();
+            (passages.len().to_string(), copied(amount), "yes".to_owned())
+        }
+    };
+    vec![
+        cluster.group(candidate.group).name.clone(),
+        capacity.nodes.to_string(),
+        candidate.instances.to_string(),
+        capacity.memory.free.to_string(),
+        Mib(capacity.disk.free).gib_floor().to_string(),
+        capacity.vcpus.free.to_string(),
+        count,
+        amount,
+        verdict,
+    ]
+}
+
+/// Why a group is not even tried.
+pub fn unfit_text(why: Unfit) -> String {
+    match why {
+        Unfit::Empty => "it is empty".to_owned(),
+        Unfit::Denied => "no: moves from it are denied".to_owned(),
+        Unfit::Isolated => "no: no other group reaches its pools".to_owned(),
+        Unfit::Exceeds { resource, used, free } => {
+            format!("no: it uses {used} of {resource}, and the others have {free} free")
+        }
+    }
+}
+
+/// The plan that evens out load.
+pub fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
+    let mut lines = loads("Loads before", &plan.before, cluster);
+    lines.push(format!("Imbalance: {}", score(plan.before.score())));
+    lines.extend(moves(cluster, plan.steps.iter().map(|step| (&step.passage, step.score)), 1));
+    if !plan.steps.is_empty() {
+        lines.extend(loads("Loads afterwards", &plan.loads, cluster));
+    }
+    lines.push(balance_summary(plan));
+    lines
+}
+
+/// The plan in one line.
+pub fn balance_summary(plan: &Balance) -> String {
+    let (before, after) = (score(plan.before.score()), score(plan.loads.score()));
+    match plan.steps.len() {
+        0 => format!("No move gains enough: the imbalance stays {before}."),
+        moves => format!("Imbalance improved from {before} to {after} with {}.", counted(moves, "move")),
+    }
+}
+
+fn loads(title: &str, loads: &Loads, cluster: &Cluster) -> Vec<String> {
+    let mut table =
+        Table::new([("Group", Align::Left)].into_iter().chain(KINDS.map(|kind| (kind, Align::Right))));
+    for group in &cluster.groups {
+        let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| fixed(100.0 * v, 1));
+        let cells = loads.relative(group.idx).map(value);
+        table.push([group.name.clone()].into_iter().chain(cells).collect());
+    }
+    let mut lines = vec![format!("{title} (100: as much as in the whole cluster):")];
+    lines.extend(table.lines(" "));
+    lines
+}

@@ -1,0 +1,131 @@
+//! The document of `hgroup status --json`: schema `htools.group-status/1`.
+
+use serde::Serialize;
+
+use super::Generator;
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
+use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, Status};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.group-status/1";
+
+/// How the groups of a cluster are.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    generator: Generator,
+    health: &'static str,
+    denied: bool,
+    instances: usize,
+    split_instances: usize,
+    score: Option<f64>,
+    capacity: Sizes,
+    groups: Vec<Group>,
+    partitions: Vec<Partition>,
+}
+
+/// What some nodes have, together.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sizes {
+    nodes: usize,
+    offline_nodes: usize,
+    memory: Amount,
+    disk: Amount,
+    vcpus: Amount,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Amount {
+    total: i64,
+    used: i64,
+    free: i64,
+}
+
+impl From<Amounts> for Amount {
+    fn from(Amounts { total, used, free }: Amounts) -> Amount {
+        Amount { total, used, free }
+    }
+}
+
+impl From<&Capacity> for Sizes {
+    fn from(capacity: &Capacity) -> Sizes {
+        Sizes {
+            nodes: capacity.nodes,
+            offline_nodes: capacity.offline,
+            memory: capacity.memory.into(),
+            disk: capacity.disk.into(),
+            vcpus: capacity.vcpus.into(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Group {
+    name: String,
+    uuid: String,
+    alloc_policy: &'static str,
+    denied: bool,
+    health: &'static str,
+    instances: usize,
+    score: Option<f64>,
+    capacity: Sizes,
+    n1_failing: Vec<String>,
+    stranded: Vec<String>,
+    pools: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Partition {
+    pool: String,
+    named: bool,
+    instances: usize,
+    groups: Vec<String>,
+}
+
+/// The document for a cluster.
+pub fn document(status: &Status, cluster: &Cluster) -> Document {
+    let group_name = |g: &GroupIdx| cluster.group(*g).name.clone();
+    let pool = |p: PoolIdx| status.storage.pool(p).to_string();
+    Document {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        health: status.health().as_str(),
+        denied: status.denied,
+        instances: status.instances,
+        split_instances: status.split,
+        score: finite(status.score),
+        capacity: (&status.capacity).into(),
+        groups: status.groups.iter().map(|g| group(g, status, cluster)).collect(),
+        partitions: (status.partitions.iter())
+            .map(|p| Partition {
+                pool: pool(p.pool),
+                named: p.named,
+                instances: p.instances,
+                groups: p.groups.iter().map(group_name).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn finite(number: f64) -> Option<f64> {
+    Some(number).filter(|n| n.is_finite())
+}
+
+fn group(group: &GroupStatus, status: &Status, cluster: &Cluster) -> Group {
+    let there = cluster.group(group.group);
+    let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
+    let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
+    Group {
+        name: there.name.clone(),
+        uuid: there.uuid.clone(),
+        alloc_policy: there.alloc_policy.as_str(),
+        denied: there.denies_moves_between_groups(),
+        health: group.health().as_str(),
+        instances: group.instances,
+        score: finite(group.score),
+        capacity: (&group.capacity).into(),
+        n1_failing: group.condition.n1_failing.iter().map(node).collect(),
+        stranded: group.condition.stranded.iter().map(instance).collect(),
+        pools: group.pools.iter().map(|p| status.storage.pool(*p).to_string()).collect(),
+    }
+}

@@ -1,0 +1,296 @@
+//! The document of `hgroup redistribute`, `compress` and `balance` with `--json`: schema
+//! `htools.regroup/1`.
+
+use serde::Serialize;
+
+use super::group_status::Sizes;
+use super::plan::jobsets;
+use super::{Generator, Nodes, kind};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Placement, StorageMap};
+use crate::plan::jobset::Jobset;
+use crate::plan::regroup::commands;
+use crate::report::explain::shortfall_text;
+use crate::report::groups::plan::{balance_summary, compression_summary, redistribution_summary, unfit_text};
+use crate::report::groups::reasons::{bar_name, bar_text, held_name, held_text};
+use crate::search::regroup::balance::Balance;
+use crate::search::regroup::compress::{self, Candidate, Compression};
+use crate::search::regroup::load::{LoadSource, Loads};
+use crate::search::regroup::reach::Bar;
+use crate::search::regroup::redistribute::{self, Redistribution};
+use crate::search::regroup::{Blocked, Passage, Why};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.regroup/1";
+
+/// A plan of moves between groups.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    generator: Generator,
+    command: &'static str,
+    summary: String,
+    moves: Vec<MoveRow>,
+    jobsets: Vec<Vec<usize>>,
+    repairs: Option<Vec<RepairRow>>,
+    candidates: Option<Vec<CandidateRow>>,
+    emptied: Option<String>,
+    loads: Option<LoadRows>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct MoveRow {
+    number: usize,
+    instance: String,
+    from_group: String,
+    to_group: String,
+    from: Nodes,
+    to: Nodes,
+    copied: i64,
+    score: f64,
+    legs: Vec<Leg>,
+    commands: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Leg {
+    #[serde(rename = "move")]
+    kind: &'static str,
+    from: Nodes,
+    to: Nodes,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct RepairRow {
+    group: String,
+    health: &'static str,
+    n1_failing: Vec<String>,
+    stranded: Vec<String>,
+    repaired: bool,
+    moves: usize,
+    blocked: Vec<BlockedRow>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BlockedRow {
+    instance: String,
+    reason: &'static str,
+    text: String,
+    groups: Vec<BarRow>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BarRow {
+    group: String,
+    reason: &'static str,
+    text: String,
+    node: Option<String>,
+    shortfall: Option<String>,
+    missing: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct CandidateRow {
+    group: String,
+    can_be_emptied: bool,
+    reason: Option<String>,
+    capacity: Sizes,
+    instances: usize,
+    moves: usize,
+    copied: i64,
+    placed: usize,
+    blocked: Option<BlockedRow>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct LoadRows {
+    source: &'static str,
+    imbalance_before: f64,
+    imbalance_after: f64,
+    groups: Vec<LoadRow>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct LoadRow {
+    group: String,
+    before: Shares,
+    after: Shares,
+}
+
+/// Loads over what the group has; 1 is as much as in the whole cluster.
+#[derive(Debug, Clone, Serialize)]
+struct Shares {
+    cpu: Option<f64>,
+    memory: Option<f64>,
+    disk: Option<f64>,
+    network: Option<f64>,
+}
+
+/// What all documents have.
+struct Frame<'c> {
+    cluster: &'c Cluster,
+    passages: &'c [Passage],
+    jobsets: &'c [Jobset],
+}
+
+impl Frame<'_> {
+    fn document(&self, command: &'static str, summary: String, scores: impl Fn(usize) -> f64) -> Document {
+        let row = |(at, passage): (usize, &Passage)| move_row(self.cluster, passage, at, scores(at));
+        Document {
+            schema: SCHEMA,
+            generator: Generator::this(),
+            command,
+            summary,
+            moves: self.passages.iter().enumerate().map(row).collect(),
+            jobsets: jobsets(self.jobsets),
+            repairs: None,
+            candidates: None,
+            emptied: None,
+            loads: None,
+        }
+    }
+}
+
+fn move_row(cluster: &Cluster, passage: &Passage, at: usize, score: f64) -> MoveRow {
+    let group = |g: GroupIdx| cluster.group(g).name.clone();
+    let nodes = |p: Placement| Nodes::of(cluster, p);
+    MoveRow {
+        number: at + 1,
+        instance: cluster.instance(passage.instance).name.clone(),
+        from_group: group(passage.source),
+        to_group: group(passage.target),
+        from: nodes(passage.from),
+        to: nodes(passage.to),
+        copied: passage.copied.0,
+        score,
+        legs: (passage.legs.iter())
+            .map(|leg| Leg { kind: kind(leg.mv), from: nodes(leg.from), to: nodes(leg.to) })
+            .collect(),
+        commands: commands(cluster, passage),
+    }
+}
+
+/// The document of a plan that heals groups.
+pub fn redistribution(
+    cluster: &Cluster,
+    storage: &StorageMap,
+    plan: &Redistribution,
+    passages: &[Passage],
+    sets: &[Jobset],
+) -> Document {
+    let frame = Frame { cluster, passages, jobsets: sets };
+    let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
+    let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
+    let row = |repair: &redistribute::Repair| {
+        let (moves, blocked) = match &repair.outcome {
+            redistribute::Outcome::Repaired(passages) => (passages.len(), Vec::new()),
+            redistribute::Outcome::TooLong(moves) => (*moves, Vec::new()),
+            redistribute::Outcome::Stuck(all) => {
+                (0, all.iter().map(|b| blocked_row(cluster, storage, b)).collect())
+            }
+        };
+        RepairRow {
+            group: cluster.group(repair.group).name.clone(),
+            health: repair.before.health().as_str(),
+            n1_failing: repair.before.n1_failing.iter().map(node).collect(),
+            stranded: repair.before.stranded.iter().map(instance).collect(),
+            repaired: matches!(repair.outcome, redistribute::Outcome::Repaired(_)),
+            moves,
+            blocked,
+        }
+    };
+    let repairs = Some(plan.repairs.iter().map(row).collect());
+    let document = frame.document("redistribute", redistribution_summary(plan), |at| passages[at].score);
+    Document { repairs, ..document }
+}
+
+/// The document of groups that can be emptied.
+pub fn compression(
+    cluster: &Cluster,
+    storage: &StorageMap,
+    found: &Compression,
+    chosen: Option<&Candidate>,
+    sets: &[Jobset],
+) -> Document {
+    let passages = chosen.map_or(&[][..], Candidate::passages);
+    let frame = Frame { cluster, passages, jobsets: sets };
+    let row = |candidate: &Candidate| {
+        let (reason, moves, placed, blocked) = match &candidate.outcome {
+            compress::Outcome::Unfit(why) => (Some(unfit_text(*why)), 0, 0, None),
+            compress::Outcome::Stuck(blocked, placed) => {
+                (None, 0, *placed, Some(blocked_row(cluster, storage, blocked)))
+            }
+            compress::Outcome::TooLong(moves) => (None, *moves, *moves, None),
+            compress::Outcome::Emptied(passages) => (None, passages.len(), passages.len(), None),
+        };
+        CandidateRow {
+            group: cluster.group(candidate.group).name.clone(),
+            can_be_emptied: matches!(candidate.outcome, compress::Outcome::Emptied(_)),
+            reason,
+            capacity: (&candidate.capacity).into(),
+            instances: candidate.instances,
+            moves,
+            copied: candidate.passages().iter().map(|p| p.copied.0).sum(),
+            placed,
+            blocked,
+        }
+    };
+    let candidates = Some(found.candidates.iter().map(row).collect());
+    let emptied = chosen.map(|c| cluster.group(c.group).name.clone());
+    let summary = compression_summary(found, chosen, cluster);
+    let document = frame.document("compress", summary, |at| passages[at].score);
+    Document { candidates, emptied, ..document }
+}
+
+/// The document of a plan that evens out load.
+pub fn balance(cluster: &Cluster, plan: &Balance, passages: &[Passage], sets: &[Jobset]) -> Document {
+    let frame = Frame { cluster, passages, jobsets: sets };
+    let shares = |loads: &Loads, group: GroupIdx| {
+        let [cpu, memory, disk, network] = loads.relative(group);
+        Shares { cpu, memory, disk, network }
+    };
+    let row = |group: &crate::model::Group| LoadRow {
+        group: group.name.clone(),
+        before: shares(&plan.before, group.idx),
+        after: shares(&plan.loads, group.idx),
+    };
+    let loads = LoadRows {
+        source: match plan.loads.source() {
+            LoadSource::InUse => "in-use",
+            LoadSource::Measured => "measured",
+        },
+        imbalance_before: plan.before.score(),
+        imbalance_after: plan.loads.score(),
+        groups: cluster.groups.iter().map(row).collect(),
+    };
+    let document = frame.document("balance", balance_summary(plan), |at| plan.steps[at].score);
+    Document { loads: Some(loads), ..document }
+}
+
+fn blocked_row(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
+    let instance = cluster.instance(blocked.instance).name.clone();
+    let row = |(group, bar): &(GroupIdx, Bar)| {
+        let nearest = if let Bar::Room(nearest) = bar { Some(nearest) } else { None };
+        BarRow {
+            group: cluster.group(*group).name.clone(),
+            reason: bar_name(bar),
+            text: bar_text(bar, cluster, storage),
+            node: nearest.map(|n| cluster.node(n.node).spec.name.clone()),
+            shortfall: nearest.map(|n| shortfall_text(&n.shortfall)),
+            missing: nearest.and_then(|n| n.shortfall.missing()),
+        }
+    };
+    match &blocked.why {
+        Why::Held(hold) => BlockedRow {
+            instance,
+            reason: held_name(*hold),
+            text: held_text(*hold, cluster),
+            groups: Vec::new(),
+        },
+        Why::NoPlace(bars) => BlockedRow {
+            instance,
+            reason: "no-place",
+            text: "no group has a place".to_owned(),
+            groups: bars.iter().map(row).collect(),
+        },
+    }
+}

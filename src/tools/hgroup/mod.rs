@@ -1,0 +1,110 @@
+//! `hgroup`: how node groups are, and moves of instances between them.
+
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+
+use anyhow::bail;
+
+use super::cli::catalogue::*;
+use super::cli::option::Kind;
+use super::cli::{self, Spec, Stop, Words};
+use super::options::GroupCommand;
+pub use super::options::HgroupOptions;
+use super::output::Output;
+use super::{ExitStatus, source};
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "hgroup",
+    summary: "show how node groups are, heal them, empty them, and even out their load",
+    forms: &["status [OPTION...]", "redistribute [OPTION...]", "compress [OPTION...]", "balance [OPTION...]"],
+    options: &[
+        TEXT_DATA,
+        MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
+        LUXI,
+        IALLOC_SRC,
+        SIMULATE,
+        DOT,
+        SVG,
+        EVACUATE,
+        GROUP.says("compress: look only at the node group with this name or UUID, and plan how to empty it"),
+        MIN_GAIN.says("balance: stop when no move gains DELTA [0.01]"),
+        MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON [1e-9]"),
+        MOVE_COST,
+        MAX_LENGTH.says("plan at most N moves; a negative number sets no limit [-1]"),
+        NO_CAPACITY_CHECKS,
+        PRINT_COMMANDS,
+        SAVE,
+        PRINT_NODES,
+        OFFLINE,
+        MAX_CPU,
+        MIN_DISK,
+        SELECT_INSTANCES,
+        EXCLUDE_INSTANCES,
+        EXCLUSION_TAGS,
+        DYNU_FILE,
+        IGNORE_DYNU,
+        MOND,
+        MOND_DATA,
+        MOND_XEN,
+        EXIT_ON_MISSING_MOND_DATA,
+        STATIC_KVM_NODE_MEMORY,
+        JSON,
+        DETAILED_STATUS,
+        VERBOSE,
+        QUIET,
+        VERSION,
+        HELP,
+        HELP_COMPLETION,
+    ],
+    words: &[Words {
+        name: "COMMAND",
+        kind: Kind::Choices(&["status", "redistribute", "compress", "balance"]),
+        least: 1,
+        most: Some(1),
+    }],
+};
+
+/// What is said where there is not exactly one command.
+const WHICH: &str = "which command? One of status, redistribute, compress, balance";
+
+/// Reads the words behind the program's name.
+pub fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
+    let mut options = HgroupOptions::default();
+    let mut given_options = Vec::new();
+    let words = cli::read(&SPEC, args, |given| {
+        given_options.push(given.option.long);
+        options.apply(given).map(drop)
+    })?;
+    let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH)) };
+    let command = GroupCommand::ALL.into_iter().find(|c| word == c.as_str());
+    options.command = command.ok_or(Stop::WrongWords(WHICH))?;
+    options.misplaced = given_options
+        .into_iter()
+        .find(|long| GroupCommand::that_take(long).is_some_and(|all| !all.contains(&options.command)));
+    Ok(options)
+}
+
+/// Does what the options ask for.
+pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    if let Some(long) = options.misplaced {
+        let commands = GroupCommand::that_take(long).unwrap_or_default();
+        let names: Vec<&str> = commands.iter().map(|c| c.as_str()).collect();
+        bail!(
+            "option --{long} means nothing to 'hgroup {}', only to {}",
+            options.command.as_str(),
+            names.join(", ")
+        );
+    }
+    let mut cluster = source::load(&options.load, &mut output)?;
+    let result = run::run(&options, &mut cluster, &mut output);
+    // what was said before an error stays said
+    output.flush()?;
+    result
+}

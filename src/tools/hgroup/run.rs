@@ -1,0 +1,187 @@
+//! From a loaded cluster to what a command says about it.
+
+use anyhow::anyhow;
+
+use super::{ExitStatus, HgroupOptions};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use crate::plan::command::{listing, script_titled};
+use crate::plan::jobset::Jobset;
+use crate::plan::regroup::{SCRIPT_TITLE, command_list, jobsets};
+use crate::report::file::write_whole;
+use crate::report::groups::{draw, plan as view, status as status_view};
+use crate::report::{json, text::cluster_text};
+use crate::search::regroup::Passage;
+use crate::search::regroup::balance::balance;
+use crate::search::regroup::compress::{Candidate, Compression, compress};
+use crate::search::regroup::redistribute::redistribute;
+use crate::search::regroup::status::Status;
+use crate::tools::options::{CommandTarget, Drawing, GroupCommand};
+use crate::tools::output::Output;
+use crate::tools::save::save;
+use crate::tools::{group, listing as lists, source};
+
+/// Does what the options ask for.
+pub fn run(
+    options: &HgroupOptions,
+    cluster: &mut Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    // the saved state is the cluster as it was read
+    save_state(options, "original", "before hgroup run", cluster, output)?;
+    source::apply_node_settings(cluster, &options.load)?;
+    match options.command {
+        GroupCommand::Status => status(options, cluster, output),
+        GroupCommand::Redistribute => heal(options, cluster, output),
+        GroupCommand::Compress => empty(options, cluster, output),
+        GroupCommand::Balance => even_out(options, cluster, output),
+    }
+}
+
+fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let status = Status::of(cluster);
+    match (options.drawing, options.json) {
+        (Some(Drawing::Dot), _) => output.write(&draw::dot(&status, cluster))?,
+        (Some(Drawing::Svg), _) => output.write(&draw::svg(&status, cluster))?,
+        (None, true) => output.write(&json::text(&json::group_status::document(&status, cluster))?)?,
+        (None, false) => {
+            let lines = status_view::text(&status, cluster, options.load.verbosity);
+            lines.iter().try_for_each(|line| output.line(line))?;
+        }
+    }
+    print_nodes("Cluster", options, cluster, output)?;
+    Ok(ExitStatus::Success)
+}
+
+/// A plan, and what is said about it.
+struct Plan<'p> {
+    passages: &'p [Passage],
+    jobsets: Vec<Jobset>,
+    /// What is said to people.
+    lines: Vec<String>,
+    document: json::regroup::Document,
+    after: &'p Cluster,
+    /// Whether what was asked for could be planned.
+    success: bool,
+}
+
+fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let found = redistribute(cluster, &options.regroup());
+    let storage = StorageMap::of(cluster);
+    let passages: Vec<Passage> = found.passages().cloned().collect();
+    let jobsets = jobsets(&passages);
+    let plan = Plan {
+        lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
+        document: json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets),
+        passages: &passages,
+        jobsets,
+        after: &found.after,
+        success: found.heals_all(),
+    };
+    finish(options, cluster, &plan, output)
+}
+
+fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let groups = match &options.group {
+        None => cluster.groups_with_nodes(),
+        Some(key) => vec![named_group(cluster, key)?],
+    };
+    let regroup = options.regroup();
+    let found: Compression = compress(cluster, &groups, &regroup);
+    let storage = StorageMap::of(cluster);
+    let planned = options.evacuate || options.group.is_some();
+    let chosen: Option<&Candidate> = found.choice().filter(|_| planned);
+    let after = chosen.map_or_else(|| cluster.clone(), |candidate| candidate.after(cluster, &regroup));
+    let passages = chosen.map_or(&[][..], Candidate::passages);
+    let jobsets = jobsets(passages);
+    let plan = Plan {
+        lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
+        document: json::regroup::compression(cluster, &storage, &found, chosen, &jobsets),
+        passages,
+        jobsets,
+        after: &after,
+        success: chosen.is_some() || !planned,
+    };
+    finish(options, cluster, &plan, output)
+}
+
+fn named_group(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
+    group::find(cluster, key)
+        .ok_or_else(|| anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group"))
+}
+
+fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let found = balance(cluster, &options.balance());
+    let passages: Vec<Passage> = found.steps.iter().map(|step| step.passage.clone()).collect();
+    let jobsets = jobsets(&passages);
+    let plan = Plan {
+        lines: view::balance(&found, cluster),
+        document: json::regroup::balance(cluster, &found, &passages, &jobsets),
+        passages: &passages,
+        jobsets,
+        after: &found.after,
+        success: true,
+    };
+    finish(options, cluster, &plan, output)
+}
+
+/// Shows a plan, and writes what is to be written.
+fn finish(
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    plan: &Plan<'_>,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    print_nodes("Initial cluster", options, cluster, output)?;
+    let commands = || command_list(cluster, plan.passages, &plan.jobsets);
+    if let Some(CommandTarget::File(path)) = &options.commands {
+        write_whole(path, &script_titled(SCRIPT_TITLE, &commands()))?;
+    }
+    if options.json {
+        output.write(&json::text(&plan.document)?)?;
+    } else {
+        let quiet = options.load.verbosity < 1;
+        let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
+        shown.iter().try_for_each(|line| output.line(line))?;
+        match &options.commands {
+            None => {}
+            Some(CommandTarget::Stdout) => {
+                output.line("")?;
+                output.line("Commands to run:")?;
+                listing(&commands()).iter().try_for_each(|line| output.line(line))?;
+            }
+            Some(CommandTarget::File(path)) => {
+                output.line(&format!("The commands have been written to file '{}'", path.display()))?;
+            }
+        }
+    }
+    save_state(options, "regrouped", "after hgroup run", plan.after, output)?;
+    print_nodes("Final cluster", options, plan.after, output)?;
+    Ok(match (plan.success, options.detailed_status && !plan.passages.is_empty()) {
+        (false, _) => ExitStatus::Failure,
+        (true, true) => ExitStatus::Planned,
+        (true, false) => ExitStatus::Success,
+    })
+}
+
+fn save_state(
+    options: &HgroupOptions,
+    suffix: &str,
+    when: &str,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let Some(prefix) = &options.save else { return Ok(()) };
+    let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+    let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
+    Ok(output.error_line(&save(prefix, suffix, when, &content)?)?)
+}
+
+fn print_nodes(
+    title: &str,
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let Some(fields) = &options.print_nodes else { return Ok(()) };
+    Ok(lists::nodes(output, title, cluster, &cluster.all_nodes(), fields)?)
+}

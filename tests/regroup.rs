@@ -1,0 +1,296 @@
+//! Moves between node groups: on random clusters every plan keeps the rules, and the tool says
+//! what it finds.
+
+use std::fs;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use htools::load::merge::{MergeOptions, finish, merge};
+use htools::load::text;
+use htools::model::{Cluster, GroupIdx, Mib};
+use htools::plan::checker::check_passages;
+use htools::plan::regroup::jobsets;
+use htools::search::regroup::balance::{BalanceOptions, balance};
+use htools::search::regroup::compress::compress;
+use htools::search::regroup::health::{Health, health};
+use htools::search::regroup::load::LoadSource;
+use htools::search::regroup::redistribute::{Outcome, redistribute};
+use htools::search::regroup::{Passage, RegroupOptions};
+use predicates::str::contains;
+use proptest::prelude::*;
+
+#[path = "common/clusters.rs"]
+#[allow(dead_code)]
+mod clusters;
+
+use clusters::{Dice, cases};
+
+/// A random cluster of a few groups: pools, denials, policies, offline nodes, scarce memory.
+fn random(seed: u64) -> Cluster {
+    let mut dice = Dice::new(seed);
+    let groups = 2 + dice.below(4);
+    let pools =
+        ["", "", "htools:pool:x", "htools:pool:y", "htools:pool:x,htools:pool:y", "htools:intergroup:deny"];
+    let (mut rows, mut nodes, mut instances, mut policies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut by_group: Vec<Vec<String>> = Vec::new();
+    let mut all = Vec::new();
+    for g in 0..groups {
+        let policy = dice.of(&["preferred", "preferred", "preferred", "last_resort", "unallocable"]);
+        rows.push(format!("g{g}|g{g}|{policy}|{}|", dice.of(&pools)));
+        let templates = dice.of(&["drbd,rbd", "drbd,rbd,plain", "rbd", "drbd,rbd,ext"]);
+        let spec = "128,1,1024,1,1,1|1,1,1,1,1,1;9999999,99,9999999,16,8,12";
+        policies.push(format!("g{g}|{spec}|{templates}|{}|32.0", dice.of(&["4.0", "2.0"])));
+        let members: Vec<String> = (0..2 + dice.below(3)).map(|n| format!("g{g}n{n}")).collect();
+        all.push((g, members.clone()));
+        by_group.push(members);
+    }
+    let mut memory: std::collections::BTreeMap<String, (i64, i64)> = Default::default();
+    for i in 0..4 + dice.below(24) {
+        let group = dice.below(groups);
+        let there = &by_group[group];
+        let template = dice.of(&["drbd", "drbd", "rbd", "rbd", "ext", "plain"]);
+        let at = dice.below(there.len());
+        let primary = there[at].clone();
+        let secondary = match template {
+            "drbd" => there[(at + 1 + dice.below(there.len() - 1)) % there.len()].clone(),
+            _ => String::new(),
+        };
+        let (mem, disk) = (256 * (1 + dice.below(12)) as i64, 1024 * (1 + dice.below(20)) as i64);
+        let tag = if dice.chance(15) { dice.of(&["htools:pool:x", "svc:a", "svc:b"]) } else { "" };
+        let status = dice.of(&["running", "running", "running", "ADMIN_down"]);
+        let movable = if dice.chance(95) { "Y" } else { "N" };
+        instances.push(format!(
+            "i{i}|{mem}|{disk}|{}|{status}|{movable}|{primary}|{secondary}|{template}|{tag}|1",
+            1 + dice.below(3)
+        ));
+        if status == "running" {
+            memory.entry(primary.clone()).or_default().0 += mem;
+        }
+        for node in [primary, secondary].iter().filter(|_| template == "drbd" || template == "plain") {
+            memory.entry(node.clone()).or_default().1 += disk;
+        }
+    }
+    for (g, members) in all {
+        for name in members {
+            let (mem, disk) = memory.get(&name).copied().unwrap_or_default();
+            let total = dice.of(&[8192, 8192, 12288]);
+            let role = if dice.chance(12) { "Y" } else { "N" };
+            let disks = if dice.chance(90) { 409_600 } else { 0 };
+            nodes.push(format!(
+                "{name}|{total}|0|{}|{disks}|{}|8|{role}|g{g}|1||N|0|0",
+                total - mem,
+                disks - disk
+            ));
+        }
+    }
+    let tags = if dice.chance(50) { "htools:iextags:svc\n" } else { "" };
+    let text = format!(
+        "{}\n\n{}\n\n{}\n\n{tags}\n{}\n",
+        rows.join("\n"),
+        nodes.join("\n"),
+        instances.join("\n"),
+        policies.join("\n")
+    );
+    let raw = text::parse(&text, "random").unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
+    finish(&mut cluster, Mib::ZERO);
+    cluster
+}
+
+fn options(careful: bool) -> RegroupOptions {
+    RegroupOptions { capacity_checks: careful, max_moves: None }
+}
+
+/// The independent checker accepts the plan, which leads where it says.
+fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
+    let replay = check_passages(cluster, passages, &jobsets(passages)).unwrap_or_else(|v| panic!("{v}"));
+    assert!(replay.leads_to(after));
+}
+
+fn of_all(cluster: &Cluster) -> Vec<Health> {
+    cluster.groups.iter().map(|g| health(cluster, g.idx)).collect()
+}
+
+fn in_group(cluster: &Cluster, group: GroupIdx) -> Vec<String> {
+    cluster.instances_of(group).iter().map(|i| format!("{:?}", cluster.instance(*i))).collect()
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn groups_are_healed_as_a_whole_or_left_alone(seed in any::<u64>(), careful in any::<bool>()) {
+        let cluster = random(seed);
+        let plan = redistribute(&cluster, &options(careful));
+        let passages: Vec<Passage> = plan.passages().cloned().collect();
+        checked(&cluster, &passages, &plan.after);
+        let (before, after) = (of_all(&cluster), of_all(&plan.after));
+        for repair in &plan.repairs {
+            let at = repair.group.get();
+            match &repair.outcome {
+                Outcome::Repaired(moves) => {
+                    prop_assert!(moves.iter().all(|p| p.source == repair.group));
+                    prop_assert_eq!(after[at], Health::Healthy);
+                }
+                _ => {
+                    prop_assert_eq!(after[at], before[at]);
+                    prop_assert_eq!(in_group(&cluster, repair.group), in_group(&plan.after, repair.group));
+                }
+            }
+        }
+        prop_assert!(before.iter().zip(&after).all(|(before, after)| after <= before));
+        prop_assert_eq!(plan.heals_all(), after.iter().all(|h| *h == Health::Healthy));
+        // what could not be healed cannot be healed afterwards either, unless others were healed
+        if passages.is_empty() {
+            let again = redistribute(&plan.after, &options(careful));
+            prop_assert_eq!(again.passages().count(), 0);
+        }
+    }
+
+    #[test]
+    fn emptied_groups_are_empty_and_others_healthy(seed in any::<u64>(), careful in any::<bool>()) {
+        let cluster = random(seed);
+        let found = compress(&cluster, &cluster.groups_with_nodes(), &options(careful));
+        let before = of_all(&cluster);
+        for candidate in found.candidates.iter().filter(|c| !c.passages().is_empty()) {
+            let after = candidate.after(&cluster, &options(careful));
+            checked(&cluster, candidate.passages(), &after);
+            let there = |n| after.node(n).spec.group == candidate.group;
+            prop_assert!(!after.instances.iter().any(|i| i.nodes().any(there)));
+            prop_assert!(of_all(&after).iter().zip(&before).all(|(after, before)| after <= before));
+        }
+        let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let again = alone.install(|| compress(&cluster, &cluster.groups_with_nodes(), &options(careful)));
+        prop_assert_eq!(found.candidates, again.candidates);
+    }
+
+    #[test]
+    fn balancing_gains_with_every_step_and_ends(seed in any::<u64>(), careful in any::<bool>()) {
+        let cluster = random(seed);
+        let loads = if seed.is_multiple_of(2) { LoadSource::InUse } else { LoadSource::Measured };
+        let options = BalanceOptions { regroup: options(careful), loads, ..BalanceOptions::default() };
+        let plan = balance(&cluster, &options);
+        let mut score = plan.before.score();
+        for step in &plan.steps {
+            prop_assert!(step.score <= score - options.min_gain, "{} after {score}", step.score);
+            score = step.score;
+        }
+        let passages: Vec<Passage> = plan.steps.iter().map(|s| s.passage.clone()).collect();
+        checked(&cluster, &passages, &plan.after);
+        prop_assert!(of_all(&plan.after).iter().zip(&of_all(&cluster)).all(|(after, before)| after <= before));
+        prop_assert_eq!(balance(&plan.after, &options).steps.len(), 0);
+        let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let again = alone.install(|| balance(&cluster, &options));
+        prop_assert_eq!(plan.steps, again.steps);
+    }
+}
+
+/// The random clusters are worth their name.
+#[test]
+fn random_clusters_give_plans() {
+    let (mut healed, mut stuck, mut emptied, mut balanced) = (0, 0, 0, 0);
+    for seed in 0..300 {
+        let cluster = random(seed);
+        let plan = redistribute(&cluster, &options(true));
+        healed += plan.repairs.iter().filter(|r| matches!(r.outcome, Outcome::Repaired(_))).count();
+        stuck += plan.repairs.iter().filter(|r| matches!(r.outcome, Outcome::Stuck(_))).count();
+        emptied +=
+            usize::from(compress(&cluster, &cluster.groups_with_nodes(), &options(true)).choice().is_some());
+        balanced += balance(&cluster, &BalanceOptions::default()).steps.len();
+    }
+    assert!(
+        healed > 20 && stuck > 20 && emptied > 20 && balanced > 100,
+        "{healed} {stuck} {emptied} {balanced}"
+    );
+}
+
+// --- the tool
+
+const SAMPLE: &str = "data/pools.data";
+
+fn hgroup(words: &[&str]) -> Assert {
+    Command::new(env!("CARGO_BIN_EXE_htools")).env_remove("HTOOLS").arg("hgroup").args(words).assert()
+}
+
+fn stdout(assert: &Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn the_drawing_in_the_documents_is_that_of_the_sample() {
+    let drawn = stdout(&hgroup(&["status", "-t", SAMPLE, "--svg"]).code(0));
+    assert!(
+        drawn == fs::read_to_string("docs/groups.svg").unwrap(),
+        "hgroup status -t {SAMPLE} --svg > docs/groups.svg"
+    );
+    hgroup(&["status", "-t", SAMPLE, "--dot"]).code(0).stdout(contains("  g0 -- p0;\n"));
+}
+
+/// Every block of a command in the documents says what the command prints.
+#[test]
+fn the_examples_in_the_documents_are_true() {
+    let page = fs::read_to_string("docs/groups.md").unwrap();
+    let mut examples = 0;
+    for block in page.split("```console\n").skip(1) {
+        let (block, _) = block.split_once("```").unwrap();
+        let (command, rest) = block.split_once('\n').unwrap();
+        let words: Vec<&str> = command.strip_prefix("$ htools hgroup ").unwrap().split(' ').collect();
+        let (status, text) = match rest.strip_prefix("? 1\n") {
+            Some(text) => (1, text),
+            None => (0, rest),
+        };
+        let printed = stdout(&hgroup(&words).code(status));
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        assert_eq!(trimmed(&printed), trimmed(text), "{command}");
+        examples += 1;
+    }
+    assert!(examples >= 5, "{examples}");
+}
+
+#[test]
+fn statuses() {
+    hgroup(&["status", "-t", SAMPLE]).code(0);
+    // lab denies moves, and has an instance on an offline node
+    hgroup(&["redistribute", "-t", SAMPLE]).code(1).stdout(contains("1 of 2 groups can be repaired"));
+    hgroup(&["redistribute", "-t", "data/groups.data"])
+        .code(0)
+        .stdout("All groups are healthy, nothing to do.\n");
+    hgroup(&["compress", "-t", SAMPLE]).code(0);
+    hgroup(&["compress", "-t", SAMPLE, "--evacuate", "--detailed-status"]).code(3);
+    hgroup(&["compress", "-t", SAMPLE, "-G", "lab"]).code(1);
+    hgroup(&["compress", "-t", SAMPLE, "-G", "nowhere"])
+        .code(1)
+        .stderr(contains("'nowhere' is not the name or UUID"));
+    hgroup(&["balance", "-t", SAMPLE]).code(0);
+    hgroup(&["balance", "-t", SAMPLE, "--evacuate"]).code(1).stderr(contains("only to compress"));
+    hgroup(&[]).code(1).stderr(contains("which command?"));
+    hgroup(&["status", "-x"]).code(2);
+}
+
+#[test]
+fn saved_states_and_scripts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let script = format!("-C{}", path("moves.sh"));
+    hgroup(&["balance", "-t", SAMPLE, "-S", &path("state"), &script, "-q"])
+        .code(0)
+        .stdout(predicates::str::starts_with("Imbalance improved from "));
+    let text = fs::read_to_string(path("moves.sh")).unwrap();
+    assert!(
+        text.starts_with("#!/bin/sh\n") && text.contains("\n  gnt-instance ") && text.contains("  check\n")
+    );
+    // what was made of it needs no more moves
+    hgroup(&["balance", "-t", &path("state.regrouped")]).code(0).stdout(contains("No move gains enough"));
+    hgroup(&["balance", "-t", &path("state.original"), "-l", "1"]).code(0).stdout(contains("with 1 move."));
+}
+
+#[test]
+fn names_cannot_break_drawings() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("odd.data");
+    let odd = "a\"<b>&\\|u|preferred|htools:pool:\"<x>|\n\nn|1000|0|1000|0|0|1|N|u\n\n\n\n";
+    fs::write(&file, odd).unwrap();
+    let file = file.to_str().unwrap();
+    hgroup(&["status", "-t", file, "--svg"]).code(0).stdout(contains("a&quot;&lt;b&gt;&amp;\\"));
+    hgroup(&["status", "-t", file, "--dot"]).code(0).stdout(contains("label=\"a\\\"<b>&\\\\\\n"));
+}
