@@ -100,8 +100,14 @@ impl Place {
             assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
         }
         // these may say no: that something is wrong, or that there is no plan
-        let judges: [&[&str]; 3] = [
+        let judges: [&[&str]; 9] = [
             &["hcheck", "-t", "c.data", "--json"],
+            &["hgroup", "status", "-t", "c.data", "-v", "-p"],
+            &["hgroup", "status", "-t", "c.data", "--svg", "--dot"],
+            &["hgroup", "redistribute", "-t", "c.data", "-C", "-v"],
+            &["hgroup", "compress", "-t", "c.data", "--evacuate", "-v"],
+            &["hgroup", "compress", "-t", "c.data", "--no-capacity-checks", "--json"],
+            &["hgroup", "balance", "-t", "c.data", "-C", "-l", "20"],
             &["hroller", "-f", "-t", "c.data", "-v", "-v", "-v", "--print-moves", "--full-evacuation", "-C"],
             &["hroller", "-f", "-t", "c.data", "--migrate-shared", "--honour-run-state", "--json"],
         ];

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::group_status::Sizes;
 use super::plan::jobsets;
 use super::{Generator, Nodes, kind};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Placement, StorageMap};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, StorageMap};
 use crate::plan::jobset::Jobset;
 use crate::plan::regroup::commands;
 use crate::report::explain::shortfall_text;
@@ -229,7 +229,7 @@ pub fn compression(
             capacity: (&candidate.capacity).into(),
             instances: candidate.instances,
             moves,
-            copied: candidate.passages().iter().map(|p| p.copied.0).sum(),
+            copied: candidate.passages().iter().map(|p| p.copied).sum::<Mib>().0,
             placed,
             blocked,
         }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::reach::Hold;
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
-use crate::model::{AllocPolicy, Cluster, GroupIdx, InstanceIdx};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node};
 
 /// Why a group is not even tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,20 +145,23 @@ fn unfit(
     if peers.is_empty() {
         return Some(Unfit::Isolated);
     }
-    let used = |size: &dyn Fn(&crate::model::Instance) -> i64| -> i64 {
+    let used = |size: &dyn Fn(&Instance) -> i64| -> i64 {
         instances.iter().map(|i| size(cluster.instance(*i))).fold(0, i64::wrapping_add)
     };
     let free = |amounts: fn(&Capacity) -> Amounts| -> i64 {
         let free = peers.iter().map(|g| amounts(&capacities[g.get()]).free.max(0));
         free.fold(0, i64::wrapping_add)
     };
-    let copies = |i: &crate::model::Instance| if i.template.has_secondary() { 2 } else { 1 };
+    let copies = |i: &Instance| if i.template.has_secondary() { 2 } else { 1 };
     let checks = [
         ("memory", used(&|i| i.mem_in_use().0), free(|c| c.memory)),
         ("disk", used(&|i| i.local_disk().0.wrapping_mul(copies(i))), free(|c| c.disk)),
         ("vCPUs", used(&|i| i.vcpus_in_use()), free(|c| c.vcpus)),
     ];
-    let exceeding = checks.into_iter().find(|(_, used, free)| used > free);
+    let in_peers = |node: &&Node| peers.contains(&node.spec.group);
+    let unlimited = cluster.nodes.iter().filter(in_peers).any(|node| node.spec.vcpu_ratio < 0.0);
+    let limited = if unlimited { &checks[..2] } else { &checks[..] };
+    let exceeding = limited.iter().copied().find(|(_, used, free)| used > free);
     exceeding.map(|(resource, used, free)| Unfit::Exceeds { resource, used, free })
 }
 

@@ -52,7 +52,9 @@ impl Capacity {
             let (spec, ledger) = (&node.spec, &node.state.ledger);
             sum.memory.add(trunc_to_i64(spec.mem_total), ledger.mem_unallocated(spec).0);
             sum.disk.add(trunc_to_i64(spec.disk_total), ledger.disk_free.0);
-            let vcpus = trunc_to_i64(spec.cpu_total * spec.vcpu_ratio.max(0.0));
+            // a negative ratio is no limit, which no number says: nothing is free then
+            let limit = trunc_to_i64(spec.cpu_total * spec.vcpu_ratio);
+            let vcpus = if spec.vcpu_ratio < 0.0 { ledger.vcpus } else { limit };
             sum.vcpus.add(vcpus, vcpus.wrapping_sub(ledger.vcpus));
         }
         sum
