@@ -137,7 +137,15 @@ impl<'s> Placing<'s> {
             let guard = guard.or_insert_with(|| Guard::new(cluster, &self.members[group.get()], scope));
             guard.holds_with(instance, place)
         };
-        allocate::find_on(&floor, &mut offers, Some(&mut holds))
+        // asking about one place is far cheaper than asking about the best of every node
+        let found = allocate::find_on(&floor, &mut offers, None);
+        match &found.best {
+            Some((_, place)) if !holds(place) => {
+                let mut offers = Offers::new(instance, &conditions);
+                allocate::find_on(&floor, &mut offers, Some(&mut holds))
+            }
+            _ => found,
+        }
     }
 }
 
