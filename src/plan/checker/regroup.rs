@@ -262,3 +262,6 @@ impl Checker<'_> {
         format!("'{}{secondary}'", self.name(at.primary))
     }
 }
+
+#[cfg(test)]
+mod tests;
