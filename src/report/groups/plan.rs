@@ -69,15 +69,14 @@ pub fn redistribution(
 
 /// The plan in one line.
 pub fn redistribution_summary(plan: &Redistribution) -> String {
-    let repaired = plan.repairs.iter().filter(|r| matches!(r.outcome, redistribute::Outcome::Repaired(_)));
-    match plan.repairs.len() {
-        0 => "All groups are healthy, nothing to do.".to_owned(),
-        all => format!(
-            "{} of {} can be repaired, with {}.",
-            repaired.count(),
-            if all == 1 { "one group".to_owned() } else { format!("{all} groups") },
-            counted(plan.passages().count(), "move")
-        ),
+    let repaired = |r: &&Repair| matches!(r.outcome, redistribute::Outcome::Repaired(_));
+    let moves = counted(plan.passages().count(), "move");
+    match (plan.repairs.iter().filter(repaired).count(), plan.repairs.len()) {
+        (_, 0) => "All groups are healthy, nothing to do.".to_owned(),
+        (0, 1) => "The group cannot be repaired.".to_owned(),
+        (1, 1) => format!("The group can be repaired, with {moves}."),
+        (0, all) => format!("None of {all} groups can be repaired."),
+        (count, all) => format!("{count} of {all} groups can be repaired, with {moves}."),
     }
 }
 

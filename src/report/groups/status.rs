@@ -33,8 +33,10 @@ pub fn text(status: &Status, cluster: &Cluster, level: i32) -> Vec<String> {
     )];
     lines.push("Groups (memory in MiB, disk in GiB):".to_owned());
     lines.extend(group_table(status, cluster));
-    lines.push("Partitions:".to_owned());
-    lines.extend(partition_table(status, cluster));
+    if !status.partitions.is_empty() {
+        lines.push("Partitions:".to_owned());
+        lines.extend(partition_table(status, cluster));
+    }
     if status.denied {
         lines.push("Moves between groups are denied (tag of the cluster).".to_owned());
     }

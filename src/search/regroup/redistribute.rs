@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::health::{Condition, Health};
-use super::{Blocked, Passage, Placing, RegroupOptions, Setting};
+use super::reach::Bar;
+use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx};
 
 /// What can be done for a group.
@@ -37,7 +38,8 @@ pub struct Repair {
 /// A plan that heals groups.
 #[derive(Debug, Clone)]
 pub struct Redistribution {
-    /// The groups that are not healthy, worst first.
+    /// The groups that are not healthy: first those that can be healed, in the order in which
+    /// they are, then the others, worst first.
     pub repairs: Vec<Repair>,
     /// The cluster afterwards.
     pub after: Cluster,
@@ -58,28 +60,52 @@ impl Redistribution {
     }
 }
 
-/// Plans how to heal the groups of a cluster.
+/// Plans how to heal the groups of a cluster. Groups that could not be healed are tried again
+/// after others have been, which can take instances then.
 pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
     let setting = Setting::of(cluster, options);
     let mut placing = Placing::new(cluster, &setting);
     let mut after = cluster.clone();
     let mut left = options.max_moves.unwrap_or(usize::MAX);
-    let mut repairs = Vec::new();
-    for (group, before) in worst_first(cluster) {
-        let mut tried = after.clone();
-        let outcome = match heal(&placing, &mut tried, group) {
-            Err(blocked) => Outcome::Stuck(blocked),
-            Ok(passages) if passages.len() > left => Outcome::TooLong(passages.len()),
-            Ok(passages) => {
-                left -= passages.len();
-                after = tried;
-                placing.refresh(&after, group);
-                Outcome::Repaired(passages)
+    let (mut repaired, mut others) = (Vec::new(), Vec::new());
+    let mut pending = worst_first(cluster);
+    while !pending.is_empty() {
+        let (mut again, mut waiting) = (Vec::new(), Vec::new());
+        let healed_before = repaired.len();
+        for (group, before) in pending {
+            let mut tried = after.clone();
+            match heal(&placing, &mut tried, group) {
+                Ok(passages) if passages.len() > left => {
+                    others.push(Repair { group, before, outcome: Outcome::TooLong(passages.len()) });
+                }
+                Ok(passages) => {
+                    left -= passages.len();
+                    after = tried;
+                    placing.refresh(&after, group);
+                    repaired.push(Repair { group, before, outcome: Outcome::Repaired(passages) });
+                }
+                Err(blocked) => {
+                    let waits = blocked.iter().any(waits_for_others);
+                    again.push((group, before.clone()));
+                    waiting.push((waits, Repair { group, before, outcome: Outcome::Stuck(blocked) }));
+                }
             }
-        };
-        repairs.push(Repair { group, before, outcome });
+        }
+        let progress = repaired.len() > healed_before;
+        pending = Vec::new();
+        for (next, (waits, repair)) in again.into_iter().zip(waiting) {
+            if waits && progress { pending.push(next) } else { others.push(repair) }
+        }
     }
-    Redistribution { repairs, after }
+    let order = worst_first(cluster);
+    others.sort_by_key(|repair| order.iter().position(|(group, _)| *group == repair.group));
+    repaired.extend(others);
+    Redistribution { repairs: repaired, after }
+}
+
+/// Whether an instance might find a place once other groups are healthy.
+fn waits_for_others(blocked: &Blocked) -> bool {
+    matches!(&blocked.why, Why::NoPlace(bars) if bars.iter().any(|(_, bar)| matches!(bar, Bar::Health(_))))
 }
 
 /// The groups that are not healthy: by what is wrong, then by how many instances are on
