@@ -7,7 +7,7 @@ use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
-use htools::model::{Cluster, GroupIdx, Mib};
+use htools::model::{Cluster, DiskTemplate, GroupIdx, Mib};
 use htools::plan::checker::check_passages;
 use htools::plan::regroup::jobsets;
 use htools::search::regroup::balance::{BalanceOptions, balance};
@@ -101,8 +101,37 @@ fn options(careful: bool) -> RegroupOptions {
     RegroupOptions { capacity_checks: careful, max_moves: None }
 }
 
+/// Whether the disks of an instance can be reached from the group where it goes, by the tags
+/// alone: these clusters have no tags on nodes.
+fn stays_in_partition(cluster: &Cluster, passage: &Passage) -> bool {
+    let pools = |tags: &[String]| -> Vec<String> {
+        tags.iter().filter_map(|tag| tag.strip_prefix("htools:pool:")).map(str::to_owned).collect()
+    };
+    let instance = cluster.instance(passage.instance);
+    // where its disks are follows from where it was in the beginning
+    let from = cluster.group(cluster.node(instance.primary).spec.group);
+    let to = cluster.group(passage.target);
+    let (own, here, there) = (pools(&instance.tags), pools(&from.tags), pools(&to.tags));
+    let all_in = |pools: &[String]| pools.iter().all(|pool| there.contains(pool));
+    if instance.template == DiskTemplate::Drbd {
+        return to.policy.disk_templates.contains(&DiskTemplate::Drbd);
+    }
+    if !own.is_empty() {
+        let neighbours = cluster.instances_of(passage.target).into_iter().map(|i| cluster.instance(i));
+        let used = neighbours.filter(|i| i.template.uses_external_storage()).any(|i| pools(&i.tags) == own);
+        return all_in(&own) || (there.is_empty() && used);
+    }
+    match here.is_empty() {
+        false => !there.is_empty() && all_in(&here),
+        true => there.is_empty(),
+    }
+}
+
 /// The independent checker accepts the plan, which leads where it says.
 fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
+    for passage in passages {
+        assert!(stays_in_partition(cluster, passage), "{:?}", passage);
+    }
     let replay = check_passages(cluster, passages, &jobsets(passages)).unwrap_or_else(|v| panic!("{v}"));
     assert!(replay.leads_to(after));
 }
