@@ -5,6 +5,7 @@ use std::fs;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use htools::generate::{self, ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{Cluster, DiskTemplate, GroupIdx, Mib};
@@ -228,6 +229,25 @@ fn random_clusters_give_plans() {
         healed > 20 && stuck > 20 && emptied > 20 && balanced > 100,
         "{healed} {stuck} {emptied} {balanced}"
     );
+}
+
+/// Plans on clusters as they are made for benchmarks.
+#[test]
+fn larger_clusters() {
+    for (seed, templates) in [(1, TemplateMix::Drbd), (2, TemplateMix::Ext), (3, TemplateMix::Mixed)] {
+        let spec = ClusterSpec { groups: 6, ..ClusterSpec::new(48, 480, templates, seed) };
+        let mut cluster = merge(generate::cluster(&spec), &MergeOptions::default()).unwrap();
+        finish(&mut cluster, Mib::ZERO);
+        let plan = balance(&cluster, &BalanceOptions::default());
+        let passages: Vec<Passage> = plan.steps.iter().map(|s| s.passage.clone()).collect();
+        checked(&cluster, &passages, &plan.after);
+        cluster.nodes[0].spec.offline = true;
+        cluster.nodes[7].spec.offline = true;
+        let plan = redistribute(&cluster, &options(true));
+        let passages: Vec<Passage> = plan.passages().cloned().collect();
+        checked(&cluster, &passages, &plan.after);
+        assert_eq!(plan.heals_all(), templates != TemplateMix::Mixed, "plain instances stay");
+    }
 }
 
 // --- the tool

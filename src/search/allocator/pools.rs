@@ -1,16 +1,14 @@
 //! Which groups share storage: cluster administrators say so with tags of groups.
 
-use crate::model::{Cluster, DiskTemplate, GroupIdx, Mirroring};
-
-/// How the tags begin that name a group's storage pools.
-pub const POOL: &str = "htools:pool:";
+use crate::model::storage::POOL;
+use crate::model::{Cluster, DiskTemplate, GroupIdx};
 
 /// Whether an instance can take its disks from one group to another. DRBD copies them,
 /// and without disks there is nothing to take. Storage outside the nodes must be within
 /// reach of both groups: that is taken to be so unless both name their pools and have
 /// none in common.
 pub(super) fn shared(cluster: &Cluster, from: GroupIdx, to: GroupIdx, template: DiskTemplate) -> bool {
-    if template.mirroring() != Mirroring::External || template == DiskTemplate::Diskless {
+    if !template.uses_external_storage() {
         return true;
     }
     let (here, there) = (pools(cluster, from), pools(cluster, to));
