@@ -8,6 +8,6 @@ pub mod jobset;
 pub mod maintenance;
 pub mod opcode;
 pub mod power;
-pub mod switching;
 pub mod regroup;
+pub mod switching;
 pub mod work;
