@@ -24,19 +24,6 @@ pub fn jobsets(passages: &[Passage]) -> Vec<Jobset> {
     disjoint(&touched)
 }
 
-/// The single moves of a plan, and the jobsets with the positions of these: the form in
-/// which [`Work`](super::work::Work) takes a plan.
-pub fn steps(passages: &[Passage], jobsets: &[Jobset]) -> (Vec<Step>, Vec<Jobset>) {
-    let mut steps = Vec::new();
-    let mut sets = Vec::with_capacity(jobsets.len());
-    for set in jobsets {
-        let begin = steps.len();
-        steps.extend(set.iter().flat_map(|at| passages[*at].legs.iter().copied()));
-        sets.push((begin..steps.len()).collect());
-    }
-    (steps, sets)
-}
-
 /// What Ganeti has to do for a move, in order.
 pub fn opcodes(cluster: &Cluster, passage: &Passage) -> Vec<Opcode> {
     let moves: Vec<Move> = passage.legs.iter().map(|leg| leg.mv).collect();

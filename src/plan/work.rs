@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::jobset::{Jobset, nodes_of};
 use super::opcode::{Opcode, job};
-use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement};
+use super::regroup::opcodes;
+use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx, Placement};
+use crate::search::regroup::Passage;
 use crate::search::{Move, Step};
 
 /// Where an instance is, by the names of the nodes.
@@ -84,6 +86,8 @@ pub struct Relocation {
 pub enum Task {
     /// An instance moves.
     Move(Relocation),
+    /// An instance moves to another node group, by these moves in turn, as one job.
+    Cross(Vec<Relocation>),
     /// A node takes no more instances.
     Drain,
     /// A node takes instances again.
@@ -110,7 +114,7 @@ impl Task {
     /// In words, before the name of what it is done to.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Task::Move(_) => "move",
+            Task::Move(_) | Task::Cross(_) => "move",
             Task::Drain => "drain",
             Task::Undrain => "undrain",
             Task::Tag => "tag",
@@ -144,7 +148,7 @@ impl WorkStep {
     /// The step for a sentence.
     pub fn described(&self) -> String {
         match &self.task {
-            Task::Move(_) => format!("instance '{}'", self.subject),
+            Task::Move(_) | Task::Cross(_) => format!("instance '{}'", self.subject),
             task => format!("{} node '{}'", task.as_str(), self.subject),
         }
     }
@@ -152,7 +156,7 @@ impl WorkStep {
     /// The step in words: the name alone for a move.
     pub fn title(&self) -> String {
         match &self.task {
-            Task::Move(_) => self.subject.clone(),
+            Task::Move(_) | Task::Cross(_) => self.subject.clone(),
             task => format!("{} {}", task.as_str(), self.subject),
         }
     }
@@ -201,6 +205,19 @@ impl Work {
         moves.map(|(number, instance, relocation)| names.step(instance, relocation, number)).collect()
     }
 
+    /// The moves between groups among `positions` on a cluster, for the checker.
+    ///
+    /// # Errors
+    /// The first name that the cluster does not know.
+    pub fn passages_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Passage>, Unknown> {
+        let names = Names::of(cluster);
+        let moves = positions.iter().filter_map(|at| match &self.steps[*at].task {
+            Task::Cross(legs) => Some((at + 1, &self.steps[*at].subject, legs)),
+            _ => None,
+        });
+        moves.filter_map(|(number, instance, legs)| names.passage(cluster, instance, legs, number)).collect()
+    }
+
     /// What is wrong with work that was read: positions that do not exist or come too late.
     pub fn fault(&self) -> Option<String> {
         let count = self.steps.len();
@@ -241,6 +258,25 @@ impl Builder {
         }
     }
 
+    /// Moves between groups, in their jobsets.
+    pub fn passages(&mut self, cluster: &Cluster, passages: &[Passage], jobsets: &[Jobset]) {
+        for set in jobsets {
+            self.set(set.iter().map(|at| {
+                let passage = &passages[*at];
+                let legs = passage.legs.iter().flat_map(|leg| [leg.from, leg.to]);
+                let nodes = legs.flat_map(|at| [Some(at.primary), at.secondary]).flatten();
+                let names: BTreeSet<String> = nodes.map(|n| cluster.node(n).spec.name.clone()).collect();
+                let step = WorkStep {
+                    subject: cluster.instance(passage.instance).name.clone(),
+                    task: Task::Cross(passage.legs.iter().map(|leg| relocation(cluster, leg)).collect()),
+                    opcodes: opcodes(cluster, passage),
+                    after: Vec::new(),
+                };
+                (step, names.into_iter().collect())
+            }));
+        }
+    }
+
     /// One jobset: something that is done to nodes, by these opcodes.
     pub fn nodes(
         &mut self,
@@ -275,19 +311,22 @@ impl Builder {
     }
 }
 
-fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
-    let instance = cluster.instance(step.instance);
+fn relocation(cluster: &Cluster, step: &Step) -> Relocation {
     let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
     let place = |p: Placement| Place { primary: name(p.primary), secondary: p.secondary.map(name) };
-    let relocation = Relocation {
+    Relocation {
         way: Way::of(step.mv),
         target: step.mv.target().map(name),
         from: place(step.from),
         to: place(step.to),
-    };
+    }
+}
+
+fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
+    let instance = cluster.instance(step.instance);
     WorkStep {
         subject: instance.name.clone(),
-        task: Task::Move(relocation),
+        task: Task::Move(relocation(cluster, step)),
         opcodes: job(cluster, instance, &[step.mv]),
         after: Vec::new(),
     }
@@ -324,6 +363,31 @@ impl<'c> Names<'c> {
             to: place(&step.to)?,
             score: 0.0,
         })
+    }
+}
+
+impl Names<'_> {
+    /// A move between groups; nothing if it has no legs.
+    fn passage(
+        &self,
+        cluster: &Cluster,
+        instance: &str,
+        legs: &[Relocation],
+        number: usize,
+    ) -> Option<Result<Passage, Unknown>> {
+        let legs: Result<Vec<Step>, Unknown> =
+            legs.iter().map(|leg| self.step(instance, leg, number)).collect();
+        let legs = match legs {
+            Ok(legs) => legs,
+            Err(unknown) => return Some(Err(unknown)),
+        };
+        let (from, to) = (legs.first()?.from, legs.last()?.to);
+        let group = |p: Placement| cluster.node(p.primary).spec.group;
+        let (source, target) = (group(from), group(to));
+        let instance = legs.first()?.instance;
+        // the checker asks for neither
+        let (copied, score) = (Mib::ZERO, 0.0);
+        Some(Ok(Passage { instance, source, target, from, to, legs, copied, score }))
     }
 }
 

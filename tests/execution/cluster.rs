@@ -34,6 +34,7 @@ pub struct Cluster {
 const NODE: usize = 0;
 const INSTANCE: usize = 1;
 const INFO: usize = 2;
+const GROUP: usize = 3;
 
 impl Cluster {
     /// The recorded one: 6 nodes, 16 instances, far from balanced.
@@ -46,6 +47,23 @@ impl Cluster {
         });
         let luxi = luxi.collect::<Vec<_>>().try_into().unwrap();
         Cluster { luxi, rapi, without_power: Vec::new(), stuck: Vec::new() }
+    }
+
+    /// Gives some nodes to a second group, which has nothing but its own name.
+    pub fn split(&mut self, nodes: &[&str]) {
+        let uuid = "11111111-2222-3333-4444-555555555555";
+        for node in nodes {
+            self.row(NODE, node)[12][1] = json!(uuid);
+            self.object(NODE, node)["group.uuid"] = json!(uuid);
+        }
+        let rows = self.luxi[GROUP]["data"].as_array_mut().unwrap();
+        let mut row = rows[0].clone();
+        (row[0][1], row[1][1]) = (json!(uuid), json!("second"));
+        rows.push(row);
+        let objects = self.rapi[GROUP].as_array_mut().unwrap();
+        let mut object = objects[0].clone();
+        (object["uuid"], object["name"]) = (json!(uuid), json!("second"));
+        objects.push(object);
     }
 
     fn row(&mut self, table: usize, name: &str) -> &mut Value {

@@ -14,6 +14,7 @@ mod rapi;
 mod connection;
 mod failures;
 mod fresh;
+mod groups;
 mod hostile;
 mod options;
 mod recorded;

@@ -11,7 +11,8 @@ use super::status::Status;
 use super::{Passage, RegroupOptions, Why};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
 use crate::plan::checker::check_passages;
-use crate::plan::regroup::{commands, jobsets, opcodes, steps};
+use crate::plan::regroup::{commands, jobsets, opcodes};
+use crate::plan::work::{Builder, Work};
 use crate::search::Move;
 use crate::testing::groups;
 
@@ -422,12 +423,21 @@ fn plans_are_data_for_the_execution() {
     let cluster = uneven("drbd");
     let plan = balance(&cluster, &options(0.01, 0.0));
     let passages: Vec<Passage> = plan.steps.into_iter().map(|s| s.passage).collect();
-    let (legs, sets) = steps(&passages, &jobsets(&passages));
-    assert_eq!(legs.len(), 6);
-    let work = crate::plan::work::Work::of(&cluster, &legs, &sets);
+    let sets = jobsets(&passages);
+    let mut builder = Builder::default();
+    builder.passages(&cluster, &passages, &sets);
+    let work = builder.finish();
     assert_eq!(work.fault(), None);
-    // a leg waits for the one before it
-    assert!(work.steps[1].after.contains(&0) && work.steps[2].after.contains(&1));
+    // each instance is one job: its legs cannot overtake each other
+    let legs: Vec<usize> = work.steps.iter().map(|step| step.opcodes.len()).collect();
+    assert_eq!(legs, passages.iter().map(|p| p.legs.len()).collect::<Vec<_>>());
+    // and it comes back from its names as it was
+    let read: Work = serde_json::from_str(&serde_json::to_string(&work).unwrap()).unwrap();
+    let all: Vec<usize> = (0..passages.len()).collect();
+    let again = read.passages_on(&cluster, &all).unwrap();
+    let ends = |p: &Passage| (p.instance, p.source, p.target, p.from, p.to, p.legs.len());
+    assert_eq!(again.iter().map(ends).collect::<Vec<_>>(), passages.iter().map(ends).collect::<Vec<_>>());
+    assert!(check_passages(&cluster, &again, &jobsets(&again)).is_ok());
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::io;
 
 use crate::model::Cluster;
-use crate::plan::checker::{CheckOptions, check};
+use crate::plan::checker::{CheckOptions, check, check_passages};
+use crate::plan::regroup::jobsets;
 use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
@@ -39,6 +40,16 @@ pub fn violation(
     };
     let nodes = now.nodes_of(group.idx);
     check(now, &nodes, &steps, CheckOptions { ignore_soft_errors }).err().map(|found| found.to_string())
+}
+
+/// The first of these moves between groups that must not be carried out on a cluster.
+pub fn crossing_violation(work: &Work, steps: &[usize], now: &Cluster) -> Option<String> {
+    match work.passages_on(now, steps) {
+        Ok(passages) => {
+            check_passages(now, &passages, &jobsets(&passages)).err().map(|found| found.to_string())
+        }
+        Err(unknown) => Some(unknown.to_string()),
+    }
 }
 
 /// Says how the cluster has changed; `again` if the plan is made anew.

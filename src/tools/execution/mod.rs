@@ -13,10 +13,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
-pub use fresh::{announce, read_again, violation};
+pub use fresh::{announce, crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use question::{Answer, ask};
-pub use resume::{Resumption, resume};
+pub use resume::{Resumption, obstacle_in_group, resume};
 pub use undoing::take_back;
 
 use console::Console;

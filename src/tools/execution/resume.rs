@@ -12,6 +12,7 @@ use super::{
 use crate::execute::journal::{self, Header};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, Report, Runner, State};
+use crate::model::Cluster;
 use crate::tools::ExitStatus;
 use crate::tools::options::{ExecutionOptions, LoadOptions};
 use crate::tools::output::Output;
@@ -28,6 +29,8 @@ pub struct Resumption<'a> {
     pub silent: bool,
     /// Whether what a failed run has done is taken back.
     pub takes_back: bool,
+    /// Why the steps that are left cannot be carried out on the cluster as it is now.
+    pub obstacle: fn(&Header, &[usize], &Cluster) -> Option<String>,
 }
 
 /// Goes on with the run of a journal.
@@ -123,10 +126,15 @@ impl Resumption<'_> {
     /// Why the steps that are left cannot be carried out any more.
     fn stale(&self, header: &Header, steps: &[usize]) -> Option<String> {
         match read_again(self.load) {
-            Ok(now) => violation(&header.work, steps, &header.group, header.ignore_soft_errors, &now),
+            Ok(now) => (self.obstacle)(header, steps, &now),
             Err(error) => Some(format!("{error:#}")),
         }
     }
+}
+
+/// What keeps the moves that are left, all inside the group of the run, from being carried out.
+pub fn obstacle_in_group(header: &Header, steps: &[usize], now: &Cluster) -> Option<String> {
+    violation(&header.work, steps, &header.group, header.ignore_soft_errors, now)
 }
 
 fn remaining(header: &Header, state: &State) -> String {

@@ -128,6 +128,7 @@ pub fn resume(options: &HbalOptions, path: &Path, output: &mut Output) -> anyhow
         execution: &options.execution,
         silent: options.json,
         takes_back: false,
+        obstacle: execution::obstacle_in_group,
     };
     let mut client = resumption.client()?;
     execution::resume(&resumption, &mut *client, path, output)

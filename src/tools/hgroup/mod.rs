@@ -1,5 +1,6 @@
 //! `hgroup`: how node groups are, and moves of instances between them.
 
+mod execute;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub const SPEC: Spec = Spec {
         LUXI,
         IALLOC_SRC,
         SIMULATE,
+        EXEC,
         DOT,
         SVG,
         EVACUATE,
@@ -56,6 +58,12 @@ pub const SPEC: Spec = Spec {
         STATIC_KVM_NODE_MEMORY,
         JSON,
         DETAILED_STATUS,
+        YES,
+        JOURNAL,
+        RESUME,
+        JSON_EVENTS,
+        REASON.added(),
+        PRIORITY.added(),
         VERBOSE,
         QUIET,
         VERSION,
@@ -102,8 +110,13 @@ pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
             names.join(", ")
         );
     }
-    let mut cluster = source::load(&options.load, &mut output)?;
-    let result = run::run(&options, &mut cluster, &mut output);
+    if let Some(journal) = &options.execution.resume {
+        let status = execute::resume(&options, journal, &mut output);
+        output.flush()?;
+        return status;
+    }
+    let cluster = source::load(&options.load, &mut output)?;
+    let result = run::run(&options, cluster, &mut output);
     // what was said before an error stays said
     output.flush()?;
     result

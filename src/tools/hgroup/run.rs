@@ -1,7 +1,8 @@
 //! From a loaded cluster to what a command says about it.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 
+use super::execute::{Outcome, execute};
 use super::{ExitStatus, HgroupOptions};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
 use crate::plan::command::{listing, script_titled};
@@ -20,21 +21,30 @@ use crate::tools::output::Output;
 use crate::tools::save::save;
 use crate::tools::{group, listing as lists, source};
 
+/// How often a plan is made anew because the cluster has changed meanwhile.
+const ATTEMPTS: usize = 5;
+
 /// Does what the options ask for.
-pub fn run(
-    options: &HgroupOptions,
-    cluster: &mut Cluster,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
-    save_state(options, "original", "before hgroup run", cluster, output)?;
-    source::apply_node_settings(cluster, &options.load)?;
-    match options.command {
-        GroupCommand::Status => status(options, cluster, output),
-        GroupCommand::Redistribute => heal(options, cluster, output),
-        GroupCommand::Compress => empty(options, cluster, output),
-        GroupCommand::Balance => even_out(options, cluster, output),
+    save_state(options, "original", "before hgroup run", &cluster, output)?;
+    source::apply_node_settings(&mut cluster, &options.load)?;
+    if options.command == GroupCommand::Status {
+        return status(options, &cluster, output);
     }
+    for attempt in 1..=ATTEMPTS {
+        let again = attempt < ATTEMPTS;
+        let outcome = match options.command {
+            GroupCommand::Redistribute => heal(options, &cluster, again, output),
+            GroupCommand::Compress => empty(options, &cluster, again, output),
+            GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, again, output),
+        }?;
+        match outcome {
+            Outcome::Over(status) => return Ok(status),
+            Outcome::Changed(now) => cluster = *now,
+        }
+    }
+    bail!("hgroup: the cluster changes faster than plans can be made; nothing was executed")
 }
 
 fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
@@ -64,7 +74,12 @@ struct Plan<'p> {
     success: bool,
 }
 
-fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn heal(
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    again: bool,
+    output: &mut Output,
+) -> anyhow::Result<Outcome> {
     let found = redistribute(cluster, &options.regroup());
     let storage = StorageMap::of(cluster);
     let passages: Vec<Passage> = found.passages().cloned().collect();
@@ -77,10 +92,15 @@ fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyh
         after: &found.after,
         success: found.heals_all(),
     };
-    finish(options, cluster, &plan, output)
+    finish(options, cluster, &plan, again, output)
 }
 
-fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn empty(
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    again: bool,
+    output: &mut Output,
+) -> anyhow::Result<Outcome> {
     let groups = match &options.group {
         None => cluster.groups_with_nodes(),
         Some(key) => vec![named_group(cluster, key)?],
@@ -101,7 +121,7 @@ fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> any
         after: &after,
         success: chosen.is_some() || !planned,
     };
-    finish(options, cluster, &plan, output)
+    finish(options, cluster, &plan, again, output)
 }
 
 fn named_group(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
@@ -109,7 +129,12 @@ fn named_group(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
         .ok_or_else(|| anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group"))
 }
 
-fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn even_out(
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    again: bool,
+    output: &mut Output,
+) -> anyhow::Result<Outcome> {
     let found = balance(cluster, &options.balance());
     let passages: Vec<Passage> = found.steps.iter().map(|step| step.passage.clone()).collect();
     let jobsets = jobsets(&passages);
@@ -121,23 +146,29 @@ fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> 
         after: &found.after,
         success: true,
     };
-    finish(options, cluster, &plan, output)
+    finish(options, cluster, &plan, again, output)
 }
 
-/// Shows a plan, and writes what is to be written.
+/// Shows a plan, writes what is to be written, and carries it out if that is wanted.
 fn finish(
     options: &HgroupOptions,
     cluster: &Cluster,
     plan: &Plan<'_>,
+    again: bool,
     output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<Outcome> {
     print_nodes("Initial cluster", options, cluster, output)?;
     let commands = || command_list(cluster, plan.passages, &plan.jobsets);
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &script_titled(SCRIPT_TITLE, &commands()))?;
     }
+    let executes = options.execution.exec && !plan.passages.is_empty();
+    let document = |output: &mut Output| Ok(output.write(&json::text(&plan.document)?)?);
     if options.json {
-        output.write(&json::text(&plan.document)?)?;
+        // of several plans the last one only
+        if !executes {
+            document(output)?;
+        }
     } else {
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
@@ -156,11 +187,21 @@ fn finish(
     }
     save_state(options, "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
-    Ok(match (plan.success, options.detailed_status && !plan.passages.is_empty()) {
+    if executes {
+        let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
+        return Ok(match execute(options, cluster, plan.passages, &plan.jobsets, again, show, output)? {
+            // what could be done was, and it was not all
+            Outcome::Over(ExitStatus::Success | ExitStatus::Done) if !plan.success => {
+                Outcome::Over(ExitStatus::Failure)
+            }
+            outcome => outcome,
+        });
+    }
+    Ok(Outcome::Over(match (plan.success, options.detailed_status && !plan.passages.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,
-    })
+    }))
 }
 
 fn save_state(

@@ -19,8 +19,8 @@ use crate::report::squeeze::Deed;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
-    Lock, Order, Ran, Resumption, Stage, announce, carry_out, conclude, failures, listen, read_again,
-    take_back, violation,
+    Lock, Order, Ran, Resumption, Stage, announce, carry_out, conclude, failures, listen, obstacle_in_group,
+    read_again, take_back, violation,
 };
 use crate::tools::output::Output;
 
@@ -61,7 +61,8 @@ pub fn resume(options: &HsqueezeOptions, path: &Path, output: &mut Output) -> an
     let tool = super::SPEC.name;
     let silent = options.json || options.load.verbosity < 1;
     let (load, execution) = (&options.load, &options.execution);
-    let resumption = Resumption { tool, load, execution, silent, takes_back: true };
+    let obstacle = obstacle_in_group;
+    let resumption = Resumption { tool, load, execution, silent, takes_back: true, obstacle };
     let mut client = resumption.client()?;
     let cluster = client.cluster().context(tool)?;
     let _lock = Lock::take(tool, &cluster, Some(path))?;

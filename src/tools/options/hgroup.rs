@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CommandTarget, LoadOptions};
+use super::{CommandTarget, ExecutionOptions, LoadOptions};
 use crate::search::regroup::RegroupOptions;
 use crate::search::regroup::balance::BalanceOptions;
 use crate::search::regroup::load::LoadSource;
@@ -44,7 +44,8 @@ impl GroupCommand {
             "dot" | "svg" => Some(&[Status]),
             "evacuate" | "group" => Some(&[Compress]),
             "min-gain" | "min-score" | "move-cost" => Some(&[Balance]),
-            "print-commands" | "save" | "max-length" | "no-capacity-checks" | "detailed-status" => {
+            "print-commands" | "save" | "max-length" | "no-capacity-checks" | "detailed-status" | "exec"
+            | "yes" | "journal" | "resume" | "json-events" | "reason" | "priority" => {
                 Some(&[Redistribute, Compress, Balance])
             }
             _ => None,
@@ -96,6 +97,8 @@ pub struct HgroupOptions {
     pub json: bool,
     /// `--detailed-status`
     pub detailed_status: bool,
+    /// Carrying plans out.
+    pub execution: ExecutionOptions,
 }
 
 impl HgroupOptions {
@@ -116,7 +119,7 @@ impl HgroupOptions {
             "move-cost" => self.move_cost = cost(given)?,
             "json" => self.json = true,
             "detailed-status" => self.detailed_status = true,
-            _ => return self.load.apply(given),
+            _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),
         }
         Ok(true)
     }

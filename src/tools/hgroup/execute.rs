@@ -1,0 +1,136 @@
+//! `hgroup -X`: the plan is checked against the cluster as it is now, then carried out.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use super::HgroupOptions;
+use crate::execute::JobClient;
+use crate::load::error::shown_name;
+use crate::model::{Cluster, GroupIdx};
+use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::jobset::Jobset;
+use crate::plan::work::{Builder, Work};
+use crate::search::regroup::Passage;
+use crate::tools::ExitStatus;
+use crate::tools::execution::{
+    self, Answer, Order, Resumption, Stage, announce, ask, crossing_violation, read_again,
+};
+use crate::tools::output::Output;
+
+/// What came of carrying a plan out.
+pub enum Outcome {
+    /// The run is over.
+    Over(ExitStatus),
+    /// The cluster has changed, and is like this now: nothing was done yet.
+    Changed(Box<Cluster>),
+}
+
+/// Carries a plan for a cluster out, unless the cluster has changed; `again` if another plan
+/// can be made then. `show` shows what must be shown once, of the last plan.
+///
+/// # Errors
+/// What keeps the plan from being carried out, and what went wrong.
+pub fn execute(
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    passages: &[Passage],
+    jobsets: &[Jobset],
+    again: bool,
+    show: impl FnOnce(&mut Output) -> anyhow::Result<()>,
+    output: &mut Output,
+) -> anyhow::Result<Outcome> {
+    let tool = super::SPEC.name;
+    output.flush()?;
+    let Some(mut client) = execution::client(&options.load.source)? else {
+        show(output)?;
+        output.flush()?;
+        bail!("{tool}: plans can be executed over LUXI (-L) and RAPI (-m) only");
+    };
+    let groups = groups(passages);
+    if let Some(name) = groups.iter().find_map(|group| repeated_name(cluster, *group)) {
+        show(output)?;
+        output.flush()?;
+        bail!("{tool}: two instances are called '{}', so nothing is executed", shown_name(name));
+    }
+    let mut builder = Builder::default();
+    builder.passages(cluster, passages, jobsets);
+    let work = builder.finish();
+    let question = match work.steps.len() {
+        1 => "Execute this move?".to_owned(),
+        count => format!("Execute these {count} moves?"),
+    };
+    if !options.execution.yes && ask(&question, output)? == Answer::No {
+        show(output)?;
+        output.error_line("Nothing was executed.")?;
+        return Ok(Outcome::Over(ExitStatus::Failure));
+    }
+    let now = read_again(&options.load)?;
+    let mut changes: Vec<String> =
+        groups.iter().flat_map(|group| differences(cluster, *group, &now)).collect();
+    if changes.is_empty() {
+        let all: Vec<usize> = (0..work.steps.len()).collect();
+        changes.extend(crossing_violation(&work, &all, &now));
+    }
+    if changes.is_empty() || !again {
+        show(output)?;
+    }
+    if !changes.is_empty() {
+        announce(&changes, again, output)?;
+        return Ok(Outcome::Changed(Box::new(now)));
+    }
+    carry_out(options, work, &mut *client, output).map(Outcome::Over)
+}
+
+/// The groups that a plan touches.
+fn groups(passages: &[Passage]) -> Vec<GroupIdx> {
+    let mut groups: Vec<GroupIdx> = passages.iter().flat_map(|p| [p.source, p.target]).collect();
+    groups.sort();
+    groups.dedup();
+    groups
+}
+
+fn silent(options: &HgroupOptions) -> bool {
+    options.json || options.load.verbosity < 1
+}
+
+fn carry_out(
+    options: &HgroupOptions,
+    work: Work,
+    client: &mut dyn JobClient,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let order = Order {
+        tool: super::SPEC.name,
+        purpose: format!("{} by hgroup", options.command.as_str()),
+        // several
+        group: String::new(),
+        ignore_soft_errors: false,
+        work,
+    };
+    let silent = silent(options);
+    let signals = execution::listen(silent)?;
+    let (execution, verbosity) = (&options.execution, options.load.verbosity);
+    let stage = Stage { options: execution, verbosity, silent, signals: &signals, number: 1 };
+    let ran = execution::carry_out(order, client, &stage, output)?;
+    let status = execution::conclude(&ran, silent, output)?;
+    let done = ran.report.ending == crate::execute::Ending::Done;
+    Ok(if options.detailed_status && done { ExitStatus::Done } else { status })
+}
+
+/// Goes on with the run of a journal.
+///
+/// # Errors
+/// Why that is not possible, and what went wrong.
+pub fn resume(options: &HgroupOptions, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let resumption = Resumption {
+        tool: super::SPEC.name,
+        load: &options.load,
+        execution: &options.execution,
+        silent: silent(options),
+        takes_back: false,
+        obstacle: |header, steps, now| crossing_violation(&header.work, steps, now),
+    };
+    let mut client = resumption.client()?;
+    execution::resume(&resumption, &mut *client, path, output)
+}
