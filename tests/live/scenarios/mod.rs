@@ -4,6 +4,7 @@ mod access;
 mod allocator;
 mod execution;
 mod failure;
+mod groups;
 mod hbal;
 mod interruption;
 mod monitoring;
@@ -119,6 +120,9 @@ pub const ALL: &[Scenario] = &[
     changes("squeeze-drain-refused", Kind::Shared, squeeze::drain_refused),
     changes("squeeze-killed", Kind::Shared, squeeze::killed),
     changes("squeeze-move-fails", Kind::Small, squeeze::move_fails),
+    changes("groups-balance-luxi", Kind::Small, groups::balance),
+    changes("groups-balance-rapi", Kind::Shared, groups::balance_over_rapi),
+    changes("groups-redistribute", Kind::Shared, groups::redistribute),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
 ];
 

@@ -1,0 +1,84 @@
+//! Two node groups: our hgroup moves instances between them.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use super::hbal::WHOLE;
+use super::placement::{Placement, placements};
+use crate::child::{self, Output};
+use crate::cluster::Cluster;
+use crate::tools;
+
+/// Gives the last two of four nodes to a group of their own.
+fn split(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.exec(&["gnt-group", "add", "second"])?.good()?;
+    let nodes = ["node3.vc.test", "node4.vc.test"];
+    cluster.exec(&[&["gnt-group", "assign-nodes", "--force", "second"], &nodes[..]].concat())?.good()?;
+    Ok(())
+}
+
+fn hgroup(source: &str, words: &[&str]) -> anyhow::Result<Output> {
+    let state = tempfile::tempdir()?;
+    let mut command: Command = tools::ours("hgroup");
+    command.args(words).arg(source).env("XDG_STATE_HOME", state.path());
+    child::run(&mut command, WHOLE)
+}
+
+/// Carries a plan out; every instance runs afterwards where it was planned to be.
+fn carried_out(cluster: &Cluster, source: &str, words: &[&str]) -> anyhow::Result<()> {
+    let output = hgroup(source, &[words, &["-X", "--yes", "--json"]].concat())?.good()?;
+    let document: Value = serde_json::from_str(&output.stdout).context("not a document")?;
+    let moves = document["moves"].as_array().context("no moves")?;
+    ensure!(!moves.is_empty(), "nothing to move{}", output.streams());
+    let mut wanted = BTreeMap::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for step in moves {
+        wanted
+            .insert(text(&step["instance"]), (text(&step["to"]["primary"]), text(&step["to"]["secondary"])));
+    }
+    let there: BTreeMap<String, Placement> = placements(cluster)?;
+    for (name, (primary, secondary)) in wanted {
+        let found = there.get(&name).with_context(|| format!("no instance {name}"))?;
+        let as_planned = found.primary == primary && found.secondary == secondary;
+        ensure!(as_planned && found.status == "running", "{name}: {found:?}, not {primary}:{secondary}");
+    }
+    Ok(())
+}
+
+/// Load goes from the full group to the empty one, DRBD instances leg by leg.
+pub fn balance(cluster: &Cluster) -> anyhow::Result<()> {
+    split(cluster)?;
+    let source = format!("--luxi={}", cluster.socket());
+    carried_out(cluster, &source, &["balance", "--no-capacity-checks", "-l", "2"])
+}
+
+/// The same over the remote API, on shared storage, to the end: then nothing is left to do.
+pub fn balance_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
+    split(cluster)?;
+    let source = format!("--master={}", cluster.login_url());
+    carried_out(cluster, &source, &["balance", "--no-capacity-checks"])?;
+    // with moves to make, the status would be 3
+    hgroup(&source, &["balance", "--no-capacity-checks", "--detailed-status"])?.good()?;
+    Ok(())
+}
+
+/// A node is lost: its instances go to the other group, and the group is healthy.
+pub fn redistribute(cluster: &Cluster) -> anyhow::Result<()> {
+    split(cluster)?;
+    cluster.power("node2", "off")?;
+    cluster
+        .exec(&["gnt-node", "modify", "-f", "--auto-promote", "--offline=yes", "node2.vc.test"])?
+        .good()?;
+    let source = format!("--luxi={}", cluster.socket());
+    hgroup(&source, &["redistribute", "--no-capacity-checks"])?.good()?;
+    carried_out(cluster, &source, &["redistribute", "--no-capacity-checks"])?;
+    let status = hgroup(&source, &["status", "--json"])?.good()?;
+    let document: Value = serde_json::from_str(&status.stdout).context("not a document")?;
+    let groups = document["groups"].as_array().context("no groups")?;
+    ensure!(groups.len() == 2, "{document}");
+    ensure!(groups.iter().all(|group| group["health"] == "healthy"), "not healthy: {document}");
+    Ok(())
+}
