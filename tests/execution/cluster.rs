@@ -163,14 +163,21 @@ impl Cluster {
         let mut changed = Vec::new();
         for (flag, field) in [("offline", 8), ("drained", 9)] {
             if let Some(value) = opcode[flag].as_bool() {
-                // a node is one or the other
+                // a node is not both
                 for (other, at) in [("offline", 8), ("drained", 9)] {
-                    self.set_flag(&node, other, at, at == field && value);
+                    if at == field || value {
+                        self.set_flag(&node, other, at, at == field && value);
+                    }
                 }
                 changed.push(json!([flag, value.to_string()]));
             }
         }
         Ok(json!(changed))
+    }
+
+    /// Marks a node as drained.
+    pub fn set_drained(&mut self, node: &str) {
+        self.set_flag(node, "drained", 9, true);
     }
 
     fn set_flag(&mut self, node: &str, key: &str, field: usize, value: bool) {
@@ -221,6 +228,12 @@ impl Cluster {
 
     fn is(&mut self, node: &str, field: usize) -> bool {
         self.row(NODE, node)[field][1].as_bool().unwrap()
+    }
+
+    /// Gives a node a tag.
+    pub fn tag(&mut self, node: &str, tag: &str) {
+        let opcode = json!({"OP_ID": "OP_TAGS_SET", "name": node, "tags": [tag]});
+        self.change_tags(&opcode).unwrap();
     }
 
     /// Tags of a node.

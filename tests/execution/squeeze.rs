@@ -191,6 +191,19 @@ fn others_come_up_instead() {
 }
 
 #[test]
+fn a_drained_node_is_no_loop() {
+    let place = place();
+    {
+        let cluster = &mut place.world.lock().cluster;
+        cluster.set_drained("node4.vc.test");
+        cluster.tag("node4.vc.test", "htools:standby:1");
+    }
+    let (_, stderr) = execute(&place, MORNING, &["-q"]).ends(1);
+    has(&stderr, "node4.vc.test was set online and is still out of use: is it drained?\n");
+    assert_eq!(jobs(&place).iter().filter(|job| *job == "power-on node4").count(), 1);
+}
+
+#[test]
 fn a_changed_cluster() {
     let place = place();
     place.world.on_read(|number, cluster: &mut Cluster| {

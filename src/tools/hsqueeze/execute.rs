@@ -251,10 +251,11 @@ impl<'a> Campaign<'a> {
                 false => self.power_up(&current, deed)?,
             };
             failures += usize::from(!good);
-            if self.outcome.stopped.is_some() || failures == POWER_UPS {
+            if self.outcome.stopped.is_some() || failures >= POWER_UPS {
                 return Ok(());
             }
             let now = read_again(&self.options.load)?;
+            failures += usize::from(good && !self.are_in_use(&current, &now, deed));
             let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
             current = next;
             deed.enough = current.plan.enough;
@@ -262,6 +263,22 @@ impl<'a> Campaign<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the nodes that came up are in use now. One that was drained, too, is not; it is
+    /// not tried again.
+    fn are_in_use(&mut self, current: &Current, now: &Cluster, deed: &mut Deed) -> bool {
+        let names = current.plan.nodes.iter().map(|node| &current.before.node(*node).spec.name);
+        let is_out = |name: &&String| now.nodes.iter().any(|n| n.spec.name == **name && n.spec.offline);
+        let out: Vec<String> = names.filter(is_out).cloned().collect();
+        deed.nodes.retain(|name| !out.contains(name));
+        for name in &out {
+            self.outcome
+                .problems
+                .push(format!("{name} was set online and is still out of use: is it drained?"));
+        }
+        self.failed.extend(out.iter().cloned());
+        out.is_empty()
     }
 
     /// Whether all nodes came up.
