@@ -296,7 +296,9 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::InitialN1 if case.tool == Tool::Hsqueeze => {
             theirs.status == ours.status && hsqueeze::candidates(&a[1].1) == hsqueeze::candidates(&b[1].1)
         }
-        Rule::FreedN1 => theirs.status == ours.status && hsqueeze::frees_more(&a[1].1, &b[1].1),
+        Rule::FreedN1 | Rule::LastNode => {
+            theirs.status == ours.status && hsqueeze::frees_more(&a[1].1, &b[1].1)
+        }
         Rule::OwnSecondary | Rule::AllOffline | Rule::InitialN1 if case.tool != Tool::Hroller => {
             loaded(case.tool, &a[1].1) == loaded(case.tool, &b[1].1)
                 && (theirs.status == ours.status

@@ -124,6 +124,11 @@ pub fn masked(text: &str, suffix: &str) -> String {
     kept.iter().map(|line| format!("{line}\n")).collect()
 }
 
+/// Whether the file names a master: mutations may have changed its role.
+pub fn has_master(case: &Case) -> bool {
+    case.files.iter().any(|(name, text)| *name == TEXT && text.lines().any(|line| line.contains("|M|")))
+}
+
 /// The candidates, where they are shown.
 pub fn candidates(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.contains("line candidates: ")).collect()

@@ -8,6 +8,7 @@ use htools::model::{Mib, Mirroring, NodeIdx};
 use super::cases::Case;
 use super::hail_rules;
 use super::hroller;
+use super::hsqueeze;
 use super::tools::Tool;
 
 /// A listed difference.
@@ -119,6 +120,8 @@ pub enum Rule {
     SilentNodes,
     /// hsqueeze frees no node if another one would fail N+1 then.
     FreedN1,
+    /// hsqueeze leaves a node online where no node is known to be the master.
+    LastNode,
     /// The commands of hsqueeze are complete: they drain, wait, mark nodes and remember
     /// sizes. Compared exactly, after leaving these out.
     CompleteScript,
@@ -129,7 +132,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 34] = [
+    pub const ALL: [Rule; 35] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::BadAndHappy,
@@ -164,6 +167,7 @@ impl Rule {
         Rule::AllOffline,
         Rule::InitialN1,
         Rule::FreedN1,
+        Rule::LastNode,
     ];
 
     /// The name in the documentation of differences.
@@ -203,6 +207,7 @@ impl Rule {
             Rule::SilentNodes => "silent-nodes",
             Rule::CompleteScript => "complete-script",
             Rule::FreedN1 => "freed-n1",
+            Rule::LastNode => "last-node",
         }
     }
 
@@ -212,7 +217,7 @@ impl Rule {
         let (hbal, hinfo) = (case.tool == Tool::Hbal, case.tool == Tool::Hinfo);
         let hspace = case.tool == Tool::Hspace;
         let hcheck = case.tool == Tool::Hcheck;
-        let hsqueeze = case.tool == Tool::Hsqueeze;
+        let is_hsqueeze = case.tool == Tool::Hsqueeze;
         if case.tool == Tool::Hroller {
             return match self {
                 Rule::UnselectedNodes => hroller::has_gap(case),
@@ -222,11 +227,12 @@ impl Rule {
         }
         match self {
             // whatever the template, a secondary node counts
-            Rule::FreedN1 => hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
-            Rule::CompleteScript => hsqueeze && case.facts.commands,
+            Rule::FreedN1 => is_hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
+            Rule::LastNode => is_hsqueeze && raw.instances.is_empty() && !hsqueeze::has_master(case),
+            Rule::CompleteScript => is_hsqueeze && case.facts.commands,
             Rule::SilentNodes => case.cluster.has("silent nodes"),
             Rule::FullNamesInCommands => {
-                (hbal || hsqueeze) && case.facts.commands && !common_suffix(raw).is_empty()
+                (hbal || is_hsqueeze) && case.facts.commands && !common_suffix(raw).is_empty()
             }
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
             Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),
