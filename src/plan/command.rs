@@ -38,6 +38,11 @@ pub enum Line {
 
 /// The list of all commands, by jobset and job.
 pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Vec<Line> {
+    by_jobset(jobsets, |position| commands(cluster, &steps[position]))
+}
+
+/// Commands by jobset and job, given those of each position.
+pub(super) fn by_jobset(jobsets: &[Jobset], commands: impl Fn(usize) -> Vec<String>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (number, set) in (1..).zip(jobsets) {
         lines.push(Line::Text(String::new()));
@@ -45,8 +50,7 @@ pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Ve
         for (job, position) in (1..).zip(set) {
             lines.push(Line::Text(format!("  echo job {number}/{job}")));
             lines.push(Line::Check);
-            let commands = commands(cluster, &steps[*position]);
-            lines.extend(commands.into_iter().map(|c| Line::Text(format!("  {c}"))));
+            lines.extend(commands(*position).into_iter().map(|c| Line::Text(format!("  {c}"))));
         }
     }
     lines

@@ -1,6 +1,6 @@
 //! Moves between groups: what can run at the same time, with which commands and opcodes.
 
-use super::command::Line;
+use super::command::{Line, by_jobset};
 use super::jobset::{Jobset, disjoint};
 use super::opcode::{Opcode, job};
 use crate::model::{Cluster, Instance, NodeIdx, Placement};
@@ -60,16 +60,5 @@ fn verb(cluster: &Cluster, instance: &Instance, from: NodeIdx) -> &'static str {
 
 /// The list of all commands, by jobset and job.
 pub fn command_list(cluster: &Cluster, passages: &[Passage], jobsets: &[Jobset]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for (number, set) in (1..).zip(jobsets) {
-        lines.push(Line::Text(String::new()));
-        lines.push(Line::Text(format!("echo jobset {number}, {} jobs", set.len())));
-        for (job, position) in (1..).zip(set) {
-            lines.push(Line::Text(format!("  echo job {number}/{job}")));
-            lines.push(Line::Check);
-            let commands = commands(cluster, &passages[*position]);
-            lines.extend(commands.into_iter().map(|c| Line::Text(format!("  {c}"))));
-        }
-    }
-    lines
+    by_jobset(jobsets, |position| commands(cluster, &passages[position]))
 }

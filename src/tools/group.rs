@@ -2,6 +2,8 @@
 
 use std::io;
 
+use anyhow::anyhow;
+
 use super::output::Output;
 use crate::model::{Cluster, Group, GroupIdx};
 
@@ -30,8 +32,17 @@ pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> i
     Ok(found)
 }
 
+/// The group that `--group` names.
+///
+/// # Errors
+/// If that is not exactly one.
+pub fn named(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
+    find(cluster, key)
+        .ok_or_else(|| anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group"))
+}
+
 /// The only group with this name or UUID.
-pub fn find(cluster: &Cluster, key: &str) -> Option<GroupIdx> {
+fn find(cluster: &Cluster, key: &str) -> Option<GroupIdx> {
     let mut matching = cluster.groups.iter().filter(|g: &&Group| g.name == key || g.uuid == key);
     match (matching.next(), matching.next()) {
         (Some(group), None) => Some(group.idx),

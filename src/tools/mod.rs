@@ -5,6 +5,7 @@
 //! turns what comes back into an exit status.
 
 pub mod cli;
+mod commands;
 mod execution;
 pub mod generate;
 mod group;

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use super::output::Output;
+use crate::model::{Cluster, InstanceIdx};
 use crate::report::file::{WriteError, write_whole};
+use crate::report::text::cluster_text;
 
 /// Writes a state of the cluster to `PREFIX.SUFFIX`; returns what is to be said about
 /// it.
@@ -16,4 +19,21 @@ pub fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<St
     let path = Path::new(&path);
     write_whole(path, content)?;
     Ok(format!("The cluster state {when} has been written to file '{}'", path.display()))
+}
+
+/// Writes the whole cluster, and says so on standard error; nothing without a prefix.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save_cluster(
+    prefix: Option<&Path>,
+    suffix: &str,
+    when: &str,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let Some(prefix) = prefix else { return Ok(()) };
+    let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+    let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
+    Ok(output.error_line(&save(prefix, suffix, when, &content)?)?)
 }

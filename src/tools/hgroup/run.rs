@@ -1,16 +1,16 @@
 //! From a loaded cluster to what a command says about it.
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 
 use super::execute::{Outcome, execute};
 use super::{ExitStatus, HgroupOptions};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use crate::model::{Cluster, StorageMap};
 use crate::plan::command::{listing, script_titled};
 use crate::plan::jobset::Jobset;
 use crate::plan::regroup::{SCRIPT_TITLE, command_list, jobsets};
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
-use crate::report::{json, text::cluster_text};
+use crate::report::json;
 use crate::search::regroup::Passage;
 use crate::search::regroup::balance::balance;
 use crate::search::regroup::compress::{Candidate, Compression, compress};
@@ -18,8 +18,8 @@ use crate::search::regroup::redistribute::redistribute;
 use crate::search::regroup::status::Status;
 use crate::tools::options::{CommandTarget, Drawing, GroupCommand};
 use crate::tools::output::Output;
-use crate::tools::save::save;
-use crate::tools::{group, listing as lists, source};
+use crate::tools::save::save_cluster;
+use crate::tools::{commands, group, listing as lists, source};
 
 /// How often a plan is made anew because the cluster has changed meanwhile.
 const ATTEMPTS: usize = 5;
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 5;
 /// Does what the options ask for.
 pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
-    save_state(options, "original", "before hgroup run", &cluster, output)?;
+    save_cluster(options.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;
     if options.command == GroupCommand::Status {
         return status(options, &cluster, output);
@@ -103,7 +103,7 @@ fn empty(
 ) -> anyhow::Result<Outcome> {
     let groups = match &options.group {
         None => cluster.groups_with_nodes(),
-        Some(key) => vec![named_group(cluster, key)?],
+        Some(key) => vec![group::named(cluster, key)?],
     };
     let regroup = options.regroup();
     let found: Compression = compress(cluster, &groups, &regroup);
@@ -122,11 +122,6 @@ fn empty(
         success: chosen.is_some() || !planned,
     };
     finish(options, cluster, &plan, again, output)
-}
-
-fn named_group(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
-    group::find(cluster, key)
-        .ok_or_else(|| anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group"))
 }
 
 fn even_out(
@@ -158,9 +153,9 @@ fn finish(
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
     print_nodes("Initial cluster", options, cluster, output)?;
-    let commands = || command_list(cluster, plan.passages, &plan.jobsets);
+    let lines = || command_list(cluster, plan.passages, &plan.jobsets);
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &script_titled(SCRIPT_TITLE, &commands()))?;
+        write_whole(path, &script_titled(SCRIPT_TITLE, &lines()))?;
     }
     let executes = options.execution.exec && !plan.passages.is_empty();
     let document = |output: &mut Output| Ok(output.write(&json::text(&plan.document)?)?);
@@ -173,19 +168,9 @@ fn finish(
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
         shown.iter().try_for_each(|line| output.line(line))?;
-        match &options.commands {
-            None => {}
-            Some(CommandTarget::Stdout) => {
-                output.line("")?;
-                output.line("Commands to run:")?;
-                listing(&commands()).iter().try_for_each(|line| output.line(line))?;
-            }
-            Some(CommandTarget::File(path)) => {
-                output.line(&format!("The commands have been written to file '{}'", path.display()))?;
-            }
-        }
+        commands::show(options.commands.as_ref(), "Commands to run:", || listing(&lines()), output)?;
     }
-    save_state(options, "regrouped", "after hgroup run", plan.after, output)?;
+    save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
     if executes {
         let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
@@ -202,19 +187,6 @@ fn finish(
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,
     }))
-}
-
-fn save_state(
-    options: &HgroupOptions,
-    suffix: &str,
-    when: &str,
-    cluster: &Cluster,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let Some(prefix) = &options.save else { return Ok(()) };
-    let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-    let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
-    Ok(output.error_line(&save(prefix, suffix, when, &content)?)?)
 }
 
 fn print_nodes(

@@ -13,7 +13,7 @@ use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save;
-use crate::tools::{group, source};
+use crate::tools::{commands, group, source};
 
 /// Most names that an error message lists.
 const NAMES: usize = 5;
@@ -58,7 +58,10 @@ pub fn run(
         }
         print(options, cluster, shown, output)?;
     }
-    give_commands(options, &maintenance, output)?;
+    if !options.json {
+        let heading = "Commands to run for this maintenance:";
+        commands::show(options.commands.as_ref(), heading, || listing(&maintenance), output)?;
+    }
     Ok(ExitStatus::Success)
 }
 
@@ -78,12 +81,7 @@ fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output
 
 /// The nodes to plan for, in order.
 fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
-    let group = match &options.group {
-        None => None,
-        Some(key) => Some(group::find(cluster, key).ok_or_else(|| {
-            anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group")
-        })?),
-    };
+    let group = options.group.as_ref().map(|key| group::named(cluster, key)).transpose()?;
     let tagged = |tags: &[String]| {
         options.node_tags.as_ref().is_none_or(|wanted| wanted.iter().any(|tag| tags.contains(tag)))
     };
@@ -163,24 +161,4 @@ fn print(
         }
     }
     Ok(())
-}
-
-fn give_commands(
-    options: &HrollerOptions,
-    maintenance: &Maintenance,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    match &options.commands {
-        None => Ok(()),
-        Some(CommandTarget::Stdout) if options.json => Ok(()),
-        Some(CommandTarget::Stdout) => {
-            output.line("")?;
-            output.line("Commands to run for this maintenance:")?;
-            Ok(listing(maintenance).iter().try_for_each(|line| output.line(line))?)
-        }
-        Some(CommandTarget::File(_)) if options.json => Ok(()),
-        Some(CommandTarget::File(path)) => {
-            Ok(output.line(&format!("The commands have been written to file '{}'", path.display()))?)
-        }
-    }
 }

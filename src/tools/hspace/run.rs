@@ -4,18 +4,17 @@ use anyhow::anyhow;
 
 use super::request::Request;
 use super::{ExitStatus, HspaceOptions};
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::Cluster;
 use crate::report::components::{components, score};
 use crate::report::space::map::allocation_map;
 use crate::report::space::{Form, Kind, Run, Start};
-use crate::report::text::cluster_text;
 use crate::report::{debug, json};
 use crate::score::Board;
 use crate::search::allocate::NoTargets;
 use crate::search::fill::Ground;
 use crate::tools::listing;
 use crate::tools::output::Output;
-use crate::tools::save::save;
+use crate::tools::save::save_cluster;
 
 /// What all steps of an estimate need.
 struct Estimate<'a> {
@@ -126,11 +125,7 @@ impl Estimate<'_> {
         };
         let cluster = &run.filled.cluster;
         self.list_nodes(title, cluster)?;
-        if let Some(prefix) = &self.options.save {
-            let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-            let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
-            self.output.error_line(&save(prefix, suffix, when, &content)?)?;
-        }
+        save_cluster(self.options.save.as_deref(), suffix, when, cluster, self.output)?;
         self.print(|form, start| form.result(start, run))
     }
 

@@ -1,23 +1,23 @@
 //! From a loaded cluster to the plans and their views.
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 
 use super::execute::{Access, Outcome, execute};
 use super::planning::Planning;
 use super::{ExitStatus, HsqueezeOptions};
-use crate::model::{Cluster, GroupIdx, InstanceIdx};
-use crate::plan::command::{Line, listing, script_titled};
-use crate::plan::power::{SCRIPT_TITLE, commands};
+use crate::model::{Cluster, GroupIdx};
+use crate::plan::command::{listing, script_titled};
+use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::report::file::write_whole;
+use crate::report::json;
 use crate::report::squeeze as view;
-use crate::report::{json, text::cluster_text};
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze, SqueezeOptions, squeeze};
 use crate::tools::execution::{Answer, ask};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
-use crate::tools::save::save;
-use crate::tools::{group, source};
+use crate::tools::save::save_cluster;
+use crate::tools::{commands, group, source};
 
 /// Refuses reserves with which nodes would go up and down in turns.
 pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
@@ -55,7 +55,7 @@ pub fn run(
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
     let groups = groups(options, cluster)?;
-    save_state(options, "original", "before hsqueeze run", cluster, output)?;
+    save_cluster(options.save.as_deref(), "original", "before hsqueeze run", cluster, output)?;
     let asked = planning.asked(cluster, 0, &[]);
     let found = squeeze(cluster, &groups, &asked);
     show(options, &asked, cluster, &found, output)?;
@@ -76,7 +76,7 @@ pub fn run(
         }
         status = carry_out(planning, access, cluster, &found, output)?;
     }
-    save_state(options, "squeezed", when(&found), &found.after, output)?;
+    save_cluster(options.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
     Ok(status)
 }
 
@@ -107,24 +107,7 @@ fn carry_out(
 
 fn groups(options: &HsqueezeOptions, cluster: &Cluster) -> anyhow::Result<Vec<GroupIdx>> {
     let Some(key) = &options.group else { return Ok(cluster.groups_with_nodes()) };
-    let group = group::find(cluster, key);
-    let group = group.ok_or_else(|| {
-        anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group")
-    })?;
-    Ok(vec![group])
-}
-
-fn save_state(
-    options: &HsqueezeOptions,
-    suffix: &str,
-    when: &str,
-    cluster: &Cluster,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let Some(prefix) = &options.save else { return Ok(()) };
-    let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-    let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
-    Ok(output.error_line(&save(prefix, suffix, when, &content)?)?)
+    Ok(vec![group::named(cluster, key)?])
 }
 
 fn when(found: &Squeeze) -> &'static str {
@@ -146,7 +129,7 @@ fn show(
 ) -> anyhow::Result<()> {
     let level = options.load.verbosity;
     let wants_lines = options.json || options.commands.is_some();
-    let lines = if wants_lines { commands(cluster, &found.plans) } else { Vec::new() };
+    let lines = if wants_lines { power::commands(cluster, &found.plans) } else { Vec::new() };
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &script_titled(SCRIPT_TITLE, &lines))?;
     }
@@ -162,7 +145,7 @@ fn show(
     } else if !options.execution.exec && !found.plans.iter().all(GroupPlan::is_idle) {
         output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
-    give_commands(options, &lines, output)
+    commands::show(options.commands.as_ref(), "Commands to run:", || listing(&lines), output)
 }
 
 /// The plans as scripts know them.
@@ -174,18 +157,4 @@ pub fn show_text(
 ) -> anyhow::Result<()> {
     let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.no_headers };
     Ok(view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?)
-}
-
-fn give_commands(options: &HsqueezeOptions, lines: &[Line], output: &mut Output) -> anyhow::Result<()> {
-    match &options.commands {
-        None => Ok(()),
-        Some(CommandTarget::Stdout) => {
-            output.line("")?;
-            output.line("Commands to run:")?;
-            Ok(listing(lines).iter().try_for_each(|line| output.line(line))?)
-        }
-        Some(CommandTarget::File(path)) => {
-            Ok(output.line(&format!("The commands have been written to file '{}'", path.display()))?)
-        }
-    }
 }
