@@ -146,6 +146,30 @@ pub fn carry_out(
     Ok(Ran { header, report, journal: path })
 }
 
+/// Carries the only plan of a command out, and concludes.
+///
+/// # Errors
+/// What keeps it from being begun, and what went wrong.
+pub fn carry_out_alone(
+    order: Order,
+    client: &mut dyn JobClient,
+    options: &ExecutionOptions,
+    verbosity: i32,
+    silent: bool,
+    output: &mut Output,
+) -> anyhow::Result<(Ran, ExitStatus)> {
+    output.flush()?;
+    let signals = listen(silent)?;
+    let ran = carry_out(
+        order,
+        client,
+        &Stage { options, verbosity, silent, signals: &signals, number: 1 },
+        output,
+    )?;
+    let status = conclude(&ran, silent, output)?;
+    Ok((ran, status))
+}
+
 /// What went wrong with each step that failed, in one line.
 pub fn failures(ran: &Ran) -> String {
     let failed = ran.report.failed(&ran.header.work).map(|(step, title, report)| {

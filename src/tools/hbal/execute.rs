@@ -13,7 +13,7 @@ use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::work::{Place, Relocation, Task, Work};
 use crate::report::json::plan::Stopped;
 use crate::tools::ExitStatus;
-use crate::tools::execution::{self, Answer, Order, Resumption, Stage, announce, ask, read_again, violation};
+use crate::tools::execution::{self, Answer, Order, Resumption, announce, ask, read_again, violation};
 use crate::tools::output::Output;
 
 /// How often a plan is made anew because the cluster has changed meanwhile.
@@ -112,12 +112,9 @@ fn carry_out(
         ignore_soft_errors: options.ignore_soft_errors,
         work,
     };
-    output.flush()?;
-    let signals = execution::listen(options.json)?;
     let (execution, verbosity) = (&options.execution, options.load.verbosity);
-    let stage = Stage { options: execution, verbosity, silent: options.json, signals: &signals, number: 1 };
-    let ran = execution::carry_out(order, client, &stage, output)?;
-    execution::conclude(&ran, options.json, output)
+    let (_, status) = execution::carry_out_alone(order, client, execution, verbosity, options.json, output)?;
+    Ok(status)
 }
 
 /// Goes on with the run of a journal.

@@ -14,7 +14,7 @@ use crate::plan::work::{Builder, Work};
 use crate::search::regroup::Passage;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
-    self, Answer, Order, Resumption, Stage, announce, ask, crossing_violation, read_again,
+    self, Answer, Order, Resumption, announce, ask, crossing_violation, read_again,
 };
 use crate::tools::output::Output;
 
@@ -90,10 +90,6 @@ fn groups(passages: &[Passage]) -> Vec<GroupIdx> {
     groups
 }
 
-fn silent(options: &HgroupOptions) -> bool {
-    options.json || options.load.verbosity < 1
-}
-
 fn carry_out(
     options: &HgroupOptions,
     work: Work,
@@ -108,12 +104,9 @@ fn carry_out(
         ignore_soft_errors: false,
         work,
     };
-    let silent = silent(options);
-    let signals = execution::listen(silent)?;
     let (execution, verbosity) = (&options.execution, options.load.verbosity);
-    let stage = Stage { options: execution, verbosity, silent, signals: &signals, number: 1 };
-    let ran = execution::carry_out(order, client, &stage, output)?;
-    let status = execution::conclude(&ran, silent, output)?;
+    let (ran, status) =
+        execution::carry_out_alone(order, client, execution, verbosity, options.is_silent(), output)?;
     let done = ran.report.ending == crate::execute::Ending::Done;
     Ok(if options.detailed_status && done { ExitStatus::Done } else { status })
 }
@@ -127,7 +120,7 @@ pub fn resume(options: &HgroupOptions, path: &Path, output: &mut Output) -> anyh
         tool: super::SPEC.name,
         load: &options.load,
         execution: &options.execution,
-        silent: silent(options),
+        silent: options.is_silent(),
         takes_back: false,
         obstacle: |header, steps, now| crossing_violation(&header.work, steps, now),
     };

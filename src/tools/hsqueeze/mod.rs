@@ -1,5 +1,6 @@
 //! `hsqueeze`: which nodes can be powered down, or have to be powered up.
 
+mod campaign;
 mod execute;
 mod planning;
 mod run;

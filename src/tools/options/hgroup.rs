@@ -124,6 +124,11 @@ impl HgroupOptions {
         Ok(true)
     }
 
+    /// Whether standard output has no room for what happens during a run.
+    pub fn is_silent(&self) -> bool {
+        self.json || self.load.verbosity < 1
+    }
+
     /// What is asked of moves between groups.
     pub fn regroup(&self) -> RegroupOptions {
         RegroupOptions {

@@ -72,6 +72,11 @@ impl HsqueezeOptions {
         Ok(true)
     }
 
+    /// Whether standard output has no room for what happens during a run.
+    pub fn is_silent(&self) -> bool {
+        self.json || self.load.verbosity < 1
+    }
+
     /// The reserve below which nodes are brought online.
     pub fn minimal(&self) -> f64 {
         self.minimal.unwrap_or(RESOURCES)

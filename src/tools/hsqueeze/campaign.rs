@@ -1,0 +1,312 @@
+//! Group by group, the plan is compared with the cluster as it is now and carried out; what comes
+//! up is balanced when it is known what it is like.
+
+use anyhow::bail;
+
+use super::HsqueezeOptions;
+use super::execute::Outcome;
+use super::planning::Planning;
+use super::run::show_text;
+use crate::execute::signals::Signals;
+use crate::execute::{Ending, JobClient, StepReport, StepState};
+use crate::load::error::shown_name;
+use crate::model::Cluster;
+use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::switching::{self, Switch};
+use crate::plan::work::{Task, Work, WorkStep};
+use crate::report::squeeze::Deed;
+use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
+use crate::tools::execution::{
+    Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back, violation,
+};
+use crate::tools::output::Output;
+
+/// How often a plan is made anew because the cluster has changed meanwhile.
+const ATTEMPTS: usize = 5;
+/// How often other nodes are tried in place of those that do not come up.
+const POWER_UPS: usize = 3;
+
+/// All runs of a command.
+pub struct Campaign<'a> {
+    options: &'a HsqueezeOptions,
+    planning: &'a Planning<'a>,
+    client: &'a mut dyn JobClient,
+    signals: &'a Signals,
+    output: &'a mut Output,
+    silent: bool,
+    /// Runs that were begun.
+    runs: usize,
+    /// Nodes that were switched.
+    switched: usize,
+    /// Nodes that did not come up.
+    failed: Vec<String>,
+    /// Whether groups are called by their names.
+    several: bool,
+    outcome: Outcome,
+}
+
+/// A group's plan, and the cluster that it was made on.
+struct Current {
+    before: Cluster,
+    plan: GroupPlan,
+}
+
+impl<'a> Campaign<'a> {
+    /// Nothing was done yet; `several` if there is more than one group.
+    pub fn new(
+        planning: &'a Planning<'a>,
+        client: &'a mut dyn JobClient,
+        signals: &'a Signals,
+        several: bool,
+        output: &'a mut Output,
+    ) -> Campaign<'a> {
+        let options = planning.options;
+        Campaign {
+            options,
+            planning,
+            client,
+            signals,
+            output,
+            silent: options.is_silent(),
+            runs: 0,
+            switched: 0,
+            failed: Vec::new(),
+            several,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Carries plans out, one after the other, until one makes it useless to go on.
+    pub fn carry_out(mut self, cluster: &Cluster, plans: &[&GroupPlan]) -> Outcome {
+        for plan in plans {
+            if self.outcome.stopped.is_some() {
+                break;
+            }
+            if let Err(error) = self.group(cluster, plan) {
+                // what was done before is told all the same
+                self.outcome.problems.push(format!("{error:#}"));
+                break;
+            }
+        }
+        self.outcome
+    }
+
+    fn group(&mut self, cluster: &Cluster, plan: &GroupPlan) -> anyhow::Result<()> {
+        let mut current = Current { before: cluster.clone(), plan: plan.clone() };
+        let mut deed = self.deed(&current);
+        for attempt in 1..=ATTEMPTS {
+            if let Some(name) = repeated_name(&current.before, current.plan.group) {
+                let name = shown_name(name);
+                bail!("two instances are called '{name}', so nothing is executed in their group");
+            }
+            let now = read_again(&self.options.load)?;
+            let changes = self.changes(&current, &now);
+            if changes.is_empty() {
+                let result = match current.plan.decision {
+                    Decision::Condense => self.condense(&current, &mut deed),
+                    Decision::Expand => self.expand(current, &mut deed),
+                    Decision::Nothing => Ok(()),
+                };
+                // also if something went wrong after it
+                self.outcome.deeds.extend((!deed.is_idle()).then_some(deed));
+                return result;
+            }
+            announce(&changes, attempt < ATTEMPTS, self.output)?;
+            let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
+            current = next;
+            deed = self.deed(&current);
+            self.show(&current)?;
+            if current.plan.is_idle() {
+                return Ok(());
+            }
+        }
+        bail!("the cluster changes faster than plans can be made; nothing was executed")
+    }
+
+    /// Nothing yet.
+    fn deed(&self, current: &Current) -> Deed {
+        let group = self.several.then(|| current.before.group(current.plan.group).name.clone());
+        let Current { plan, .. } = current;
+        Deed { group, decision: plan.decision, nodes: Vec::new(), moves: 0, enough: plan.enough }
+    }
+
+    /// The plan of the same group on the cluster as it is now, if the group still exists.
+    fn plan_anew(&self, current: &Current, now: Cluster) -> Option<Current> {
+        let uuid = &current.before.group(current.plan.group).uuid;
+        let group = now.groups.iter().find(|group| group.uuid == *uuid)?.idx;
+        let found = self.planning.squeeze(&now, &[group], self.switched, &self.failed);
+        let plan = found.plans.into_iter().next()?;
+        Some(Current { before: now, plan })
+    }
+
+    fn show(&mut self, current: &Current) -> anyhow::Result<()> {
+        if self.silent {
+            return Ok(());
+        }
+        let found = Squeeze { plans: vec![current.plan.clone()], after: current.before.clone() };
+        show_text(self.options, &current.before, &found, self.output)
+    }
+
+    /// What keeps a plan from being carried out on the cluster as it is now.
+    fn changes(&self, current: &Current, now: &Cluster) -> Vec<String> {
+        let Current { before, plan } = current;
+        let changes = differences(before, plan.group, now);
+        if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
+            // moves to nodes that come up are planned when they are there
+            return changes;
+        }
+        let mut switched = now.clone();
+        for node in &plan.nodes {
+            let name = &before.node(*node).spec.name;
+            let there = switched.nodes.iter_mut().filter(|node| node.spec.name == *name);
+            there.for_each(|node| node.spec.offline = true);
+        }
+        let work = switching::moves(before, plan);
+        let all: Vec<usize> = (0..work.steps.len()).collect();
+        violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect()
+    }
+
+    fn switch(&self) -> Switch {
+        if self.options.execution.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
+    }
+
+    /// Powers nodes down; if that fails, what was done is taken back.
+    fn condense(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
+        let Current { before, plan } = current;
+        let work = switching::power_down(before, plan, self.switch(), self.planning.now());
+        let purpose = format!("condensing by {} nodes", plan.nodes.len());
+        let ran = self.run(current, purpose, work)?;
+        count(&ran, &Task::PowerOff, deed);
+        self.switched += deed.nodes.len();
+        if ran.report.ending == Ending::Failed {
+            let stage = self.next_stage();
+            let taken_back = take_back(&ran, super::SPEC.name, self.client, &stage, self.output)?;
+            self.outcome.problems.push(failures(&ran) + &still_powered(&ran) + &taken_back);
+        }
+        Ok(())
+    }
+
+    /// Powers nodes up; others in place of those that do not come up; then balances.
+    fn expand(&mut self, mut current: Current, deed: &mut Deed) -> anyhow::Result<()> {
+        let mut failures = 0;
+        loop {
+            let good = match current.plan.nodes.is_empty() {
+                true => return self.balance(&current, deed),
+                false => self.power_up(&current, deed)?,
+            };
+            failures += usize::from(!good);
+            if self.outcome.stopped.is_some() || failures >= POWER_UPS {
+                return Ok(());
+            }
+            let now = read_again(&self.options.load)?;
+            failures += usize::from(good && !self.are_in_use(&current, &now, deed));
+            let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
+            current = next;
+            deed.enough = current.plan.enough;
+            if current.plan.decision != Decision::Expand || current.plan.is_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the nodes that came up are in use now. One that was drained, too, is not; it is
+    /// not tried again.
+    fn are_in_use(&mut self, current: &Current, now: &Cluster, deed: &mut Deed) -> bool {
+        let names = current.plan.nodes.iter().map(|node| &current.before.node(*node).spec.name);
+        let is_out = |name: &&String| now.nodes.iter().any(|n| n.spec.name == **name && n.spec.offline);
+        let out: Vec<String> = names.filter(is_out).cloned().collect();
+        deed.nodes.retain(|name| !out.contains(name));
+        for name in &out {
+            self.outcome
+                .problems
+                .push(format!("{name} was set online and is still out of use: is it drained?"));
+        }
+        self.failed.extend(out.iter().cloned());
+        out.is_empty()
+    }
+
+    /// Whether all nodes came up.
+    fn power_up(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<bool> {
+        let Current { before, plan } = current;
+        let work = switching::power_up(before, plan, self.switch(), self.planning.now());
+        let purpose = format!("expanding by {} nodes", plan.nodes.len());
+        let ran = self.run(current, purpose, work)?;
+        let known = deed.nodes.len();
+        count(&ran, &Task::SetOnline, deed);
+        self.switched += deed.nodes.len() - known;
+        if ran.report.ending == Ending::Failed {
+            self.outcome.problems.push(failures(&ran));
+            let failed = ran.header.work.steps.iter().zip(&ran.report.steps);
+            let failed = failed.filter(|(_, report)| report.state == StepState::Failed);
+            self.failed.extend(failed.map(|(step, _)| step.subject.clone()));
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Moves instances, between nodes that are all in use.
+    fn balance(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
+        let work = switching::moves(&current.before, &current.plan);
+        let ran = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
+        count(&ran, &Task::SetOnline, deed);
+        if ran.report.ending == Ending::Failed {
+            self.outcome.problems.push(failures(&ran));
+        }
+        Ok(())
+    }
+
+    /// Carries steps out, as far as that is possible.
+    fn run(&mut self, current: &Current, purpose: String, work: Work) -> anyhow::Result<Ran> {
+        let order = Order {
+            tool: super::SPEC.name,
+            purpose,
+            group: current.before.group(current.plan.group).uuid.clone(),
+            ignore_soft_errors: false,
+            work,
+        };
+        let stage = self.next_stage();
+        let ran = carry_out(order, self.client, &stage, self.output)?;
+        match ran.report.ending {
+            Ending::Done | Ending::Failed => {}
+            // an error unless it was asked to stop
+            _ => self.outcome.stopped = Some(conclude(&ran, self.silent, self.output)?),
+        }
+        Ok(ran)
+    }
+
+    fn next_stage(&mut self) -> Stage<'a> {
+        self.runs += 1;
+        Stage {
+            options: &self.options.execution,
+            verbosity: self.options.load.verbosity,
+            silent: self.silent,
+            signals: self.signals,
+            number: self.runs,
+        }
+    }
+}
+
+/// Adds what was done in a run: moves, and nodes by the task that makes them count.
+fn count(ran: &Ran, task: &Task, deed: &mut Deed) {
+    let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
+    for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
+        if matches!(step.task, Task::Move(_)) {
+            deed.moves += 1;
+        } else if step.task == *task {
+            deed.nodes.push(step.subject.clone());
+        }
+    }
+}
+
+/// The nodes whose power was to go, and perhaps did not.
+fn still_powered(ran: &Ran) -> String {
+    let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
+    let doubtful = |(step, report): &(&WorkStep, &StepReport)| {
+        step.task == Task::PowerOff && report.began && report.state != StepState::Done
+    };
+    let names: Vec<&str> = steps.filter(doubtful).map(|(step, _)| step.subject.as_str()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; {} stays offline and may still have power", names.join(", ")),
+    }
+}
