@@ -47,6 +47,22 @@ pub fn disjoint(steps: &[Vec<NodeIdx>]) -> Vec<Jobset> {
     sets
 }
 
+/// The jobsets of plans that have no node in common, carried out side by side: the first ones
+/// together, the second ones, and so on. Each plan comes with the number of its steps; positions
+/// are those in all plans one behind the other.
+pub fn side_by_side<'p>(plans: impl IntoIterator<Item = (usize, &'p [Jobset])>) -> Vec<Jobset> {
+    let mut joined: Vec<Jobset> = Vec::new();
+    let mut offset = 0;
+    for (steps, jobsets) in plans {
+        joined.resize(joined.len().max(jobsets.len()), Jobset::new());
+        for (set, more) in joined.iter_mut().zip(jobsets) {
+            set.extend(more.iter().map(|at| at + offset));
+        }
+        offset += steps;
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +91,14 @@ mod tests {
         assert_eq!(steps.iter().map(|s| s.mv).collect::<Vec<_>>(), [to(1), to(2), to(3)]);
         // the second step shares no node with the first, and yet waits for it: it belongs to the third
         assert_eq!(jobsets(&cluster, &steps), [vec![0], vec![1, 2]]);
+    }
+
+    #[test]
+    fn plans_side_by_side() {
+        let plans: [(usize, &[Jobset]); 3] =
+            [(3, &[vec![0], vec![1, 2]]), (0, &[]), (3, &[vec![0, 1], vec![], vec![2]])];
+        assert_eq!(side_by_side(plans), [vec![0, 3, 4], vec![1, 2], vec![5]]);
+        assert_eq!(side_by_side([]), Vec::<Jobset>::new());
     }
 
     #[test]

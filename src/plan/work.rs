@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::jobset::{Jobset, nodes_of};
+use super::jobset::{Jobset, nodes_of, side_by_side};
 use super::opcode::{Opcode, job};
 use super::regroup::opcodes;
 use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx, Placement};
@@ -192,6 +192,22 @@ impl Work {
         builder.finish()
     }
 
+    /// Work that touches different nodes, and can be done at the same time: the steps one
+    /// behind the other, the first jobsets together, the second ones, and so on.
+    pub fn side_by_side(all: impl IntoIterator<Item = Work>) -> Work {
+        let all: Vec<Work> = all.into_iter().collect();
+        let jobsets = side_by_side(all.iter().map(|work| (work.steps.len(), &work.jobsets[..])));
+        let mut steps: Vec<WorkStep> = Vec::new();
+        for work in all {
+            let offset = steps.len();
+            steps.extend(work.steps.into_iter().map(|mut step| {
+                step.after.iter_mut().for_each(|at| *at += offset);
+                step
+            }));
+        }
+        Work { steps, jobsets }
+    }
+
     /// The moves among `positions` on a cluster, for the checker.
     ///
     /// # Errors
@@ -221,9 +237,21 @@ impl Work {
     /// What is wrong with work that was read: positions that do not exist or come too late.
     pub fn fault(&self) -> Option<String> {
         let count = self.steps.len();
+        let mut listed: Vec<usize> = self.jobsets.iter().flatten().copied().collect();
+        listed.sort_unstable();
+        if !listed.iter().copied().eq(0..count) {
+            return Some(format!("the jobsets do not list each of the {count} steps once"));
+        }
+        let mut jobset = vec![0; count];
+        for (number, set) in self.jobsets.iter().enumerate() {
+            set.iter().for_each(|step| jobset[*step] = number);
+        }
         for (at, step) in self.steps.iter().enumerate() {
             if let Some(later) = step.after.iter().find(|other| **other >= at) {
                 return Some(format!("step {} waits for step {}", at + 1, later.saturating_add(1)));
+            }
+            if let Some(later) = step.after.iter().find(|other| jobset[**other] > jobset[at]) {
+                return Some(format!("step {} waits for a later jobset, for step {}", at + 1, later + 1));
             }
             let by_ganeti =
                 !matches!(step.task, Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty);
@@ -231,9 +259,7 @@ impl Work {
                 return Some(format!("step {} has no opcodes", at + 1));
             }
         }
-        let listed: Vec<usize> = self.jobsets.iter().flatten().copied().collect();
-        let all: Vec<usize> = (0..count).collect();
-        (listed != all).then(|| format!("the jobsets do not list the {count} steps in order"))
+        None
     }
 }
 

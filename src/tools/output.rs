@@ -5,6 +5,7 @@
 //! connection to a cluster stays an error.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An error of standard output or standard error.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +102,63 @@ impl Output {
     }
 }
 
+/// The two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Channel {
+    Out,
+    Err,
+}
+
+/// What was written, stream by stream, in order.
+type Written = Vec<(Channel, Vec<u8>)>;
+
+/// Text that waits for its turn, as work that is done side by side produces it.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    written: Arc<Mutex<Written>>,
+}
+
+/// One of the streams of a recording.
+struct Recorder {
+    channel: Channel,
+    written: Arc<Mutex<Written>>,
+}
+
+impl Write for Recorder {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        match written.last_mut() {
+            Some((channel, last)) if *channel == self.channel => last.extend_from_slice(text),
+            _ => written.push((self.channel, text.to_vec())),
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Recording {
+    /// An output that goes here.
+    pub fn output(&self) -> Output {
+        let stream = |channel| Box::new(Recorder { channel, written: Arc::clone(&self.written) });
+        Output::to(stream(Channel::Out), stream(Channel::Err))
+    }
+
+    /// Writes what was recorded.
+    pub fn replay(&self, output: &mut Output) -> io::Result<()> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.iter().try_for_each(|(channel, text)| match channel {
+            Channel::Out => output.out.write_all(text),
+            Channel::Err => {
+                output.out.flush()?;
+                output.err.write_all(text)
+            }
+        })
+    }
+}
+
 /// Whether an error means that nobody reads the output any more.
 pub fn reader_is_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
@@ -130,6 +188,21 @@ mod tests {
     fn failing(kind: io::ErrorKind) -> anyhow::Error {
         let mut output = Output::to(Box::new(Failing(kind)), Box::new(io::sink()));
         output.line("text").context("while printing").unwrap_err()
+    }
+
+    #[test]
+    fn a_recording_keeps_both_streams_in_order() {
+        let first = Recording::default();
+        let mut output = first.output();
+        output.line("one").unwrap();
+        output.write("two").unwrap();
+        output.error_line("three").unwrap();
+        output.line("four").unwrap();
+        let second = Recording::default();
+        first.replay(&mut second.output()).unwrap();
+        let written = second.written.lock().unwrap().clone();
+        let wanted = [(Channel::Out, "one\ntwo"), (Channel::Err, "three\n"), (Channel::Out, "four\n")];
+        assert_eq!(written, wanted.map(|(channel, text)| (channel, text.as_bytes().to_vec())));
     }
 
     #[test]

@@ -32,6 +32,18 @@ impl Progress {
         Progress { bar }
     }
 
+    /// A search that is one of several, which are shown together.
+    pub fn hidden() -> Progress {
+        Progress { bar: ProgressBar::hidden() }
+    }
+
+    /// Shows how far several searches are.
+    pub fn say(&self, message: String) {
+        if self.bar.elapsed() >= SILENCE {
+            self.bar.set_message(message);
+        }
+    }
+
     /// Shows how far the search is.
     pub fn step(&mut self, steps: usize, score: f64) {
         let elapsed = self.bar.elapsed();

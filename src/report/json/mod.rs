@@ -4,6 +4,7 @@
 pub mod check;
 pub mod cluster;
 pub mod explain;
+pub mod group_plans;
 pub mod group_status;
 pub mod info;
 pub mod plan;

@@ -70,6 +70,27 @@ pub struct Document {
     pub explanations: Vec<Explained>,
 }
 
+impl Document {
+    /// A document without a group and without steps.
+    pub fn new(ending: Ending, cluster: State) -> Document {
+        Document {
+            schema: SCHEMA,
+            generator: Generator::this(),
+            ending,
+            stopped: None,
+            group: None,
+            cluster,
+            initial_score: None,
+            unavoidable_score: None,
+            final_score: None,
+            steps: Vec::new(),
+            jobsets: Vec::new(),
+            nodes_after: Vec::new(),
+            explanations: Vec::new(),
+        }
+    }
+}
+
 /// The group that was balanced.
 #[derive(Debug, Clone, Serialize)]
 pub struct Group {

@@ -137,6 +137,15 @@ pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline;
 pub const GROUP: OptionDef = OptionDef::new("group", "work on the node group with this name or UUID")
     .short('G')
     .takes("ID", Kind::OneGroup);
+/// `--worst-group`
+pub const WORST_GROUP: OptionDef = OptionDef::new(
+    "worst-group",
+    "score all node groups, and balance the worst of those that can be improved",
+)
+.added();
+/// `--all-groups`
+pub const ALL_GROUPS: OptionDef =
+    OptionDef::new("all-groups", "balance every node group, in one plan").added();
 /// `-l`
 pub const MAX_LENGTH: OptionDef =
     OptionDef::new("max-length", "stop after N steps; a negative number sets no limit [-1]")

@@ -1,11 +1,13 @@
 //! The cluster just before something is done to it.
 
+use std::collections::BTreeMap;
 use std::io;
 
-use crate::model::Cluster;
+use crate::model::{Cluster, GroupIdx};
 use crate::plan::checker::{CheckOptions, check, check_passages};
 use crate::plan::regroup::jobsets;
 use crate::plan::work::Work;
+use crate::search::Step;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 use crate::tools::source;
@@ -23,7 +25,8 @@ pub fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
     Ok(cluster)
 }
 
-/// The first of these steps that must not be carried out on a cluster; `group` is a UUID.
+/// The first of these steps that must not be carried out on a cluster. All stay in their node
+/// group, which is the one with the UUID `group`; if that is empty, there are several.
 pub fn violation(
     work: &Work,
     steps: &[usize],
@@ -31,15 +34,31 @@ pub fn violation(
     ignore_soft_errors: bool,
     now: &Cluster,
 ) -> Option<String> {
-    let Some(group) = now.groups.iter().find(|known| known.uuid == group) else {
-        return Some(format!("there is no node group '{group}'"));
-    };
-    let steps = match work.steps_on(now, steps) {
-        Ok(steps) => steps,
+    let moves = match work.steps_on(now, steps) {
+        Ok(moves) => moves,
         Err(unknown) => return Some(unknown.to_string()),
     };
-    let nodes = now.nodes_of(group.idx);
-    check(now, &nodes, &steps, CheckOptions { ignore_soft_errors }).err().map(|found| found.to_string())
+    let mut by_group: BTreeMap<GroupIdx, Vec<(usize, Step)>> = BTreeMap::new();
+    if group.is_empty() {
+        for (at, step) in steps.iter().zip(moves) {
+            by_group.entry(now.node(step.from.primary).spec.group).or_default().push((*at, step));
+        }
+    } else {
+        let Some(group) = now.groups.iter().find(|known| known.uuid == group) else {
+            return Some(format!("there is no node group '{group}'"));
+        };
+        by_group.insert(group.idx, steps.iter().copied().zip(moves).collect());
+    }
+    let options = CheckOptions { ignore_soft_errors };
+    let first = |(group, moves): (GroupIdx, Vec<(usize, Step)>)| {
+        let (at, moves): (Vec<usize>, Vec<Step>) = moves.into_iter().unzip();
+        let mut found = check(now, &now.nodes_of(group), &moves, options).err()?;
+        // its number among these steps
+        found.step = at.get(found.step.wrapping_sub(1)).map_or(found.step, |at| at + 1);
+        Some(found)
+    };
+    let found = by_group.into_iter().filter_map(first).min_by_key(|found| found.step);
+    found.map(|found| found.to_string())
 }
 
 /// The first of these moves between groups that must not be carried out on a cluster.

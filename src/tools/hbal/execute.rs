@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::bail;
 
 use super::HbalOptions;
-use super::run::{Plan, print_document, run};
+use super::run::{Part, Plan, print_document, run, wanted_sets};
 use crate::execute::JobClient;
 use crate::load::error::shown_name;
-use crate::model::Cluster;
+use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::work::{Place, Relocation, Task, Work};
 use crate::report::json::plan::Stopped;
@@ -39,18 +39,19 @@ pub fn plan_and_execute(
             output.error_line("The search was interrupted, so nothing is executed.")?;
             return Ok(ExitStatus::Failure);
         }
-        if let Some(name) = repeated_name(&plan.before, plan.group) {
+        let groups: Vec<GroupIdx> = plan.parts.iter().map(|part| part.group).collect();
+        if let Some(name) = groups.iter().find_map(|group| repeated_name(&plan.before, *group)) {
             print_document(document, output)?;
             bail!("hbal: two instances are called '{}', so nothing is executed", shown_name(name));
         }
-        let work = Work::of(&plan.before, &plan.steps, wanted_sets(options, &plan));
+        let work = work(options, &plan);
         if !options.execution.yes && ask(&question(&work, options.json), output)? == Answer::No {
             print_document(document, output)?;
             output.error_line("Nothing was executed.")?;
             return Ok(ExitStatus::Failure);
         }
         let now = read_again(&options.load)?;
-        let changes = changes(options, &plan, &work, &now);
+        let changes = changes(options, &plan, &groups, &work, &now);
         if changes.is_empty() || attempt == ATTEMPTS {
             // no other plan will be made
             print_document(document, output)?;
@@ -64,9 +65,10 @@ pub fn plan_and_execute(
     bail!("hbal: the cluster changes faster than plans can be made; nothing was executed")
 }
 
-fn wanted_sets<'a>(options: &HbalOptions, plan: &'a Plan) -> &'a [Vec<usize>] {
-    let wanted = if options.first_job_group { 1 } else { usize::MAX };
-    &plan.jobsets[..plan.jobsets.len().min(wanted)]
+/// What there is to do, all groups side by side.
+fn work(options: &HbalOptions, plan: &Plan) -> Work {
+    let part = |part: &Part| Work::of(&plan.before, &part.steps, wanted_sets(options, &part.jobsets));
+    Work::side_by_side(plan.parts.iter().map(part))
 }
 
 /// What is asked; where the plan is not to be seen yet, with its steps.
@@ -88,14 +90,27 @@ fn question(work: &Work, unseen: bool) -> String {
 }
 
 /// What keeps a plan from being carried out on the cluster as it is now.
-fn changes(options: &HbalOptions, plan: &Plan, work: &Work, now: &Cluster) -> Vec<String> {
-    let found = differences(&plan.before, plan.group, now);
+fn changes(
+    options: &HbalOptions,
+    plan: &Plan,
+    groups: &[GroupIdx],
+    work: &Work,
+    now: &Cluster,
+) -> Vec<String> {
+    let found: Vec<String> = groups.iter().flat_map(|group| differences(&plan.before, *group, now)).collect();
     if !found.is_empty() {
         return found;
     }
     let all: Vec<usize> = (0..work.steps.len()).collect();
-    let uuid = &plan.before.group(plan.group).uuid;
-    violation(work, &all, uuid, options.ignore_soft_errors, now).into_iter().collect()
+    violation(work, &all, &group_of(plan), options.ignore_soft_errors, now).into_iter().collect()
+}
+
+/// The UUID of the only group of a plan; empty if there are several.
+fn group_of(plan: &Plan) -> String {
+    match &plan.parts[..] {
+        [part] => plan.before.group(part.group).uuid.clone(),
+        _ => String::new(),
+    }
 }
 
 fn carry_out(
@@ -108,7 +123,7 @@ fn carry_out(
     let order = Order {
         tool: super::SPEC.name,
         purpose: "rebalancing via hbal".to_owned(),
-        group: plan.before.group(plan.group).uuid.clone(),
+        group: group_of(plan),
         ignore_soft_errors: options.ignore_soft_errors,
         work,
     };

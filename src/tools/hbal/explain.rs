@@ -37,20 +37,10 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
     }
     if text.json {
         let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+        let state = json::cluster::State::of(cluster, &cluster.all_nodes(), &instances);
         let document = json::plan::Document {
-            schema: json::plan::SCHEMA,
-            generator: json::Generator::this(),
-            ending: json::plan::Ending::Explained,
-            stopped: None,
-            group: None,
-            cluster: json::cluster::State::of(cluster, &cluster.all_nodes(), &instances),
-            initial_score: None,
-            unavoidable_score: None,
-            final_score: None,
-            steps: Vec::new(),
-            jobsets: Vec::new(),
-            nodes_after: Vec::new(),
             explanations: documents,
+            ..json::plan::Document::new(json::plan::Ending::Explained, state)
         };
         text.output.write(&json::text(&document)?)?;
     }

@@ -1,9 +1,12 @@
 //! `hbal`: brings one node group into balance, one move at a time.
 
+mod balanced;
 mod execute;
 mod explain;
 mod run;
+mod scope;
 mod search;
+mod several;
 
 use std::ffi::OsString;
 
@@ -34,6 +37,8 @@ pub const SPEC: Spec = Spec {
         FIRST_JOB_GROUP,
         REASON,
         GROUP,
+        WORST_GROUP,
+        ALL_GROUPS,
         MAX_LENGTH,
         VERBOSE,
         QUIET,
@@ -86,6 +91,8 @@ pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
     let status = if let Some(journal) = &options.execution.resume {
         execute::resume(&options, journal, &mut output)
     } else {
+        // before the cluster is asked
+        options.groups()?;
         let mut cluster = source::load(&options.load, &mut output)?;
         match options.explain.is_empty() {
             true => execute::plan_and_execute(&options, cluster, &mut output),

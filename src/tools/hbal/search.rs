@@ -1,8 +1,6 @@
 //! The search of a balancing run: step after step, until it ends or has to.
 
-use std::time::Duration;
-
-use anyhow::Context;
+use std::time::{Duration, Instant};
 
 use super::HbalOptions;
 use super::run::Text;
@@ -14,6 +12,14 @@ use crate::report::table::Align;
 use crate::search::{Balancer, Step, Tally};
 use crate::tools::patience::Patience;
 use crate::tools::progress::Progress;
+
+/// What a search has to heed while it runs.
+pub struct Watch<'a> {
+    /// How long it may go on.
+    pub patience: &'a Patience,
+    /// Whether it shows that it is alive.
+    pub shown: bool,
+}
 
 /// What a search found.
 pub struct Found {
@@ -29,12 +35,13 @@ pub fn search(
     options: &HbalOptions,
     balancer: &mut Balancer<'_>,
     instances: &[InstanceIdx],
+    watch: &Watch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Found> {
     let columns = Columns::of(balancer.cluster(), balancer.nodes(), instances);
-    let patience = Patience::begin(options.time_limit).context("cannot prepare for interrupts")?;
-    let found = find(options, balancer, &columns, &patience, text)?;
-    let (steps, took) = (found.steps.len(), patience.elapsed());
+    let began = Instant::now();
+    let found = find(options, balancer, &columns, watch, text)?;
+    let (steps, took) = (found.steps.len(), began.elapsed());
     if let Some(stopped) = found.stopped {
         text.output.error_line(&early_end(stopped, steps))?;
     }
@@ -48,10 +55,10 @@ fn find(
     options: &HbalOptions,
     balancer: &mut Balancer<'_>,
     columns: &Columns,
-    patience: &Patience,
+    watch: &Watch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Found> {
-    let mut progress = Progress::start();
+    let mut progress = if watch.shown { Progress::start() } else { Progress::hidden() };
     let mut steps = Vec::new();
     while let Some(step) = balancer.next_step() {
         steps.push(step);
@@ -64,7 +71,7 @@ fn find(
         progress.step(steps.len(), step.score);
         // a search that ends here by itself is complete, whatever the time
         let complete = !balancer.may_continue() || options.max_length == steps.len() as i64;
-        if let Some(stopped) = patience.exhausted().filter(|_| !complete) {
+        if let Some(stopped) = watch.patience.exhausted().filter(|_| !complete) {
             return Ok(Found { steps, stopped: Some(stopped) });
         }
     }

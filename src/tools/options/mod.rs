@@ -12,6 +12,8 @@ mod hsqueeze;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::bail;
+
 pub use execution::{ExecutionOptions, Priority};
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
@@ -165,6 +167,17 @@ impl CommandTarget {
     }
 }
 
+/// Which groups `hbal` balances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Groups {
+    /// The one that is named, or the only one.
+    One,
+    /// The worst that can be improved.
+    Worst,
+    /// All.
+    All,
+}
+
 /// What `hbal` is asked to do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HbalOptions {
@@ -186,6 +199,10 @@ pub struct HbalOptions {
     pub first_job_group: bool,
     /// `-G`
     pub group: Option<String>,
+    /// `--worst-group`
+    pub worst_group: bool,
+    /// `--all-groups`
+    pub all_groups: bool,
     /// `-l`; negative: no limit.
     pub max_length: i64,
     /// `--time-limit`
@@ -222,6 +239,8 @@ impl Default for HbalOptions {
             execution: ExecutionOptions::default(),
             first_job_group: false,
             group: None,
+            worst_group: false,
+            all_groups: false,
             max_length: -1,
             time_limit: None,
             min_score: 1e-9,
@@ -238,6 +257,21 @@ impl Default for HbalOptions {
 }
 
 impl HbalOptions {
+    /// Which groups to balance.
+    ///
+    /// # Errors
+    /// If the options contradict each other.
+    pub fn groups(&self) -> anyhow::Result<Groups> {
+        match (self.worst_group, self.all_groups, &self.group) {
+            (false, false, _) => Ok(Groups::One),
+            (true, false, None) => Ok(Groups::Worst),
+            (false, true, None) => Ok(Groups::All),
+            (true, true, _) => bail!("options --worst-group and --all-groups exclude each other"),
+            (true, false, Some(key)) => bail!("options --worst-group and --group={key} exclude each other"),
+            (false, true, Some(key)) => bail!("options --all-groups and --group={key} exclude each other"),
+        }
+    }
+
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
@@ -248,6 +282,8 @@ impl HbalOptions {
             "restricted-migration" => self.restricted_migration = true,
             "first-job-group" => self.first_job_group = true,
             "group" => self.group = Some(given.text()?.to_owned()),
+            "worst-group" => self.worst_group = true,
+            "all-groups" => self.all_groups = true,
             "max-length" => self.max_length = given.int()?,
             "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             "min-score" => self.min_score = given.float()?,

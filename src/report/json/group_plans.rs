@@ -1,0 +1,63 @@
+//! The document of `hbal --json` with `--worst-group` or `--all-groups`: schema
+//! `htools.group-plans/1`.
+
+use serde::Serialize;
+
+use super::cluster::{Node, State};
+use super::plan::{Ending, Group, PlanStep, Stopped};
+use super::{Generator, Score};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.group-plans/1";
+
+/// Which groups were to be balanced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// The worst that can be improved.
+    WorstGroup,
+    /// All.
+    AllGroups,
+}
+
+/// A plan for several groups.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The program.
+    pub generator: Generator,
+    /// Which groups were to be balanced.
+    pub choice: Choice,
+    /// What ended the searches, if they did not end by themselves.
+    pub stopped: Option<Stopped>,
+    /// The cluster before the first step.
+    pub cluster: State,
+    /// The groups: all in their order, or the worst first.
+    pub groups: Vec<GroupPlan>,
+    /// The steps of all groups, group after group.
+    pub steps: Vec<PlanStep>,
+    /// Numbers of the steps that can run at the same time, in order.
+    pub jobsets: Vec<Vec<usize>>,
+    /// The nodes of the groups that have steps, after the last step.
+    pub nodes_after: Vec<Node>,
+}
+
+/// What came of one group.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupPlan {
+    /// The group.
+    pub group: Group,
+    /// How its search ended; none if it had none.
+    pub ending: Option<Ending>,
+    /// What ended its search, if it did not end by itself.
+    pub stopped: Option<Stopped>,
+    /// The score before the first step.
+    pub initial_score: Score,
+    /// The part of it that reserving memory makes unavoidable.
+    pub unavoidable_score: f64,
+    /// The score after the last step.
+    pub final_score: Score,
+    /// Numbers of its steps.
+    pub steps: Vec<usize>,
+}

@@ -1,0 +1,139 @@
+//! One group, from its description to the result of its search.
+
+use super::HbalOptions;
+use super::run::{Text, balance_options};
+use super::scope::Scope;
+use super::search::{Found, Watch, search};
+use crate::model::{Cluster, GroupIdx, Mib};
+use crate::plan::jobset::{Jobset, jobsets};
+use crate::report::components::{components, score};
+use crate::report::json;
+use crate::report::json::plan::{Ending, Stopped};
+use crate::report::number::general;
+use crate::score::Components;
+use crate::search::{Balancer, Step};
+
+/// A group after its search.
+pub struct Balanced {
+    /// The group, as it was before.
+    pub scope: Scope,
+    /// The group in a document, as it was before.
+    pub group: json::plan::Group,
+    /// How the search ended.
+    pub ending: Ending,
+    /// The score before the first step.
+    pub initial: Components,
+    /// The part of it that cannot be avoided.
+    pub unavoidable: f64,
+    /// The score after the last step.
+    pub last: Components,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// Which of them can run at the same time.
+    pub jobsets: Vec<Jobset>,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+    totals: (Mib, Mib),
+}
+
+/// Balances a group; says how it is, each step, and what came of it.
+pub fn balance(
+    options: &HbalOptions,
+    cluster: &mut Cluster,
+    group: GroupIdx,
+    watch: &Watch<'_>,
+    text: &mut Text<'_>,
+) -> anyhow::Result<Balanced> {
+    let level = options.load.verbosity;
+    let scope = Scope::of(cluster, group);
+    scope.describe(cluster, options, text)?;
+    scope.print_lists("Initial", options, cluster, text.output)?;
+    let (shown, totals) = (scope.json(cluster), scope.totals(cluster));
+    let mut balancer = Balancer::new(cluster, &scope.nodes, balance_options(options));
+    let initial = balancer.components();
+    announce_score(&initial, level, text)?;
+    let unavoidable = balancer.unavoidable();
+    let mut balanced = Balanced {
+        group: shown,
+        ending: Ending::Balanced,
+        last: initial.clone(),
+        initial,
+        unavoidable,
+        steps: Vec::new(),
+        jobsets: Vec::new(),
+        stopped: None,
+        totals,
+        scope,
+    };
+    if balancer.is_balanced() {
+        for line in balanced_message(balancer.score(), unavoidable, options.min_score) {
+            text.line(line)?;
+        }
+        return Ok(balanced);
+    }
+    text.line("Trying to minimize the CV...")?;
+    let Found { steps, stopped } = search(options, &mut balancer, &balanced.scope.instances, watch, text)?;
+    balanced.last = balancer.components();
+    balanced.jobsets = jobsets(cluster, &steps);
+    balanced.ending = if steps.is_empty() { Ending::NoSolution } else { Ending::Improved };
+    balanced.steps = steps;
+    balanced.stopped = stopped;
+    balanced.report(level, text)?;
+    Ok(balanced)
+}
+
+impl Balanced {
+    /// Whether there was something to search for.
+    pub fn was_searched(&self) -> bool {
+        self.ending != Ending::Balanced
+    }
+
+    fn report(&self, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {
+        let (first, last) = (self.initial.score(), self.last.score());
+        if self.steps.is_empty() {
+            text.line("No solution found")?;
+        } else if level > 2 {
+            text.line(format!("Final coefficients:   overall {}", score(last)))?;
+            components(&self.last).iter().try_for_each(|line| text.line(line))?;
+        } else {
+            text.line(format!("Cluster score improved from {} to {}", score(first), score(last)))?;
+        }
+        if level >= 1 {
+            text.line(format!("Solution length={}", self.steps.len()))?;
+        }
+        Ok(())
+    }
+
+    /// Shows the group as it is after the last step.
+    pub fn show_final(
+        &self,
+        options: &HbalOptions,
+        cluster: &Cluster,
+        text: &mut Text<'_>,
+    ) -> anyhow::Result<()> {
+        self.scope.print_lists("Final", options, cluster, text.output)?;
+        if options.load.verbosity > 3 {
+            let (before, after) = (self.totals, self.scope.totals(cluster));
+            text.line(format!("Original: mem={} disk={}", before.0.0, before.1.0))?;
+            text.line(format!("Final:    mem={} disk={}", after.0.0, after.1.0))?;
+        }
+        Ok(())
+    }
+}
+
+fn announce_score(initial: &Components, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {
+    if level > 2 {
+        text.line(format!("Initial coefficients: overall {}", score(initial.score())))?;
+        return components(initial).iter().try_for_each(|line| text.line(line));
+    }
+    text.line(format!("Initial score: {}", score(initial.score())))
+}
+
+fn balanced_message(initial: f64, unavoidable: f64, min_score: f64) -> [String; 4] {
+    [
+        format!("Cluster is already well balanced (initial score {},", general(initial)),
+        format!("optimum score due to N+1 reservations {},", general(unavoidable)),
+        format!("minimum score {}).", general(min_score)),
+        "Nothing to do, exiting".to_owned(),
+    ]
+}

@@ -1,0 +1,117 @@
+//! The node group that is being balanced, and what is said about it before the first step.
+
+use super::HbalOptions;
+use super::run::Text;
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
+use crate::redundancy::n_plus_one::Failures;
+use crate::report::{debug, json};
+use crate::tools::listing;
+use crate::tools::output::Output;
+
+/// The group being balanced.
+pub struct Scope {
+    /// The group.
+    pub group: GroupIdx,
+    /// Its nodes.
+    pub nodes: Vec<NodeIdx>,
+    /// The instances whose primary is there.
+    pub instances: Vec<InstanceIdx>,
+    failures: Failures,
+    /// Nodes that pass N+1, offline ones included.
+    happy: Vec<NodeIdx>,
+}
+
+impl Scope {
+    /// The group in its present state.
+    pub fn of(cluster: &Cluster, group: GroupIdx) -> Scope {
+        let nodes = cluster.nodes_of(group);
+        let failures = Failures::of(cluster, &nodes);
+        let happy = nodes.iter().copied().filter(|n| !failures.nodes.contains(n)).collect();
+        Scope { group, instances: cluster.instances_of(group), nodes, failures, happy }
+    }
+
+    fn policy_violating(&self, cluster: &Cluster) -> Vec<NodeIdx> {
+        use crate::model::PolicyHealth::Fine;
+        self.happy.iter().copied().filter(|n| cluster.node(*n).policy_health() != Fine).collect()
+    }
+
+    /// Says how the group is.
+    pub fn describe(
+        &self,
+        cluster: &Cluster,
+        options: &HbalOptions,
+        text: &mut Text<'_>,
+    ) -> anyhow::Result<()> {
+        let level = options.load.verbosity;
+        text.line(format!("Group size {} nodes, {} instances", self.nodes.len(), self.instances.len()))?;
+        text.line(format!("Selected node group: {}", cluster.group(self.group).name))?;
+        let bad = &self.failures;
+        if level >= 1 {
+            let (nodes, instances) = (bad.nodes.len(), bad.instances);
+            text.line(format!("Initial check done: {nodes} bad nodes, {instances} bad instances."))?;
+        }
+        let name = |n: &NodeIdx| cluster.node(*n).spec.name.as_str();
+        if level > 4 {
+            text.line(format!("Bad nodes: {}", debug::list(bad.nodes.iter().map(name))))?;
+            text.line(format!("N+1 happy nodes: {}", debug::list(self.happy.iter().map(name))))?;
+            let health = self.happy.iter().map(|n| (name(n), cluster.node(*n).policy_health()));
+            text.line(format!("Node policy status: {}", debug::policy_status(health)))?;
+        }
+        if !bad.none() {
+            text.line(
+                "Cluster is not N+1 happy, continuing but no guarantee that the cluster will end N+1 happy.",
+            )?;
+        }
+        let violating = self.policy_violating(cluster).len();
+        if violating > 0 {
+            text.line(format!("The cluster contains {violating} policy-violating nodes."))?;
+            text.line(match options.ignore_soft_errors {
+                true => "Continuing, ignoring soft errors.",
+                false => {
+                    "Continuing, but the set of moves might be too restricted; \
+                     consider using the --ignore-soft-errors option."
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The lists of instances and nodes, on standard error.
+    pub fn print_lists(
+        &self,
+        when: &str,
+        options: &HbalOptions,
+        cluster: &Cluster,
+        output: &mut Output,
+    ) -> anyhow::Result<()> {
+        if options.print_instances {
+            listing::instances(output, when, cluster, &self.instances)?;
+        }
+        if let Some(fields) = &options.print_nodes {
+            listing::nodes(output, &format!("{when} cluster"), cluster, &self.nodes, fields)?;
+        }
+        Ok(())
+    }
+
+    /// Unallocated memory and free disk of all nodes together.
+    pub fn totals(&self, cluster: &Cluster) -> (Mib, Mib) {
+        let nodes = || self.nodes.iter().map(|n| cluster.node(*n));
+        let mem = nodes().map(|n| n.state.ledger.mem_unallocated(&n.spec)).sum();
+        (mem, nodes().map(|n| n.state.ledger.disk_free).sum())
+    }
+
+    /// The group in a document.
+    pub fn json(&self, cluster: &Cluster) -> json::plan::Group {
+        let group = cluster.group(self.group);
+        let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
+        json::plan::Group {
+            name: group.name.clone(),
+            uuid: group.uuid.clone(),
+            nodes: self.nodes.len(),
+            instances: self.instances.len(),
+            bad_nodes: names(&self.failures.nodes),
+            bad_instances: self.failures.instances,
+            policy_violating_nodes: names(&self.policy_violating(cluster)),
+        }
+    }
+}

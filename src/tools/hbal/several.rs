@@ -1,0 +1,281 @@
+//! `hbal --worst-group` and `hbal --all-groups`: the scores of all groups, and one plan.
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering as Atomically};
+
+use anyhow::ensure;
+use rayon::prelude::*;
+
+use super::HbalOptions;
+use super::balanced::{Balanced, balance};
+use super::run::{Ran, Text, balance_options, give_commands, patience, save_balanced, whole};
+use super::scope::Scope;
+use super::search::Watch;
+use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::plan::jobset::{Jobset, side_by_side};
+use crate::redundancy::n_plus_one::unavoidable_score;
+use crate::report::components::score;
+use crate::report::json;
+use crate::report::json::group_plans::{Choice, Document, GroupPlan, SCHEMA};
+use crate::report::json::plan::{Ending, Stopped};
+use crate::report::table::{Align, Table};
+use crate::score::{Board, Components};
+use crate::search::Step;
+use crate::search::moves::perform;
+use crate::tools::output::{Output, Recording};
+use crate::tools::patience::Patience;
+use crate::tools::progress::Progress;
+
+/// A group before anything is moved.
+struct Candidate {
+    group: GroupIdx,
+    shown: json::plan::Group,
+    initial: Components,
+    unavoidable: f64,
+    /// What came of its search, if it had one.
+    found: Option<Balanced>,
+}
+
+impl Candidate {
+    fn of(cluster: &Cluster, group: GroupIdx) -> Candidate {
+        let scope = Scope::of(cluster, group);
+        Candidate {
+            group,
+            shown: scope.json(cluster),
+            initial: Board::new(cluster, &scope.nodes).components(),
+            unavoidable: unavoidable_score(cluster, &scope.nodes),
+            found: None,
+        }
+    }
+
+    /// Whether there is nothing to gain from the start.
+    fn is_balanced(&self, options: &HbalOptions) -> bool {
+        self.initial.score() - self.unavoidable < options.min_score
+    }
+
+    fn steps(&self) -> &[Step] {
+        self.found.as_ref().map_or(&[], |found| &found.steps)
+    }
+
+    fn jobsets(&self) -> &[Jobset] {
+        self.found.as_ref().map_or(&[], |found| &found.jobsets)
+    }
+
+    /// Worse groups come first; scores that are no numbers last.
+    fn compare(&self, other: &Candidate) -> Ordering {
+        let (a, b) = (self.initial.score(), other.initial.score());
+        a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
+    }
+}
+
+/// All groups that have nodes, in order.
+fn survey(cluster: &Cluster) -> Vec<Candidate> {
+    cluster.groups_with_nodes().into_par_iter().map(|group| Candidate::of(cluster, group)).collect()
+}
+
+/// What is to be known of a run from its beginning.
+struct Run<'o> {
+    options: &'o HbalOptions,
+    choice: Choice,
+    patience: Patience,
+    /// The cluster before the first step, if the plan may be carried out.
+    before: Option<Cluster>,
+    /// The same in a document, if one is wanted.
+    state: Option<json::cluster::State>,
+}
+
+impl Run<'_> {
+    fn begin<'o>(options: &'o HbalOptions, choice: Choice, cluster: &Cluster) -> anyhow::Result<Run<'o>> {
+        Ok(Run {
+            options,
+            choice,
+            patience: patience(options)?,
+            before: options.execution.exec.then(|| cluster.clone()),
+            state: options.json.then(|| json_state(cluster)),
+        })
+    }
+
+    /// Everything that is said and written once all searches are over.
+    fn finish(self, cluster: &Cluster, groups: Vec<Candidate>, mut text: Text<'_>) -> anyhow::Result<Ran> {
+        let Run { options, choice, patience, before, state } = self;
+        let plans = groups.iter().map(|group| (group.steps().len(), group.jobsets()));
+        let jobsets = side_by_side(plans);
+        let steps: Vec<Step> = groups.iter().flat_map(Candidate::steps).copied().collect();
+        if options.load.verbosity >= 1 {
+            text.line("")?;
+            text.line(summary(choice, cluster, &groups, jobsets.len()))?;
+        }
+        give_commands(options, cluster, &steps, &jobsets, &mut text)?;
+        if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
+            save_balanced(options, || whole(cluster), text.output)?;
+        }
+        let left_out = groups.iter().any(|group| group.found.is_none());
+        let found = || groups.iter().filter_map(|group| group.found.as_ref());
+        let improved = found().any(|found| !found.steps.is_empty());
+        // the worst group is enough
+        let left_out = left_out && !(choice == Choice::WorstGroup && improved);
+        let stopped = found().find_map(|found| found.stopped);
+        let stopped = stopped.or_else(|| patience.exhausted().filter(|_| left_out));
+        let document =
+            state.map(|state| document(choice, cluster, &groups, &steps, &jobsets, stopped, state));
+        let document = document.map(|document| json::text(&document)).transpose()?;
+        let found = groups.into_iter().filter_map(|group| group.found);
+        Ran::of(found, before, stopped, document, text.output)
+    }
+}
+
+/// Balances the worst group that can be improved.
+pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<Ran> {
+    let mut groups = survey(cluster);
+    groups.sort_by(Candidate::compare);
+    list(options, &groups, &mut text)?;
+    let run = Run::begin(options, Choice::WorstGroup, cluster)?;
+    let watch = Watch { patience: &run.patience, shown: true };
+    for candidate in &mut groups {
+        if run.patience.exhausted().is_some() {
+            break;
+        }
+        if candidate.is_balanced(options) {
+            continue;
+        }
+        text.line("")?;
+        let found = balance(options, cluster, candidate.group, &watch, &mut text)?;
+        found.show_final(options, cluster, &mut text)?;
+        let improved = found.ending == Ending::Improved;
+        candidate.found = Some(found);
+        if improved {
+            break;
+        }
+    }
+    run.finish(cluster, groups, text)
+}
+
+/// Balances each group, as many at a time as there are processors.
+pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyhow::Result<Ran> {
+    let mut groups = survey(cluster);
+    let run = Run::begin(options, Choice::AllGroups, cluster)?;
+    let progress = Progress::start();
+    let (count, over) = (groups.len(), AtomicUsize::new(0));
+    let start: &Cluster = cluster;
+    let search = |candidate: &mut Candidate| -> anyhow::Result<Recording> {
+        let recording = Recording::default();
+        if run.patience.exhausted().is_some() {
+            return Ok(recording);
+        }
+        let mut output = recording.output();
+        let mut text = Text { output: &mut output, json: options.json };
+        let mut own = start.clone();
+        text.line("")?;
+        let watch = Watch { patience: &run.patience, shown: false };
+        let found = balance(options, &mut own, candidate.group, &watch, &mut text)?;
+        if found.was_searched() {
+            found.show_final(options, &own, &mut text)?;
+        }
+        candidate.found = Some(found);
+        progress.say(format!("{} of {count} groups", 1 + over.fetch_add(1, Atomically::Relaxed)));
+        Ok(recording)
+    };
+    let recordings: Vec<Recording> = groups.par_iter_mut().map(search).collect::<anyhow::Result<_>>()?;
+    drop(progress);
+    recordings.iter().try_for_each(|recording| recording.replay(text.output))?;
+    let rules = balance_options(options).rules;
+    for step in groups.iter().flat_map(Candidate::steps) {
+        let done = perform(cluster, step.instance, step.mv, &rules);
+        let name = &cluster.instance(step.instance).name;
+        ensure!(done.is_ok(), "hbal: the step of instance '{name}' depends on another group");
+    }
+    run.finish(cluster, groups, text)
+}
+
+/// What there is to say about a cluster without instances.
+pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Ran> {
+    let choice = if options.all_groups { Choice::AllGroups } else { Choice::WorstGroup };
+    let document =
+        || json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, json_state(cluster)));
+    let document = options.json.then(document).transpose()?;
+    Ran::of([], None, None, document, output)
+}
+
+/// The scores, in the order in which the groups are tried.
+fn list(options: &HbalOptions, groups: &[Candidate], text: &mut Text<'_>) -> anyhow::Result<()> {
+    text.line("Node groups, the worst first:")?;
+    let columns =
+        [("Group", Align::Left), ("Nodes", Align::Right), ("Inst", Align::Right), ("Score", Align::Right)];
+    let mut table = Table::new(columns.into_iter().chain([("", Align::Left)]));
+    for group in groups {
+        let note = if group.is_balanced(options) { "balanced" } else { "" };
+        table.push(vec![
+            group.shown.name.clone(),
+            group.shown.nodes.to_string(),
+            group.shown.instances.to_string(),
+            score(group.initial.score()),
+            note.to_owned(),
+        ]);
+    }
+    table.lines("  ").iter().try_for_each(|line| text.line(line.trim_end()))
+}
+
+fn summary(choice: Choice, cluster: &Cluster, groups: &[Candidate], jobsets: usize) -> String {
+    let improved: Vec<&Candidate> = groups.iter().filter(|group| !group.steps().is_empty()).collect();
+    let steps: usize = improved.iter().map(|group| group.steps().len()).sum();
+    let steps = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
+    let jobsets = if jobsets == 1 { "1 jobset".to_owned() } else { format!("{jobsets} jobsets") };
+    match (choice, &improved[..]) {
+        (_, []) => "No node group can be improved.".to_owned(),
+        (Choice::WorstGroup, [group, ..]) => {
+            let name = &cluster.group(group.group).name;
+            format!("Node group {name} is improved with {steps} in {jobsets}.")
+        }
+        (Choice::AllGroups, improved) => {
+            let (some, count) = (improved.len(), groups.len());
+            let groups = if count == 1 { "node group is" } else { "node groups are" };
+            format!("{some} of {count} {groups} improved with {steps} in {jobsets}.")
+        }
+    }
+}
+
+/// The whole cluster in a document.
+fn json_state(cluster: &Cluster) -> json::cluster::State {
+    let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
+    json::cluster::State::of(cluster, &cluster.all_nodes(), &instances)
+}
+
+fn document(
+    choice: Choice,
+    cluster: &Cluster,
+    groups: &[Candidate],
+    steps: &[Step],
+    jobsets: &[Jobset],
+    stopped: Option<Stopped>,
+    state: json::cluster::State,
+) -> Document {
+    let mut next = 1;
+    let plan = |group: &Candidate| {
+        let numbers: Vec<usize> = (next..next + group.steps().len()).collect();
+        next += numbers.len();
+        let found = group.found.as_ref();
+        GroupPlan {
+            group: group.shown.clone(),
+            ending: found.map(|found| found.ending),
+            stopped: found.and_then(|found| found.stopped),
+            initial_score: json::Score::of(&group.initial),
+            unavoidable_score: group.unavoidable,
+            final_score: json::Score::of(found.map_or(&group.initial, |found| &found.last)),
+            steps: numbers,
+        }
+    };
+    let moved = groups.iter().filter(|group| !group.steps().is_empty());
+    let mut moved: Vec<NodeIdx> = moved.flat_map(|group| cluster.nodes_of(group.group)).collect();
+    moved.sort();
+    Document {
+        schema: SCHEMA,
+        generator: json::Generator::this(),
+        choice,
+        stopped,
+        cluster: state,
+        groups: groups.iter().map(plan).collect(),
+        steps: json::plan::steps(cluster, steps),
+        jobsets: json::plan::jobsets(jobsets),
+        nodes_after: json::cluster::nodes(cluster, &moved),
+    }
+}
