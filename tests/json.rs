@@ -113,6 +113,7 @@ fn compare_plan(words: &[&str], document: &Value) {
 fn the_schemas_are_schemas() {
     for name in [
         "htools.plan-1.json",
+        "htools.group-plans-1.json",
         "htools.info-1.json",
         "htools.space-1.json",
         "htools.check-1.json",

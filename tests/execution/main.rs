@@ -20,6 +20,7 @@ mod options;
 mod recorded;
 mod remote;
 mod resume;
+mod several;
 mod signals;
 mod squeeze;
 mod terminal;

@@ -109,13 +109,15 @@ impl Run<'_> {
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
             save_balanced(options, || whole(cluster), text.output)?;
         }
-        let left_out = groups.iter().any(|group| group.found.is_none());
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
-        let improved = found().any(|found| !found.steps.is_empty());
-        // the worst group is enough
-        let left_out = left_out && !(choice == Choice::WorstGroup && improved);
+        let enough = choice == Choice::WorstGroup && !steps.is_empty();
+        let left_out =
+            !enough && groups.iter().any(|group| group.found.is_none() && !group.is_balanced(options));
         let stopped = found().find_map(|found| found.stopped);
         let stopped = stopped.or_else(|| patience.exhausted().filter(|_| left_out));
+        if stopped.is_some() && left_out {
+            text.output.error_line("There was no time left for some of the node groups")?;
+        }
         let document =
             state.map(|state| document(choice, cluster, &groups, &steps, &jobsets, stopped, state));
         let document = document.map(|document| json::text(&document)).transpose()?;
@@ -131,19 +133,13 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
     list(options, &groups, &mut text)?;
     let run = Run::begin(options, Choice::WorstGroup, cluster)?;
     let watch = Watch { patience: &run.patience, shown: true };
-    for candidate in &mut groups {
-        if run.patience.exhausted().is_some() {
-            break;
-        }
-        if candidate.is_balanced(options) {
-            continue;
-        }
+    for candidate in groups.iter_mut().filter(|group| !group.is_balanced(options)) {
         text.line("")?;
         let found = balance(options, cluster, candidate.group, &watch, &mut text)?;
         found.show_final(options, cluster, &mut text)?;
         let improved = found.ending == Ending::Improved;
         candidate.found = Some(found);
-        if improved {
+        if improved || run.patience.exhausted().is_some() {
             break;
         }
     }
@@ -157,9 +153,11 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
     let progress = Progress::start();
     let (count, over) = (groups.len(), AtomicUsize::new(0));
     let start: &Cluster = cluster;
+    // however short the time, there is a step if one group can be improved
+    let first = groups.iter().find(|group| !group.is_balanced(options)).map(|group| group.group);
     let search = |candidate: &mut Candidate| -> anyhow::Result<Recording> {
         let recording = Recording::default();
-        if run.patience.exhausted().is_some() {
+        if Some(candidate.group) != first && run.patience.exhausted().is_some() {
             return Ok(recording);
         }
         let mut output = recording.output();
