@@ -25,12 +25,14 @@ pub struct Kind {
     pub tags: bool,
     /// Whether node sizes differ.
     pub heterogeneous: bool,
+    /// Number of node groups.
+    pub groups: usize,
 }
 
 impl Kind {
     /// Equal nodes, no tags, all instances on DRBD.
     pub const fn drbd(nodes: usize, instances: usize) -> Kind {
-        Kind { nodes, instances, templates: TemplateMix::Drbd, tags: false, heterogeneous: false }
+        Kind { nodes, instances, templates: TemplateMix::Drbd, tags: false, heterogeneous: false, groups: 1 }
     }
 
     /// The template, as both generators call it.
@@ -55,6 +57,9 @@ impl Kind {
         for option in self.options() {
             name.push('-');
             name.push_str(option);
+        }
+        if self.groups > 1 {
+            name.push_str(&format!("-{}-groups", self.groups));
         }
         name + ".data"
     }
@@ -114,7 +119,13 @@ impl Clusters {
 
 fn of_the_library(kind: Kind) -> anyhow::Result<String> {
     let plain = ClusterSpec::new(kind.nodes, kind.instances, kind.templates, SEED);
-    Ok(Made::new(&ClusterSpec { tags: kind.tags, heterogeneous: kind.heterogeneous, ..plain })?.text)
+    Ok(Made::new(&ClusterSpec {
+        tags: kind.tags,
+        heterogeneous: kind.heterogeneous,
+        groups: kind.groups,
+        ..plain
+    })?
+    .text)
 }
 
 /// The command, for messages, and what it printed.
@@ -122,6 +133,9 @@ fn of_a_script(script: &Path, kind: Kind) -> anyhow::Result<(String, String)> {
     let mut words =
         vec![kind.nodes.to_string(), kind.instances.to_string(), kind.template().into(), SEED.to_string()];
     words.extend(kind.options().map(|option| format!("--{option}")));
+    if kind.groups > 1 {
+        words.push(format!("--groups={}", kind.groups));
+    }
     let line = format!("python3 {} {}", script.display(), words.join(" "));
     let output = Command::new("python3")
         .arg(script)

@@ -11,6 +11,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod first_step;
+mod groups;
 mod health;
 mod loading;
 mod message;
@@ -40,7 +41,7 @@ fn main() -> anyhow::Result<()> {
             clap::Arg::new("only")
                 .long("only")
                 .value_name("TABLE")
-                .value_parser(["speed", "first-step", "loading", "placing", "health", "to-the-end"])
+                .value_parser(["speed", "first-step", "loading", "placing", "health", "groups", "to-the-end"])
                 .help("One of the tables"),
         )
         .get_matches();
@@ -63,6 +64,9 @@ fn main() -> anyhow::Result<()> {
     }
     if wanted("health") {
         health::table(&bench, &mut targets)?;
+    }
+    if wanted("groups") {
+        groups::table(&bench, &mut targets)?;
     }
     if wanted("to-the-end") {
         to_the_end::table(&bench, matches.get_flag("long"), &mut targets)?;

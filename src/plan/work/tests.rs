@@ -1,0 +1,105 @@
+use super::*;
+use crate::plan::jobset::jobsets;
+use crate::search::{BalanceOptions, Balancer};
+use crate::testing::cluster;
+
+/// Three nodes, all instances on the first two; and the plan that balances them.
+fn planned() -> (Cluster, Vec<Step>) {
+    let nodes = ["n1|9000|0|3000|90000|30000|9|N|u|1", "n2|9000|0|3000|90000|30000|9|N|u|1"];
+    let nodes: Vec<&str> = nodes.into_iter().chain(["n3|9000|0|9000|90000|90000|9|N|u|1"]).collect();
+    let instances: Vec<String> = (0..6)
+        .map(|i| {
+            let (p, s) = if i % 2 == 0 { ("n1", "n2") } else { ("n2", "n1") };
+            format!("i{i}|2000|10000|1|running|Y|{p}|{s}|drbd||1")
+        })
+        .collect();
+    let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+    let start = cluster(&nodes, &instances, &[]);
+    let mut end = start.clone();
+    let all = end.all_nodes();
+    let mut balancer = Balancer::new(&mut end, &all, BalanceOptions::default());
+    let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
+    (start, steps)
+}
+
+#[test]
+fn plans_come_back_from_names() {
+    let (start, steps) = planned();
+    assert!(!steps.is_empty());
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let text = serde_json::to_string(&work).unwrap();
+    let read: Work = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, work);
+    assert_eq!(read.fault(), None);
+    let all: Vec<usize> = (0..steps.len()).collect();
+    let without_scores: Vec<Step> = steps.iter().map(|step| Step { score: 0.0, ..*step }).collect();
+    assert_eq!(read.steps_on(&start, &all).unwrap(), without_scores);
+}
+
+#[test]
+fn steps_wait_for_the_last_ones_on_their_nodes() {
+    let (start, steps) = planned();
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    for (at, step) in work.steps.iter().enumerate() {
+        let nodes = |step: &WorkStep| -> Vec<String> {
+            let Task::Move(relocation) = &step.task else { panic!("{step:?}") };
+            let places = [&relocation.from, &relocation.to];
+            places.iter().flat_map(|p| [Some(p.primary.clone()), p.secondary.clone()]).flatten().collect()
+        };
+        for node in nodes(step) {
+            let last = (0..at).rev().find(|other| nodes(&work.steps[*other]).contains(&node));
+            assert!(last.is_none_or(|last| step.after.contains(&last)), "{at}: {last:?}");
+        }
+    }
+}
+
+#[test]
+fn unknown_names_are_told() {
+    let (start, steps) = planned();
+    let mut work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    work.steps[0].subject = "nobody".into();
+    let error = work.steps_on(&start, &[0]).unwrap_err();
+    assert_eq!(error.to_string(), "step 1: there is no instance 'nobody'");
+}
+
+#[test]
+fn work_side_by_side() {
+    let (start, steps) = planned();
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let (count, sets) = (work.steps.len(), work.jobsets.len());
+    assert!(sets > 1);
+    let first = Work::of(&start, &steps, &jobsets(&start, &steps)[..1]);
+    let joined = Work::side_by_side([work.clone(), Work::default(), first.clone(), work.clone()]);
+    assert_eq!(joined.fault(), None);
+    assert_eq!((joined.steps.len(), joined.jobsets.len()), (2 * count + first.steps.len(), sets));
+    let begun = joined.jobsets[0].len();
+    assert_eq!(begun, 2 * work.jobsets[0].len() + first.steps.len());
+    let offset = count + first.steps.len();
+    for (at, step) in work.steps.iter().enumerate() {
+        assert_eq!(joined.steps[at], *step);
+        let after: Vec<usize> = step.after.iter().map(|other| other + offset).collect();
+        assert_eq!(joined.steps[at + offset], WorkStep { after, ..step.clone() });
+    }
+    assert_eq!(Work::side_by_side([work.clone()]), work);
+}
+
+#[test]
+fn jobsets_that_make_no_sense() {
+    let (start, steps) = planned();
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let count = work.steps.len();
+    let once = format!("the jobsets do not list each of the {count} steps once");
+    let waiting = work.steps.iter().position(|step| !step.after.is_empty()).unwrap();
+    let waits = format!(
+        "step {} waits for a later jobset, for step {}",
+        waiting + 1,
+        work.steps[waiting].after[0] + 1
+    );
+    let reversed = work.jobsets.iter().rev().cloned().collect();
+    let twice = work.jobsets.iter().chain(&work.jobsets[..1]).cloned().collect();
+    let missing = work.jobsets[1..].to_vec();
+    let beyond = vec![(0..=count).collect()];
+    for (jobsets, fault) in [(reversed, &waits), (twice, &once), (missing, &once), (beyond, &once)] {
+        assert_eq!(Work { jobsets, ..work.clone() }.fault().as_ref(), Some(fault));
+    }
+}
