@@ -1,4 +1,4 @@
-//! Two node groups: our hgroup moves instances between them.
+//! Two node groups: our hgroup moves instances between them, our hbal inside both.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,15 +14,23 @@ use crate::tools;
 
 /// Gives the last two of four nodes to a group of their own.
 fn split(cluster: &Cluster) -> anyhow::Result<()> {
+    separate(cluster, ["node3.vc.test", "node4.vc.test"])
+}
+
+/// Gives two of four nodes to a group of their own.
+fn separate(cluster: &Cluster, nodes: [&str; 2]) -> anyhow::Result<()> {
     cluster.exec(&["gnt-group", "add", "second"])?.good()?;
-    let nodes = ["node3.vc.test", "node4.vc.test"];
     cluster.exec(&[&["gnt-group", "assign-nodes", "--force", "second"], &nodes[..]].concat())?.good()?;
     Ok(())
 }
 
 fn hgroup(source: &str, words: &[&str]) -> anyhow::Result<Output> {
+    run("hgroup", source, words)
+}
+
+fn run(tool: &str, source: &str, words: &[&str]) -> anyhow::Result<Output> {
     let state = tempfile::tempdir()?;
-    let mut command: Command = tools::ours("hgroup");
+    let mut command: Command = tools::ours(tool);
     command.args(words).arg(source).env("XDG_STATE_HOME", state.path());
     child::run(&mut command, WHOLE)
 }
@@ -33,6 +41,11 @@ fn carried_out(cluster: &Cluster, source: &str, words: &[&str]) -> anyhow::Resul
     let document: Value = serde_json::from_str(&output.stdout).context("not a document")?;
     let moves = document["moves"].as_array().context("no moves")?;
     ensure!(!moves.is_empty(), "nothing to move{}", output.streams());
+    arrived(cluster, moves)
+}
+
+/// Every instance runs where these moves lead.
+fn arrived(cluster: &Cluster, moves: &[Value]) -> anyhow::Result<()> {
     let mut wanted = BTreeMap::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for step in moves {
@@ -80,5 +93,20 @@ pub fn redistribute(cluster: &Cluster) -> anyhow::Result<()> {
     let groups = document["groups"].as_array().context("no groups")?;
     ensure!(groups.len() == 2, "{document}");
     ensure!(groups.iter().all(|group| group["health"] == "healthy"), "not healthy: {document}");
+    Ok(())
+}
+
+/// Each group has a full node and an empty one: hbal balances both in one run.
+pub fn all_groups(cluster: &Cluster) -> anyhow::Result<()> {
+    separate(cluster, ["node2.vc.test", "node4.vc.test"])?;
+    let source = format!("--luxi={}", cluster.socket());
+    let output = run("hbal", &source, &["--all-groups", "-X", "--yes", "--json"])?.good()?;
+    let document: Value = serde_json::from_str(&output.stdout).context("not a document")?;
+    let groups = document["groups"].as_array().context("no groups")?;
+    let improved = groups.iter().filter(|group| group["ending"] == "improved").count();
+    ensure!(improved == 2, "{improved} groups improved: {document}");
+    arrived(cluster, document["steps"].as_array().context("no steps")?)?;
+    let again = run("hbal", &source, &["--all-groups"])?.good()?;
+    ensure!(again.stdout.ends_with("\nNo node group can be improved.\n"), "{}", again.streams());
     Ok(())
 }

@@ -122,6 +122,7 @@ pub const ALL: &[Scenario] = &[
     changes("squeeze-move-fails", Kind::Small, squeeze::move_fails),
     changes("groups-balance-luxi", Kind::Small, groups::balance),
     changes("groups-balance-rapi", Kind::Shared, groups::balance_over_rapi),
+    changes("groups-hbal", Kind::Shared, groups::all_groups),
     changes("groups-redistribute", Kind::Shared, groups::redistribute),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
 ];
