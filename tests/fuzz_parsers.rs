@@ -3,6 +3,7 @@
 
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::rapi::{Answer, Answers};
+use htools::load::remote::Detail;
 use htools::load::{self, LoadError};
 use htools::model::Mib;
 use htools::report::allocator::{Response, Wish};
@@ -44,7 +45,8 @@ const RAPI_INSTANCES: &str = r#"[
 "pnode":"n1","snodes":["n2"],"status":"running","tags":["a:b"],"disk_template":"drbd"}]"#;
 
 const RAPI_GROUPS: &str = r#"[
-{"name":"g1","uuid":"u1","alloc_policy":"preferred","tags":["t"],"ipolicy":
+{"name":"g1","uuid":"u1","alloc_policy":"preferred","tags":["t"],"diskparams":{"plain":{},
+"rbd":{"pool":"ssd"},"gluster":{"host":"h","port":24008,"volume":"v"}},"ipolicy":
 {"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
 "disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}}]"#;
 
@@ -56,7 +58,8 @@ const RAPI_INFO: &str = r#"
 const LUXI_GROUPS: &str = r#"{"success":true,"result":{"fields":[{"name":"uuid"}],"data":[
 [[0,"u1"],[0,"g1"],[0,"preferred"],[0,
 {"minmax":[],"std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
-"disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}],[0,["t"]]]]}}"#;
+"disk-templates":["drbd"],"vcpu-ratio":4.0,"spindle-ratio":32.0}],[0,["t"]],
+[0,{"rbd":{"pool":"ssd"},"gluster":{"host":"h","port":24008,"volume":"v"}}]]]}}"#;
 
 const LUXI_NODES: &str = r#"{"success":true,"result":{"fields":[],"data":[
 [[0,"n1"],[0,16384],[0,0],[0,15360.5],[0,409600],[4,null],[0,16],[0,1],[0,false],[0,false],[0,true],[0,1],[0,"u1"],
@@ -124,7 +127,7 @@ fn rapi(which: usize, bytes: &[u8], source: &str) -> Result<(), LoadError> {
         let body = if i == which { bytes } else { examples[i].as_bytes() };
         Answer { source: source.to_owned(), body: Ok(body.to_vec()) }
     });
-    let mut raw = load::rapi::parse(&Answers { groups, nodes, instances, info })?;
+    let mut raw = load::rapi::parse_detailed(&Answers { groups, nodes, instances, info }, Detail::Storage)?;
     load::anonymise::Anonymiser::default().replace(&mut raw);
     merge(raw, &MergeOptions::default()).map(drop)
 }
@@ -136,6 +139,7 @@ fn luxi(which: usize, text: &str, source: &str) -> Result<(), LoadError> {
         std::array::from_fn(|i| Ok(if i == which { text } else { examples[i] }.to_owned()));
     let raw = load::luxi::parse(&load::luxi::Answers {
         source: source.to_owned(),
+        detail: Detail::Storage,
         groups,
         nodes,
         instances,

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use assert_cmd::Command;
 use htools::load::luxi::{Answers, Connection, Manner, fetch, parse, requests};
 use htools::load::raw::RawCluster;
-use htools::load::remote::CallError;
+use htools::load::remote::{CallError, Detail};
+use htools::model::{DiskParameters, GlusterVolume};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -222,7 +223,8 @@ fn recorded(name: &str) -> Vec<String> {
         let said = messages.iter().filter(|message| message["dir"] == from);
         said.map(|message| message["message"].as_str().unwrap().to_owned()).collect()
     };
-    let ours = requests().map(|(method, args)| json!({"method": method, "args": args}).to_string());
+    let ours =
+        requests(Detail::Usual).map(|(method, args)| json!({"method": method, "args": args}).to_string());
     assert_eq!(side("C>S"), ours, "the same requests as Ganeti's own programs");
     side("S>C")
 }
@@ -303,7 +305,8 @@ fn small() -> [Value; 4] {
 
 fn parsed(answers: [String; 4]) -> Result<RawCluster, String> {
     let [nodes, instances, info, groups] = answers.map(Ok);
-    parse(&Answers { source: "sock".into(), nodes, instances, info, groups }).map_err(|e| e.to_string())
+    let answers = Answers { source: "sock".into(), detail: Detail::Storage, nodes, instances, info, groups };
+    parse(&answers).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -328,7 +331,7 @@ fn a_refusal_does_not_stop_the_rest() {
     let server = Server::new(place.path(), |number, _| {
         message(format!(r#"{{"success":false,"result":"no {number}"}}"#))
     });
-    let answers = fetch(&server.socket, patient()).unwrap();
+    let answers = fetch(&server.socket, patient(), Detail::Usual).unwrap();
     assert_eq!(server.requests.lock().unwrap().len(), 4);
     // groups are looked at first
     assert!(parse(&answers).unwrap_err().problem.ends_with("query for groups: no 3"));
@@ -379,6 +382,37 @@ fn problems_in_rows_name_object_field_and_value() {
     assert_eq!(
         cell(1, 13, json!([0, null])),
         instance("field 'forthcoming': expected true or false, found null")
+    );
+}
+
+#[test]
+fn disk_parameters_are_asked_for_where_they_are_wanted() {
+    let fields = |detail: Detail| requests(detail)[3].1[1].clone();
+    let usual = json!(["uuid", "name", "alloc_policy", "ipolicy", "tags"]);
+    assert_eq!(fields(Detail::Usual), usual);
+    assert_eq!(
+        fields(Detail::Storage),
+        json!(["uuid", "name", "alloc_policy", "ipolicy", "tags", "diskparams"])
+    );
+    let with = |cell: Value| {
+        let mut answers = small();
+        answers[3]["result"]["data"][0][5] = cell;
+        let read = parsed(answers.map(|answer| answer.to_string()));
+        read.map(|raw| raw.groups[0].disk_parameters.clone())
+    };
+    let ssd = DiskParameters { rbd_pool: "ssd".into(), ..DiskParameters::default() };
+    assert_eq!(with(json!([0, {"rbd": {"pool": "ssd"}}])), Ok(ssd));
+    // a master that does not know the field, and one that knows nothing of pools
+    for nothing in [json!([1, null]), json!([0, {}]), json!([0, null])] {
+        assert_eq!(with(nothing), Ok(DiskParameters::default()));
+    }
+    let name = small()[3]["result"]["data"][0][1][1].as_str().unwrap().to_owned();
+    let problem = |problem: &str| Err(format!("sock, group '{name}'{problem}"));
+    assert_eq!(with(json!([2, null])), problem(": field 'diskparams': the master has no data"));
+    assert_eq!(with(json!([0, 7])), problem(": key 'diskparams': expected an object, found 7"));
+    assert_eq!(
+        with(json!([0, {"rbd": {"pool": "a\u{0}"}}])),
+        problem(", diskparams, rbd: key 'pool': \"a\\u{0}\" is no name")
     );
 }
 
@@ -445,11 +479,18 @@ proptest! {
         let mut raw = recipe.raw();
         prop_assume!(!raw.nodes.is_empty());
         rapi::limit_to_rapi(&mut raw);
+        for (at, group) in raw.groups.iter_mut().enumerate().skip(1) {
+            let gluster = GlusterVolume { host: "fd00::1".into(), port: 24008, volume: format!("v{at}") };
+            group.disk_parameters = DiskParameters { rbd_pool: format!("p{at}"), gluster };
+        }
         let over_luxi = parsed(luxi::answers(&raw, "fake"));
         let answer = |value: &Value| htools::load::rapi::Answer { source: "x".into(), body: Ok(value.to_string().into()) };
         let [groups, nodes, instances, info] = rapi::answers(&raw, "fake").each_ref().map(answer);
-        let over_rapi = htools::load::rapi::parse(&htools::load::rapi::Answers { groups, nodes, instances, info });
-        prop_assert_eq!(over_luxi, over_rapi.map_err(|e| e.to_string()));
+        let answers = htools::load::rapi::Answers { groups, nodes, instances, info };
+        let over_rapi = htools::load::rapi::parse_detailed(&answers, Detail::Storage);
+        prop_assert_eq!(&over_luxi, &over_rapi.map_err(|e| e.to_string()));
+        let read = over_luxi.unwrap().groups.into_iter().map(|group| group.disk_parameters);
+        prop_assert!(read.eq(raw.groups.into_iter().map(|group| group.disk_parameters)));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use htools::generate::{self, ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
+use htools::load::raw::RawCluster;
 use htools::load::text;
-use htools::model::{Cluster, DiskTemplate, GroupIdx, Mib};
+use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib};
 use htools::plan::checker::check_passages;
 use htools::plan::regroup::jobsets;
 use htools::search::regroup::balance::{BalanceOptions, balance};
@@ -19,10 +20,15 @@ use htools::search::regroup::redistribute::{Outcome, redistribute};
 use htools::search::regroup::{Passage, RegroupOptions};
 use predicates::str::contains;
 use proptest::prelude::*;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 #[path = "common/clusters.rs"]
 #[allow(dead_code)]
 mod clusters;
+#[path = "common/rapi.rs"]
+#[allow(dead_code)]
+mod rapi;
 
 use clusters::{Dice, cases};
 
@@ -30,8 +36,15 @@ use clusters::{Dice, cases};
 fn random(seed: u64) -> Cluster {
     let mut dice = Dice::new(seed);
     let groups = 2 + dice.below(4);
-    let pools =
-        ["", "", "htools:pool:x", "htools:pool:y", "htools:pool:x,htools:pool:y", "htools:intergroup:deny"];
+    let pools = [
+        "",
+        "",
+        "htools:pool:x",
+        "htools:pool:y",
+        "htools:pool:x,htools:pool:y",
+        "htools:pool:rbd:fast",
+        "htools:intergroup:deny",
+    ];
     let (mut rows, mut nodes, mut instances, mut policies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut by_group: Vec<Vec<String>> = Vec::new();
     let mut all = Vec::new();
@@ -57,7 +70,11 @@ fn random(seed: u64) -> Cluster {
             _ => String::new(),
         };
         let (mem, disk) = (256 * (1 + dice.below(12)) as i64, 1024 * (1 + dice.below(20)) as i64);
-        let tag = if dice.chance(15) { dice.of(&["htools:pool:x", "svc:a", "svc:b"]) } else { "" };
+        let tag = if dice.chance(15) {
+            dice.of(&["htools:pool:x", "htools:pool:rbd:fast", "svc:a", "svc:b"])
+        } else {
+            ""
+        };
         let status = dice.of(&["running", "running", "running", "ADMIN_down"]);
         let movable = if dice.chance(95) { "Y" } else { "N" };
         instances.push(format!(
@@ -94,6 +111,10 @@ fn random(seed: u64) -> Cluster {
     );
     let raw = text::parse(&text, "random").unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
+    for group in &mut cluster.groups {
+        // Ganeti's own more often than not: else nothing could move
+        group.disk_parameters.rbd_pool = dice.of(&["rbd", "rbd", "fast", "slow"]).to_owned();
+    }
     finish(&mut cluster, Mib::ZERO);
     cluster
 }
@@ -102,30 +123,45 @@ fn options(careful: bool) -> RegroupOptions {
     RegroupOptions { capacity_checks: careful, max_moves: None }
 }
 
-/// Whether the disks of an instance can be reached from the group where it goes, by the tags
-/// alone: these clusters have no tags on nodes.
+/// Whether the disks of an instance can be reached from the group where it goes, by tags and
+/// what Ganeti exports: these clusters have no tags on nodes.
 fn stays_in_partition(cluster: &Cluster, passage: &Passage) -> bool {
-    let pools = |tags: &[String]| -> Vec<String> {
+    let tagged = |tags: &[String]| -> Vec<String> {
         tags.iter().filter_map(|tag| tag.strip_prefix("htools:pool:")).map(str::to_owned).collect()
+    };
+    let exported = |group: &Group, template: DiskTemplate| match group.disk_parameters.rbd_pool.as_str() {
+        pool if template == DiskTemplate::Rbd && pool != "rbd" => format!("rbd:{pool}"),
+        _ => template.to_string(),
     };
     let instance = cluster.instance(passage.instance);
     // where its disks are follows from where it was in the beginning
     let from = cluster.group(cluster.node(instance.primary).spec.group);
     let to = cluster.group(passage.target);
-    let (own, here, there) = (pools(&instance.tags), pools(&from.tags), pools(&to.tags));
-    let all_in = |pools: &[String]| pools.iter().all(|pool| there.contains(pool));
     if instance.template == DiskTemplate::Drbd {
         return to.policy.disk_templates.contains(&DiskTemplate::Drbd);
     }
-    if !own.is_empty() {
-        let neighbours = cluster.instances_of(passage.target).into_iter().map(|i| cluster.instance(i));
-        let used = neighbours.filter(|i| i.template.uses_external_storage()).any(|i| pools(&i.tags) == own);
-        return all_in(&own) || (there.is_empty() && used);
+    let (own, here, there) = (tagged(&instance.tags), tagged(&from.tags), tagged(&to.tags));
+    let pools = match (own.is_empty(), here.is_empty()) {
+        (false, _) => own.clone(),
+        (true, false) => here,
+        (true, true) => vec![exported(from, instance.template)],
+    };
+    if !there.is_empty() {
+        return pools.iter().all(|pool| there.contains(pool));
     }
-    match here.is_empty() {
-        false => !there.is_empty() && all_in(&here),
-        true => there.is_empty(),
+    if own.is_empty() {
+        return pools == [exported(to, instance.template)];
     }
+    // it says itself where its disks are: what others use there is reached, too
+    let neighbours = cluster.instances_of(passage.target).into_iter().map(|i| cluster.instance(i));
+    let used =
+        neighbours.filter(|i| i.template.uses_external_storage()).flat_map(|i| match tagged(&i.tags) {
+            none if none.is_empty() => vec![exported(to, i.template)],
+            pools => pools,
+        });
+    let allowed = to.policy.disk_templates.iter().map(|template| exported(to, *template));
+    let reached: Vec<String> = used.chain(allowed).collect();
+    pools.iter().all(|pool| reached.contains(pool))
 }
 
 /// The independent checker accepts the plan, which leads where it says.
@@ -339,4 +375,70 @@ fn names_cannot_break_drawings() {
     let file = file.to_str().unwrap();
     hgroup(&["status", "-t", file, "--svg"]).code(0).stdout(contains("a&quot;&lt;b&gt;&amp;\\"));
     hgroup(&["status", "-t", file, "--dot"]).code(0).stdout(contains("label=\"a\\\"<b>&\\\\\\n"));
+}
+
+// --- what Ganeti exports
+
+/// A directory with the answers of RAPI about two groups with a node each, an rbd instance on
+/// the first one, and these disk parameters.
+fn exporting(parameters: [Option<Value>; 2]) -> TempDir {
+    let mut cluster = two_nodes();
+    rapi::limit_to_rapi(&mut cluster);
+    let mut answers = rapi::answers(&cluster, "fake");
+    for (group, exported) in answers[0].as_array_mut().unwrap().iter_mut().zip(parameters) {
+        group.as_object_mut().unwrap().remove("diskparams");
+        group.as_object_mut().unwrap().extend(exported.map(|value| ("diskparams".to_owned(), value)));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    rapi::write(&answers, directory.path());
+    directory
+}
+
+fn two_nodes() -> RawCluster {
+    let rows = |row: &dyn Fn(&str) -> String| ["a", "b"].iter().map(|name| row(name)).collect::<String>();
+    let groups = rows(&|name| format!("{name}|{name}|preferred||\n"));
+    let nodes = rows(&|name| format!("{name}1|8192|0|7168|409600|409600|8|N|{name}|1||N|0|0\n"));
+    let policies = rows(&|name| {
+        format!("{name}|128,1,1024,1,1,1|1,1,1,1,1,1;99999,99,999999,16,8,12|rbd,gluster|4.0|32.0\n")
+    });
+    let instances = "i|1024|1024|1|running|Y|a1||rbd||1\n";
+    text::parse(&format!("{groups}\n{nodes}\n{instances}\n\n{policies}"), "made").unwrap()
+}
+
+#[test]
+fn different_exported_pools_are_different_partitions() {
+    let pool = |name: &str| Some(json!({"drbd": {"metavg": "xenvg"}, "rbd": {"pool": name}}));
+    let status = |parameters: [Option<Value>; 2]| {
+        let directory = exporting(parameters);
+        let address = format!("file://{}", directory.path().display());
+        let printed = stdout(&hgroup(&["status", "-m", &address]).code(0));
+        let moves =
+            stdout(&hgroup(&["compress", "-m", &address, "-G", "a", "--no-capacity-checks", "--json"]));
+        let moves: Value = serde_json::from_str(&moves).unwrap();
+        let (_, table) = printed.split_once("Partitions:\n").unwrap();
+        let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "));
+        (rows.collect::<Vec<_>>(), moves["moves"].as_array().unwrap().len())
+    };
+    let found = |rows: &[&str], moves: usize| (rows.iter().map(|row| row.to_string()).collect(), moves);
+    assert_eq!(status([pool("ssd"), pool("rbd")]), found(&["external/rbd:ssd 1 a"], 0));
+    assert_eq!(status([None, pool("ssd")]), found(&["external/rbd 1 a"], 0));
+    assert_eq!(status([pool("ssd"), pool("ssd")]), found(&["external/rbd:ssd 1 a,b"], 1));
+    assert_eq!(status([None, pool("rbd")]), found(&["external/rbd 1 a,b"], 1));
+}
+
+/// The other tools do not look at what Ganeti exports, so that nothing there is wrong for them.
+#[test]
+fn exported_pools_that_are_none() {
+    for (value, problem) in [
+        (json!(7), "group 'b': key 'diskparams': expected an object, found 7"),
+        (json!({"rbd": {"pool": ""}}), "group 'b', diskparams, rbd: key 'pool': \"\" is no name"),
+        (json!({"rbd": {"pool": "a\u{1b}[2J"}}), "rbd: key 'pool': \"a\\u{1b}[2J\" is no name"),
+        (json!({"gluster": {"port": 65536}}), "diskparams, gluster: key 'port': 65536 is no port"),
+    ] {
+        let directory = exporting([None, Some(value)]);
+        let address = format!("file://{}", directory.path().display());
+        hgroup(&["status", "-m", &address]).code(1).stderr(contains(problem));
+        let mut hinfo = Command::new(env!("CARGO_BIN_EXE_htools"));
+        hinfo.args(["hinfo", "-m", &address]).env_remove("HTOOLS").assert().code(0);
+    }
 }

@@ -4,7 +4,8 @@
 use htools::load::merge::{finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
-    AllocPolicy, Cluster, Disk, DiskTemplate, GroupIdx, InstanceIdx, InstancePolicy, Mib, NodeIdx, RunStatus,
+    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstanceIdx, InstancePolicy, Mib,
+    NodeIdx, RunStatus,
 };
 use htools::plan::checker::{CheckOptions, Fault, JobsetFault, check, check_jobsets, check_scores};
 use htools::redundancy::n_plus_one::unavoidable_score;
@@ -72,6 +73,7 @@ fn cluster() -> Cluster {
             alloc_policy: AllocPolicy::Preferred,
             networks: Vec::new(),
             policy: InstancePolicy::default(),
+            disk_parameters: DiskParameters::default(),
             tags: Vec::new(),
         }],
         nodes: vec![

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use super::random::Random;
 use super::{ClusterSpec, TemplateMix};
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use crate::model::{AllocPolicy, Disk, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus};
+use crate::model::{
+    AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus,
+};
 
 /// Places tried for an instance before it is left out.
 const TRIES: usize = 200;
@@ -205,6 +207,7 @@ fn group(number: usize) -> RawGroup {
         alloc_policy: AllocPolicy::Preferred,
         networks: Vec::new(),
         policy: InstancePolicy::default(),
+        disk_parameters: DiskParameters::default(),
         tags: Vec::new(),
     }
 }

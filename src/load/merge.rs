@@ -144,6 +144,7 @@ fn group(at: usize, raw: RawGroup) -> Group {
         alloc_policy: raw.alloc_policy,
         networks: raw.networks,
         policy: raw.policy,
+        disk_parameters: raw.disk_parameters,
         tags: raw.tags,
     }
 }

@@ -3,7 +3,8 @@
 //! turns it into a [`Cluster`](crate::model::Cluster).
 
 use crate::model::{
-    AllocPolicy, Disk, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx, RunStatus,
+    AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx,
+    RunStatus,
 };
 
 /// A cluster as read from a source.
@@ -38,6 +39,8 @@ pub struct RawGroup {
     pub networks: Vec<String>,
     /// Its instance policy.
     pub policy: InstancePolicy,
+    /// Where disks on external storage are, where the source says it and is asked for it.
+    pub disk_parameters: DiskParameters,
     /// Its tags.
     pub tags: Vec<String>,
 }

@@ -7,7 +7,7 @@ use super::error::{LoadError, Result};
 use super::number::{NumberError, parse_int, shown};
 use super::raw::{RawCluster, RawGroup, RawNode};
 use super::units::parse_size;
-use crate::model::{AllocPolicy, GroupIdx, InstancePolicy, Mib, UnknownName};
+use crate::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, UnknownName};
 
 /// Most nodes in all groups together: a slip of the hand must not take all
 /// the memory of the machine.
@@ -55,6 +55,7 @@ fn add_group(cluster: &mut RawCluster, position: usize, spec: &Spec) {
         alloc_policy: spec.alloc_policy,
         networks: Vec::new(),
         policy: InstancePolicy::default(),
+        disk_parameters: DiskParameters::default(),
         tags: Vec::new(),
     });
     cluster.nodes.extend((1..=spec.nodes).map(|i| RawNode {

@@ -5,6 +5,7 @@ use super::instance::Instance;
 use super::kinds::AllocPolicy;
 use super::node::{Ledger, Node};
 use super::policy::InstancePolicy;
+use super::storage::DiskParameters;
 use super::tags::TagTable;
 use super::units::Mib;
 
@@ -23,6 +24,8 @@ pub struct Group {
     pub networks: Vec<String>,
     /// Its instance policy.
     pub policy: InstancePolicy,
+    /// Where disks on external storage are, as Ganeti has it.
+    pub disk_parameters: DiskParameters,
     /// Its tags.
     pub tags: Vec<String>,
 }

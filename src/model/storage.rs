@@ -3,8 +3,12 @@
 //!
 //! docs/groups.md explains the rules with examples.
 
+mod parameters;
+
 use std::collections::BTreeSet;
 use std::fmt;
+
+pub use parameters::{DiskParameters, GlusterVolume};
 
 use super::cluster::{Cluster, Group};
 use super::index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
@@ -41,8 +45,8 @@ impl fmt::Display for StorageType {
 pub struct Pool {
     /// Its type.
     pub storage: StorageType,
-    /// Its name: `lvm` or `file` in nodes, outside what tags call it, else the disk
-    /// template.
+    /// Its name: `lvm` or `file` in nodes, outside what tags call it, else
+    /// [`DiskParameters::pool_name`].
     pub name: String,
 }
 
@@ -89,7 +93,11 @@ pub struct StorageMap {
     nodes: Vec<Pools>,
     /// By node: the pools outside that tags name.
     declared: Vec<Pools>,
+    /// By node: its group.
+    home: Vec<GroupIdx>,
     groups: Vec<Pools>,
+    /// By group: where disks of a template are if no tag says it, of the pools that there are.
+    usual: Vec<Vec<(DiskTemplate, PoolIdx)>>,
     named: BTreeSet<PoolIdx>,
 }
 
@@ -116,8 +124,18 @@ fn pools_of(cluster: &Cluster, instance: &Instance) -> BTreeSet<Pool> {
     if !own.is_empty() {
         return own;
     }
-    let of_node = declared(cluster, &cluster.node(instance.primary).spec);
-    if of_node.is_empty() { [Pool::external(instance.template.as_str())].into() } else { of_node }
+    let node = &cluster.node(instance.primary).spec;
+    let of_node = declared(cluster, node);
+    if of_node.is_empty() {
+        [usual_pool(cluster.group(node.group), instance.template)].into()
+    } else {
+        of_node
+    }
+}
+
+/// Where the disks of a template are in a group if no tag says it: what Ganeti exports.
+fn usual_pool(group: &Group, template: DiskTemplate) -> Pool {
+    Pool::external(&group.disk_parameters.pool_name(template))
 }
 
 /// The disk template of an instance whose pools follow from where it is.
@@ -140,7 +158,7 @@ fn internal_pools(group: &Group, node: &NodeSpec) -> Vec<Pool> {
 fn usual_pools(group: &Group, of_instances: &BTreeSet<Pool>) -> BTreeSet<Pool> {
     let templates = group.policy.disk_templates.iter().filter(|t| t.uses_external_storage());
     let outside = of_instances.iter().filter(|pool| pool.storage == StorageType::External).cloned();
-    templates.map(|t| Pool::external(t.as_str())).chain(outside).collect()
+    templates.map(|t| usual_pool(group, *t)).chain(outside).collect()
 }
 
 impl StorageMap {
@@ -183,11 +201,18 @@ impl StorageMap {
         let numbered = |sets: &[BTreeSet<Pool>]| -> Vec<Pools> {
             sets.iter().map(|set| set.iter().map(number).collect()).collect()
         };
+        let usual_of = |group: &Group| -> Vec<(DiskTemplate, PoolIdx)> {
+            let outside = DiskTemplate::ALL.iter().filter(|t| t.uses_external_storage());
+            let known = |t: &DiskTemplate| pools.binary_search(&usual_pool(group, *t)).ok();
+            outside.filter_map(|t| Some((*t, PoolIdx::new(known(t)?)))).collect()
+        };
         StorageMap {
             instances: numbered(&instances),
             concluded: cluster.instances.iter().map(concluded).collect(),
             nodes: numbered(&nodes),
             declared: numbered(&declared_at),
+            home: cluster.nodes.iter().map(|node| node.spec.group).collect(),
+            usual: cluster.groups.iter().map(usual_of).collect(),
             groups: numbered(&groups),
             named: by_name.iter().map(number).collect(),
             pools,
@@ -224,10 +249,16 @@ impl StorageMap {
         let among = |known: &[PoolIdx]| pools.iter().all(|pool| known.contains(pool));
         match self.concluded[instance.get()] {
             Some(_) if !declared.is_empty() => among(declared),
-            // without tags a template stands for its pool
-            Some(template) if pools.iter().any(|p| self.pool(*p).name != template.as_str()) => false,
+            // without tags the group and the template stand for the pool
+            Some(template) if pools.iter().any(|p| self.usual(node, template) != Some(*p)) => false,
             _ => among(self.of_node(node)),
         }
+    }
+
+    /// Where the disks of a template are on a node if no tag says it.
+    fn usual(&self, node: NodeIdx, template: DiskTemplate) -> Option<PoolIdx> {
+        let usual = &self.usual[self.home[node.get()].get()];
+        usual.iter().find(|(of, _)| *of == template).map(|(_, pool)| *pool)
     }
 
     /// A pool of an instance that a group does not reach.

@@ -123,7 +123,8 @@ fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Raw
         return read_rapi(address, options, output);
     }
     if let Some(socket) = &source.luxi {
-        return luxi::load(&socket.clone().unwrap_or_else(luxi::default_socket)).context(LOADING);
+        return luxi::load(&socket.clone().unwrap_or_else(luxi::default_socket), options.detail)
+            .context(LOADING);
     }
     if !source.simulate.is_empty() {
         return simulate::parse_specs(&source.simulate).context(LOADING);
@@ -143,7 +144,7 @@ fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Raw
 fn read_rapi(address: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
     let addresses = [rapi::Address::new(address.as_ref())];
     let access = rapi::Access::read(&options.source.rapi_files, &addresses).context(LOADING)?;
-    let raw = rapi::load(&addresses[0], &access).context(LOADING)?;
+    let raw = rapi::load(&addresses[0], &access, options.detail).context(LOADING)?;
     for warning in access.warnings(&addresses, options.verbosity >= 1) {
         output.error_line(&format!("Warning: {warning}"))?;
     }

@@ -3,7 +3,8 @@
 use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
-    AllocPolicy, Cluster, Disk, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus, Utilisation,
+    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx,
+    RunStatus, Utilisation,
 };
 use htools::search::{BalanceOptions, MoveRules};
 use proptest::prelude::*;
@@ -235,6 +236,7 @@ impl Kitchen<'_> {
             alloc_policy: AllocPolicy::Preferred,
             networks: Vec::new(),
             policy,
+            disk_parameters: DiskParameters::default(),
             tags: Vec::new(),
         }
     }

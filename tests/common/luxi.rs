@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::rapi;
 
 /// The four answers about a cluster, in the order of the requests: nodes, instances, the
-/// cluster, groups.
+/// cluster, groups, these with their disk parameters.
 pub fn answers(raw: &RawCluster, hypervisor: &str) -> [String; 4] {
     let [_, _, _, info] = rapi::answers(raw, hypervisor);
     let groups: Vec<Value> = raw
@@ -19,6 +19,7 @@ pub fn answers(raw: &RawCluster, hypervisor: &str) -> [String; 4] {
                 json!(group.alloc_policy.as_str()),
                 rapi::policy(&group.policy),
                 json!(group.tags),
+                rapi::disk_parameters(&group.disk_parameters),
             ])
         })
         .collect();

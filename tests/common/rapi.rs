@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
-use htools::model::{InstancePolicy, InstanceSpec};
+use htools::model::{DiskParameters, GlusterVolume, InstancePolicy, InstanceSpec};
 use serde_json::{Value, json};
 
 /// The names of the files of a directory, and the resources with these answers.
@@ -44,6 +44,7 @@ pub fn answers(raw: &RawCluster, hypervisor: &str) -> [Value; 4] {
             json!({
                 "name": group.name, "uuid": group.uuid, "alloc_policy": group.alloc_policy.as_str(),
                 "ipolicy": policy(&group.policy), "tags": group.tags,
+                "diskparams": disk_parameters(&group.disk_parameters),
             })
         })
         .collect();
@@ -90,6 +91,16 @@ fn instance_value(raw: &RawCluster, instance: &RawInstance) -> Value {
             "vcpus": instance.vcpus, "auto_balance": instance.auto_balance,
             "spindle_use": instance.spindle_use,
         },
+    })
+}
+
+/// Disk parameters, with some that are not about pools.
+pub fn disk_parameters(parameters: &DiskParameters) -> Value {
+    let GlusterVolume { host, port, volume } = &parameters.gluster;
+    json!({
+        "blockdev": {}, "drbd": {"metavg": "xenvg", "resync-rate": 61440}, "ext": {"access": "kernelspace"},
+        "gluster": {"access": "kernelspace", "host": host, "port": port, "volume": volume},
+        "rbd": {"access": "kernelspace", "pool": parameters.rbd_pool},
     })
 }
 

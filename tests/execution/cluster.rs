@@ -66,6 +66,34 @@ impl Cluster {
         objects.push(object);
     }
 
+    /// The groups, as the remote API tells of them.
+    pub fn groups(&self) -> &[Value] {
+        self.rapi[GROUP].as_array().unwrap()
+    }
+
+    /// Has a group export a Ceph pool.
+    pub fn export(&mut self, group: &str, pool: &str) {
+        self.object(GROUP, group)["diskparams"]["rbd"]["pool"] = json!(pool);
+    }
+
+    /// Puts all instances on Ceph, which all groups allow.
+    pub fn put_on_ceph(&mut self) {
+        for (name, ..) in self.places() {
+            let instance = format!("{name}.vc.test");
+            let row = self.row(INSTANCE, &instance);
+            (row[6][1], row[9][1]) = (json!([]), json!("rbd"));
+            let object = self.object(INSTANCE, &instance);
+            (object["snodes"], object["disk_template"]) = (json!([]), json!("rbd"));
+        }
+        let templates = json!(["rbd"]);
+        for row in self.luxi[GROUP]["data"].as_array_mut().unwrap() {
+            row[3][1]["disk-templates"] = templates.clone();
+        }
+        for object in self.rapi[GROUP].as_array_mut().unwrap() {
+            object["ipolicy"]["disk-templates"] = templates.clone();
+        }
+    }
+
     fn row(&mut self, table: usize, name: &str) -> &mut Value {
         let rows = self.luxi[table]["data"].as_array_mut().unwrap();
         rows.iter_mut().find(|row| row[0][1] == name).unwrap_or_else(|| panic!("no {name}"))

@@ -156,3 +156,43 @@ fn options_of_plans_mean_nothing_to_status() {
         );
     }
 }
+
+/// Pools of the partitions that `hgroup status` shows over LUXI.
+fn pools(place: &Place) -> Vec<(String, u64)> {
+    let (stdout, _) = Running::start(command(place, &["status", "--json"])).wait().ends(0);
+    let document: Value = serde_json::from_str(&stdout).unwrap();
+    let rows = document["partitions"].as_array().unwrap().iter();
+    rows.map(|row| (row["pool"].as_str().unwrap().to_owned(), row["instances"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn the_pools_that_ganeti_exports() {
+    for (exported, moves) in [("rbd", true), ("slow", false)] {
+        let place = place();
+        let mut world = place.world.lock();
+        world.cluster.put_on_ceph();
+        world.cluster.export("second", exported);
+        drop(world);
+        assert_eq!(pools(&place), [("external/rbd".to_owned(), 16)]);
+        let (stdout, _) = execute(&place, &["--json"]).ends(0);
+        let document: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(document["moves"].as_array().unwrap().is_empty(), !moves, "{document}");
+        assert_eq!(place.world.new_jobs().is_empty(), !moves);
+    }
+}
+
+/// The pools are looked at again before anything is done.
+#[test]
+fn a_group_that_exports_another_pool_meanwhile() {
+    let place = place();
+    place.world.lock().cluster.put_on_ceph();
+    place.world.on_read(|number, cluster: &mut Cluster| {
+        if number == 1 {
+            cluster.export("second", "slow");
+        }
+    });
+    let (_, stderr) = execute(&place, &[]).ends(0);
+    assert!(stderr.contains("so the plan is made anew:\n  move 1, instance '"), "{stderr}");
+    assert!(stderr.contains("does not reach its storage"), "{stderr}");
+    assert!(place.world.new_jobs().is_empty());
+}

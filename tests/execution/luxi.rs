@@ -35,6 +35,7 @@ fn answer(world: &Arc<World>, text: &str) -> Vec<Act> {
     let answer = match method {
         "Query" if kind == "Query job" => Ok(job_table(&world.lock(), &args[2])),
         "Query" if args[1][0] == "pinst_list" => Ok(held(&world.lock(), &args[2])),
+        "Query" if args[0] == "group" => Ok(groups(&world.lock(), &args[1])),
         "Query" => Ok(table(world, args[0].as_str().unwrap())),
         "QueryClusterInfo" => Ok(world.lock().cluster.luxi[2].clone()),
         "QueryJobs" => Ok(jobs(&world.lock(), &args[0], &args[1])),
@@ -58,9 +59,19 @@ fn table(world: &World, what: &str) -> Value {
             world.lock().cluster.luxi[0].clone()
         }
         "instance" => world.lock().cluster.luxi[1].clone(),
-        "group" => world.lock().cluster.luxi[3].clone(),
         other => panic!("{other}"),
     }
+}
+
+/// The groups; who wants their disk parameters gets those of the remote API.
+fn groups(state: &State, fields: &Value) -> Value {
+    let mut table = state.cluster.luxi[3].clone();
+    let more = &fields.as_array().unwrap()[5..];
+    for (row, object) in table["data"].as_array_mut().unwrap().iter_mut().zip(state.cluster.groups()) {
+        let cells = more.iter().map(|name| json!([0, object[name.as_str().unwrap()]]));
+        row.as_array_mut().unwrap().extend(cells);
+    }
+    table
 }
 
 /// The instances of a node.

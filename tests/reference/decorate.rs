@@ -3,7 +3,7 @@
 
 use htools::generate::random::Random;
 use htools::load::raw::RawGroup;
-use htools::model::{AllocPolicy, InstancePolicy, Mib, NodeIdx};
+use htools::model::{AllocPolicy, DiskParameters, InstancePolicy, Mib, NodeIdx};
 
 use super::clusters::OddCluster;
 use super::oddities::Purpose;
@@ -23,6 +23,7 @@ pub fn group(number: usize, purpose: Purpose, random: &mut Random) -> RawGroup {
         alloc_policy,
         networks: Vec::new(),
         policy: InstancePolicy::default(),
+        disk_parameters: DiskParameters::default(),
         tags: if random.chance(0.1) { vec!["some:tag".into()] } else { Vec::new() },
     }
 }

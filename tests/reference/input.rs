@@ -85,7 +85,7 @@ fn yes_no(yes: bool) -> &'static str {
 }
 
 fn group_row(group: &RawGroup) -> String {
-    let RawGroup { name, uuid, alloc_policy, networks, tags, policy: _ } = group;
+    let RawGroup { name, uuid, alloc_policy, networks, tags, policy: _, disk_parameters: _ } = group;
     format!("{name}|{uuid}|{alloc_policy}|{}|{}", tags.join(","), networks.join(","))
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use htools::generate::random::Random;
 use htools::load::luxi::{Answers, parse};
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
+use htools::load::remote::Detail;
 use htools::model::Mib;
 use serde_json::{Value, json};
 
@@ -73,7 +74,8 @@ pub fn files(
     // a rule must know what it is about
     let answer = |i: usize| Ok(texts[i].clone());
     let [nodes, instances, info, groups] = [0, 1, 2, 3].map(answer);
-    let meant = parse(&Answers { source: SOCKET.into(), nodes, instances, info, groups });
+    let meant =
+        parse(&Answers { source: SOCKET.into(), detail: Detail::Usual, nodes, instances, info, groups });
     odd.features.insert(if meant.is_ok() { "LUXI, changed" } else { "LUXI, damaged" });
     odd.raw = meant.unwrap_or_else(|_| std::mem::take(&mut odd.raw));
     FILES.into_iter().zip(texts).collect()

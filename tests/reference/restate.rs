@@ -2,7 +2,7 @@
 //! is asked again such that it does not, and has to give our answer.
 
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use htools::model::{AllocPolicy, GroupIdx, InstancePolicy, Mib, NodeIdx};
+use htools::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, NodeIdx};
 use serde_json::{Value, json};
 
 use super::cases::{Case, REQUEST, Source, TEXT};
@@ -188,6 +188,7 @@ fn add_group(raw: &mut RawCluster) {
         alloc_policy: AllocPolicy::Preferred,
         networks: NETWORKS.map(str::to_owned).to_vec(),
         policy: InstancePolicy::default(),
+        disk_parameters: DiskParameters::default(),
         tags: Vec::new(),
     });
     let Some(any) = raw.nodes.first() else { return };

@@ -6,7 +6,7 @@ use super::description::read_description;
 use crate::load::error::{Result, shown_name};
 use crate::load::json::{Json, Object, read_policy};
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use crate::model::{GroupIdx, Hypervisor, Mib, NodeIdx};
+use crate::model::{DiskParameters, GroupIdx, Hypervisor, Mib, NodeIdx};
 
 /// Reads groups, nodes, instances and cluster tags, in this order.
 pub(super) fn read_cluster(message: &Object<'_, '_>) -> Result<RawCluster> {
@@ -35,6 +35,7 @@ fn read_group(uuid: &str, group: Object<'_, '_>) -> Result<RawGroup> {
         alloc_policy: group.enumeration("alloc_policy")?,
         networks: group.strings("networks")?,
         policy: read_policy(&group, "ipolicy")?,
+        disk_parameters: DiskParameters::default(),
         tags: group.strings("tags")?,
     })
 }

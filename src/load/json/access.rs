@@ -172,6 +172,12 @@ impl<'j, 'p> Object<'j, 'p> {
         Ok(Object { members, place: self.place.key(key) })
     }
 
+    /// An object inside this one, if there is one.
+    pub fn optional_object<'q>(&'q self, key: &'q str) -> Result<Option<Object<'j, 'q>>> {
+        let members = self.read_optional(key, Json::members)?;
+        Ok(members.map(|members| Object { members, place: self.place.key(key) }))
+    }
+
     /// Does something with each object of a list.
     ///
     /// # Errors

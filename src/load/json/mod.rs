@@ -6,12 +6,14 @@
 //! the key.
 
 mod access;
+mod disk_parameters;
 mod place;
 mod policy;
 mod value;
 
 pub use access::{Object, each_described};
 pub(in crate::load) use access::{each, named, strings};
+pub use disk_parameters::read_disk_parameters;
 pub use place::Place;
 pub use policy::read_policy;
 pub use value::Json;

@@ -2,18 +2,27 @@
 
 use super::rows::{Row, each_row};
 use crate::load::error::Result;
-use crate::load::json::{Json, Object, Place, read_policy};
+use crate::load::json::{Json, Object, Place, read_disk_parameters, read_policy};
 use crate::load::raw::RawGroup;
+use crate::load::remote::Detail;
+use crate::model::DiskParameters;
+
+const DISK_PARAMETERS: &str = "diskparams";
 
 /// What is asked of a group.
-pub const FIELDS: &[&str] = &["uuid", "name", "alloc_policy", "ipolicy", "tags"];
-
-/// Reads the result of the query.
-pub(super) fn read_groups(result: &Json, place: &Place<'_>) -> Result<Vec<RawGroup>> {
-    each_row(result, place, "group", FIELDS, |name, group| read_group(name, &group))
+pub(super) fn fields(detail: Detail) -> &'static [&'static str] {
+    match detail {
+        Detail::Usual => &["uuid", "name", "alloc_policy", "ipolicy", "tags"],
+        Detail::Storage => &["uuid", "name", "alloc_policy", "ipolicy", "tags", DISK_PARAMETERS],
+    }
 }
 
-fn read_group(name: &str, group: &Row<'_, '_>) -> Result<RawGroup> {
+/// Reads the result of the query.
+pub(super) fn read_groups(result: &Json, place: &Place<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
+    each_row(result, place, "group", fields(detail), |name, group| read_group(name, &group, detail))
+}
+
+fn read_group(name: &str, group: &Row<'_, '_>, detail: Detail) -> Result<RawGroup> {
     Ok(RawGroup {
         name: name.to_owned(),
         uuid: group.string("uuid")?.to_owned(),
@@ -21,6 +30,16 @@ fn read_group(name: &str, group: &Row<'_, '_>) -> Result<RawGroup> {
         // not asked for
         networks: Vec::new(),
         policy: read_policy(&Object::new(&group.as_member("ipolicy")?, *group.place())?, "ipolicy")?,
+        disk_parameters: disk_parameters(group, detail)?,
         tags: group.strings("tags")?,
     })
+}
+
+/// The disk parameters, if they were asked for and the master has heard of them.
+fn disk_parameters(group: &Row<'_, '_>, detail: Detail) -> Result<DiskParameters> {
+    if detail == Detail::Usual || group.is_unknown(DISK_PARAMETERS) {
+        return Ok(DiskParameters::default());
+    }
+    let member = group.as_member(DISK_PARAMETERS)?;
+    read_disk_parameters(&Object::new(&member, *group.place())?, DISK_PARAMETERS)
 }

@@ -20,7 +20,7 @@ pub use connection::{Connection, Manner};
 use super::error::{LoadError, Result};
 use super::json::{Json, Place};
 use super::raw::RawCluster;
-use super::remote::CallError;
+use super::remote::{CallError, Detail};
 use crate::model::{GroupIdx, NodeIdx};
 
 /// The text of an answer, or why there is none.
@@ -31,6 +31,8 @@ pub type Answer = std::result::Result<String, CallError>;
 pub struct Answers {
     /// The socket, for messages.
     pub source: String,
+    /// What was asked.
+    pub detail: Detail,
     /// To the query for groups.
     pub groups: Answer,
     /// To the query for nodes.
@@ -43,12 +45,12 @@ pub struct Answers {
 
 /// The requests, method and arguments, in the order in which they are sent: nodes,
 /// instances, the cluster itself, groups.
-pub fn requests() -> [(&'static str, Value); 4] {
+pub fn requests(detail: Detail) -> [(&'static str, Value); 4] {
     [
         ("Query", json!(["node", nodes::FIELDS, null])),
         ("Query", json!(["instance", instances::FIELDS, null])),
         ("QueryClusterInfo", json!([])),
-        ("Query", json!(["group", groups::FIELDS, null])),
+        ("Query", json!(["group", groups::fields(detail), null])),
     ]
 }
 
@@ -57,15 +59,15 @@ pub fn requests() -> [(&'static str, Value); 4] {
 /// # Errors
 /// There is no connection, or it ends early; else the first in the order groups, nodes,
 /// instances, info.
-pub fn load(socket: &Path) -> Result<RawCluster> {
-    parse(&fetch(socket, Manner::default())?)
+pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
+    parse(&fetch(socket, Manner::default(), detail)?)
 }
 
 /// Gets the four answers over one connection. A refusal does not stop the rest.
 ///
 /// # Errors
 /// There is no connection, or it ends early.
-pub fn fetch(socket: &Path, manner: Manner) -> Result<Answers> {
+pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
     let source = socket.to_string_lossy().into_owned();
     let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
@@ -76,12 +78,13 @@ pub fn fetch(socket: &Path, manner: Manner) -> Result<Answers> {
             _ => Ok(answer),
         }
     };
-    let [nodes, instances, info, groups] = requests();
+    let [nodes, instances, info, groups] = requests(detail);
     Ok(Answers {
         nodes: answer(nodes)?,
         instances: answer(instances)?,
         info: answer(info)?,
         groups: answer(groups)?,
+        detail,
         source,
     })
 }
@@ -100,7 +103,7 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
     // most of the work is finding out where strings end: both at once
     let (nodes_found, instances_found) =
         rayon::join(|| result("nodes", &answers.nodes), || result("instances", &answers.instances));
-    let groups = groups::read_groups(&result("groups", &answers.groups)?, &place)?;
+    let groups = groups::read_groups(&result("groups", &answers.groups)?, &place, answers.detail)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
     let mut warnings = Vec::new();

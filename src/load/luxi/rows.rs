@@ -85,6 +85,11 @@ impl<'j, 'p> Row<'j, 'p> {
         self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(Status::NoData))
     }
 
+    /// Whether the master does not know the field.
+    pub(super) fn is_unknown(&self, field: &str) -> bool {
+        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(Status::Unknown))
+    }
+
     fn value(&self, field: &str) -> Result<&'j Json> {
         let (found, value) = self.cell(field)?;
         let problem = match status(found) {

@@ -1,11 +1,13 @@
 //! Node groups, as RAPI describes them.
 
 use crate::load::error::Result;
-use crate::load::json::{Json, Place, each_described, read_policy};
+use crate::load::json::{Json, Place, each_described, read_disk_parameters, read_policy};
 use crate::load::raw::RawGroup;
+use crate::load::remote::Detail;
+use crate::model::DiskParameters;
 
 /// Reads the answer of `/2/groups`.
-pub(super) fn read_groups(document: &Json, place: &Place<'_>) -> Result<Vec<RawGroup>> {
+pub(super) fn read_groups(document: &Json, place: &Place<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
     each_described(document, place, "group", |name, group| {
         Ok(RawGroup {
             name: name.to_owned(),
@@ -14,6 +16,10 @@ pub(super) fn read_groups(document: &Json, place: &Place<'_>) -> Result<Vec<RawG
             // the answer does not say which they are
             networks: Vec::new(),
             policy: read_policy(&group, "ipolicy")?,
+            disk_parameters: match detail {
+                Detail::Usual => DiskParameters::default(),
+                Detail::Storage => read_disk_parameters(&group, "diskparams")?,
+            },
             tags: group.strings("tags")?,
         })
     })

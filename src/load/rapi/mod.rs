@@ -30,6 +30,7 @@ use super::encoding::decode;
 use super::error::Result;
 use super::json::{self, Json, Place};
 use super::raw::RawCluster;
+use super::remote::Detail;
 use crate::model::{GroupIdx, NodeIdx};
 
 /// What one resource gave: its name for messages, and its bytes if there are any.
@@ -59,15 +60,24 @@ pub struct Answers {
 /// # Errors
 /// The first in the order groups, nodes, instances, info: an answer that did not
 /// come, or that is wrong.
-pub fn load(address: &Address, access: &Access) -> Result<RawCluster> {
-    parse(&fetch(address, access)?)
+pub fn load(address: &Address, access: &Access, detail: Detail) -> Result<RawCluster> {
+    parse_detailed(&fetch(address, access)?, detail)
 }
 
-/// Reads the cluster from the answers.
+/// Reads the cluster from the answers, no more of it than all tools need.
 ///
 /// # Errors
 /// See [`load`].
 pub fn parse(answers: &Answers) -> Result<RawCluster> {
+    parse_detailed(answers, Detail::Usual)
+}
+
+/// Reads the cluster from the answers. They are always the same: nothing is looked at that is
+/// not wanted.
+///
+/// # Errors
+/// See [`load`].
+pub fn parse_detailed(answers: &Answers, detail: Detail) -> Result<RawCluster> {
     // most of the work is finding out where strings end: all at once
     let ((groups, nodes), (instances, info)) = rayon::join(
         || rayon::join(|| document(&answers.groups, None), || document(&answers.nodes, Some(nodes::KEYS))),
@@ -78,7 +88,7 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
             )
         },
     );
-    let groups = groups::read_groups(&groups?, &place(&answers.groups))?;
+    let groups = groups::read_groups(&groups?, &place(&answers.groups), detail)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
     let mut warnings = Vec::new();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::load::error::LoadError;
 use crate::load::raw::{RawInstance, RawNode};
-use crate::model::{Disk, DiskTemplate, Hypervisor, Mib, RunStatus};
+use crate::model::{Disk, DiskParameters, DiskTemplate, Hypervisor, Mib, RunStatus};
 
 const POLICY: &str = r#"{"minmax":[{"min":{"memory-size":128,"cpu-count":1,"disk-size":512,"disk-count":1,"nic-count":1,"spindle-use":1},
     "max":{"memory-size":32768,"cpu-count":8,"disk-size":1048576,"disk-count":16,"nic-count":8,"spindle-use":12}}],
@@ -232,4 +232,46 @@ fn the_first_error_counts() {
     assert_eq!(parse(&all).unwrap_err().to_string(), "d/nodes.json, line 1: not UTF-8 text (byte 0xff)");
     all.groups.body = failed("groups");
     assert_eq!(parse(&all).unwrap_err().place, "groups");
+}
+
+#[test]
+fn disk_parameters_are_read_if_they_are_wanted() {
+    let read = |parameters: &str| {
+        let texts = texts("\"networks\":[\"x\"],", parameters);
+        let raw = parse_detailed(&answers(texts), Detail::Storage)?;
+        Ok(raw.groups[0].disk_parameters.clone())
+    };
+    let usual = DiskParameters::default();
+    for nothing in ["", "{}", "null", r#"{"rbd":null,"gluster":{}}"#, r#"{"rbd":{"pool":null},"ext":7}"#] {
+        let member = if nothing.is_empty() { String::new() } else { format!("\"diskparams\":{nothing},") };
+        assert_eq!(read(&member), Ok(usual.clone()), "{nothing}");
+    }
+    let all = r#""diskparams":{"rbd":{"access":"kernelspace","pool":"ssd"},
+        "gluster":{"host":"h","port":24008,"volume":"vms"}},"custom_diskparams":{"rbd":7},"#;
+    let found = read(all).unwrap();
+    let gluster = &found.gluster;
+    assert_eq!(
+        (&*found.rbd_pool, &*gluster.host, gluster.port, &*gluster.volume),
+        ("ssd", "h", 24008, "vms")
+    );
+    for (value, wanted) in [
+        ("7", ": key 'diskparams': expected an object, found 7"),
+        (r#"{"rbd":[]}"#, ", diskparams: key 'rbd': expected an object, found a list"),
+        (r#"{"rbd":{"pool":7}}"#, ", diskparams, rbd: key 'pool': expected a string, found 7"),
+        (r#"{"rbd":{"pool":""}}"#, ", diskparams, rbd: key 'pool': \"\" is no name"),
+        (r#"{"rbd":{"pool":"a\nb"}}"#, ", diskparams, rbd: key 'pool': \"a\\nb\" is no name"),
+        (r#"{"gluster":{"port":"1"}}"#, ", diskparams, gluster: key 'port': expected a number, found \"1\""),
+        (r#"{"gluster":{"port":0}}"#, ", diskparams, gluster: key 'port': 0 is no port"),
+        (r#"{"gluster":{"host":""}}"#, ", diskparams, gluster: key 'host': \"\" is no name"),
+        (
+            r#"{"gluster":{"volume":{}}}"#,
+            ", diskparams, gluster: key 'volume': expected a string, found an object",
+        ),
+    ] {
+        let member = format!("\"diskparams\":{value},");
+        let error: LoadError = read(&member).unwrap_err();
+        assert_eq!(error.to_string(), format!("d/groups.json, group 'g1'{wanted}"));
+        // who does not want them does not look at them
+        assert_eq!(with("\"networks\":[\"x\"],", &member).unwrap().groups[0].disk_parameters, usual);
+    }
 }

@@ -5,7 +5,7 @@ use super::Reader;
 use super::row::{Row, named};
 use crate::load::error::Result;
 use crate::load::raw::RawGroup;
-use crate::model::{GroupIdx, InstancePolicy};
+use crate::model::{DiskParameters, GroupIdx, InstancePolicy};
 
 impl<'a> Reader<'a> {
     pub(super) fn read_group(&mut self, line: &'a str, number: usize) -> Result<()> {
@@ -20,6 +20,7 @@ impl<'a> Reader<'a> {
             // not the cluster's: a group without a row in the policy section
             // has the built-in policy
             policy: InstancePolicy::default(),
+            disk_parameters: DiskParameters::default(),
         };
         self.groups.insert(uuid, GroupIdx::new(self.cluster.groups.len()));
         self.cluster.groups.push(group);

@@ -148,6 +148,90 @@ fn moves_can_be_denied() {
     assert!(cluster.denies_moves_between_groups());
 }
 
+/// A cluster of groups `a`, `b`, ... with a node each, and the Ceph pools that they export.
+fn exporting(rows: &[&str], pools: &[&str], instances: &[String]) -> Cluster {
+    let nodes: Vec<String> = rows.iter().map(|row| node(&format!("{}1", &row[..1]), &row[..1], "")).collect();
+    let mut cluster = groups(rows, &nodes, instances, &[]);
+    for (group, pool) in cluster.groups.iter_mut().zip(pools) {
+        group.disk_parameters.rbd_pool = (*pool).to_owned();
+    }
+    cluster
+}
+
+/// The nodes that reach the disks of an instance.
+fn reaching(cluster: &Cluster, map: &StorageMap, instance: usize) -> Vec<String> {
+    let nodes = cluster.all_nodes().into_iter();
+    let nodes = nodes.filter(|node| map.reaches(*node, InstanceIdx::new(instance)));
+    nodes.map(|node| cluster.node(node).spec.name.clone()).collect()
+}
+
+#[test]
+fn different_exported_pools_are_different_pools() {
+    let rows = ["a||rbd,ext", "b||rbd,ext", "c||rbd,ext", "d||rbd,ext"];
+    let instances = [
+        instance("i", "a1", "rbd", ""),
+        instance("j", "b1", "rbd", ""),
+        instance("k", "a1", "ext", ""),
+        // says itself where its disks are
+        instance("l", "b1", "rbd", "htools:pool:rbd:ssd"),
+    ];
+    let cluster = exporting(&rows, &["ssd", "rbd", "ssd", "hdd"], &instances);
+    let map = StorageMap::of(&cluster);
+    let of = |at: usize| names(&map, map.of_instance(InstanceIdx::new(at)));
+    assert_eq!(
+        [0, 1, 2, 3].map(of),
+        [["external/rbd:ssd"], ["external/rbd"], ["external/ext"], ["external/rbd:ssd"]]
+    );
+    assert_eq!(reached(&map, 0), ["external/ext", "external/rbd:ssd"]);
+    // l is there
+    assert_eq!(reached(&map, 1), ["external/ext", "external/rbd", "external/rbd:ssd"]);
+    assert_eq!(reached(&map, 3), ["external/ext", "external/rbd:hdd"]);
+    // b reaches the pool of i, but there i would be taken to be in external/rbd
+    assert_eq!(reaching(&cluster, &map, 0), ["a1", "c1"]);
+    assert_eq!(reaching(&cluster, &map, 1), ["b1"]);
+    assert_eq!(reaching(&cluster, &map, 2), ["a1", "b1", "c1", "d1"]);
+    assert_eq!(reaching(&cluster, &map, 3), ["a1", "b1", "c1"]);
+}
+
+#[test]
+fn tags_win_over_what_is_exported() {
+    let rows = ["a|htools:pool:x|rbd", "b||rbd", "c|htools:pool:rbd:ssd|rbd", "d|htools:pool:rbd|rbd"];
+    let instances =
+        ["a1", "b1", "c1", "d1"].map(|node| instance(&format!("i{node}"), node, "rbd", "")).to_vec();
+    let cluster = exporting(&rows, &["ssd", "ssd", "hdd", "ssd"], &instances);
+    let map = StorageMap::of(&cluster);
+    let reached = [0, 1, 2, 3].map(|group| reached(&map, group));
+    assert_eq!(reached, [["external/x"], ["external/rbd:ssd"], ["external/rbd:ssd"], ["external/rbd"]]);
+    // the same pool by another way
+    assert_eq!(reaching(&cluster, &map, 1), ["b1", "c1"]);
+    assert_eq!(reaching(&cluster, &map, 2), ["b1", "c1"]);
+    // Ganeti's default has the name of the template
+    assert_eq!(reaching(&cluster, &map, 3), ["d1"]);
+    let plain = exporting(&rows, &["ssd", "rbd", "hdd", "ssd"], &instances);
+    assert_eq!(reaching(&plain, &StorageMap::of(&plain), 3), ["b1", "d1"]);
+}
+
+#[test]
+fn a_template_that_no_policy_lists_has_its_exported_pool() {
+    let instances = [instance("i", "a1", "gluster", ""), instance("j", "a1", "rbd", "")];
+    let mut cluster = exporting(&["a||ext", "b||ext", "c||ext,rbd"], &["ssd", "ssd", "ssd"], &instances);
+    cluster.groups[0].disk_parameters.gluster.volume = "vms".into();
+    let map = StorageMap::of(&cluster);
+    let wanted = ["external/ext", "external/gluster:127.0.0.1:24007/vms", "external/rbd:ssd"];
+    assert_eq!(reached(&map, 0), wanted);
+    assert_eq!((reaching(&cluster, &map, 0), reaching(&cluster, &map, 1).len()), (vec!["a1".into()], 2));
+}
+
+/// The pools that Ganeti exports are no reason to show what nobody uses.
+#[test]
+fn exported_pools_are_not_named() {
+    let cluster = exporting(&["a||rbd", "b||rbd"], &["ssd", "rbd"], &[instance("i", "a1", "rbd", "")]);
+    let map = StorageMap::of(&cluster);
+    let shown = |p: &Partition| (map.pool(p.pool).to_string(), p.instances, p.named);
+    let partitions: Vec<_> = map.partitions().iter().map(shown).collect();
+    assert_eq!(partitions, [("external/rbd".into(), 0, false), ("external/rbd:ssd".into(), 1, false)]);
+}
+
 /// Pools in their order: internal ones first, by name.
 trait Sorted {
     fn sorted(self) -> Vec<String>;

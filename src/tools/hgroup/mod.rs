@@ -16,6 +16,7 @@ use super::options::GroupCommand;
 pub use super::options::HgroupOptions;
 use super::output::Output;
 use super::{ExitStatus, source};
+use crate::load::remote::Detail;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -84,6 +85,7 @@ const WHICH: &str = "which command? One of status, redistribute, compress, balan
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
     let mut options = HgroupOptions::default();
+    options.load.detail = Detail::Storage;
     let mut given_options = Vec::new();
     let words = cli::read(&SPEC, args, |given| {
         given_options.push(given.option.long);

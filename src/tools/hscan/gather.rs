@@ -8,6 +8,7 @@ use std::thread;
 use crate::load::RawCluster;
 use crate::load::error::Result;
 use crate::load::rapi::{self, Access, Address};
+use crate::load::remote::Detail;
 
 /// Most clusters that are read at once.
 const AT_ONCE: usize = 8;
@@ -28,7 +29,7 @@ pub(super) fn gather(addresses: Vec<Address>, access: Access) -> impl Iterator<I
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(address) = addresses.get(at) else { break };
-                if sender.send((at, rapi::load(address, &access))).is_err() {
+                if sender.send((at, rapi::load(address, &access, Detail::Usual))).is_err() {
                     break;
                 }
             }

@@ -6,6 +6,7 @@ use super::{ExitStatus, HscanOptions};
 use crate::load::anonymise::Anonymiser;
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::rapi::{Access, Address};
+use crate::load::remote::Detail;
 use crate::load::{RawCluster, luxi};
 use crate::report::file::write_whole;
 use crate::report::nodes::node_list;
@@ -73,7 +74,7 @@ fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Outpu
 fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
     let socket = options.load.source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
-    let answers = luxi::fetch(&socket, luxi::Manner::default())?;
+    let answers = luxi::fetch(&socket, luxi::Manner::default(), Detail::Usual)?;
     let problem = match luxi::parse(&answers) {
         Ok(raw) => {
             warn(&raw, LOCAL, options, output)?;

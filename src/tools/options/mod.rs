@@ -25,6 +25,7 @@ pub use hsqueeze::HsqueezeOptions;
 
 use super::cli::{Given, ValueError};
 use crate::load::rapi::AccessFiles;
+use crate::load::remote::Detail;
 use crate::model::Mib;
 
 /// Where the cluster is to be read from. Several may be given; which of them
@@ -50,6 +51,8 @@ pub struct SourceOptions {
 pub struct LoadOptions {
     /// Where the cluster comes from.
     pub source: SourceOptions,
+    /// How much the tool has to know of it.
+    pub detail: Detail,
     /// `-U`
     pub utilisation: Option<PathBuf>,
     /// `--ignore-dynu`
@@ -84,6 +87,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
             source: SourceOptions::default(),
+            detail: Detail::Usual,
             utilisation: None,
             ignore_dynu: false,
             mond: false,

@@ -121,3 +121,16 @@ fn what_may_not_move_does_not() {
     missing.to.primary = NodeIdx::new(99);
     assert_eq!(verdict(&cluster, &[missing]).unwrap_err(), PassageFault::Step(Fault::NoNode(99)));
 }
+
+#[test]
+fn exported_pools_are_kept() {
+    let mut cluster = two_groups(&ROWS);
+    let plan = [passage(&cluster, "e", &["b1"])];
+    cluster.groups[1].disk_parameters.rbd_pool = "ssd".into();
+    assert_eq!(verdict(&cluster, &plan).unwrap_err(), PassageFault::Storage("b1".into()));
+    cluster.groups[0].disk_parameters.rbd_pool = "ssd".into();
+    assert!(verdict(&cluster, &plan).is_ok());
+    // DRBD has nothing to do with it
+    cluster.groups[0].disk_parameters.rbd_pool = "hdd".into();
+    assert!(verdict(&cluster, &[passage(&cluster, "d", &["b1", "b2"])]).is_ok());
+}
