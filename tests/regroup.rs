@@ -9,7 +9,7 @@ use htools::generate::{self, ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::RawCluster;
 use htools::load::text;
-use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib};
+use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, StorageMap};
 use htools::plan::checker::check_passages;
 use htools::plan::regroup::jobsets;
 use htools::search::regroup::balance::{BalanceOptions, balance};
@@ -171,6 +171,15 @@ fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
     }
     let replay = check_passages(cluster, passages, &jobsets(passages)).unwrap_or_else(|v| panic!("{v}"));
     assert!(replay.leads_to(after));
+    // who looks at the cluster afterwards looks for the disks where they are
+    let (before, now) = (StorageMap::of(cluster), StorageMap::of(after));
+    let known = |map: &StorageMap, passage: &Passage| -> Vec<String> {
+        map.of_instance(passage.instance).iter().map(|pool| map.pool(*pool).to_string()).collect()
+    };
+    for passage in passages {
+        let (there, found) = (known(&before, passage), known(&now, passage));
+        assert!(there.iter().all(|pool| found.contains(pool)), "{there:?} {found:?} {passage:?}");
+    }
 }
 
 fn of_all(cluster: &Cluster) -> Vec<Health> {

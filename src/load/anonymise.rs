@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::raw::RawCluster;
+use crate::model::DiskParameters;
 
 /// Replaces names, UUIDs and tags: the same ones by the same ones, as long as it is used. What they
 /// mean to the tools stays: see [`Anonymiser::replace`].
@@ -51,6 +52,8 @@ impl Anonymiser {
             group.uuid = self.name(Kind::Uuid, &group.uuid);
             self.names_of_networks(group.networks.iter_mut());
             self.tags.replace(&mut group.tags);
+            // names of pools and hosts, which no text file holds
+            group.disk_parameters = DiskParameters::default();
         }
         for node in &mut raw.nodes {
             node.name = self.name(Kind::Node, &node.name);
@@ -232,6 +235,14 @@ mod tests {
             (0x21..0x400).filter_map(char::from_u32).map(|c| tags.tag(&c.to_string())).collect();
         assert_eq!(all.len(), 0x400 - 0x21 - (0x7f..0xa0).filter(|c| char::from_u32(*c).is_none()).count());
         assert!(!all.contains("|") && !all.contains(","));
+    }
+
+    #[test]
+    fn exported_pools_are_forgotten() {
+        let mut raw = crate::load::simulate::parse_specs(&["p,1,1g,1g,1".to_owned()]).unwrap();
+        raw.groups[0].disk_parameters.rbd_pool = "customer".into();
+        Anonymiser::default().replace(&mut raw);
+        assert_eq!(raw.groups[0].disk_parameters, DiskParameters::default());
     }
 
     #[test]
