@@ -435,6 +435,17 @@ fn different_exported_pools_are_different_partitions() {
     assert_eq!(status([None, pool("rbd")]), found(&["external/rbd 1 a,b"], 1));
 }
 
+#[test]
+fn exported_pools_in_drawings_and_documents() {
+    let long = "the-pool-of-the-machines-in-the-cellar";
+    let directory = exporting([Some(json!({"rbd": {"pool": long}})), None]);
+    let address = format!("file://{}", directory.path().display());
+    for option in ["--svg", "--dot", "--json"] {
+        let name = format!("external/rbd:{long}");
+        hgroup(&["status", "-m", &address, option]).code(0).stdout(contains(name));
+    }
+}
+
 /// The other tools do not look at what Ganeti exports, so that nothing there is wrong for them.
 #[test]
 fn exported_pools_that_are_none() {

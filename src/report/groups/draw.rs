@@ -71,6 +71,10 @@ const MARGIN: usize = 16;
 const CHANNEL: usize = 220;
 const POOL_WIDTH: usize = 200;
 const POOL_HEIGHT: usize = 44;
+/// Characters that fit into a pool of this width, the most that are shown, and their width.
+const POOL_TEXT: usize = 28;
+const LONGEST: usize = 60;
+const LETTER: usize = 8;
 /// Colours of the lines of pools.
 const LINES: [&str; 6] = ["#1565c0", "#6a1b9a", "#00838f", "#ad1457", "#558b2f", "#5d4037"];
 
@@ -80,7 +84,13 @@ pub fn svg(status: &Status, cluster: &Cluster) -> String {
     let column = |count: usize, height: usize| count * height + count.saturating_sub(1) * GAP;
     let (left, right) = (column(groups, BOX_HEIGHT), column(pools, POOL_HEIGHT));
     let inner = left.max(right);
-    let (width, height) = (2 * MARGIN + BOX_WIDTH + CHANNEL + POOL_WIDTH, 2 * MARGIN + inner);
+    let names: Vec<String> =
+        status.partitions.iter().map(|p| plain(&status.storage.pool(p.pool).to_string())).collect();
+    // volumes on one server differ at their ends
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let letters = longest.clamp(POOL_TEXT, LONGEST);
+    let pool_width = POOL_WIDTH + (letters - POOL_TEXT) * LETTER;
+    let (width, height) = (2 * MARGIN + BOX_WIDTH + CHANNEL + pool_width, 2 * MARGIN + inner);
     let group_y = |at: usize| MARGIN + (inner - left) / 2 + at * (BOX_HEIGHT + GAP);
     let pool_y = |at: usize| MARGIN + (inner - right) / 2 + at * (POOL_HEIGHT + GAP);
     let pool_x = MARGIN + BOX_WIDTH + CHANNEL;
@@ -115,14 +125,13 @@ pub fn svg(status: &Status, cluster: &Cluster) -> String {
         let (y, colour) = (pool_y(at), LINES[at % LINES.len()]);
         let _ = writeln!(
             out,
-            "<rect x=\"{pool_x}\" y=\"{y}\" width=\"{POOL_WIDTH}\" height=\"{POOL_HEIGHT}\" rx=\"22\" fill=\"#fafafa\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+            "<rect x=\"{pool_x}\" y=\"{y}\" width=\"{pool_width}\" height=\"{POOL_HEIGHT}\" rx=\"22\" fill=\"#fafafa\" stroke=\"{colour}\" stroke-width=\"2\"/>"
         );
-        let pool = plain(&status.storage.pool(partition.pool).to_string());
-        let texts = [pool, counted(partition.instances, "instance")];
+        let texts = [names[at].clone(), counted(partition.instances, "instance")];
         for (row, text) in texts.iter().enumerate() {
             let weight = if row == 0 { " font-weight=\"bold\"" } else { "" };
-            let (x, y) = (pool_x + POOL_WIDTH / 2, y + 19 + 16 * row);
-            let text = fitting(text, 28);
+            let (x, y) = (pool_x + pool_width / 2, y + 19 + 16 * row);
+            let text = fitting(text, letters);
             let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\"{weight}>{text}</text>");
         }
     }
