@@ -106,14 +106,19 @@ fn the_first_jobset_of_each_group() {
     assert_eq!(place.world.new_jobs().len(), document["jobsets"][0].as_array().unwrap().len());
 }
 
-#[test]
-fn a_killed_run_goes_on() {
-    let place = place();
+/// A run that is killed while its first jobs are under way.
+fn cut_off(place: &Place) {
     place.world.hold(true);
     let running = place.start(&["-X", "--journal", "J", "--all-groups"]);
     running.until("Got job IDs 25,26");
     running.kill();
     place.world.hold(false);
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let place = place();
+    cut_off(&place);
     let (_, stderr) = place.resume().ends(0);
     assert!(!stderr.contains("Error"), "{stderr}");
     let jobs = place.world.new_jobs();
@@ -131,11 +136,7 @@ fn a_killed_run_goes_on() {
 #[test]
 fn a_resumed_run_that_does_not_fit_any_more() {
     let place = place();
-    place.world.hold(true);
-    let running = place.start(&["-X", "--journal", "J", "--all-groups"]);
-    running.until("Got job IDs 25,26");
-    running.kill();
-    place.world.hold(false);
+    cut_off(&place);
     // an instance that would move late, and once, has moved by other hands
     let header = &place.journal()[0];
     let steps = header["work"]["steps"].as_array().unwrap();
