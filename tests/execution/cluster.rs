@@ -51,18 +51,23 @@ impl Cluster {
 
     /// Gives some nodes to a second group, which has nothing but its own name.
     pub fn split(&mut self, nodes: &[&str]) {
-        let uuid = "11111111-2222-3333-4444-555555555555";
+        self.split_as("second", nodes);
+    }
+
+    /// The same with a group of this name.
+    pub fn split_as(&mut self, name: &str, nodes: &[&str]) {
+        let uuid = format!("11111111-2222-3333-4444-{:0>12}", name.len());
         for node in nodes {
             self.row(NODE, node)[12][1] = json!(uuid);
             self.object(NODE, node)["group.uuid"] = json!(uuid);
         }
         let rows = self.luxi[GROUP]["data"].as_array_mut().unwrap();
         let mut row = rows[0].clone();
-        (row[0][1], row[1][1]) = (json!(uuid), json!("second"));
+        (row[0][1], row[1][1]) = (json!(uuid), json!(name));
         rows.push(row);
         let objects = self.rapi[GROUP].as_array_mut().unwrap();
         let mut object = objects[0].clone();
-        (object["uuid"], object["name"]) = (json!(uuid), json!("second"));
+        (object["uuid"], object["name"]) = (json!(uuid), json!(name));
         objects.push(object);
     }
 
@@ -136,6 +141,19 @@ impl Cluster {
         (object["pnode"], object["snodes"]) = (json!(primary), json!([secondary]));
     }
 
+    /// Moves an instance that has one node, with what it takes of it.
+    pub fn put(&mut self, instance: &str, node: &str) {
+        let row = self.row(INSTANCE, instance).clone();
+        let (disk, mem, old) = (row[1][1].as_i64().unwrap(), row[2][1].as_i64().unwrap(), text(&row[5][1]));
+        let inside = ["plain", "file"].contains(&row[9][1].as_str().unwrap());
+        for (node, sign) in [(old.as_str(), 1), (node, -1)] {
+            self.add(node, 3, "mfree", sign * mem);
+            self.add(node, 5, "dfree", if inside { sign * disk } else { 0 });
+        }
+        self.row(INSTANCE, instance)[5][1] = json!(node);
+        self.object(INSTANCE, instance)["pnode"] = json!(node);
+    }
+
     fn add(&mut self, node: &str, field: usize, key: &str, amount: i64) {
         let cell = &mut self.row(NODE, node)[field][1];
         *cell = json!(cell.as_i64().unwrap() + amount);
@@ -164,8 +182,7 @@ impl Cluster {
         let instance = text(&opcode["instance_name"]);
         if let Some(target) = opcode["target_node"].as_str() {
             // on storage that every node reaches
-            self.row(INSTANCE, &instance)[5][1] = json!(target);
-            self.object(INSTANCE, &instance)["pnode"] = json!(target);
+            self.put(&instance, target);
             return Ok(Value::Null);
         }
         let row = self.row(INSTANCE, &instance);

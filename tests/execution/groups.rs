@@ -41,7 +41,7 @@ fn place() -> Place {
 
 const BALANCE: &[&str] = &["balance", "-l", "5", "--no-capacity-checks"];
 
-fn command(place: &Place, options: &[&str]) -> Command {
+pub fn command(place: &Place, options: &[&str]) -> Command {
     let mut command = tool("hgroup", place.directory.path());
     command.arg("--luxi=luxi.sock").args(options);
     command
@@ -53,7 +53,7 @@ fn execute(place: &Place, options: &[&str]) -> Ran {
 
 /// Where the plan of a document leads, and where each instance is.
 #[track_caller]
-fn arrived(place: &Place, document: &Value) {
+pub fn arrived(place: &Place, document: &Value) {
     let places = place.world.lock().cluster.places();
     let moves = document["moves"].as_array().unwrap();
     assert!(!moves.is_empty(), "{document}");

@@ -18,6 +18,7 @@ mod groups;
 mod hostile;
 mod options;
 mod recorded;
+mod regroup;
 mod remote;
 mod resume;
 mod several;

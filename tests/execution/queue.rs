@@ -50,6 +50,8 @@ pub struct State {
     pub pace: Duration,
     /// Whether running jobs are kept running.
     pub held: bool,
+    /// Jobs from this number on are kept running.
+    pub held_from: u64,
     /// By job number.
     pub fates: HashMap<u64, Fate>,
     /// What happens instead of an answer, by kind of request: once each.
@@ -108,6 +110,7 @@ impl World {
             next: FIRST,
             pace: Duration::from_millis(1),
             held: false,
+            held_from: u64::MAX,
             fates: HashMap::new(),
             instead: HashMap::new(),
             after: HashMap::new(),
@@ -240,7 +243,7 @@ impl World {
                 self.set(id, status, at);
             }
             thread::sleep(pace);
-            self.await_that("being let go", |state| !state.held);
+            self.await_that("being let go", |state| !state.held && id < state.held_from);
             match fate {
                 Some(Fate::Fails(why)) => {
                     return self.end(id, "error", vec![json!(["OpExecError", [why]])]);

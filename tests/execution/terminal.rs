@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,17 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::program::Place;
 
-/// What a run on a terminal gave: status and all that the terminal showed.
 fn run(place: &Place, options: &[&str], answer: &str) -> (i32, String) {
+    answered(place.command(options), answer)
+}
+
+/// What a run on a terminal gave: status and all that the terminal showed.
+pub fn answered(mut command: Command, answer: &str) -> (i32, String) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
     let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
-    let mut command = place.command(options);
     command.stdin(open()).stdout(open()).stderr(open());
     let mut child = command.spawn().unwrap();
     // the program has the only other end
