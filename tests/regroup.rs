@@ -1,6 +1,7 @@
 //! Moves between node groups: on random clusters every plan keeps the rules, and the tool says
 //! what it finds.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use assert_cmd::Command;
@@ -182,6 +183,11 @@ fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
     }
 }
 
+/// How many instances move.
+fn movers<'p>(passages: impl IntoIterator<Item = &'p Passage>) -> usize {
+    passages.into_iter().map(|passage| passage.instance).collect::<BTreeSet<_>>().len()
+}
+
 fn of_all(cluster: &Cluster) -> Vec<Health> {
     cluster.groups.iter().map(|g| health(cluster, g.idx)).collect()
 }
@@ -199,6 +205,7 @@ proptest! {
         let plan = redistribute(&cluster, &options(careful));
         let passages: Vec<Passage> = plan.passages().cloned().collect();
         checked(&cluster, &passages, &plan.after);
+        prop_assert_eq!(movers(&passages), passages.len());
         let (before, after) = (of_all(&cluster), of_all(&plan.after));
         for repair in &plan.repairs {
             let at = repair.group.get();
@@ -227,6 +234,7 @@ proptest! {
         for candidate in found.candidates.iter().filter(|c| !c.passages().is_empty()) {
             let after = candidate.after(&cluster, &options(careful));
             checked(&cluster, candidate.passages(), &after);
+            prop_assert_eq!(movers(candidate.passages()), candidate.instances);
             let there = |n| after.node(n).spec.group == candidate.group;
             prop_assert!(!after.instances.iter().any(|i| i.nodes().any(there)));
             prop_assert!(of_all(&after).iter().zip(&before).all(|(after, before)| after <= before));
@@ -260,7 +268,7 @@ proptest! {
 /// The random clusters are worth their name.
 #[test]
 fn random_clusters_give_plans() {
-    let (mut healed, mut stuck, mut emptied, mut balanced) = (0, 0, 0, 0);
+    let (mut healed, mut stuck, mut emptied, mut balanced, mut twice) = (0, 0, 0, 0, 0);
     for seed in 0..300 {
         let cluster = random(seed);
         let plan = redistribute(&cluster, &options(true));
@@ -268,12 +276,15 @@ fn random_clusters_give_plans() {
         stuck += plan.repairs.iter().filter(|r| matches!(r.outcome, Outcome::Stuck(_))).count();
         emptied +=
             usize::from(compress(&cluster, &cluster.groups_with_nodes(), &options(true)).choice().is_some());
-        balanced += balance(&cluster, &BalanceOptions::default()).steps.len();
+        let steps = balance(&cluster, &BalanceOptions::default()).steps;
+        balanced += steps.len();
+        twice += steps.len() - movers(steps.iter().map(|step| &step.passage));
     }
     assert!(
         healed > 20 && stuck > 20 && emptied > 20 && balanced > 100,
         "{healed} {stuck} {emptied} {balanced}"
     );
+    assert!(twice * 50 < balanced, "{twice} of {balanced}");
 }
 
 /// Plans on clusters as they are made for benchmarks.

@@ -2,7 +2,8 @@
 //!
 //! Every step is the move of one instance to another group with the largest gain; what
 //! copies no disks comes before what does, and groups of last resort come last. It ends when
-//! no move gains enough.
+//! no move gains enough. An instance that would move a second time goes directly instead,
+//! where that can be ([`Course`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
+use super::detour::Course;
 use super::load::{LoadSource, Loads, Outlook};
 use super::reach;
 use super::{Passage, Placing, RegroupOptions, Setting};
@@ -44,6 +46,18 @@ impl Default for BalanceOptions {
     }
 }
 
+impl BalanceOptions {
+    /// Whether a gain, its cost taken off, is enough for a step.
+    pub(super) fn is_worth(&self, gain: f64) -> bool {
+        gain > 0.0 && gain >= self.min_gain
+    }
+
+    /// What the move of an instance takes off its gain.
+    pub(super) fn cost(&self, instance: &Instance) -> f64 {
+        self.move_cost * copied(instance).as_f64() / 1024.0
+    }
+}
+
 /// One step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BalanceStep {
@@ -70,21 +84,26 @@ pub struct Balance {
 pub fn balance(cluster: &Cluster, options: &BalanceOptions) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
     let before = Loads::of(cluster, options.loads);
-    let mut search = Search {
-        options,
+    let course = Course {
+        steps: Vec::new(),
         placing: Placing::new(cluster, &setting),
-        shapes: shapes(cluster, &setting),
         loads: before.clone(),
         after: cluster.clone(),
-        refused: HashSet::new(),
     };
+    let shapes = shapes(cluster, &setting);
+    let mut search = Search { options, shapes, course, refused: HashSet::new() };
     let most = options.regroup.max_moves.unwrap_or(usize::MAX);
-    let mut steps = Vec::new();
-    while steps.len() < most {
+    while search.course.steps.len() < most {
         let Some(step) = search.next_step() else { break };
-        steps.push(step);
+        search.course.steps.push(step);
+        while let Some(course) = search.course.without_detour(cluster, &setting, options) {
+            search.course = course;
+            // some groups had less in them meanwhile
+            search.refused.clear();
+        }
     }
-    Balance { before, steps, loads: search.loads, after: search.after }
+    let Course { steps, loads, after, .. } = search.course;
+    Balance { before, steps, loads, after }
 }
 
 /// Everything about an instance that decides whether a group has a place for it.
@@ -118,7 +137,7 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> Shape<'c> {
 
 /// A move that could be the next step; the largest is tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
+pub(super) struct Candidate {
     /// To a group of last resort only if nothing else is worth it.
     preferred: bool,
     copies_nothing: bool,
@@ -127,12 +146,23 @@ struct Candidate {
     target: Reverse<GroupIdx>,
 }
 
+impl Candidate {
+    /// A move with what it gains.
+    pub(super) fn new(cluster: &Cluster, instance: InstanceIdx, target: GroupIdx, gain: f64) -> Candidate {
+        Candidate {
+            preferred: cluster.group(target).alloc_policy == AllocPolicy::Preferred,
+            copies_nothing: copied(cluster.instance(instance)) == Mib::ZERO,
+            gain: OrderedFloat(gain),
+            instance: Reverse(instance),
+            target: Reverse(target),
+        }
+    }
+}
+
 struct Search<'o> {
     options: &'o BalanceOptions,
-    placing: Placing<'o>,
     shapes: Vec<usize>,
-    loads: Loads,
-    after: Cluster,
+    course: Course<'o>,
     /// Groups that have no place: for instances of a shape, from a group.
     refused: HashSet<(usize, GroupIdx, GroupIdx)>,
 }
@@ -140,54 +170,50 @@ struct Search<'o> {
 impl Search<'_> {
     /// Finds the next step and makes it.
     fn next_step(&mut self) -> Option<BalanceStep> {
-        let outlook = self.loads.outlook();
+        let outlook = self.course.loads.outlook();
         let score = outlook.score;
         if !(score > self.options.min_score) {
             return None;
         }
         let none = HashSet::new();
-        let movable = |i: &&Instance| reach::hold(&self.after, i).is_none();
+        let movable = |i: &&Instance| reach::hold(&self.course.after, i).is_none();
         let best = |i: &Instance| self.best_of(&outlook, i.idx, &none);
         let first: Vec<Candidate> =
-            self.after.instances.par_iter().filter(movable).filter_map(best).collect();
+            self.course.after.instances.par_iter().filter(movable).filter_map(best).collect();
         let mut heap = BinaryHeap::from(first);
         let mut dull = HashSet::new();
         while let Some(candidate) = heap.pop() {
             let (instance, target) = (candidate.instance.0, candidate.target.0);
-            let source = self.loads.home(instance);
+            let source = self.course.loads.home(instance);
             let key = (self.shapes[instance.get()], source, target);
             if !self.refused.contains(&key) {
-                let mut loads = self.loads.clone();
+                let mut loads = self.course.loads.clone();
                 loads.relocate(instance, target);
                 // the exact score decides
-                if !self.is_worth(score - loads.score() - self.cost(instance)) {
+                if !self.options.is_worth(score - loads.score() - self.cost_of(instance)) {
                     dull.insert((instance, target));
                 } else if let Some(passage) = self.make(instance, target) {
                     // it may be healthy now, and has more room in any case
-                    self.placing.refresh(&self.after, source);
+                    self.course.placing.refresh(&self.course.after, source);
                     self.refused.retain(|(_, _, to)| *to != source && *to != target);
-                    self.loads = loads;
-                    return Some(BalanceStep { passage, score: self.loads.score() });
+                    self.course.loads = loads;
+                    return Some(BalanceStep { passage, score: self.course.loads.score() });
                 } else {
                     self.refused.insert(key);
                 }
             }
-            let outlook = self.loads.outlook();
+            let outlook = self.course.loads.outlook();
             heap.extend(self.best_of(&outlook, instance, &dull));
         }
         None
     }
 
     fn make(&mut self, instance: InstanceIdx, target: GroupIdx) -> Option<Passage> {
-        self.placing.place(&mut self.after, instance, |group| group == target).ok()
+        self.course.placing.place(&mut self.course.after, instance, |group| group == target).ok()
     }
 
-    fn is_worth(&self, gain: f64) -> bool {
-        gain > 0.0 && gain >= self.options.min_gain
-    }
-
-    fn cost(&self, instance: InstanceIdx) -> f64 {
-        self.options.move_cost * copied(self.after.instance(instance)).as_f64() / 1024.0
+    fn cost_of(&self, instance: InstanceIdx) -> f64 {
+        self.options.cost(self.course.after.instance(instance))
     }
 
     /// The best move of an instance that is not known to be impossible, or not worth it.
@@ -197,22 +223,17 @@ impl Search<'_> {
         instance: InstanceIdx,
         dull: &HashSet<(InstanceIdx, GroupIdx)>,
     ) -> Option<Candidate> {
-        let home = self.loads.home(instance);
+        let home = self.course.loads.home(instance);
         let shape = self.shapes[instance.get()];
-        let cost = self.cost(instance);
-        let copies_nothing = copied(self.after.instance(instance)) == Mib::ZERO;
-        let targets = self.after.groups.iter().map(|g| g.idx);
+        let cost = self.cost_of(instance);
+        let targets = self.course.after.groups.iter().map(|g| g.idx);
         let open = targets.filter(|g| {
             *g != home && !self.refused.contains(&(shape, home, *g)) && !dull.contains(&(instance, *g))
         });
-        let candidates = open.map(|target| Candidate {
-            preferred: self.after.group(target).alloc_policy == AllocPolicy::Preferred,
-            copies_nothing,
-            gain: OrderedFloat(outlook.gain(instance, target) - cost),
-            instance: Reverse(instance),
-            target: Reverse(target),
-        });
-        candidates.filter(|c| self.is_worth(c.gain.0)).max()
+        let gain = |target| outlook.gain(instance, target) - cost;
+        let candidates =
+            open.map(|target| Candidate::new(&self.course.after, instance, target, gain(target)));
+        candidates.filter(|c| self.options.is_worth(c.gain.0)).max()
     }
 }
 

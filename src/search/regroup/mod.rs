@@ -11,6 +11,7 @@
 
 pub mod balance;
 pub mod compress;
+mod detour;
 pub mod health;
 pub mod load;
 mod passage;

@@ -69,4 +69,10 @@ impl Passage {
             score,
         }
     }
+
+    /// The same, with the score of the cluster afterwards.
+    pub(super) fn scored(mut self, score: f64) -> Passage {
+        self.legs.iter_mut().for_each(|leg| leg.score = score);
+        Passage { score, ..self }
+    }
 }

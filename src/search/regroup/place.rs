@@ -9,7 +9,7 @@ use crate::model::{
     AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, NodeIdx, Place, Placement,
 };
 use crate::redundancy::global::Guard;
-use crate::score::Statistics;
+use crate::score::{Board, Statistics};
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
 use crate::search::allocate::{self, Conditions, Fit, Metric, Obstacle, Search, Targets};
@@ -88,12 +88,41 @@ impl<'s> Placing<'s> {
                 };
                 bars.extend(usable.iter().map(refused));
                 bars.sort_by_key(|(group, _)| *group);
-                for (node, ledger) in before {
-                    cluster.nodes[node.get()].state.ledger = ledger;
-                }
+                restore(cluster, before);
                 Err(Why::NoPlace(bars))
             }
         }
+    }
+
+    /// Moves an instance to these nodes of another group, if all rules allow it; the cluster
+    /// is as before otherwise.
+    pub fn put(&self, cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -> Option<Passage> {
+        let instance = cluster.instance(idx).clone();
+        let group = |n: NodeIdx| cluster.node(n).spec.group;
+        let target = group(to.primary);
+        if target == group(instance.primary) || reach::hold(cluster, &instance).is_some() {
+            return None;
+        }
+        let (members, health) = (&self.members[target.get()], self.health[target.get()]);
+        let usable = reach::targets(cluster, self.setting, &instance, target, members, health).ok()?;
+        if ![Some(to.primary), to.secondary].into_iter().flatten().all(|n| usable.contains(&n)) {
+            return None;
+        }
+        let before = take_out(cluster, &instance);
+        let fit = Fit::new(cluster, &instance, &Conditions::default());
+        let place = to.secondary.map_or_else(|| fit.single(to.primary), |s| fit.pair(to.primary, s)).ok();
+        let holds = |place: &Place| {
+            let scope = self.setting.redundancy.as_ref();
+            scope.is_none_or(|scope| Guard::new(cluster, members, scope).holds_with(&instance, place))
+        };
+        let Some(place) = place.filter(holds) else {
+            restore(cluster, before);
+            return None;
+        };
+        let passage = Passage::of(cluster, &instance, to, 0.0);
+        settle(cluster, idx, &place);
+        let score = Board::new(cluster, &self.nodes).score();
+        Some(passage.scored(score))
     }
 
     fn best(
@@ -162,6 +191,23 @@ fn take_out(cluster: &mut Cluster, instance: &Instance) -> Vec<(NodeIdx, Ledger)
         (node, std::mem::replace(ledger, left[&node]))
     };
     nodes.into_iter().map(swap).collect()
+}
+
+/// Enters an instance that was taken out where it was.
+fn restore(cluster: &mut Cluster, before: Vec<(NodeIdx, Ledger)>) {
+    for (node, ledger) in before {
+        cluster.nodes[node.get()].state.ledger = ledger;
+    }
+}
+
+/// Moves an instance to nodes of which it is known that it may be there.
+pub(super) fn put_back(cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -> Option<()> {
+    let instance = cluster.instance(idx).clone();
+    take_out(cluster, &instance);
+    let fit = Fit::new(cluster, &instance, &Conditions::default());
+    let place = to.secondary.map_or_else(|| fit.single(to.primary), |s| fit.pair(to.primary, s)).ok()?;
+    settle(cluster, idx, &place);
+    Some(())
 }
 
 /// Enters an instance that was taken out where it goes.

@@ -1,6 +1,8 @@
 //! Worked examples, small enough to be checked on paper. Every node has 9000 MiB memory and
 //! 9 CPUs, and keeps one MiB for itself.
 
+mod detours;
+
 use super::balance::{BalanceOptions, balance};
 use super::compress::{self, Unfit, compress};
 use super::health::{Health, health};
@@ -392,6 +394,12 @@ fn load_is_evened_out() {
     let passages: Vec<Passage> = plan.steps.into_iter().map(|s| s.passage).collect();
     checked(&cluster, &passages, &plan.after);
     assert_eq!(balance(&plan.after, &options(0.01, 0.0)).steps.len(), 0);
+    // no further than to 100
+    let enough = BalanceOptions { min_score: 100.0, ..options(0.01, 0.0) };
+    assert_eq!(balance(&cluster, &enough).steps.len(), 1);
+    let one = RegroupOptions { max_moves: Some(1), ..FREELY };
+    let short = BalanceOptions { regroup: one, ..options(0.01, 0.0) };
+    assert_eq!(balance(&cluster, &short).steps.len(), 1);
     // the second step gains 100, too; more is asked for
     assert_eq!(balance(&cluster, &options(100.5, 0.0)).steps.len(), 0);
     let measured = BalanceOptions { loads: LoadSource::Measured, ..options(0.01, 0.0) };
