@@ -12,6 +12,7 @@ use crate::search::regroup::balance::Balance;
 use crate::search::regroup::compress::{self, Candidate, Compression, Unfit};
 use crate::search::regroup::load::{KINDS, Loads};
 use crate::search::regroup::redistribute::{self, Redistribution, Repair};
+use crate::search::regroup::status::Capacity;
 use crate::search::regroup::{Blocked, Passage, Why};
 
 /// Most instances without a place that are named for a group, unless all are wanted.
@@ -130,13 +131,16 @@ pub fn compression(
     storage: &StorageMap,
     level: i32,
 ) -> Vec<String> {
-    let mut lines = vec!["Groups (free memory in MiB, free disk in GiB):".to_owned()];
+    let mut lines = vec!["Groups (memory in MiB, disk in GiB):".to_owned()];
     let left = [("Group", Align::Left)];
-    let right = ["Nodes", "Inst", "f_mem", "f_dsk", "f_cpu", "Moves", "Copied"].map(|t| (t, Align::Right));
+    let right = ["Nodes", "Inst", "t_mem", "f_mem", "t_dsk", "f_dsk", "t_cpu", "f_cpu", "Moves", "Copied"]
+        .map(|t| (t, Align::Right));
     let mut table = Table::new(left.into_iter().chain(right).chain([("Can be emptied", Align::Left)]));
     for candidate in &found.candidates {
         table.push(candidate_row(candidate, cluster));
     }
+    let verdict = ["-".to_owned(), "-".to_owned(), String::new()];
+    table.push([amounts("(all)", &found.total, cluster.instances.len()), verdict.into()].concat());
     lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
     for candidate in &found.candidates {
         if let compress::Outcome::Stuck(instance, placed) = &candidate.outcome
@@ -162,11 +166,13 @@ pub fn compression_summary(found: &Compression, chosen: Option<&Candidate>, clus
     if let Some(chosen) = chosen {
         let won = &chosen.capacity;
         return format!(
-            "Emptying group {} takes {} and frees {} with {} MiB memory.",
+            "Emptying group {} takes {} and frees {} with {} MiB memory, {} GiB disk and {} vCPUs.",
             cluster.group(chosen.group).name,
             counted(chosen.passages().len(), "move"),
             counted(won.nodes, "node"),
-            won.memory.total
+            won.memory.total,
+            Mib(won.disk.total).gib_floor(),
+            won.vcpus.total
         );
     }
     match (emptied().count(), emptied().next()) {
@@ -177,7 +183,6 @@ pub fn compression_summary(found: &Compression, chosen: Option<&Candidate>, clus
 }
 
 fn candidate_row(candidate: &Candidate, cluster: &Cluster) -> Vec<String> {
-    let capacity = &candidate.capacity;
     let (count, amount, verdict) = match &candidate.outcome {
         compress::Outcome::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
         compress::Outcome::Stuck(blocked, _) => {
@@ -196,17 +201,17 @@ fn candidate_row(candidate: &Candidate, cluster: &Cluster) -> Vec<String> {
             (passages.len().to_string(), copied(amount), "yes".to_owned())
         }
     };
-    vec![
-        cluster.group(candidate.group).name.clone(),
-        capacity.nodes.to_string(),
-        candidate.instances.to_string(),
-        capacity.memory.free.to_string(),
-        Mib(capacity.disk.free).gib_floor().to_string(),
-        capacity.vcpus.free.to_string(),
-        count,
-        amount,
-        verdict,
-    ]
+    let name = &cluster.group(candidate.group).name;
+    [amounts(name, &candidate.capacity, candidate.instances), vec![count, amount, verdict]].concat()
+}
+
+/// What some nodes have together, and what of it is free.
+fn amounts(name: &str, capacity: &Capacity, instances: usize) -> Vec<String> {
+    let Capacity { memory, disk, vcpus, .. } = capacity;
+    let disk = [disk.total, disk.free].map(|amount| Mib(amount).gib_floor());
+    let sizes = [memory.total, memory.free, disk[0], disk[1], vcpus.total, vcpus.free];
+    let numbers = [capacity.nodes, instances].map(|n| n.to_string());
+    [name.to_owned()].into_iter().chain(numbers).chain(sizes.map(|n| n.to_string())).collect()
 }
 
 /// Why a group is not even tried.

@@ -32,6 +32,7 @@ pub struct Document {
     moves: Vec<MoveRow>,
     jobsets: Vec<Vec<usize>>,
     repairs: Option<Vec<RepairRow>>,
+    capacity: Option<Sizes>,
     candidates: Option<Vec<CandidateRow>>,
     emptied: Option<String>,
     loads: Option<LoadRows>,
@@ -143,6 +144,7 @@ impl Frame<'_> {
             moves: self.passages.iter().enumerate().map(row).collect(),
             jobsets: jobsets(self.jobsets),
             repairs: None,
+            capacity: None,
             candidates: None,
             emptied: None,
             loads: None,
@@ -238,7 +240,7 @@ pub fn compression(
     let emptied = chosen.map(|c| cluster.group(c.group).name.clone());
     let summary = compression_summary(found, chosen, cluster);
     let document = frame.document("compress", summary, |at| passages[at].score);
-    Document { candidates, emptied, ..document }
+    Document { capacity: Some((&found.total).into()), candidates, emptied, ..document }
 }
 
 /// The document of a plan that evens out load.
