@@ -2,6 +2,7 @@
 //! 9 CPUs, and keeps one MiB for itself.
 
 mod detours;
+mod storage;
 
 use super::balance::{BalanceOptions, balance};
 use super::compress::{self, Unfit, compress};
@@ -345,6 +346,11 @@ fn groups_that_can_be_emptied() {
     assert_eq!(*outcomes[2], compress::Outcome::Unfit(Unfit::Isolated));
     assert_eq!(*outcomes[3], compress::Outcome::Unfit(Unfit::Denied));
     assert_eq!(*outcomes[4], compress::Outcome::Unfit(Unfit::Empty));
+    // all nodes have 5 x 9000, of which the instances take 13,000
+    assert_eq!((found.total.nodes, found.total.memory.total, found.total.memory.free), (5, 45000, 32000));
+    // what is won with b: its node
+    let won = found.candidates[1].capacity;
+    assert_eq!((won.nodes, won.memory.total, won.memory.free, won.vcpus.total), (1, 9000, 1000, 36));
     // a has more memory free than b
     let choice = found.choice().unwrap();
     assert_eq!(choice.group, group(&cluster, "a"));
