@@ -10,7 +10,7 @@ use htools::generate::{self, ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::RawCluster;
 use htools::load::text;
-use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, StorageMap};
+use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, Node, StorageMap};
 use htools::plan::checker::check_passages;
 use htools::plan::regroup::jobsets;
 use htools::search::regroup::balance::{BalanceOptions, balance};
@@ -181,6 +181,20 @@ fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
         let (there, found) = (known(&before, passage), known(&now, passage));
         assert!(there.iter().all(|pool| found.contains(pool)), "{there:?} {found:?} {passage:?}");
     }
+    assert_eq!(apart_from_instances(after), apart_from_instances(cluster));
+}
+
+/// By node: what is free and what its instances have together, which no move changes.
+fn apart_from_instances(cluster: &Cluster) -> Vec<(Mib, Mib)> {
+    let sizes = |node: &Node| {
+        let ledger = &node.state.ledger;
+        let primaries = || node.state.primaries.iter().map(|i| cluster.instance(*i));
+        let secondaries = || node.state.secondaries.iter().map(|i| cluster.instance(*i));
+        let mem: Mib = primaries().map(|i| i.mem_in_use()).sum();
+        let disk: Mib = primaries().chain(secondaries()).map(|i| i.local_disk()).sum();
+        (ledger.mem_unallocated(&node.spec) + mem, ledger.disk_free + disk)
+    };
+    cluster.nodes.iter().map(sizes).collect()
 }
 
 /// How many instances move.

@@ -3,7 +3,7 @@
 //! Every step is the move of one instance to another group with the largest gain; what
 //! copies no disks comes before what does, and groups of last resort come last. It ends when
 //! no move gains enough. An instance that would move a second time goes directly instead,
-//! where that can be ([`Course`]).
+//! where that can be.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
