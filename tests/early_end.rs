@@ -225,11 +225,13 @@ fn a_second_interrupt_ends_the_program() {
 #[test]
 fn after_the_search_the_first_interrupt_ends_the_program() {
     let place = wide();
-    let mut run = Run::start(&place, &["-l", "5", "-C"]);
-    run.read_to_line("Commands to run");
-    run.interrupt();
-    let output = run.end();
-    assert_eq!((output.status.signal(), text(&output.stderr).as_str()), (Some(SIGINT), ""));
+    for choice in [&[][..], &["--worst-group"], &["--all-groups"]] {
+        let mut run = Run::start(&place, &[&["-l", "5", "-C"], choice].concat());
+        run.read_to_line("Commands to run");
+        run.interrupt();
+        let output = run.end();
+        assert_eq!((output.status.signal(), text(&output.stderr).as_str()), (Some(SIGINT), ""));
+    }
 }
 
 // --- what -v says

@@ -157,8 +157,11 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         .json
         .then(|| json::cluster::State::of(cluster, &cluster.nodes_of(group), &cluster.instances_of(group)));
     let before = options.execution.exec.then(|| cluster.clone());
-    let watch = Watch { patience: &patience(options)?, shown: true };
-    let found = balance(options, cluster, group, &watch, &mut text)?;
+    let found = {
+        // after the search an interrupt ends the program
+        let watch = Watch { patience: &patience(options)?, shown: true };
+        balance(options, cluster, group, &watch, &mut text)?
+    };
     if found.was_searched() {
         give_commands(options, cluster, &found.steps, &found.jobsets, &mut text)?;
         let scope = &found.scope;

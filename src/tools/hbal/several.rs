@@ -98,6 +98,9 @@ impl Run<'_> {
     /// Everything that is said and written once all searches are over.
     fn finish(self, cluster: &Cluster, groups: Vec<Candidate>, mut text: Text<'_>) -> anyhow::Result<Ran> {
         let Run { options, choice, patience, before, state } = self;
+        let late = patience.exhausted();
+        // from now on an interrupt ends the program
+        drop(patience);
         let plans = groups.iter().map(|group| (group.steps().len(), group.jobsets()));
         let jobsets = side_by_side(plans);
         let steps: Vec<Step> = groups.iter().flat_map(Candidate::steps).copied().collect();
@@ -114,7 +117,7 @@ impl Run<'_> {
         let left_out =
             !enough && groups.iter().any(|group| group.found.is_none() && !group.is_balanced(options));
         let stopped = found().find_map(|found| found.stopped);
-        let stopped = stopped.or_else(|| patience.exhausted().filter(|_| left_out));
+        let stopped = stopped.or(late.filter(|_| left_out));
         if stopped.is_some() && left_out {
             text.output.error_line("There was no time left for some of the node groups")?;
         }
