@@ -87,12 +87,14 @@ impl Place {
     /// A cluster that is odd but accepted, as the reference accepts it.
     fn accepts(&self, content: &str) {
         self.write("c.data", content);
-        let tools: [&[&str]; 6] = [
+        let tools: [&[&str]; 8] = [
             &["hsqueeze", "-t", "c.data", "-v", "-C"],
             &["hsqueeze", "-t", "c.data", "--json", "--all", "--minimal-resources=1e300"],
             &["hbal", "-t", "c.data", "-v", "-v", "-v", "-v", "-v", "-p", "--print-instances", "-C"],
             &["hinfo", "-t", "c.data", "-v", "-v", "-v", "-p", "--print-instances"],
             &["hbal", "-t", "c.data", "--json"],
+            &["hbal", "-t", "c.data", "--all-groups", "-v", "-v", "-v", "-v", "-v", "-p", "-C"],
+            &["hbal", "-t", "c.data", "--worst-group", "--json"],
             &["hcheck", "-t", "c.data", "--no-simulation", "--list-problems"],
         ];
         for words in tools {
