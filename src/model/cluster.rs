@@ -99,6 +99,11 @@ impl Cluster {
         self.nodes.iter().map(|n| n.spec.idx).collect()
     }
 
+    /// All instances, in order.
+    pub fn all_instances(&self) -> Vec<InstanceIdx> {
+        self.instances.iter().map(|i| i.idx).collect()
+    }
+
     /// The nodes of a group, in order.
     pub fn nodes_of(&self, group: GroupIdx) -> Vec<NodeIdx> {
         self.nodes.iter().filter(|n| n.spec.group == group).map(|n| n.spec.idx).collect()

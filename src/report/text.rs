@@ -5,6 +5,11 @@ use std::fmt::Write;
 use super::number::{fixed, plain, positional};
 use crate::model::{Cluster, Instance, InstanceIdx, InstancePolicy, InstanceSpec, Node, NodeIdx};
 
+/// The text of a cluster: see [`cluster_text`].
+pub fn whole_cluster_text(cluster: &Cluster) -> String {
+    cluster_text(cluster, &cluster.all_nodes(), &cluster.all_instances())
+}
+
 /// The text of a cluster, with all groups but only the given nodes and
 /// instances. Loading it gives the same cluster, except for what the format
 /// cannot say: single disks, network interfaces, hypervisors, dynamic load.

@@ -13,7 +13,7 @@ use crate::generate::{ClusterSpec, TemplateMix, cluster};
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::number::{parse_int, shown};
 use crate::model::Mib;
-use crate::report::text::cluster_text;
+use crate::report::text::whole_cluster_text;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -88,9 +88,8 @@ impl Made {
     pub fn new(spec: &ClusterSpec) -> anyhow::Result<Made> {
         let mut made = merge(cluster(spec), &MergeOptions::default()).context("cannot make the cluster")?;
         finish(&mut made, Mib::ZERO);
-        let instances: Vec<_> = made.instances.iter().map(|i| i.idx).collect();
-        let text = cluster_text(&made, &made.all_nodes(), &instances);
-        Ok(Made { text, left_out: spec.instances - instances.len() })
+        let text = whole_cluster_text(&made);
+        Ok(Made { text, left_out: spec.instances - made.instances.len() })
     }
 }
 

@@ -70,8 +70,7 @@ pub fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
     }
     let nodes = cluster.all_nodes();
     if options.print_instances {
-        let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
-        listing::instances(&mut output, "Instances", &cluster, &instances)?;
+        listing::instances(&mut output, "Instances", &cluster, &cluster.all_instances())?;
     }
     if let Some(fields) = &options.print_nodes {
         listing::nodes(&mut output, "Cluster", &cluster, &nodes, fields)?;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::output::Output;
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::Cluster;
 use crate::report::file::{WriteError, write_whole};
-use crate::report::text::cluster_text;
+use crate::report::text::whole_cluster_text;
 
 /// Writes a state of the cluster to `PREFIX.SUFFIX`; returns what is to be said about
 /// it.
@@ -33,7 +33,5 @@ pub fn save_cluster(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(prefix) = prefix else { return Ok(()) };
-    let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-    let content = cluster_text(cluster, &cluster.all_nodes(), &instances);
-    Ok(output.error_line(&save(prefix, suffix, when, &content)?)?)
+    Ok(output.error_line(&save(prefix, suffix, when, &whole_cluster_text(cluster))?)?)
 }

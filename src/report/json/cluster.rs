@@ -127,6 +127,11 @@ struct Instance {
 }
 
 impl State {
+    /// The state of a cluster.
+    pub fn whole(cluster: &Cluster) -> State {
+        State::of(cluster, &cluster.all_nodes(), &cluster.all_instances())
+    }
+
     /// The state of some nodes and instances of a cluster.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> State {
         State {

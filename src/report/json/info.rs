@@ -44,11 +44,10 @@ pub fn document(info: &Information, cluster: &Cluster) -> Document {
         n1_happy: g.failures.none(),
         score: g.score,
     };
-    let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
     Document {
         schema: SCHEMA,
         generator: Generator::this(),
-        cluster: State::of(cluster, &cluster.all_nodes(), &instances),
+        cluster: State::whole(cluster),
         n1_happy: info.is_n1_happy(),
         groups: info.groups.iter().map(group).collect(),
         split_instances: info.split.iter().map(|i| cluster.instance(*i).name.clone()).collect(),

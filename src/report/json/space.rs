@@ -151,12 +151,11 @@ pub fn document(
     runs: [&Run; 2],
 ) -> Document {
     let [tiered, standard] = runs;
-    let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
     Document {
         schema: SCHEMA,
         generator: Generator::this(),
         settings: settings(start, limit),
-        cluster: State::of(cluster, &cluster.all_nodes(), &instances),
+        cluster: State::whole(cluster),
         survey: survey(cluster, ground),
         totals: statistics(&start.totals),
         tiered: allocation(tiered),

@@ -9,14 +9,13 @@ use crate::load::raw::{RawCluster, RawInstance};
 use crate::load::text;
 use crate::model::Mib;
 use crate::model::units::trunc_to_i64;
-use crate::report::text::cluster_text;
+use crate::report::text::whole_cluster_text;
 use crate::testing::cluster;
 
 /// A cluster as a source would give it. Saved states keep the free memory that nodes had
 /// at first; a source measures it.
 fn raw(cluster: &Cluster) -> RawCluster {
-    let all: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-    let text = cluster_text(cluster, &cluster.all_nodes(), &all);
+    let text = whole_cluster_text(cluster);
     let mut raw = text::parse(&text, "saved").expect("a valid text");
     for (node, there) in raw.nodes.iter_mut().zip(&cluster.nodes) {
         let used = there.spec.mem_node + there.spec.mem_unaccounted + there.state.ledger.mem_instances;

@@ -21,7 +21,7 @@ pub fn run(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     describe(options, &cluster, &request, output)?;
-    let existing: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
+    let existing = cluster.all_instances();
     show("Initial", options, &cluster, output)?;
     if let Some(note) = saved(options, "pre-ialloc", "before iallocator run", &cluster, &existing)? {
         output.error_line(&note)?;

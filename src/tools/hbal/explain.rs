@@ -36,8 +36,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         documents.push(json::explain::explained(&explained, cluster));
     }
     if text.json {
-        let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-        let state = json::cluster::State::of(cluster, &cluster.all_nodes(), &instances);
+        let state = json::cluster::State::whole(cluster);
         let document = json::plan::Document {
             explanations: documents,
             ..json::plan::Document::new(json::plan::Ending::Explained, state)

@@ -5,12 +5,12 @@ use anyhow::Context;
 use super::balanced::{Balanced, balance};
 use super::search::Watch;
 use super::{ExitStatus, HbalOptions, several};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::plan::command::{command_list, listing as command_listing, script};
 use crate::plan::jobset::Jobset;
 use crate::report::file::write_whole;
 use crate::report::json::plan::Stopped;
-use crate::report::text::cluster_text;
+use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
 use crate::search::{BalanceOptions, Effort, MoveRules, Step};
 use crate::tools::options::{CommandTarget, Groups};
@@ -122,7 +122,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
     }
     // the saved state is the cluster as it was read
-    let as_read = options.save.as_ref().map(|prefix| (prefix, whole(cluster)));
+    let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
     source::apply_node_settings(cluster, &options.load)?;
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
@@ -189,12 +189,6 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
     Ok(())
 }
 
-/// A cluster as a text file.
-pub fn whole(cluster: &Cluster) -> String {
-    let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-    cluster_text(cluster, &cluster.all_nodes(), &instances)
-}
-
 /// Writes the state after the last step, if that is wanted.
 pub fn save_balanced(
     options: &HbalOptions,
@@ -243,7 +237,7 @@ pub fn wanted_sets<'a>(options: &HbalOptions, jobsets: &'a [Jobset]) -> &'a [Job
 /// The document of an empty cluster, if one is wanted.
 fn empty_document(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Option<String>> {
     let document = || {
-        let state = json::cluster::State::of(cluster, &cluster.all_nodes(), &[]);
+        let state = json::cluster::State::whole(cluster);
         json::text(&json::plan::Document::new(json::plan::Ending::Empty, state))
     };
     Ok(options.json.then(document).transpose()?)

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::HbalOptions;
 use super::balanced::{Balanced, balance};
-use super::run::{Ran, Text, balance_options, give_commands, patience, save_balanced, whole};
+use super::run::{Ran, Text, balance_options, give_commands, patience, save_balanced};
 use super::scope::Scope;
 use super::search::Watch;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
@@ -19,6 +19,7 @@ use crate::report::json;
 use crate::report::json::group_plans::{Choice, Document, GroupPlan, SCHEMA};
 use crate::report::json::plan::{Ending, Stopped};
 use crate::report::table::{Align, Table};
+use crate::report::text::whole_cluster_text;
 use crate::score::{Board, Components};
 use crate::search::Step;
 use crate::search::moves::perform;
@@ -91,7 +92,7 @@ impl Run<'_> {
             choice,
             patience: patience(options)?,
             before: options.execution.exec.then(|| cluster.clone()),
-            state: options.json.then(|| json_state(cluster)),
+            state: options.json.then(|| json::cluster::State::whole(cluster)),
         })
     }
 
@@ -110,7 +111,7 @@ impl Run<'_> {
         }
         give_commands(options, cluster, &steps, &jobsets, &mut text)?;
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
-            save_balanced(options, || whole(cluster), text.output)?;
+            save_balanced(options, || whole_cluster_text(cluster), text.output)?;
         }
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
         let enough = choice == Choice::WorstGroup && !steps.is_empty();
@@ -191,8 +192,17 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
 /// What there is to say about a cluster without instances.
 pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Ran> {
     let choice = if options.all_groups { Choice::AllGroups } else { Choice::WorstGroup };
-    let document =
-        || json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, json_state(cluster)));
+    let document = || {
+        json::text(&document(
+            choice,
+            cluster,
+            &survey(cluster),
+            &[],
+            &[],
+            None,
+            json::cluster::State::whole(cluster),
+        ))
+    };
     let document = options.json.then(document).transpose()?;
     Ran::of([], None, None, document, output)
 }
@@ -233,12 +243,6 @@ fn summary(choice: Choice, cluster: &Cluster, groups: &[Candidate], jobsets: usi
             format!("{some} of {count} {groups} improved with {steps} in {jobsets}.")
         }
     }
-}
-
-/// The whole cluster in a document.
-fn json_state(cluster: &Cluster) -> json::cluster::State {
-    let instances: Vec<_> = cluster.instances.iter().map(|i| i.idx).collect();
-    json::cluster::State::of(cluster, &cluster.all_nodes(), &instances)
 }
 
 fn document(

@@ -8,7 +8,7 @@ use crate::plan::maintenance::{Maintenance, listing, script};
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::rolling::{graph_line, moves, node_names, statistics_line};
-use crate::report::text::cluster_text;
+use crate::report::text::whole_cluster_text;
 use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -26,10 +26,7 @@ pub fn run(
 ) -> anyhow::Result<ExitStatus> {
     check_master(options, cluster, output)?;
     // the saved state is the cluster as it was read
-    let as_read = options.save.as_ref().map(|prefix| {
-        let instances: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).collect();
-        (prefix, cluster_text(cluster, &cluster.all_nodes(), &instances))
-    });
+    let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
     source::apply_node_settings(cluster, &options.load)?;
     if let Some((prefix, content)) = as_read {
         output.error_line(&save(prefix, "original", "before hroller run", &content)?)?;

@@ -3,7 +3,7 @@
 use crate::load::raw::{RawCluster, RawInstance};
 use crate::load::text;
 use crate::model::{Cluster, Disk};
-use crate::report::text::cluster_text;
+use crate::report::text::whole_cluster_text;
 
 /// The name of a cluster's file: never a path.
 pub(super) fn file_name(name: &str) -> String {
@@ -15,8 +15,7 @@ pub(super) fn file_name(name: &str) -> String {
 /// # Errors
 /// What the text format cannot say, for instance a name with a `|`.
 pub(super) fn checked_text(raw: RawCluster, cluster: &Cluster) -> Result<String, String> {
-    let all: Vec<_> = cluster.instances.iter().map(|instance| instance.idx).collect();
-    let text = cluster_text(cluster, &cluster.all_nodes(), &all);
+    let text = whole_cluster_text(cluster);
     let again = text::parse(&text, "the text").map_err(|e| format!("it cannot be said as text: {e}"))?;
     match difference(&sayable(raw, cluster), &again) {
         None => Ok(text),
