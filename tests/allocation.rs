@@ -192,10 +192,17 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
 fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
     let cluster = recipe.cluster();
     let mut dice = Dice::new(recipe.seed ^ 55);
-    for instance in cluster.instances.iter().filter(|i| i.template.has_secondary() && i.is_movable()) {
+    let group_of = |n: NodeIdx| cluster.node(n).spec.group;
+    let split = |i: &Instance| i.mirror().is_some_and(|m| group_of(m) != group_of(i.primary));
+    for instance in
+        cluster.instances.iter().filter(|i| i.template.has_secondary() && (i.is_movable() || split(i)))
+    {
         let group = GroupIdx::new(dice.below(cluster.groups.len()));
+        // change-group leaves the group of the primary; the secondary may be where it goes
+        let stays = |n: NodeIdx| split(instance) && group_of(n) != group_of(instance.primary);
         let usable = |n: &NodeIdx| {
-            !cluster.node(*n).spec.offline && *n != instance.primary && Some(*n) != instance.secondary
+            let own = *n == instance.primary || Some(*n) == instance.secondary && !stays(*n);
+            !cluster.node(*n).spec.offline && !own
         };
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
         let destination = Destination { group, targets, ignore_soft_errors: dice.chance(20) };

@@ -345,11 +345,15 @@ impl<'a> Trial<'a> {
         let t = Side::new(self.cluster, target, i);
         let location = self.cluster.common_locations(p.spec.idx, target);
         let strictness = self.strictness(s.side.spec.offline);
-        let peer = self.peer(target, p.spec.idx);
-        let new_t = t
-            .before
-            .add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed)
-            .map_err(t.refuse_secondary())?;
+        let enter = |peer| {
+            let new = t.before.add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed);
+            new.map_err(t.refuse_secondary())
+        };
+        let mut new_t = enter(self.peer(target, p.spec.idx))?;
+        if target == s.side.spec.idx {
+            // it is judged as if it came on top of itself, but reserves its memory once
+            new_t = enter(self.cluster.node(target).state.reserve_without(i).1)?;
+        }
         // the primary is entered anew where it was, under its new location score
         let back = TagArrival { conflicts: self.own_conflicts, clash: false };
         let new_p = self

@@ -84,6 +84,12 @@ impl<'a> Leaving<'a> {
         &self.cluster.node(node).state
     }
 
+    /// A node once the instance has left both of its own. One of these can be among the
+    /// targets: the secondary of an instance whose nodes are in different groups.
+    fn left(&self, node: NodeIdx) -> &Ledger {
+        if node == self.mirror { &self.mirror_left } else { &self.cluster.node(node).state.ledger }
+    }
+
     /// The first new node once it runs the instance, with no location in common with
     /// its secondary.
     fn take_over(&self, a: NodeIdx) -> Result<Taken, Refused> {
@@ -121,7 +127,7 @@ impl<'a> Leaving<'a> {
             .remove_primary(&node.spec, i, 0, tags.conflicts)
             .add_primary(&node.spec, i, 0, back, Strictness::Forced)
             .map_err(refused(PairStep::FinalSecondary))?;
-        Ok(Taken { ledger, change: Change::of(&node.spec, &node.state.ledger, &ledger) })
+        Ok(Taken { ledger, change: Change::of(&node.spec, self.left(a), &ledger) })
     }
 
     /// The second new node with the instance, if it keeps `peer` for the first one
@@ -129,12 +135,11 @@ impl<'a> Leaving<'a> {
     fn back_up(&self, b: NodeIdx, peer: Mib) -> Result<Taken, Refused> {
         let node = self.cluster.node(b);
         let forced = self.cluster.node(self.instance.primary).spec.offline;
-        let ledger = node
-            .state
-            .ledger
+        let ledger = self
+            .left(b)
             .add_secondary(&node.spec, self.instance, peer, self.strictness(forced), DiskCheck::Needed)
             .map_err(refused(PairStep::FinalSecondary))?;
-        Ok(Taken { ledger, change: Change::of(&node.spec, &node.state.ledger, &ledger) })
+        Ok(Taken { ledger, change: Change::of(&node.spec, self.left(b), &ledger) })
     }
 
     /// Whether and, if so, why not the instance can go to a pair.
@@ -215,7 +220,7 @@ impl<'a> Leaving<'a> {
             if !self.instance.forthcoming {
                 after.location_sum += locations;
             }
-            Touched { spec: &node.spec, before: &node.state.ledger, after }
+            Touched { spec: &node.spec, before: self.left(node.spec.idx), after }
         };
         let locations = self.cluster.common_locations(a.0, b.0);
         board.score_with(&[touched(a, locations), touched(b, 0)], spread)
