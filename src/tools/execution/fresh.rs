@@ -12,6 +12,8 @@ use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 use crate::tools::source;
 
+/// How often a plan is made anew because the cluster has changed meanwhile.
+pub const ATTEMPTS: usize = 5;
 /// Most changes that are listed.
 const SHOWN: usize = 5;
 

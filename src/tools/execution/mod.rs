@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
-pub use fresh::{announce, crossing_violation, read_again, violation};
+pub use fresh::{ATTEMPTS, announce, crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use question::{Answer, ask};
 pub use resume::{Resumption, obstacle_in_group, resume};

@@ -7,7 +7,6 @@ use super::search::{Found, Watch, search};
 use crate::model::{Cluster, GroupIdx, Mib};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::report::components::{components, score};
-use crate::report::json;
 use crate::report::json::plan::{Ending, Stopped};
 use crate::report::number::general;
 use crate::score::Components;
@@ -17,8 +16,6 @@ use crate::search::{Balancer, Step};
 pub struct Balanced {
     /// The group, as it was before.
     pub scope: Scope,
-    /// The group in a document, as it was before.
-    pub group: json::plan::Group,
     /// How the search ended.
     pub ending: Ending,
     /// The score before the first step.
@@ -48,13 +45,12 @@ pub fn balance(
     let scope = Scope::of(cluster, group);
     scope.describe(cluster, options, text)?;
     scope.print_lists("Initial", options, cluster, text.output)?;
-    let (shown, totals) = (scope.json(cluster), scope.totals(cluster));
+    let totals = scope.totals(cluster);
     let mut balancer = Balancer::new(cluster, &scope.nodes, balance_options(options));
     let initial = balancer.components();
     announce_score(&initial, level, text)?;
     let unavoidable = balancer.unavoidable();
     let mut balanced = Balanced {
-        group: shown,
         ending: Ending::Balanced,
         last: initial.clone(),
         initial,

@@ -13,11 +13,10 @@ use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::work::{Place, Relocation, Task, Work};
 use crate::report::json::plan::Stopped;
 use crate::tools::ExitStatus;
-use crate::tools::execution::{self, Answer, Order, Resumption, announce, ask, read_again, violation};
+use crate::tools::execution::{
+    self, ATTEMPTS, Answer, Order, Resumption, announce, ask, read_again, violation,
+};
 use crate::tools::output::Output;
-
-/// How often a plan is made anew because the cluster has changed meanwhile.
-const ATTEMPTS: usize = 5;
 
 /// Makes a plan and, if that is wanted, carries it out.
 pub fn plan_and_execute(

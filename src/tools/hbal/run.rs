@@ -3,6 +3,7 @@
 use anyhow::Context;
 
 use super::balanced::{Balanced, balance};
+use super::scope::Scope;
 use super::search::Watch;
 use super::{ExitStatus, HbalOptions, several};
 use crate::model::{Cluster, GroupIdx, NodeIdx};
@@ -17,7 +18,7 @@ use crate::tools::options::{CommandTarget, Groups};
 use crate::tools::output::Output;
 use crate::tools::patience::Patience;
 use crate::tools::save::save;
-use crate::tools::{group, source};
+use crate::tools::{commands, group, source};
 
 /// What the options mean for the search.
 pub fn balance_options(options: &HbalOptions) -> BalanceOptions {
@@ -153,9 +154,10 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
         return Ok(ExitStatus::Failure.into());
     };
-    let state = options
-        .json
-        .then(|| json::cluster::State::of(cluster, &cluster.nodes_of(group), &cluster.instances_of(group)));
+    let start = options.json.then(|| {
+        let scope = Scope::of(cluster, group);
+        (json::cluster::State::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
+    });
     let before = options.execution.exec.then(|| cluster.clone());
     let found = {
         // after the search an interrupt ends the program
@@ -168,7 +170,7 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         save_balanced(options, || cluster_text(cluster, &scope.nodes, &scope.instances), text.output)?;
         found.show_final(options, cluster, &mut text)?;
     }
-    let document = state.map(|state| json::text(&document(cluster, &found, state))).transpose()?;
+    let document = start.map(|start| json::text(&document(cluster, &found, start))).transpose()?;
     let stopped = found.stopped;
     Ran::of([found], before, stopped, document, text.output)
 }
@@ -212,20 +214,17 @@ pub fn give_commands(
 ) -> anyhow::Result<()> {
     let Some(target) = &options.commands else { return Ok(()) };
     let lines = command_list(cluster, steps, wanted_sets(options, jobsets));
-    match target {
-        CommandTarget::Stdout => {
-            text.line("")?;
-            text.line(match options.first_job_group {
-                true => "First set of jobs:",
-                false => "Commands to run to reach the above solution:",
-            })?;
-            command_listing(&lines).iter().try_for_each(|line| text.line(line))
-        }
-        CommandTarget::File(path) => {
-            write_whole(path, &script(&lines))?;
-            text.line(format!("The commands have been written to file '{}'", path.display()))
-        }
+    if let CommandTarget::File(path) = target {
+        write_whole(path, &script(&lines))?;
     }
+    if text.json {
+        return Ok(());
+    }
+    let heading = match options.first_job_group {
+        true => "First set of jobs:",
+        false => "Commands to run to reach the above solution:",
+    };
+    commands::show(Some(target), heading, || command_listing(&lines), text.output)
 }
 
 /// The jobsets that are to be shown or carried out.
@@ -243,13 +242,17 @@ fn empty_document(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Op
     Ok(options.json.then(document).transpose()?)
 }
 
-/// The document of a group; `state` is the one before the first step.
-fn document(cluster: &Cluster, found: &Balanced, state: json::cluster::State) -> json::plan::Document {
+/// The document of a group; the cluster and the group in it are as before the first step.
+fn document(
+    cluster: &Cluster,
+    found: &Balanced,
+    (state, group): (json::cluster::State, json::plan::Group),
+) -> json::plan::Document {
     // the nodes among which instances were moved; none without steps
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
     json::plan::Document {
         stopped: found.stopped,
-        group: Some(found.group.clone()),
+        group: Some(group),
         initial_score: Some(json::Score::of(&found.initial)),
         unavoidable_score: Some(found.unavoidable),
         final_score: Some(json::Score::of(&found.last)),

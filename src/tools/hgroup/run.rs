@@ -16,13 +16,11 @@ use crate::search::regroup::balance::balance;
 use crate::search::regroup::compress::{Candidate, Compression, compress};
 use crate::search::regroup::redistribute::redistribute;
 use crate::search::regroup::status::Status;
+use crate::tools::execution::ATTEMPTS;
 use crate::tools::options::{CommandTarget, Drawing, GroupCommand};
 use crate::tools::output::Output;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, source};
-
-/// How often a plan is made anew because the cluster has changed meanwhile.
-const ATTEMPTS: usize = 5;
 
 /// Does what the options ask for.
 pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {

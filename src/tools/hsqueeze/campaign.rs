@@ -17,12 +17,10 @@ use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::Deed;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::execution::{
-    Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back, violation,
+    ATTEMPTS, Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back, violation,
 };
 use crate::tools::output::Output;
 
-/// How often a plan is made anew because the cluster has changed meanwhile.
-const ATTEMPTS: usize = 5;
 /// How often other nodes are tried in place of those that do not come up.
 const POWER_UPS: usize = 3;
 
