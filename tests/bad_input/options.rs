@@ -52,8 +52,7 @@ fn what_this_version_cannot_do() {
         );
         place.fails(&[tool, "-t", &good, "word"], "This program doesn't take any arguments.");
     }
-    let run = place
-        .fails(&["hbal", "-t", &good, "-X"], "hbal: plans can be executed over LUXI (-L) and RAPI (-m) only");
+    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI");
     assert!(run.stdout.ends_with("Solution length=15\n"));
     // nothing to do is no mistake
     assert_eq!(place.run(&["hbal", "-t", &sample("balanced.data"), "-X"]).status, Some(0));

@@ -31,7 +31,7 @@ pub fn plan_and_execute(
         let document = plan.document.take();
         let Some(mut client) = execution::client(&options.load.source)? else {
             print_document(document, output)?;
-            bail!("hbal: plans can be executed over LUXI (-L) and RAPI (-m) only");
+            bail!("hbal: Execution of commands possible only on LUXI");
         };
         if plan.stopped == Some(Stopped::Interrupt) {
             print_document(document, output)?;

@@ -67,7 +67,7 @@ pub fn run(
     if options.execution.exec && !idle {
         let Some(access) = access else {
             output.flush()?;
-            bail!("hsqueeze: plans can be executed over LUXI (-L) and RAPI (-m) only");
+            bail!("hsqueeze: Execution of commands possible only on LUXI");
         };
         let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
         if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Answer::No {
