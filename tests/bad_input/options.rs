@@ -67,8 +67,8 @@ fn malformed_command_lines() {
         ("max-length", "1.5", "cannot parse string '1.5'"),
         ("min-disk", "", "cannot parse string ''"),
         ("max-cpu", "-1", "'-1' is not a ratio above 0"),
-        ("mond", "maybe", "invalid choice 'maybe', pass one of 'yes' or 'no'"),
-        ("priority", "urgent", "invalid choice 'urgent', pass one of 'low', 'normal' or 'high'"),
+        ("mond", "maybe", "Unknown mond 'maybe', pass one of 'yes' or 'no'"),
+        ("priority", "urgent", "Unknown priority 'urgent', pass one of 'low', 'normal' or 'high'"),
     ] {
         let run = place.run(&["hbal", &format!("--{option}={value}")]);
         let start = format!("Error while parsing command line arguments:\noption --{option}: ");

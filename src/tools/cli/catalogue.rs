@@ -360,7 +360,7 @@ pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
 /// `--minimal-resources`
 pub const MINIMAL_RESOURCES: OptionDef = OptionDef::new(
     "minimal-resources",
-    "bring nodes online if a node has room for less than FACTOR standard instances [2]",
+    "bring nodes online if a node has room for less than FACTOR standard instances [2, or --target-resources if that is less]",
 )
 .takes("FACTOR", Kind::Float);
 /// `--target-resources`

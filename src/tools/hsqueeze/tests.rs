@@ -18,6 +18,10 @@ fn defaults_and_values() {
     assert_eq!((options.minimal, options.target, options.no_headers), (Some(1.5), Some(3.0), true));
     // the default follows
     assert_eq!(parse(&words(&["--minimal-resources=4"])).unwrap().target(), 4.0);
+    for (target, minimal) in [("0", 0.0), ("1", 1.0), ("3", 2.0)] {
+        let options = parse(&words(&["--target-resources", target])).unwrap();
+        assert_eq!(options.minimal(), minimal, "{target}");
+    }
     for (line, reach) in [(&["--all", "--drbd"], Reach::All), (&["--drbd", "--drbd"], Reach::Drbd)] {
         assert_eq!(parse(&words(line)).unwrap().reach, reach);
     }
