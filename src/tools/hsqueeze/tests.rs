@@ -34,7 +34,9 @@ fn a_target_below_the_minimum_is_refused() {
         let mut silence = Output::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
         run::check_reserves(&parse(&words(line)).unwrap(), &mut silence)
     };
-    assert!(check(&["--target-resources=1.9"]).is_err());
+    assert!(check(&["--minimal-resources=2", "--target-resources=1.9"]).is_err());
+    assert!(check(&["--target-resources=NaN"]).is_err());
+    assert!(check(&["--target-resources=1.9"]).is_ok());
     assert!(check(&["--minimal-resources=3"]).is_ok());
     assert!(check(&["--minimal-resources=3", "--target-resources=3"]).is_ok());
 }
