@@ -193,7 +193,7 @@ fn verbosity_adds_to_standard_error_only() {
     assert_eq!((quiet.stderr.as_str(), &quiet.stdout), ("", &loud.stdout));
     for line in [
         "Received request: allocate new (drbd, 9000 MiB memory, 10000 MiB disk, 1 vcpus, 2 nodes)\n",
-        "Received cluster data: 2 groups, 5 nodes, 3 instances, tags: \n",
+        "Received cluster data: 2 groups, 5 nodes, 3 instances, tags: \n  instances with runSt = Running: 3\n",
         "    n1: memory: 9000 MiB needed, 7167 there, 1833 missing\n",
     ] {
         assert!(loud.stderr.contains(line), "{line}: {}", loud.stderr);

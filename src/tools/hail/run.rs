@@ -4,7 +4,7 @@ use anyhow::Context;
 
 use super::HailOptions;
 use crate::load::iallocator::Request;
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::{Cluster, InstanceIdx, RunStatus};
 use crate::report::allocator::{Response, Wish, plan_lines, why_lines};
 use crate::report::text::cluster_text;
 use crate::search::Deadline;
@@ -83,11 +83,41 @@ fn describe(
         output.error_line(&format!(
             "Received cluster data: {groups} groups, {nodes} nodes, {instances} instances, tags: {tags}"
         ))?;
+        for (status, count) in run_states(cluster) {
+            output.error_line(&format!("  instances with runSt = {}: {count}", dump_name(status)))?;
+        }
     }
     if level > 1 && is_dedicated(cluster, request) {
         output.error_line("Allocation on a dedicated cluster; using lost-allocations metrics.")?;
     }
     Ok(())
+}
+
+/// How many instances are in each state that there is, in the order of their first ones.
+fn run_states(cluster: &Cluster) -> Vec<(RunStatus, usize)> {
+    let mut counts: Vec<(RunStatus, usize)> = Vec::new();
+    for instance in &cluster.instances {
+        match counts.iter_mut().find(|(status, _)| *status == instance.status) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((instance.status, 1)),
+        }
+    }
+    counts
+}
+
+/// What a state is called in the dumps of Ganeti's hail, which scripts look for.
+fn dump_name(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "Running",
+        RunStatus::AdminDown => "StatusDown",
+        RunStatus::AdminOffline => "StatusOffline",
+        RunStatus::ErrorDown => "ErrorDown",
+        RunStatus::ErrorUp => "ErrorUp",
+        RunStatus::ErrorNodeDown => "NodeDown",
+        RunStatus::ErrorNodeOffline => "NodeOffline",
+        RunStatus::ErrorWrongNode => "WrongNode",
+        RunStatus::UserDown => "UserDown",
+    }
 }
 
 /// Says at higher verbosity what was in the way, and how to make room.
