@@ -11,6 +11,7 @@ use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watch
 use super::watch::{ANSWER, Change, Wait, Watchers};
 use crate::load::luxi::{Connection, Manner};
 use crate::load::remote::CallError;
+use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
 
 /// How long the daemon waits for a change before it says that there is none, in seconds.
@@ -36,6 +37,16 @@ impl LuxiClient {
             None => self.connection.insert(Connection::open(&self.socket, self.manner)?),
         };
         connection.call(method, &args)
+    }
+
+    /// Fields of one node.
+    fn node<const N: usize>(&mut self, node: &str, fields: [&str; N]) -> Result<Value, CallError> {
+        let args = json!(["node", fields.as_slice(), ["=", "name", node]]);
+        let mut answer = self.call("Query", args)?;
+        match answer.get_mut("data").and_then(Value::as_array_mut).map(Vec::as_mut_slice) {
+            Some([row]) => Ok(row.take()),
+            _ => Err(nonsense(&format!("fields of node '{node}'"), &answer)),
+        }
     }
 
     fn rows(&mut self, method: &str, args: Value) -> Result<Vec<Value>, CallError> {
@@ -104,15 +115,15 @@ impl JobClient for LuxiClient {
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
-        let args = json!(["node", ["pinst_list", "sinst_list"], ["=", "name", node]]);
-        let answer = self.call("Query", args)?;
-        let wrong = || nonsense(&format!("instances of node '{node}'"), &answer);
-        let [row] = answer.get("data").and_then(Value::as_array).ok_or_else(wrong)?.as_slice() else {
-            return Err(wrong());
-        };
-        // a status of zero: the value is what it says
-        let value = |at: usize| row.get(at).filter(|cell| cell[0] == 0)?.get(1);
-        held([value(0), value(1)]).ok_or_else(wrong)
+        let row = self.node(node, ["pinst_list", "sinst_list"])?;
+        held([value(&row, 0), value(&row, 1)])
+            .ok_or_else(|| nonsense(&format!("instances of node '{node}'"), &row))
+    }
+
+    fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {
+        let row = self.node(node, ["offline", "drained", "powered"])?;
+        let flag = |at: usize| value(&row, at).and_then(Value::as_bool);
+        Ok(NodeFlags { offline: flag(0), drained: flag(1), powered: flag(2) })
     }
 
     fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {
@@ -124,6 +135,11 @@ impl JobClient for LuxiClient {
         };
         submitted(answer)?.map_err(CallError::Refused)
     }
+}
+
+/// A cell of a row, if its status is zero: the value is what it says then.
+fn value(row: &Value, at: usize) -> Option<&Value> {
+    row.get(at).filter(|cell| cell[0] == 0)?.get(1)
 }
 
 /// Waits for one job.

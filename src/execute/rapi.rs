@@ -13,6 +13,7 @@ use super::luxi::with_reasons;
 use super::watch::{ANSWER, Change, Wait, Watchers};
 use crate::load::rapi::{Session, Verb};
 use crate::load::remote::CallError;
+use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::{Opcode, TagKind};
 
 /// How long Ganeti may take to enter a job into its queue, or to list its jobs.
@@ -34,6 +35,14 @@ impl RapiClient {
 
     fn job(&self, id: JobId) -> Result<Value, CallError> {
         self.session.get(&format!("jobs/{id}"))
+    }
+
+    fn node(&self, node: &str) -> Result<Value, CallError> {
+        let answer = self.session.get(&format!("nodes/{node}"))?;
+        match answer.get("name").and_then(Value::as_str) == Some(node) {
+            true => Ok(answer),
+            false => Err(nonsense(&format!("node '{node}'"), &answer)),
+        }
     }
 
     /// Sends a request that becomes a job.
@@ -175,12 +184,15 @@ impl JobClient for RapiClient {
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
-        let answer = self.session.get(&format!("nodes/{node}"))?;
-        let wrong = || nonsense(&format!("node '{node}'"), &answer);
-        if answer.get("name").and_then(Value::as_str) != Some(node) {
-            return Err(wrong());
-        }
-        held([answer.get("pinst_list"), answer.get("sinst_list")]).ok_or_else(wrong)
+        let answer = self.node(node)?;
+        held([answer.get("pinst_list"), answer.get("sinst_list")])
+            .ok_or_else(|| nonsense(&format!("node '{node}'"), &answer))
+    }
+
+    fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {
+        let answer = self.node(node)?;
+        let flag = |key: &str| answer.get(key).and_then(Value::as_bool);
+        Ok(NodeFlags { offline: flag("offline"), drained: flag("drained"), powered: flag("powered") })
     }
 
     fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {

@@ -157,8 +157,11 @@ fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Change
     }
 }
 
-fn exceeds_ratio(vcpus: i64, spec: &NodeSpec) -> bool {
-    spec.vcpu_ratio >= 0.0 && spec.vcpu_ratio < vcpus as f64 / spec.cpu_total
+impl NodeSpec {
+    /// Whether so many virtual CPUs are more than the policy allows.
+    pub fn exceeds_cpu_ratio(&self, vcpus: i64) -> bool {
+        self.vcpu_ratio >= 0.0 && self.vcpu_ratio < vcpus as f64 / self.cpu_total
+    }
 }
 
 fn first_broken<const N: usize>(checks: [(bool, Rule); N]) -> Result<(), Rule> {
@@ -233,7 +236,7 @@ impl Ledger {
             (local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && local && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
             (strict && new.n1_fail && !self.n1_fail, Rule::Redundancy),
-            (strict && exceeds_ratio(new.vcpus, spec), Rule::CpuRatio),
+            (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
             (strict && tags.clash, Rule::ExclusionTag),
         ])?;
         if strict {
@@ -340,7 +343,7 @@ impl Ledger {
         if instance.template.uses_local_storage() {
             self.check_planned_storage(spec)?;
         }
-        first_broken([(exceeds_ratio(self.vcpus_planned, spec), Rule::PlannedCpuRatio)])
+        first_broken([(spec.exceeds_cpu_ratio(self.vcpus_planned), Rule::PlannedCpuRatio)])
     }
 
     fn check_planned_secondary(&self, spec: &NodeSpec, need: Mib) -> Result<(), Rule> {

@@ -1,6 +1,7 @@
 //! The steps in order: what can run at the same time, and with which commands or opcodes;
 //! and a checker that replays them by the plain rules.
 
+pub mod arrival;
 pub mod checker;
 pub mod command;
 pub mod fresh;

@@ -12,7 +12,7 @@ use crate::report::explain::shortfall_text;
 use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
-    Decision, GroupPlan, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
+    Decision, GroupPlan, Harm, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
 };
 
 /// The name of the schema.
@@ -183,12 +183,17 @@ fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
         }
         Obstacle::Memory(missing) => (None, None, Some(*missing)),
         Obstacle::Reserve(lack) => (None, Some(name(cluster, lack.node)), lack.shortfall.missing()),
-        Obstacle::Redundancy(n) | Obstacle::Expendable(n) | Obstacle::Exposed(n) => {
-            (None, Some(name(cluster, *n)), None)
+        Obstacle::Redundancy(node)
+        | Obstacle::Expendable(node)
+        | Obstacle::Exposed(node)
+        | Obstacle::Worse(Harm::Exclusion { node, .. } | Harm::Policy { node, .. }) => {
+            (None, Some(name(cluster, *node)), None)
         }
-        Obstacle::Master | Obstacle::LeftAlone | Obstacle::LastNode | Obstacle::MaxNodes => {
-            (None, None, None)
-        }
+        Obstacle::Worse(Harm::SharedLocation | Harm::DesiredLocation)
+        | Obstacle::Master
+        | Obstacle::LeftAlone
+        | Obstacle::LastNode
+        | Obstacle::MaxNodes => (None, None, None),
     };
     KeptNode {
         node: name(cluster, kept.node),

@@ -12,7 +12,7 @@ use super::reach::{Bar, Hold};
 use super::redistribute::{Outcome, Redistribution, redistribute};
 use super::status::Status;
 use super::{Passage, RegroupOptions, Why};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Rule, StorageMap};
 use crate::plan::checker::check_passages;
 use crate::plan::regroup::{commands, jobsets, opcodes};
 use crate::plan::work::{Builder, Work};
@@ -293,7 +293,29 @@ fn drbd_without_an_online_node_stays() {
     );
     let plan = healed(&cluster);
     let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(..))));
+    assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(_, Rule::Memory))));
+}
+
+/// The first leg, away from the offline node, is a failover as any other: a2 has to receive
+/// migrations from a1. Of all the other rules of a failover only the impossible count.
+#[test]
+fn drbd_leaves_an_offline_node_by_the_migration_tags() {
+    let names = ["-a1", "a2", "b1", "b2"];
+    let tagged = |own: &str| {
+        let mut rows = nodes(&names.map(|name| (name, if name == "-a1" { 8000 } else { 9000 })));
+        for (row, tag) in rows.iter_mut().zip(["hv:1", own, own, own]) {
+            *row = row.replace("|1||N|", &format!("|1|{tag}|N|"));
+        }
+        let instances = [instance("i", 1000, "a1:a2", "drbd")];
+        groups(&["a||drbd", "b||drbd"], &rows, &instances, &["htools:migration:hv"])
+    };
+    let cluster = tagged("hv:1");
+    assert_eq!(healed(&cluster).passages().count(), 1);
+    let cluster = tagged("hv:2");
+    let plan = healed(&cluster);
+    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let a2 = cluster.instances[0].secondary.unwrap();
+    assert_eq!(blocked[0].why, Why::Held(Hold::NoFailover(a2, Rule::MigrationTags)));
 }
 
 #[test]

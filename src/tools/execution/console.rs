@@ -69,7 +69,7 @@ impl<'a> Console<'a> {
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
         output.flush()?;
-        let talkative = stage.verbosity >= 1;
+        let talkative = stage.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
         Ok(Console {

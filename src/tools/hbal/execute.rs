@@ -126,8 +126,8 @@ fn carry_out(
         ignore_soft_errors: options.ignore_soft_errors,
         work,
     };
-    let (execution, verbosity) = (&options.execution, options.load.verbosity);
-    let (_, status) = execution::carry_out_alone(order, client, execution, verbosity, options.json, output)?;
+    let (execution, load) = (&options.execution, &options.load);
+    let (_, status) = execution::carry_out_alone(order, client, execution, load, options.json, output)?;
     Ok(status)
 }
 

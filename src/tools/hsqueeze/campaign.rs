@@ -17,7 +17,8 @@ use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::Deed;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::execution::{
-    ATTEMPTS, Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back, violation,
+    ATTEMPTS, Arrival, Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back,
+    violation,
 };
 use crate::tools::output::Output;
 
@@ -239,7 +240,9 @@ impl<'a> Campaign<'a> {
             self.failed.extend(failed.map(|(step, _)| step.subject.clone()));
             return Ok(false);
         }
-        Ok(true)
+        let missed = ran.arrival.missed().iter().filter(|missed| missed.is_node);
+        self.failed.extend(missed.map(|missed| missed.subject.clone()));
+        Ok(matches!(ran.arrival, Arrival::AsPlanned))
     }
 
     /// Moves instances, between nodes that are all in use.
@@ -264,6 +267,7 @@ impl<'a> Campaign<'a> {
         };
         let stage = self.next_stage();
         let ran = carry_out(order, self.client, &stage, self.output)?;
+        self.outcome.problems.extend(ran.arrival.tell(self.output)?);
         match ran.report.ending {
             Ending::Done | Ending::Failed => {}
             // an error unless it was asked to stop
@@ -276,7 +280,7 @@ impl<'a> Campaign<'a> {
         self.runs += 1;
         Stage {
             options: &self.options.execution,
-            verbosity: self.options.load.verbosity,
+            load: &self.options.load,
             silent: self.silent,
             signals: self.signals,
             number: self.runs,
@@ -284,13 +288,17 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// Adds what was done in a run: moves, and nodes by the task that makes them count.
+/// Adds what was done in a run, as far as the cluster shows it: moves, and nodes by the task that
+/// makes them count.
 fn count(ran: &Ran, task: &Task, deed: &mut Deed) {
+    let missed = |step: &WorkStep, is_node: bool| {
+        ran.arrival.missed().iter().any(|missed| missed.is_node == is_node && missed.subject == step.subject)
+    };
     let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
-            deed.moves += 1;
-        } else if step.task == *task {
+            deed.moves += usize::from(!missed(step, false));
+        } else if step.task == *task && !missed(step, true) {
             deed.nodes.push(step.subject.clone());
         }
     }

@@ -23,6 +23,8 @@ pub struct HsqueezeOptions {
     pub reach: Reach,
     /// `--no-capacity-checks`
     pub no_capacity_checks: bool,
+    /// `--ignore-soft-errors`
+    pub ignore_soft_errors: bool,
     /// `--max-nodes`
     pub max_nodes: Option<usize>,
     /// `--cooldown`
@@ -55,6 +57,7 @@ impl HsqueezeOptions {
             "drbd" => {}
             "all" => self.reach = Reach::All,
             "no-capacity-checks" => self.no_capacity_checks = true,
+            "ignore-soft-errors" => self.ignore_soft_errors = true,
             "max-nodes" => {
                 let most = usize::try_from(given.int()?);
                 self.max_nodes = Some(most.map_err(|_| given.out_of_range("a number of nodes, 0 or more"))?);
