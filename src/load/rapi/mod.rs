@@ -15,6 +15,7 @@ mod nodes;
 mod refusal;
 mod secret;
 mod session;
+mod verifier;
 
 use std::collections::HashMap;
 
