@@ -21,6 +21,7 @@ use std::collections::HashMap;
 
 pub use access::{Access, AccessFiles};
 pub use address::Address;
+pub use credentials::VARIABLES;
 pub use fetch::{Manner, fetch, fetch_in};
 pub use secret::{Credentials, Secret};
 pub use session::{Session, Verb};
