@@ -352,6 +352,30 @@ fn certificates_that_nobody_checks() {
     assert_eq!(run("hinfo", &["-m", &url, "--rapi-cacert", "missing"], &[], dir.path()).2, "");
 }
 
+/// `run` looks for the password in what is said and written.
+#[test]
+fn passwords_in_odd_addresses() {
+    let dir = tempfile::tempdir().unwrap();
+    for address in [
+        "user:s3cr3t",
+        "user:s3cr3t@",
+        "user%3As3cr3t",
+        "user%3as3cr3t@127.0.0.1:1",
+        "user%253As3cr3t@127.0.0.1:1",
+        "user:p://s3cr3t@127.0.0.1:1",
+        "https://user:5080s3cr3t/x",
+        "foo://user:s3cr3t@h",
+    ] {
+        for (tool, words) in [("hinfo", &["-m", address][..]), ("hscan", &[address])] {
+            assert_ne!(run(tool, words, &[], dir.path()).0, 0, "{address}");
+        }
+    }
+    let server = Server::cluster(None);
+    let address = format!("user%3As3cr3t@127.0.0.1:{}", server.port);
+    assert_eq!(run("hscan", &[&address], &[], dir.path()).0, 0);
+    assert!(server.requests().iter().all(|request| request.contains(USER)));
+}
+
 #[test]
 fn what_is_sent() {
     let server = Server::new(None, |_| response("200 OK", "17"));
