@@ -58,7 +58,8 @@ pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
 /// Opens what is no regular file, if it can be written to without waiting for anybody.
 fn open_special(path: &Path, about: &Metadata) -> io::Result<File> {
     let kind = about.file_type();
-    if !kind.is_char_device() && !(kind.is_fifo() && is_open(about)) {
+    let usable = kind.is_char_device() || (kind.is_fifo() && is_open(about));
+    if !usable {
         return Err(io::Error::other(format!("it is {}, not a regular file", named(about))));
     }
     // in case it has become something else meanwhile
