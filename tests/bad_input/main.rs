@@ -105,7 +105,7 @@ impl Place {
         let judges: [&[&str]; 9] = [
             &["hcheck", "-t", "c.data", "--json"],
             &["hgroup", "status", "-t", "c.data", "-v", "-p"],
-            &["hgroup", "status", "-t", "c.data", "--svg", "--dot"],
+            &["hgroup", "status", "-t", "c.data", "--svg"],
             &["hgroup", "redistribute", "-t", "c.data", "-C", "-v"],
             &["hgroup", "compress", "-t", "c.data", "--evacuate", "-v"],
             &["hgroup", "compress", "-t", "c.data", "--no-capacity-checks", "--json"],

@@ -15,11 +15,13 @@ mod nodes;
 mod refusal;
 mod secret;
 mod session;
+mod verifier;
 
 use std::collections::HashMap;
 
 pub use access::{Access, AccessFiles};
 pub use address::Address;
+pub use credentials::VARIABLES;
 pub use fetch::{Manner, fetch, fetch_in};
 pub use secret::{Credentials, Secret};
 pub use session::{Session, Verb};

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::blocking::{RequestBuilder, Response};
+use reqwest::blocking::{Client, RequestBuilder, Response};
 use reqwest::{Method, Url, header};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::access::Access;
 use super::address::{Address, Place, without_password};
 use super::cause::{self, Limits};
 use super::certificates::Trusted;
-use super::client::Checked;
+use super::client::client;
 use super::secret::Credentials;
 use super::{Manner, refusal};
 use crate::load::error::{LoadError, Result, printable, shown_source};
@@ -57,7 +57,7 @@ pub struct Session {
     credentials: Option<Credentials>,
     trusted: Option<Trusted>,
     manner: Manner,
-    client: Mutex<Option<Checked>>,
+    client: Mutex<Option<Client>>,
 }
 
 impl fmt::Debug for Session {
@@ -135,13 +135,9 @@ impl Session {
         let limits = Limits { connect: self.manner.connect, transfer: limit };
         let failed = |e: &reqwest::Error| cause::of_request(e, limits, self.trusted_source());
         let url = self.url(resource, query)?;
-        let checked = self.client(&url, limits)?;
-        let request = checked.client.request(verb.method(), url).timeout(limit);
+        let request = self.client(limits)?.request(verb.method(), url).timeout(limit);
         let request = with_body(self.with_login(request), body);
         let response = request.send().map_err(|e| failed(&e))?;
-        if !checked.is_from(&response) {
-            return Err(CallError::Nonsense("the server has changed its certificate".to_owned()));
-        }
         self.read(response, limits)
     }
 
@@ -165,17 +161,14 @@ impl Session {
         Ok(bytes)
     }
 
-    /// The client, made when it is first needed: it may have to look at the server first.
-    fn client(&self, url: &Url, limits: Limits) -> std::result::Result<Checked, CallError> {
+    /// The client, made when it is first needed.
+    fn client(&self, limits: Limits) -> std::result::Result<Client, CallError> {
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(checked) = &*kept {
-            return Ok(checked.clone());
+        if let Some(made) = &*kept {
+            return Ok(made.clone());
         }
-        let limits = Limits { transfer: self.manner.transfer, ..limits };
-        let made = Checked::new(url, self.trusted.as_ref(), self.manner).map_err(|e| {
-            // whatever happened, it was not the request
-            CallError::NotSent(cause::of_request(&e, limits, self.trusted_source()).to_string())
-        })?;
+        let made = client(self.trusted.as_ref(), self.manner)
+            .map_err(|e| cause::of_request(&e, limits, self.trusted_source()))?;
         Ok(kept.insert(made).clone())
     }
 

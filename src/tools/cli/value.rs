@@ -89,7 +89,9 @@ impl Given {
         let value = self.value.as_ref().map_or(Some(""), |v| v.to_str());
         value.ok_or_else(|| {
             let lossy = self.value.as_ref().map(|v| v.to_string_lossy()).unwrap_or_default();
-            self.error(ValueProblem::NotText(shown(&lossy)))
+            // an address may hold a password
+            let hidden = matches!(self.option.kind, Kind::Host);
+            self.error(ValueProblem::NotText(if hidden { "***".to_owned() } else { shown(&lossy) }))
         })
     }
 

@@ -12,8 +12,8 @@ use anyhow::bail;
 use super::cli::catalogue::*;
 use super::cli::option::Kind;
 use super::cli::{self, Spec, Stop, Words};
-use super::options::GroupCommand;
 pub use super::options::HgroupOptions;
+use super::options::{GroupCommand, one_form};
 use super::output::Output;
 use super::{ExitStatus, source};
 use crate::load::remote::Detail;
@@ -112,6 +112,7 @@ pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
             names.join(", ")
         );
     }
+    one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(&options, journal, &mut output);
         output.flush()?;

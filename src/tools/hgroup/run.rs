@@ -17,7 +17,7 @@ use crate::search::regroup::compress::{Candidate, Compression, compress};
 use crate::search::regroup::redistribute::redistribute;
 use crate::search::regroup::status::Status;
 use crate::tools::execution::ATTEMPTS;
-use crate::tools::options::{CommandTarget, Drawing, GroupCommand};
+use crate::tools::options::{CommandTarget, GroupCommand};
 use crate::tools::output::Output;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, source};
@@ -47,14 +47,15 @@ pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -
 
 fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = Status::of(cluster);
-    match (options.drawing, options.json) {
-        (Some(Drawing::Dot), _) => output.write(&draw::dot(&status, cluster))?,
-        (Some(Drawing::Svg), _) => output.write(&draw::svg(&status, cluster))?,
-        (None, true) => output.write(&json::text(&json::group_status::document(&status, cluster))?)?,
-        (None, false) => {
-            let lines = status_view::text(&status, cluster, options.load.verbosity);
-            lines.iter().try_for_each(|line| output.line(line))?;
-        }
+    if options.dot {
+        output.write(&draw::dot(&status, cluster))?;
+    } else if options.svg {
+        output.write(&draw::svg(&status, cluster))?;
+    } else if options.json {
+        output.write(&json::text(&json::group_status::document(&status, cluster))?)?;
+    } else {
+        let lines = status_view::text(&status, cluster, options.load.verbosity);
+        lines.iter().try_for_each(|line| output.line(line))?;
     }
     print_nodes("Cluster", options, cluster, output)?;
     Ok(ExitStatus::Success)

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HspaceOptions;
+use super::options::one_form;
 use super::output::Output;
 use super::{ExitStatus, source};
 
@@ -62,6 +63,7 @@ pub fn parse(args: &[OsString]) -> Result<HspaceOptions, Stop> {
 
 /// Does what the options ask for.
 pub fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
+    one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;

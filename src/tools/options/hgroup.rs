@@ -53,15 +53,6 @@ impl GroupCommand {
     }
 }
 
-/// How the partitions are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drawing {
-    /// For Graphviz.
-    Dot,
-    /// As a picture.
-    Svg,
-}
-
 /// What `hgroup` is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HgroupOptions {
@@ -73,8 +64,10 @@ pub struct HgroupOptions {
     pub misplaced: Option<&'static str>,
     /// `-p`: the fields as typed; empty for the usual ones.
     pub print_nodes: Option<String>,
-    /// `--dot`, `--svg`
-    pub drawing: Option<Drawing>,
+    /// `--dot`
+    pub dot: bool,
+    /// `--svg`
+    pub svg: bool,
     /// `-C`
     pub commands: Option<CommandTarget>,
     /// `-S`: what the names of the saved files start with.
@@ -106,8 +99,8 @@ impl HgroupOptions {
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
             "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
-            "dot" => self.drawing = Some(Drawing::Dot),
-            "svg" => self.drawing = Some(Drawing::Svg),
+            "dot" => self.dot = true,
+            "svg" => self.svg = true,
             "print-commands" => self.commands = Some(CommandTarget::of(given)),
             "save" => self.save = given.path(),
             "max-length" => self.max_length = Some(given.int()?),
