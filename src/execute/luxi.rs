@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, job_id, mark, nonsense, state, submitted};
+use super::answers::{change, cluster, held, listed_id, mark, newest, nonsense, state, submitted};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, Change, Wait, Watchers};
@@ -64,8 +64,7 @@ impl JobClient for LuxiClient {
 
     fn newest(&mut self) -> Result<JobId, CallError> {
         let rows = self.rows("QueryJobs", json!([null, ["id"]]))?;
-        let id = |row: &Value| job_id(row.as_array()?.first()?);
-        Ok(rows.iter().filter_map(id).max().unwrap_or(JobId(0)))
+        newest(rows.iter().map(|row| row.get(0).unwrap_or(row)))
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
@@ -99,8 +98,12 @@ impl JobClient for LuxiClient {
         let rows = answer.get("data").and_then(Value::as_array);
         let rows = rows.ok_or_else(|| nonsense("Query for jobs", &answer))?;
         let value = |row: &Value, at: usize| row.get(at)?.get(1).cloned();
-        let of_run = |row: &Value| Some((job_id(&value(row, 0)?)?, mark(run, &value(row, 1)?)?));
-        Ok(rows.iter().filter_map(of_run).collect())
+        let mut found = Vec::new();
+        for row in rows {
+            let id = listed_id(&value(row, 0).unwrap_or(Value::Null))?;
+            found.extend(value(row, 1).and_then(|ops| mark(run, &ops)).map(|mark| (id, mark)));
+        }
+        Ok(found)
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {

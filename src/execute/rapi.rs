@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, job_id, mark, nonsense, state};
+use super::answers::{change, cluster, held, job_id, listed_id, mark, newest, nonsense, state};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
 use super::luxi::with_reasons;
@@ -18,7 +18,7 @@ use crate::plan::opcode::{Opcode, TagKind};
 /// How long Ganeti may take to enter a job into its queue, or to list its jobs.
 const ENTER: Duration = Duration::from_secs(180);
 /// Most jobs that are looked at one by one, as they are archived and in no list.
-const ARCHIVED: u64 = 10_000;
+const ARCHIVED: usize = 10_000;
 
 /// The remote API of a cluster.
 pub struct RapiClient {
@@ -121,7 +121,7 @@ impl JobClient for RapiClient {
     fn newest(&mut self) -> Result<JobId, CallError> {
         let jobs = self.session.get("jobs")?;
         let ids = jobs.as_array().ok_or_else(|| nonsense("list of jobs", &jobs))?;
-        Ok(ids.iter().filter_map(|job| job_id(job.get("id")?)).max().unwrap_or(JobId(0)))
+        newest(ids.iter().map(|job| job.get("id").unwrap_or(job)))
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
@@ -153,14 +153,17 @@ impl JobClient for RapiClient {
         let mut found = Vec::new();
         let mut listed = BTreeSet::new();
         for job in jobs {
-            let Some(id) = job.get("id").and_then(job_id).filter(|id| *id > after) else { continue };
+            let id = listed_id(job.get("id").unwrap_or(job))?;
+            if id <= after {
+                continue;
+            }
             listed.insert(id);
             found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
         }
         // numbers are given in order: what is missing in the list is archived, up to the
         // first that does not exist
         let newest = listed.last().copied();
-        for id in (after.0 + 1..).take(ARCHIVED as usize).map(JobId) {
+        for id in (after.0..=u64::MAX).skip(1).take(ARCHIVED).map(JobId) {
             if listed.contains(&id) {
                 continue;
             }

@@ -58,11 +58,8 @@ impl MonitoringData {
         }
     }
 
-    /// Takes what a node's daemon answered when it was asked for a collector's report.
-    /// What makes no sense is as good as nothing. As in the reference, the name in
-    /// the report does not matter.
-    pub fn add(&mut self, node: &str, collector: Collector, answer: &[u8]) {
-        let Some(found) = read_answer(collector, answer) else { return };
+    /// Takes the report of a collector on a node.
+    pub fn add(&mut self, node: &str, collector: Collector, found: Report) {
         let reports = self.nodes.entry(node.to_owned()).or_default();
         match collector {
             Collector::CpuAvgLoad => reports.cpu = Some(found),
@@ -71,7 +68,22 @@ impl MonitoringData {
     }
 }
 
-fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
+impl Report {
+    /// About how many bytes of memory it takes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Report::Node(_) => size_of::<Report>(),
+            Report::Instances(loads) => {
+                let names: usize = loads.keys().map(|name| name.capacity() + 16).sum();
+                size_of::<Report>() + names + loads.capacity() * (size_of::<(String, f64)>() + 8)
+            }
+        }
+    }
+}
+
+/// What a node's daemon answered when it was asked for a collector's report. What makes no
+/// sense is as good as nothing. As in the reference, the name in the report does not matter.
+pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
     let text = std::str::from_utf8(answer).ok()?;
     let document = json::parse(text, "").ok()?;
     let (_, data) = read_report(&Object::new(&document, Place::source("")).ok()?).ok()?;

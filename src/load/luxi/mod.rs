@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 pub use address::default_socket;
 pub use connection::{Connection, Manner};
 
+use super::deadline::Deadline;
 use super::error::{LoadError, Result};
 use super::json::{Json, Place};
 use super::raw::RawCluster;
@@ -63,7 +64,7 @@ pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
     parse(&fetch(socket, Manner::default(), detail)?)
 }
 
-/// Gets the four answers over one connection. A refusal does not stop the rest.
+/// Gets the four answers over one connection, within the time of one. A refusal does not stop the rest.
 ///
 /// # Errors
 /// There is no connection, or it ends early.
@@ -71,8 +72,10 @@ pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
     let source = socket.to_string_lossy().into_owned();
     let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
+    // of all four together: the time of one is no more than what the others leave
+    let end = Deadline::after(manner.answer);
     let mut answer = |(method, args): (&str, Value)| {
-        let answer = connection.exchange(method, &args);
+        let answer = connection.exchange_by(method, &args, end);
         match &answer {
             Err(error) if !connection.is_open() => Err(wrong(&error.to_string())),
             _ => Ok(answer),
