@@ -6,10 +6,17 @@ use super::client::ClusterId;
 use super::job::{JobId, JobState, Mark, Run, Status};
 use super::watch::Change;
 use crate::load::error::printable;
+use crate::load::json::Shape;
 use crate::load::remote::CallError;
 
 /// Most characters of what Ganeti says about a failure.
 const SHOWN: usize = 400;
+
+/// What is read of the cluster itself.
+pub const CLUSTER: Shape = Shape::Keys(&[("name", Shape::Whole), ("uuid", Shape::Whole)]);
+/// What is read of a job's opcodes: what tells whose it is.
+pub const OPCODES: Shape =
+    Shape::Items(&[Shape::Keys(&[("comment", Shape::Whole), ("reason", Shape::Whole)])]);
 
 /// An answer that is not what was asked for.
 pub fn nonsense(what: &str, found: &Value) -> CallError {

@@ -5,16 +5,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, listed_id, mark, newest, nonsense, state, submitted};
+use super::answers::{
+    CLUSTER, OPCODES, change, cluster, held, listed_id, mark, newest, nonsense, state, submitted,
+};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::json::Shape;
 use crate::load::luxi::{Connection, Manner};
 use crate::load::remote::CallError;
 use crate::plan::opcode::Opcode;
 
 /// How long the daemon waits for a change before it says that there is none, in seconds.
 const WAIT: u64 = 60;
+
+/// A field of a row, with its status.
+const FIELD: Shape = Shape::Items(&[Shape::Whole, Shape::Whole]);
+/// What is read of the rows of jobs: their numbers and whose they are.
+const JOBS: Shape =
+    Shape::Keys(&[("data", Shape::Each(&Shape::Items(&[FIELD, Shape::Items(&[Shape::Whole, OPCODES])])))]);
 
 /// The master daemon of the cluster, on its own machine.
 pub struct LuxiClient {
@@ -31,11 +40,16 @@ impl LuxiClient {
     }
 
     fn call(&mut self, method: &str, args: Value) -> Result<Value, CallError> {
+        self.look(method, args, Shape::Whole)
+    }
+
+    /// A call, of whose result the parts in `shape` are read.
+    fn look(&mut self, method: &str, args: Value, shape: Shape) -> Result<Value, CallError> {
         let connection = match self.connection.take().filter(Connection::is_open) {
             Some(connection) => self.connection.insert(connection),
             None => self.connection.insert(Connection::open(&self.socket, self.manner)?),
         };
-        connection.call(method, &args)
+        connection.look(method, &args, shape)
     }
 
     fn rows(&mut self, method: &str, args: Value) -> Result<Vec<Value>, CallError> {
@@ -48,7 +62,7 @@ impl LuxiClient {
 
 impl JobClient for LuxiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        cluster(&self.call("QueryClusterInfo", json!([]))?)
+        cluster(&self.look("QueryClusterInfo", json!([]), CLUSTER)?)
     }
 
     fn joins_opcodes(&self) -> bool {
@@ -94,7 +108,7 @@ impl JobClient for LuxiClient {
     fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
         // the last field brings the archived ones
         let args = json!(["job", ["id", "ops", "archived"], [">", "id", after]]);
-        let answer = self.call("Query", args)?;
+        let answer = self.look("Query", args, JOBS)?;
         let rows = answer.get("data").and_then(Value::as_array);
         let rows = rows.ok_or_else(|| nonsense("Query for jobs", &answer))?;
         let value = |row: &Value, at: usize| row.get(at)?.get(1).cloned();

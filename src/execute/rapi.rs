@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, job_id, listed_id, mark, newest, nonsense, state};
+use super::answers::{
+    CLUSTER, OPCODES, change, cluster, held, job_id, listed_id, mark, newest, nonsense, state,
+};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::json::Shape;
 use crate::load::rapi::{Session, Verb};
 use crate::load::remote::CallError;
 use crate::plan::opcode::{Opcode, TagKind};
@@ -19,6 +22,24 @@ use crate::plan::opcode::{Opcode, TagKind};
 const ENTER: Duration = Duration::from_secs(180);
 /// Most jobs that are looked at one by one, as they are archived and in no list.
 const ARCHIVED: usize = 10_000;
+
+/// How long Ganeti may take to say something about one thing.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// What is read of a job.
+const JOB: Shape = Shape::Keys(&[
+    ("status", Shape::Whole),
+    ("opresult", Shape::Whole),
+    ("oplog", Shape::Whole),
+    ("ops", OPCODES),
+]);
+/// What is read of a list of jobs: their numbers.
+const NUMBERS: Shape = Shape::Each(&Shape::Keys(&[("id", Shape::Whole)]));
+/// What is read of a list of jobs with all about them.
+const JOBS: Shape = Shape::Each(&Shape::Keys(&[("id", Shape::Whole), ("ops", OPCODES)]));
+/// What is read of a node.
+const NODE: Shape =
+    Shape::Keys(&[("name", Shape::Whole), ("pinst_list", Shape::Whole), ("sinst_list", Shape::Whole)]);
 
 /// The remote API of a cluster.
 pub struct RapiClient {
@@ -33,7 +54,7 @@ impl RapiClient {
     }
 
     fn job(&self, id: JobId) -> Result<Value, CallError> {
-        self.session.get(&format!("jobs/{id}"))
+        self.session.look(&format!("jobs/{id}"), &[], JOB, LOOK)
     }
 
     /// Sends a request that becomes a job.
@@ -90,7 +111,7 @@ fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> Reque
 
 impl JobClient for RapiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        cluster(&self.session.get("info")?)
+        cluster(&self.session.look("info", &[], CLUSTER, LOOK)?)
     }
 
     fn joins_opcodes(&self) -> bool {
@@ -119,7 +140,7 @@ impl JobClient for RapiClient {
     }
 
     fn newest(&mut self) -> Result<JobId, CallError> {
-        let jobs = self.session.get("jobs")?;
+        let jobs = self.session.look("jobs", &[], NUMBERS, LOOK)?;
         let ids = jobs.as_array().ok_or_else(|| nonsense("list of jobs", &jobs))?;
         newest(ids.iter().map(|job| job.get("id").unwrap_or(job)))
     }
@@ -148,7 +169,7 @@ impl JobClient for RapiClient {
     }
 
     fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
-        let list = self.session.send(Verb::Get, "jobs", &[("bulk", "1")], None, ENTER)?;
+        let list = self.session.look("jobs", &[("bulk", "1")], JOBS, ENTER)?;
         let jobs = list.as_array().ok_or_else(|| nonsense("list of jobs", &list))?;
         let mut found = Vec::new();
         let mut listed = BTreeSet::new();
@@ -178,7 +199,7 @@ impl JobClient for RapiClient {
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
-        let answer = self.session.get(&format!("nodes/{node}"))?;
+        let answer = self.session.look(&format!("nodes/{node}"), &[], NODE, LOOK)?;
         let wrong = || nonsense(&format!("node '{node}'"), &answer);
         if answer.get("name").and_then(Value::as_str) != Some(node) {
             return Err(wrong());

@@ -7,6 +7,7 @@ pub mod error;
 pub mod iallocator;
 pub mod json;
 pub mod load_data;
+pub mod local;
 pub mod lookup;
 pub mod luxi;
 pub mod merge;

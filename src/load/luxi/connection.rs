@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::address;
 use super::envelope;
 use crate::load::deadline::Deadline;
+use crate::load::json::{Budget, Shape};
 use crate::load::remote::CallError;
 
 /// What ends a message, in both directions.
@@ -31,7 +32,7 @@ pub struct Manner {
     /// Until a whole answer is there, however busy the daemon seems to be; where several belong to
     /// one reading, all of them.
     pub answer: Duration,
-    /// Most bytes of an answer.
+    /// Most bytes of an answer, or of all that belong to one reading.
     pub size: usize,
 }
 
@@ -85,17 +86,17 @@ impl Connection {
     /// Every kind but [`CallError::Refused`]. After any of them but an answer that is not UTF-8,
     /// the connection is closed.
     pub fn exchange(&mut self, method: &str, args: &Value) -> Result<String, CallError> {
-        self.exchange_in(method, args, self.manner, Deadline::NEVER)
+        self.exchange_in(method, args, self.manner, Share::ALONE)
     }
 
-    /// The same, with an end that is fixed already.
-    pub(super) fn exchange_by(
+    /// The same, as one call of a reading.
+    pub(super) fn exchange_of(
         &mut self,
         method: &str,
         args: &Value,
-        end: Deadline,
+        share: Share,
     ) -> Result<String, CallError> {
-        self.exchange_in(method, args, self.manner, end)
+        self.exchange_in(method, args, self.manner, share)
     }
 
     /// Sends a request and takes the result out of its answer: for short ones.
@@ -103,18 +104,33 @@ impl Connection {
     /// # Errors
     /// Every kind.
     pub fn call(&mut self, method: &str, args: &Value) -> Result<Value, CallError> {
-        self.call_in(method, args, self.manner)
+        self.look(method, args, Shape::Whole)
+    }
+
+    /// The same; of the result the parts in `shape` are read.
+    ///
+    /// # Errors
+    /// Every kind.
+    pub fn look(&mut self, method: &str, args: &Value, shape: Shape) -> Result<Value, CallError> {
+        self.call_in(method, args, self.manner, shape)
     }
 
     /// The same for a request that the daemon answers when something happens: the whole answer
     /// has to be there within a time of its own, silence or not.
     pub fn call_within(&mut self, method: &str, args: &Value, time: Duration) -> Result<Value, CallError> {
-        self.call_in(method, args, Manner { silence: time, answer: time, ..self.manner })
+        self.call_in(method, args, Manner { silence: time, answer: time, ..self.manner }, Shape::Whole)
     }
 
-    fn call_in(&mut self, method: &str, args: &Value, manner: Manner) -> Result<Value, CallError> {
-        let answer = self.exchange_in(method, args, manner, Deadline::NEVER);
-        let result = answer.and_then(|answer| envelope::result(&answer).map(Value::from));
+    fn call_in(
+        &mut self,
+        method: &str,
+        args: &Value,
+        manner: Manner,
+        shape: Shape,
+    ) -> Result<Value, CallError> {
+        let answer = self.exchange_in(method, args, manner, Share::ALONE);
+        let result = answer
+            .and_then(|answer| envelope::part(&answer, shape, &Budget::new(Budget::ANSWER)).map(Value::from));
         if let Err(CallError::Nonsense(_)) = result {
             self.close();
         }
@@ -126,15 +142,17 @@ impl Connection {
         method: &str,
         args: &Value,
         manner: Manner,
-        end: Deadline,
+        share: Share,
     ) -> Result<String, CallError> {
         let Some(stream) = &mut self.stream else {
             return Err(CallError::NotSent(
                 "the connection was given up after an earlier failure".to_owned(),
             ));
         };
-        let bytes = send(stream, &request(method, args), manner, end)
-            .and_then(|()| read(stream, &mut self.ahead, manner, end.or_after(manner.answer)));
+        let bytes = send(stream, &request(method, args), manner, share.end).and_then(|()| {
+            let share = Share { end: share.end.or_after(manner.answer), ..share };
+            read(stream, &mut self.ahead, manner, share)
+        });
         match bytes {
             Ok(bytes) => text(bytes),
             Err(error) => {
@@ -191,12 +209,26 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Deadline) 
     Ok(())
 }
 
+/// What the calls of one reading share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    /// When the last of them has to be over.
+    pub(super) end: Deadline,
+    /// The bytes of the answers so far.
+    pub(super) taken: usize,
+}
+
+impl Share {
+    /// A call by itself.
+    const ALONE: Share = Share { end: Deadline::NEVER, taken: 0 };
+}
+
 /// Reads up to the end of a message. Each byte is looked at once.
 fn read(
     stream: &mut UnixStream,
     ahead: &mut Vec<u8>,
     manner: Manner,
-    end: Deadline,
+    share: Share,
 ) -> Result<Vec<u8>, CallError> {
     let mut message = std::mem::take(ahead);
     let mut chunk = vec![0; CHUNK];
@@ -205,24 +237,34 @@ fn read(
         if let Some(at) = message[searched..].iter().position(|byte| *byte == END) {
             *ahead = message.split_off(searched + at + 1);
             message.pop();
-            return within(message, manner);
+            return within(message, manner, share);
         }
         searched = message.len();
-        message = within(message, manner)?;
-        let count = receive(stream, &mut chunk, manner, end)?;
+        message = within(message, manner, share)?;
+        let count = receive(stream, &mut chunk, manner, share.end)?;
         if count == 0 {
             return Err(CallError::Lost(match searched {
                 0 => "the master daemon closed the connection without an answer".to_owned(),
                 _ => format!("the master daemon closed the connection in its answer, after {searched} bytes"),
             }));
         }
+        // not twice as much as there is
+        if message.capacity() - message.len() < count {
+            message.reserve_exact(count.max(message.len() / 4));
+        }
         message.extend_from_slice(&chunk[..count]);
     }
 }
 
-fn within(message: Vec<u8>, manner: Manner) -> Result<Vec<u8>, CallError> {
-    match message.len() > manner.size {
-        true => Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size))),
+fn within(message: Vec<u8>, manner: Manner, share: Share) -> Result<Vec<u8>, CallError> {
+    let Share { taken, .. } = share;
+    match message.len().saturating_add(taken) > manner.size {
+        true if taken == 0 => {
+            Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size)))
+        }
+        true => {
+            Err(CallError::Nonsense(format!("the answers have more than {} bytes together", manner.size)))
+        }
         false => Ok(message),
     }
 }
