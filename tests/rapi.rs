@@ -258,16 +258,16 @@ fn a_reading_has_one_deadline() {
         if path.starts_with("/2/groups") {
             return response("200 OK", &groups);
         }
-        thread::sleep(Duration::from_secs(2));
+        thread::sleep(Duration::from_secs(12));
         response("200 OK", "[]")
     });
     let manner =
-        Manner { transfer: Duration::from_secs(50), reading: Duration::from_secs(1), ..Manner::default() };
+        Manner { transfer: Duration::from_secs(50), reading: Duration::from_secs(5), ..Manner::default() };
     let start = Instant::now();
     let error = load(&server.url(), manner).unwrap_err().to_string();
     assert!(error.starts_with(&format!("{}/2/nodes?bulk=1: ", server.url())), "{error}");
-    assert!(error.ends_with("the cluster was not read within 1.0s"), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(error.ends_with("the cluster was not read within 5.0s"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
 }
 
 #[test]
