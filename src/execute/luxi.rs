@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, job_id, mark, nonsense, state, submitted};
+use super::answers::{
+    CLUSTER, OPCODES, change, cluster, held, listed_id, mark, newest, nonsense, state, submitted,
+};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::json::Shape;
 use crate::load::luxi::{Connection, Manner};
 use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
@@ -16,6 +19,12 @@ use crate::plan::opcode::Opcode;
 
 /// How long the daemon waits for a change before it says that there is none, in seconds.
 const WAIT: u64 = 60;
+
+/// A field of a row, with its status.
+const FIELD: Shape = Shape::Items(&[Shape::Whole, Shape::Whole]);
+/// What is read of the rows of jobs: their numbers and whose they are.
+const JOBS: Shape =
+    Shape::Keys(&[("data", Shape::Each(&Shape::Items(&[FIELD, Shape::Items(&[Shape::Whole, OPCODES])])))]);
 
 /// The master daemon of the cluster, on its own machine.
 pub struct LuxiClient {
@@ -32,11 +41,16 @@ impl LuxiClient {
     }
 
     fn call(&mut self, method: &str, args: Value) -> Result<Value, CallError> {
+        self.look(method, args, Shape::Whole)
+    }
+
+    /// A call, of whose result the parts in `shape` are read.
+    fn look(&mut self, method: &str, args: Value, shape: Shape) -> Result<Value, CallError> {
         let connection = match self.connection.take().filter(Connection::is_open) {
             Some(connection) => self.connection.insert(connection),
             None => self.connection.insert(Connection::open(&self.socket, self.manner)?),
         };
-        connection.call(method, &args)
+        connection.look(method, &args, shape)
     }
 
     /// Fields of one node.
@@ -59,7 +73,7 @@ impl LuxiClient {
 
 impl JobClient for LuxiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        cluster(&self.call("QueryClusterInfo", json!([]))?)
+        cluster(&self.look("QueryClusterInfo", json!([]), CLUSTER)?)
     }
 
     fn joins_opcodes(&self) -> bool {
@@ -75,8 +89,7 @@ impl JobClient for LuxiClient {
 
     fn newest(&mut self) -> Result<JobId, CallError> {
         let rows = self.rows("QueryJobs", json!([null, ["id"]]))?;
-        let id = |row: &Value| job_id(row.as_array()?.first()?);
-        Ok(rows.iter().filter_map(id).max().unwrap_or(JobId(0)))
+        newest(rows.iter().map(|row| row.get(0).unwrap_or(row)))
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
@@ -106,12 +119,16 @@ impl JobClient for LuxiClient {
     fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
         // the last field brings the archived ones
         let args = json!(["job", ["id", "ops", "archived"], [">", "id", after]]);
-        let answer = self.call("Query", args)?;
+        let answer = self.look("Query", args, JOBS)?;
         let rows = answer.get("data").and_then(Value::as_array);
         let rows = rows.ok_or_else(|| nonsense("Query for jobs", &answer))?;
         let value = |row: &Value, at: usize| row.get(at)?.get(1).cloned();
-        let of_run = |row: &Value| Some((job_id(&value(row, 0)?)?, mark(run, &value(row, 1)?)?));
-        Ok(rows.iter().filter_map(of_run).collect())
+        let mut found = Vec::new();
+        for row in rows {
+            let id = listed_id(&value(row, 0).unwrap_or(Value::Null))?;
+            found.extend(value(row, 1).and_then(|ops| mark(run, &ops)).map(|mark| (id, mark)));
+        }
+        Ok(found)
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {

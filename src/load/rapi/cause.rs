@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::verifier::Distrust;
+use crate::load::deadline::Deadline;
 use crate::load::remote::CallError;
 
 /// How long was waited.
@@ -12,6 +13,10 @@ use crate::load::remote::CallError;
 pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) transfer: Duration,
+    /// When all of a reading has to be over.
+    pub(super) end: Deadline,
+    /// The time for all of a reading, where it leaves less for this answer.
+    pub(super) reading: Option<Duration>,
 }
 
 /// Why no answer has begun.
@@ -44,8 +49,11 @@ fn is_nonsense(error: &reqwest::Error) -> bool {
     innermost(error).contains("pars")
 }
 
-fn too_late(limits: Limits) -> String {
-    format!("no complete answer within {:.1?}", limits.transfer)
+pub(super) fn too_late(limits: Limits) -> String {
+    match limits.reading {
+        Some(reading) => format!("the cluster was not read within {reading:.1?}"),
+        None => format!("no complete answer within {:.1?}", limits.transfer),
+    }
 }
 
 fn words(error: &reqwest::Error, limits: Limits, trusted: Option<&str>) -> String {
