@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::jobset::jobsets;
+use super::names::Impossible;
 use super::opcode::{Opcode, PowerCommand};
 use super::power::{tags_added, tags_outdated, tags_removed};
 use super::work::{Builder, Task, Work};
@@ -35,7 +36,10 @@ impl Switch {
 
 /// The steps that free the nodes of a plan and power them down; `now` is in seconds since
 /// 1970, for the tag that remembers it.
-pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
     let names = || names(cluster, &plan.nodes);
     work.nodes(&Task::Drain, names(), |node| vec![Opcode::set_drained(node, true)]);
@@ -55,7 +59,10 @@ pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64)
 
 /// The steps that power the nodes of a plan up and bring them into use. The moves are not
 /// among them: they are planned when it is known what the nodes are really like.
-pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
     let names = || names(cluster, &plan.nodes);
     // one after the other: not all machines should draw their first current at once
@@ -70,7 +77,10 @@ pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -
 }
 
 /// The moves of a plan alone.
-pub fn moves(cluster: &Cluster, plan: &GroupPlan) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn moves(cluster: &Cluster, plan: &GroupPlan) -> Result<Work, Impossible> {
     Work::of(cluster, &plan.steps, &jobsets(cluster, &plan.steps))
 }
 

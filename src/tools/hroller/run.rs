@@ -3,6 +3,7 @@
 use anyhow::{anyhow, bail};
 
 use super::{ExitStatus, HrollerOptions};
+use crate::load::error::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
 use crate::report::file::write_whole;
@@ -42,7 +43,7 @@ pub fn run(
     let parts = conflicts.plan(cluster, &options.rolling).map_err(|why| no_plan(cluster, why))?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
     let commanded = if options.json || options.commands.is_some() { shown } else { &[] };
-    let maintenance = Maintenance::of(cluster, commanded, &options.rolling);
+    let maintenance = Maintenance::of(cluster, commanded, &options.rolling)?;
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &script(&maintenance))?;
     }
@@ -117,22 +118,21 @@ fn check_running(
 }
 
 fn some_names(names: &[&str]) -> String {
-    match names.len() > NAMES {
-        true => format!("{}, ...", names[..NAMES].join(", ")),
-        false => names.join(", "),
-    }
+    let shown: Vec<String> = names.iter().take(NAMES).map(|name| shown_name(name)).collect();
+    let more = if names.len() > NAMES { ", ..." } else { "" };
+    shown.join(", ") + more
 }
 
 /// The reason for there being no plan, with names.
 fn no_plan(cluster: &Cluster, why: NoPlan) -> anyhow::Error {
-    let node = |node| &cluster.node(node).spec.name;
+    let node = |node| shown_name(&cluster.node(node).spec.name);
     match why {
         NoPlan::NoNodes => anyhow!("no node to plan for: each is offline or not selected"),
         NoPlan::NonRedundant { node: n } => {
             anyhow!("not enough capacity to move non-redundant instances off node '{}'", node(n))
         }
         NoPlan::Migration { instance } => {
-            let name = &cluster.instance(instance).name;
+            let name = shown_name(&cluster.instance(instance).name);
             anyhow!("instance '{name}' cannot run on its secondary node: its primary cannot be evacuated")
         }
         NoPlan::Secondaries { node: n } => {
@@ -150,9 +150,12 @@ fn print(
     if !options.no_headers {
         output.line(if options.one_step_only { "'First Reboot Group'" } else { "'Node Reboot Groups'" })?;
     }
-    let separator = if options.one_step_only { "\n" } else { "," };
     for part in parts {
-        output.line(&node_names(cluster, part).join(separator))?;
+        let names = node_names(cluster, part);
+        match options.one_step_only {
+            true => names.iter().try_for_each(|name| output.line(name))?,
+            false => output.line(&names.join(","))?,
+        }
         if options.print_moves {
             moves(cluster, part).iter().try_for_each(|line| output.line(line))?;
         }
