@@ -1,4 +1,5 @@
-//! The one writer of shell commands: lists for people, scripts, and the `commands` of documents.
+//! The one writer of shell commands: lists for people, scripts, and the `commands` of
+//! documents. Assignments for a shell are quoted by it, too.
 //!
 //! Whatever is written here may be run by root. A [`Command`] is put together from words of this
 //! program and from [`Name`]s, which hold nothing that means something to a shell or to an option
@@ -74,8 +75,13 @@ fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+@=".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+        false => in_apostrophes(word),
     }
+}
+
+/// A text as a shell takes it, whatever it holds.
+pub fn in_apostrophes(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A line of a command list.

@@ -140,7 +140,7 @@ mod tests {
         let cluster = idle();
         let plan = planned(&cluster, 0.5);
         assert_eq!((plan.decision, plan.nodes.len()), (Decision::Condense, 2));
-        let work = power_down(&cluster, &plan, Switch::Ganeti, 17);
+        let work = power_down(&cluster, &plan, Switch::Ganeti, 17).unwrap();
         assert_eq!(work.fault(), None);
         let sets = titles(&work);
         let moves = sets.len() - 7;
@@ -162,7 +162,7 @@ mod tests {
             let begins = matches!(step.task, Task::Drain);
             assert!(begins || !step.after.is_empty(), "{at} {step:?}");
         }
-        let by_command = power_down(&cluster, &plan, Switch::Command, 17);
+        let by_command = power_down(&cluster, &plan, Switch::Command, 17).unwrap();
         assert_eq!(by_command.fault(), None);
         assert!(by_command.steps.iter().filter(|s| s.task == Task::PowerOff).all(|s| s.opcodes.is_empty()));
     }
@@ -178,7 +178,7 @@ mod tests {
         let mut plan = planned(&cluster, 0.5);
         plan.decision = Decision::Expand;
         plan.nodes = vec![cluster.nodes[4].spec.idx, cluster.nodes[3].spec.idx];
-        let work = power_up(&cluster, &plan, Switch::Ganeti, 17);
+        let work = power_up(&cluster, &plan, Switch::Ganeti, 17).unwrap();
         assert_eq!(work.fault(), None);
         let sets = titles(&work);
         assert_eq!(sets[..2], [["power on n4"], ["power on n3"]]);

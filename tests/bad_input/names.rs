@@ -314,31 +314,32 @@ fn refuses(run: &Run, kind: &str, words: &[&str]) {
     assert!(!run.stderr.contains(|c: char| c.is_control() && c != '\n'), "{words:?}: {}", run.stderr);
 }
 
+/// Runs a tool on a cluster with such a name in its plan: commands are refused, and nothing else.
+fn refuses_commands_only(place: &Place, words: &[&str], kind: &str) {
+    for made in ["-C", "-Cscript", "--json"] {
+        let words = [words, &[made]].concat();
+        let run = place.run(&words);
+        refuses(&run, kind, &words);
+        assert!(!run.stdout.contains("gnt-"), "{words:?}: {}", run.stdout);
+        assert!(made != "--json" || run.stdout.is_empty(), "{words:?}: {}", run.stdout);
+    }
+    let run = place.run(words);
+    assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
+}
+
 #[test]
 fn the_tools_refuse_to_make_commands_with_such_names() {
     let place = Place::new();
     for (file, tool, instance, node) in RUNS {
         let text = fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let domain = if text.contains(".example.com") { ".example.com" } else { "" };
         for (kind, old) in [("instance", instance), ("node", node)] {
-            // a name in a file of lines has no line break, and some name
-            for name in HOSTILE.into_iter().filter(|name| !name.contains('\n') && !name.is_empty()).step_by(3)
-            {
-                let full = if text.contains(".example.com") {
-                    format!("{old}.example.com|")
-                } else {
-                    format!("{old}|")
-                };
-                assert!(text.contains(&full), "{full}");
-                place.write("c.data", text.replace(&full, &format!("{name}|")));
-                let words = [tool, &["-t", "c.data"]].concat();
-                for made in ["-C", "-Cscript", "--json"] {
-                    let words = [&words[..], &[made]].concat();
-                    let run = place.run(&words);
-                    refuses(&run, kind, &words);
-                    assert!(!run.stdout.contains("gnt-") && made != "--json" || run.stdout.is_empty());
-                }
-                let run = place.run(&words);
-                assert!(matches!(run.status, Some(0)), "{words:?}: {}", run.stderr);
+            let old = format!("{old}{domain}|");
+            assert!(text.contains(&old), "{old}");
+            // a file of lines has no name with a line break
+            for name in [HOSTILE[0], HOSTILE[4], HOSTILE[13]] {
+                place.write("c.data", text.replace(&old, &format!("{name}|")));
+                refuses_commands_only(&place, &[tool, &["-t", "c.data"]].concat(), kind);
             }
         }
     }
@@ -348,19 +349,13 @@ fn the_tools_refuse_to_make_commands_with_such_names() {
 fn names_with_line_breaks_come_in_requests() {
     let place = Place::new();
     let text = fs::read_to_string(sample("allocate.json")).unwrap();
-    for name in HOSTILE {
+    for name in HOSTILE.into_iter().step_by(3) {
         let quoted = Value::from(name).to_string();
         for (kind, old) in [("instance", "\"cache2.example.com\""), ("node", "\"node7.example.com\"")] {
             assert!(text.contains(old));
             place.write("request.json", text.replace(old, &quoted));
             for tool in [&["hbal"][..], &["hroller", "-f"]] {
-                let words = [tool, &["-I", "request.json"]].concat();
-                for made in ["-C", "-Cscript", "--json"] {
-                    let words = [&words[..], &[made]].concat();
-                    refuses(&place.run(&words), kind, &words);
-                }
-                let run = place.run(&words);
-                assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
+                refuses_commands_only(&place, &[tool, &["-I", "request.json"]].concat(), kind);
             }
         }
     }
@@ -375,7 +370,6 @@ fn an_instance_may_be_called_like_an_option() {
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     let line = "    gnt-instance replace-disks -n node1.example.com -- --help\n";
     assert!(run.stdout.contains(line), "{}", run.stdout);
-    assert!(
-        run.stdout.lines().filter(|line| line.contains(" --help")).all(|line| line.contains(" -- --help"))
-    );
+    let commands = run.stdout.lines().filter(|line| line.contains("gnt-") && line.contains("--help"));
+    assert!(commands.clone().all(|line| line.ends_with(" -- --help")) && commands.count() > 1);
 }
