@@ -390,6 +390,15 @@ fn moves_make_room() {
     let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], full.to_string().as_bytes());
     let node = moved["nodes"][0].as_str().unwrap();
     assert!(run.stderr.contains(&format!("\n  gnt-instance migrate -f -n {node} a\n")), "{}", run.stderr);
+    // no command is made with a name that Ganeti cannot have
+    let odd = full.to_string().replace("\"a\":", "\"$(touch x)\":");
+    let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], odd.as_bytes());
+    assert!(
+        run.stderr.contains("\n  instance '$(touch x)': Ganeti can have no such name, "),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains("gnt-"), "{}", run.stderr);
     // if the new instance is to survive the loss of its node, another one has to be emptied, too
     let both = response(&["--make-room"], &full);
     assert_eq!(both["make_room"]["moves"].as_array().unwrap().len(), 2);

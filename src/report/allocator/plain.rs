@@ -109,7 +109,12 @@ pub fn plan_lines(cluster: &Cluster, room: &Room) -> Vec<String> {
     let group = &cluster.group(plan.group).name;
     let score = metric_text(&plan.metric);
     let title = format!("{moves} room on node(s) {nodes} of group {group}, score {score}:");
-    let commands = plan.steps.iter().flat_map(|step| commands(cluster, step));
-    let commands = commands.map(|command| format!("  {command}"));
-    std::iter::once(title).chain(commands).map(|line| printable(&line, LINE)).collect()
+    let commands: Result<Vec<_>, _> = plan.steps.iter().map(|step| commands(cluster, step)).collect();
+    let mut lines = vec![printable(&title, LINE)];
+    match commands {
+        // whole: what is cut is another command
+        Ok(commands) => lines.extend(commands.iter().flatten().map(|command| format!("  {command}"))),
+        Err(refused) => lines.push(format!("  {refused}")),
+    }
+    lines
 }

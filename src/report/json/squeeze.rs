@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::Generator;
 use super::plan::{PlanStep, jobsets, steps};
+use super::{Generator, texts};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::plan::command::Line;
 use crate::plan::jobset;
+use crate::plan::names::Impossible;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
 use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
@@ -96,36 +96,34 @@ struct KeptNode {
 }
 
 /// The document of some plans, as they are before anything is done.
-pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> Document {
+///
+/// # Errors
+/// A name that Ganeti cannot have: there would be commands with it.
+pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> Result<Document, Impossible> {
     let reserve = |factor: f64| {
         let reserve = Reserve::of(&cluster.policy, factor);
         ReserveSize { factor, memory: reserve.memory().0, vcpus: reserve.vcpus() }
     };
-    Document {
+    Ok(Document {
         schema: SCHEMA,
         generator: Generator::this(),
         minimal: reserve(asked.minimal),
         target: reserve(asked.target),
         idle: found.plans.iter().all(GroupPlan::is_idle),
         summary: summary(&planned(found, cluster), Tense::Planned),
-        groups: found.plans.iter().map(|plan| group(cluster, plan)).collect(),
-    }
+        groups: found.plans.iter().map(|plan| group(cluster, plan)).collect::<Result<_, _>>()?,
+    })
 }
 
 fn name(cluster: &Cluster, node: NodeIdx) -> String {
     cluster.node(node).spec.name.clone()
 }
 
-fn group(cluster: &Cluster, plan: &GroupPlan) -> Group {
+fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<Group, Impossible> {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
-    let lines = group_commands(cluster, plan).into_iter().filter_map(|line| match line {
-        Line::Text(text) if text.starts_with("  gnt-") || text.starts_with("  until ") => {
-            Some(text.trim_start().to_owned())
-        }
-        _ => None,
-    });
-    Group {
+    let lines = group_commands(cluster, plan)?;
+    Ok(Group {
         name: there.name.clone(),
         uuid: there.uuid.clone(),
         decision: match plan.decision {
@@ -141,10 +139,10 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Group {
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps),
+        steps: steps(cluster, &plan.steps)?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
-        commands: lines.collect(),
-    }
+        commands: texts(lines.iter().filter(|line| line.is_command())),
+    })
 }
 
 fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<Missing> {

@@ -260,7 +260,9 @@ fn drbd_goes_one_copy_at_a_time() {
             assert!(before.contains(&Some(leg.to.primary)) || before.contains(&leg.to.secondary));
         }
         assert_eq!(opcodes(&cluster, &passage).len(), legs.len());
-        (legs, commands(&cluster, &passage))
+        let lines: Vec<String> =
+            commands(&cluster, &passage).unwrap().iter().map(ToString::to_string).collect();
+        (legs, lines)
     };
     let (legs, lines) = moves(&["a1", "-a2", "b1", "b2"]);
     assert!(matches!(legs[..], [Move::ReplaceSecondary(_), Move::Failover, Move::ReplaceSecondary(_)]));
@@ -462,7 +464,7 @@ fn plans_are_data_for_the_execution() {
     let sets = jobsets(&passages);
     let mut builder = Builder::default();
     builder.passages(&cluster, &passages, &sets);
-    let work = builder.finish();
+    let work = builder.finish().unwrap();
     assert_eq!(work.fault(), None);
     // each instance is one job: its legs cannot overtake each other
     let legs: Vec<usize> = work.steps.iter().map(|step| step.opcodes.len()).collect();

@@ -17,7 +17,7 @@ pub fn take_back(
     stage: &Stage<'_>,
     output: &mut Output,
 ) -> anyhow::Result<String> {
-    let work = undo(&ran.header.work, &ran.report);
+    let work = undo(&ran.header.work, &ran.report)?;
     if work.steps.is_empty() {
         return Ok(String::new());
     }

@@ -13,6 +13,7 @@ use super::scope::Scope;
 use super::search::Watch;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::plan::jobset::{Jobset, side_by_side};
+use crate::plan::names::Impossible;
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::score;
 use crate::report::json;
@@ -124,6 +125,7 @@ impl Run<'_> {
         }
         let document =
             state.map(|state| document(choice, cluster, &groups, &steps, &jobsets, stopped, state));
+        let document = document.transpose()?;
         let document = document.map(|document| json::text(&document)).transpose()?;
         let found = groups.into_iter().filter_map(|group| group.found);
         Ran::of(found, before, stopped, document, text.output)
@@ -159,8 +161,9 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
     let start: &Cluster = cluster;
     // however short the time, there is a step if one group can be improved
     let first = groups.iter().find(|group| !group.is_balanced(options)).map(|group| group.group);
+    let is_shown = text.output.is_shown();
     let search = |candidate: &mut Candidate| -> anyhow::Result<Recording> {
-        let recording = Recording::default();
+        let recording = Recording::shown(is_shown);
         if Some(candidate.group) != first && run.deadline.reached().is_some() {
             return Ok(recording);
         }
@@ -192,16 +195,9 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
 /// What there is to say about a cluster without instances.
 pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Ran> {
     let choice = if options.all_groups { Choice::AllGroups } else { Choice::WorstGroup };
-    let document = || {
-        json::text(&document(
-            choice,
-            cluster,
-            &survey(cluster),
-            &[],
-            &[],
-            None,
-            json::cluster::State::whole(cluster),
-        ))
+    let document = || -> anyhow::Result<String> {
+        let state = json::cluster::State::whole(cluster);
+        Ok(json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, state)?)?)
     };
     let document = options.json.then(document).transpose()?;
     Ran::of([], None, None, document, output)
@@ -253,7 +249,7 @@ fn document(
     jobsets: &[Jobset],
     stopped: Option<Stopped>,
     state: json::cluster::State,
-) -> Document {
+) -> Result<Document, Impossible> {
     let mut next = 1;
     let plan = |group: &Candidate| {
         let numbers: Vec<usize> = (next..next + group.steps().len()).collect();
@@ -272,15 +268,15 @@ fn document(
     let moved = groups.iter().filter(|group| !group.steps().is_empty());
     let mut moved: Vec<NodeIdx> = moved.flat_map(|group| cluster.nodes_of(group.group)).collect();
     moved.sort();
-    Document {
+    Ok(Document {
         schema: SCHEMA,
         generator: json::Generator::this(),
         choice,
         stopped,
         cluster: state,
         groups: groups.iter().map(plan).collect(),
-        steps: json::plan::steps(cluster, steps),
+        steps: json::plan::steps(cluster, steps)?,
         jobsets: json::plan::jobsets(jobsets),
         nodes_after: json::cluster::nodes(cluster, &moved),
-    }
+    })
 }

@@ -55,7 +55,7 @@ pub fn execute(
     }
     let mut builder = Builder::default();
     builder.passages(cluster, passages, jobsets);
-    let work = builder.finish();
+    let work = builder.finish()?;
     let question = match work.steps.len() {
         1 => "Execute this move?".to_owned(),
         count => format!("Execute these {count} moves?"),

@@ -5,9 +5,10 @@ use anyhow::bail;
 use super::execute::{Outcome, execute};
 use super::{ExitStatus, HgroupOptions};
 use crate::model::{Cluster, StorageMap};
-use crate::plan::command::{listing, script_titled};
 use crate::plan::jobset::Jobset;
+use crate::plan::names::Impossible;
 use crate::plan::regroup::{SCRIPT_TITLE, command_list, jobsets};
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
@@ -67,7 +68,8 @@ struct Plan<'p> {
     jobsets: Vec<Jobset>,
     /// What is said to people.
     lines: Vec<String>,
-    document: json::regroup::Document,
+    /// If it is wanted.
+    document: Option<json::regroup::Document>,
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
     success: bool,
@@ -85,7 +87,9 @@ fn heal(
     let jobsets = jobsets(&passages);
     let plan = Plan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
-        document: json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets),
+        document: wanted(options, || {
+            json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets)
+        })?,
         passages: &passages,
         jobsets,
         after: &found.after,
@@ -114,7 +118,9 @@ fn empty(
     let jobsets = jobsets(passages);
     let plan = Plan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
-        document: json::regroup::compression(cluster, &storage, &found, chosen, &jobsets),
+        document: wanted(options, || {
+            json::regroup::compression(cluster, &storage, &found, chosen, &jobsets)
+        })?,
         passages,
         jobsets,
         after: &after,
@@ -134,13 +140,21 @@ fn even_out(
     let jobsets = jobsets(&passages);
     let plan = Plan {
         lines: view::balance(&found, cluster),
-        document: json::regroup::balance(cluster, &found, &passages, &jobsets),
+        document: wanted(options, || json::regroup::balance(cluster, &found, &passages, &jobsets))?,
         passages: &passages,
         jobsets,
         after: &found.after,
         success: true,
     };
     finish(options, cluster, &plan, again, output)
+}
+
+/// The document of a plan, if it is wanted: it has commands, for which every name must be good.
+fn wanted(
+    options: &HgroupOptions,
+    document: impl FnOnce() -> Result<json::regroup::Document, Impossible>,
+) -> Result<Option<json::regroup::Document>, Impossible> {
+    options.json.then(document).transpose()
 }
 
 /// Shows a plan, writes what is to be written, and carries it out if that is wanted.
@@ -152,12 +166,18 @@ fn finish(
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
     print_nodes("Initial cluster", options, cluster, output)?;
-    let lines = || command_list(cluster, plan.passages, &plan.jobsets);
+    let lines = match options.commands {
+        Some(_) => command_list(cluster, plan.passages, &plan.jobsets)?,
+        None => Vec::new(),
+    };
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &script_titled(SCRIPT_TITLE, &lines()))?;
+        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
     }
     let executes = options.execution.exec && !plan.passages.is_empty();
-    let document = |output: &mut Output| Ok(output.write(&json::text(&plan.document)?)?);
+    let document = |output: &mut Output| match &plan.document {
+        Some(document) => Ok(output.write(&json::text(document)?)?),
+        None => Ok(()),
+    };
     if options.json {
         // of several plans the last one only
         if !executes {
@@ -167,7 +187,7 @@ fn finish(
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
         shown.iter().try_for_each(|line| output.line(line))?;
-        commands::show(options.commands.as_ref(), "Commands to run:", || listing(&lines()), output)?;
+        commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)?;
     }
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;

@@ -99,7 +99,7 @@ impl<'a> Campaign<'a> {
                 bail!("two instances are called '{name}', so nothing is executed in their group");
             }
             let now = read_again(&self.options.load)?;
-            let changes = self.changes(&current, &now);
+            let changes = self.changes(&current, &now)?;
             if changes.is_empty() {
                 let result = match current.plan.decision {
                     Decision::Condense => self.condense(&current, &mut deed),
@@ -147,12 +147,12 @@ impl<'a> Campaign<'a> {
     }
 
     /// What keeps a plan from being carried out on the cluster as it is now.
-    fn changes(&self, current: &Current, now: &Cluster) -> Vec<String> {
+    fn changes(&self, current: &Current, now: &Cluster) -> anyhow::Result<Vec<String>> {
         let Current { before, plan } = current;
         let changes = differences(before, plan.group, now);
         if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
             // moves to nodes that come up are planned when they are there
-            return changes;
+            return Ok(changes);
         }
         let mut switched = now.clone();
         for node in &plan.nodes {
@@ -160,9 +160,9 @@ impl<'a> Campaign<'a> {
             let there = switched.nodes.iter_mut().filter(|node| node.spec.name == *name);
             there.for_each(|node| node.spec.offline = true);
         }
-        let work = switching::moves(before, plan);
+        let work = switching::moves(before, plan)?;
         let all: Vec<usize> = (0..work.steps.len()).collect();
-        violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect()
+        Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
     }
 
     fn switch(&self) -> Switch {
@@ -172,7 +172,7 @@ impl<'a> Campaign<'a> {
     /// Powers nodes down; if that fails, what was done is taken back.
     fn condense(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
         let Current { before, plan } = current;
-        let work = switching::power_down(before, plan, self.switch(), self.planning.now());
+        let work = switching::power_down(before, plan, self.switch(), self.planning.now())?;
         let purpose = format!("condensing by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         count(&ran, &Task::PowerOff, deed);
@@ -227,7 +227,7 @@ impl<'a> Campaign<'a> {
     /// Whether all nodes came up.
     fn power_up(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<bool> {
         let Current { before, plan } = current;
-        let work = switching::power_up(before, plan, self.switch(), self.planning.now());
+        let work = switching::power_up(before, plan, self.switch(), self.planning.now())?;
         let purpose = format!("expanding by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         let known = deed.nodes.len();
@@ -247,7 +247,7 @@ impl<'a> Campaign<'a> {
 
     /// Moves instances, between nodes that are all in use.
     fn balance(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
-        let work = switching::moves(&current.before, &current.plan);
+        let work = switching::moves(&current.before, &current.plan)?;
         let ran = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
         count(&ran, &Task::SetOnline, deed);
         if ran.report.ending == Ending::Failed {

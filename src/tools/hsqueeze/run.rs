@@ -6,8 +6,8 @@ use super::execute::{Access, Outcome, execute};
 use super::planning::Planning;
 use super::{ExitStatus, HsqueezeOptions};
 use crate::model::{Cluster, GroupIdx};
-use crate::plan::command::{listing, script_titled};
 use crate::plan::power::{self, SCRIPT_TITLE};
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::squeeze as view;
@@ -132,15 +132,15 @@ fn show(
 ) -> anyhow::Result<()> {
     let level = options.load.verbosity;
     let wants_lines = options.json || options.commands.is_some();
-    let lines = if wants_lines { power::commands(cluster, &found.plans) } else { Vec::new() };
+    let lines = if wants_lines { power::commands(cluster, &found.plans)? } else { Vec::new() };
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &script_titled(SCRIPT_TITLE, &lines))?;
+        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
     }
     if level > 1 {
         view::reasons(found, cluster).iter().try_for_each(|line| output.error_line(line))?;
     }
     if options.json {
-        output.write(&json::text(&json::squeeze::document(cluster, asked, found))?)?;
+        output.write(&json::text(&json::squeeze::document(cluster, asked, found)?)?)?;
         return Ok(());
     }
     if level >= 1 {
@@ -148,7 +148,7 @@ fn show(
     } else if !options.execution.exec && !found.plans.iter().all(GroupPlan::is_idle) {
         output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
-    commands::show(options.commands.as_ref(), "Commands to run:", || listing(&lines), output)
+    commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)
 }
 
 /// The plans as scripts know them.
