@@ -47,6 +47,28 @@ impl Size {
         }
     }
 
+    /// The smallest size, at least the amount `least`, of those that come by shrinking for one reason and can
+    /// themselves still be made smaller.
+    pub(super) fn least_shrunk(self, kind: FailKind, least: i64) -> Option<Size> {
+        let (amount, unit) = match kind {
+            FailKind::Mem => (self.memory.0, MEMORY_UNIT.0),
+            FailKind::Disk => (self.disk.0, DISK_UNIT.0),
+            FailKind::Cpu => (self.vcpus, 1),
+            FailKind::Spindles => (self.spindles, 1),
+            FailKind::N1 | FailKind::Tags | FailKind::Mig | FailKind::DiskCount | FailKind::Internal => {
+                return None;
+            }
+        };
+        let spare = amount.checked_sub(least.max(2 * unit))?;
+        let amount = amount - spare.div_euclid(unit) * unit;
+        (spare >= 0).then_some(match kind {
+            FailKind::Mem => Size { memory: Mib(amount), ..self },
+            FailKind::Disk => Size { disk: Mib(amount), ..self },
+            FailKind::Cpu => Size { vcpus: amount, ..self },
+            _ => Size { spindles: amount, ..self },
+        })
+    }
+
     /// An instance of this size, the next one after `number` others.
     pub(super) fn instance(self, settings: &Settings, number: usize) -> Instance {
         Instance {
