@@ -9,10 +9,10 @@ use super::{Filled, Settings, Size, Watch};
 use crate::model::{Cluster, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place};
 use crate::redundancy::global::{Before, Class, Guard, Pool, Scope, is_redundant, is_surely_lost};
 use crate::score::Statistics;
+use crate::search::Stopped;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
 use crate::search::allocate::{self, Conditions, Search, Targets, plain};
-use crate::search::Stopped;
 
 /// An instance that was placed, and how its nodes were before.
 struct Placed {
@@ -140,6 +140,8 @@ impl<'a> Filling<'a> {
             if limit != Some(0) && self.stopped().is_none() {
                 found = self.best(&mut offers, scope.as_ref());
             }
+            // what was found while the search ended was not judged
+            let found = found.filter(|_| self.stopped().is_none());
             let Some(place) = found else { return self.find(&mut offers, scope.as_ref()).failures };
             self.place(size, &instance, place);
             limit = limit.map(|n| n - 1);

@@ -29,8 +29,9 @@ pub(super) fn iterate(filling: &mut Filling<'_>, size: Size, limit: Option<i64>)
         let failures = filling.steps(size, Some(limit.map_or(batch, |l| l.min(batch))), false);
         let redundant = filling.is_redundant();
         if filling.stopped().is_some() {
-            // whether the batch may stay is not known
-            filling.back_to(before);
+            if !redundant {
+                filling.back_to(before);
+            }
             return failures;
         }
         if redundant {
