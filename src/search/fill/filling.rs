@@ -145,8 +145,9 @@ impl<'a> Filling<'a> {
             let Some(place) = found else { return self.find(&mut offers, scope.as_ref()).failures };
             self.place(size, &instance, place);
             limit = limit.map(|n| n - 1);
-            let in_vain = !checked && self.is_checked() && (self.placed.len() - first).is_power_of_two();
-            if in_vain && self.is_surely_lost() {
+            let count = self.placed.len() - first;
+            let asked = count.is_power_of_two() && (self.pool.is_some() || count >= WORTH_A_LOOK);
+            if asked && !checked && self.is_checked() && self.is_surely_lost() {
                 return FailCounts::default();
             }
         }
@@ -254,6 +255,9 @@ impl<'a> Filling<'a> {
         verdict
     }
 }
+
+/// Without a pool, a look at redundancy is dear; smaller batches are looked at in the end only.
+const WORTH_A_LOOK: usize = 16;
 
 /// A search in which every place that is possible was refused for the sake of redundancy.
 fn all_refused(search: Search) -> Search {

@@ -39,6 +39,10 @@ pub(super) fn could_fit(floor: &Floor<'_>, settings: &Settings, size: Size, kind
 
 fn takes_primary(floor: &Floor<'_>, settings: &Settings, size: Size, kind: FailKind, of: &Kind) -> bool {
     let spec = &floor.cluster.node(of.sample).spec;
+    if spec.cpu_total < 0.0 {
+        // more is less there
+        return true;
+    }
     let policy = &floor.cluster.group(spec.group).policy;
     candidates(policy, size, kind).any(|size| {
         let instance = size.instance(settings, 0);
@@ -53,7 +57,7 @@ fn takes_secondary(floor: &Floor<'_>, instance: &Instance, of: &Kind) -> bool {
     of.ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok()
 }
 
-/// The sizes with the best chances: the smallest that each range of a policy admits.
+/// The sizes with the best chances: the smallest that each range of a policy admits, and the smallest of all.
 fn candidates(policy: &InstancePolicy, size: Size, kind: FailKind) -> impl Iterator<Item = Size> {
     let amount = move |spec: &InstanceSpec| match kind {
         FailKind::Mem => spec.memory.0,
@@ -62,6 +66,6 @@ fn candidates(policy: &InstancePolicy, size: Size, kind: FailKind) -> impl Itera
         _ => spec.spindle_use,
     };
     let least = policy.ranges.iter().map(move |range| amount(&range.min));
-    let unlimited = policy.ranges.is_empty().then_some(0);
-    least.chain(unlimited).filter_map(move |least| size.least_shrunk(kind, least))
+    // some ranges do not look at it: spindles count on nodes with exclusive storage only
+    least.chain([0]).filter_map(move |least| size.least_shrunk(kind, least))
 }

@@ -148,3 +148,27 @@ impl Thresholds {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_least_size_is_the_last_on_the_way_down(amount in -3i64..3000, least in -100i64..3000) {
+            let size = Size { memory: Mib(amount), disk: Mib(amount), vcpus: amount, spindles: amount };
+            for kind in FailKind::ALL {
+                let amount_of = |size: &Size| match kind {
+                    FailKind::Mem => size.memory.0,
+                    FailKind::Disk => size.disk.0,
+                    FailKind::Cpu => size.vcpus,
+                    _ => size.spindles,
+                };
+                let way = std::iter::successors(Some(size), |size| size.shrunk(kind));
+                let last = way.filter(|size| size.shrunk(kind).is_some() && amount_of(size) >= least).last();
+                prop_assert_eq!(size.least_shrunk(kind, least), last);
+            }
+        }
+    }
+}
