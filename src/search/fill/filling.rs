@@ -147,7 +147,8 @@ impl<'a> Filling<'a> {
             limit = limit.map(|n| n - 1);
             let count = self.placed.len() - first;
             let asked = count.is_power_of_two() && (self.pool.is_some() || count >= WORTH_A_LOOK);
-            if asked && !checked && self.is_checked() && self.is_surely_lost() {
+            let takes = size.memory >= Mib::ZERO && !checked;
+            if asked && takes && self.is_checked() && self.is_surely_lost() {
                 return FailCounts::default();
             }
         }
