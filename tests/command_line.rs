@@ -168,7 +168,7 @@ fn options_of_hspace() {
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
          --standard-alloc string\n--tiered-alloc string\n-S,--save none\n--static-kvm-node-memory integer\n\
-         --json none\n",
+         --time-limit float\n--json none\n",
     )));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n    --standard-alloc=STDSPEC    "));
     for (args, message) in [

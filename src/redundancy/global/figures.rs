@@ -94,6 +94,8 @@ pub(super) struct Burden {
     /// DRBD primaries by secondary.
     pub failover: Vec<Backed>,
     pub relocate: Bundle,
+    /// The memory in use of what is relocated; what leaves first is last.
+    pub relocated: Vec<Mib>,
     pub recreate: Bundle,
     /// Something whose verdict is left to the simulation: absurd sizes, a DRBD
     /// instance without a secondary.
@@ -102,8 +104,13 @@ pub(super) struct Burden {
 
 impl Burden {
     fn of(cluster: &Cluster, node: NodeIdx) -> Burden {
-        let mut burden =
-            Burden { failover: Vec::new(), relocate: Bundle::NONE, recreate: Bundle::NONE, odd: false };
+        let mut burden = Burden {
+            failover: Vec::new(),
+            relocate: Bundle::NONE,
+            relocated: Vec::new(),
+            recreate: Bundle::NONE,
+            odd: false,
+        };
         let node = cluster.node(node);
         for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
             burden.add(cluster, &node.spec, instance, instance.mirror());
@@ -116,7 +123,10 @@ impl Burden {
         let plausible = Mib::ZERO..PLAUSIBLE;
         self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
         match (Class::of(instance.template), mirror) {
-            (Class::Relocate, _) => self.relocate.add(cluster, spec, instance),
+            (Class::Relocate, _) => {
+                self.relocate.add(cluster, spec, instance);
+                self.relocated.push(instance.mem_in_use());
+            }
             (Class::Recreate, _) => self.recreate.add(cluster, spec, instance),
             (Class::Failover, None) => self.odd = true,
             (Class::Failover, Some(mirror)) => self.back(instance, mirror),
@@ -172,9 +182,13 @@ impl Figures {
         Figures { nodes: nodes.to_vec(), free, burdens, escapes, absurd }
     }
 
+    /// What sums say about whether a node of the set could be emptied.
+    pub fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
+        self.burdens[node.get()].as_ref().and_then(|burden| quick::verdict(cluster, self, node, burden))
+    }
+
     /// Whether a node of the set could be emptied.
     pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
-        let quick = self.burdens[node.get()].as_ref().and_then(|b| quick::verdict(cluster, self, node, b));
-        quick.unwrap_or_else(|| simulate::evacuates(cluster, &self.nodes, node))
+        self.verdict(cluster, node).unwrap_or_else(|| simulate::evacuates(cluster, &self.nodes, node))
     }
 }

@@ -20,6 +20,9 @@ pub struct Guard<'c> {
     seekers: Vec<(NodeIdx, Option<Mib>)>,
     /// By node: the nodes whose DRBD primaries it backs.
     backs: Vec<Vec<NodeIdx>>,
+    /// The node that an arrival left without a way out when one did so last. The next arrival is likely
+    /// to do the same to it.
+    suspect: Option<NodeIdx>,
 }
 
 impl<'c> Guard<'c> {
@@ -34,6 +37,7 @@ impl<'c> Guard<'c> {
             sound: true,
             seekers: Vec::new(),
             backs: vec![Vec::new(); cluster.nodes.len()],
+            suspect: None,
         };
         for &node in nodes.iter().filter(|n| scope.includes(cluster, **n)) {
             guard.enlist(node);
@@ -106,7 +110,17 @@ impl<'c> Guard<'c> {
     }
 
     /// The verdict on the figures as they are with the arrival.
-    fn verdict(&self, instance: &Instance, place: &Place) -> bool {
+    fn verdict(&mut self, instance: &Instance, place: &Place) -> bool {
+        if self.suspect.is_some_and(|node| self.figures.verdict(self.cluster, node) == Some(false)) {
+            return false;
+        }
+        let (verdict, suspect) = self.judge(instance, place);
+        self.suspect = suspect.or(self.suspect);
+        verdict
+    }
+
+    /// The verdict, with the node that sums say cannot be emptied if that decides it.
+    fn judge(&self, instance: &Instance, place: &Place) -> (bool, Option<NodeIdx>) {
         let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
@@ -118,7 +132,7 @@ impl<'c> Guard<'c> {
             verdict != Some(false)
         };
         if self.scope.includes(self.cluster, primary) && !survives(primary) {
-            return false;
+            return (false, Some(primary));
         }
         // the node takes over from others, with less memory
         let backed = self.backs[primary.get()].iter().filter(|n| **n != primary);
@@ -128,22 +142,22 @@ impl<'c> Guard<'c> {
                 && !self.figures.absurd
                 && !quick::failovers(self.cluster, &self.figures, node, burden)
             {
-                return false;
+                return (false, Some(node));
             }
         }
         let taken = instance.mem_in_use();
         for &(node, slack) in self.seekers.iter().filter(|s| s.0 != primary) {
             if slack.is_none_or(|s| s <= taken) && !survives(node) {
-                return false;
+                return (false, Some(node));
             }
         }
         if undecided.is_empty() {
-            return true;
+            return (true, None);
         }
         // where most has to leave, room is most likely to be missing
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
         let mut state = self.cluster.clone();
         state.adopt(instance, place);
-        undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node))
+        (undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node)), None)
     }
 }

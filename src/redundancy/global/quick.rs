@@ -7,7 +7,8 @@
 //!
 //! *Creation*: as for relocation, with memory and disk. A target that refuses has
 //! too little of one or the other; the instances cannot use up all targets' memory
-//! *and* disk if the smaller shares add up to more than 2.
+//! *and* disk if the smaller shares add up to more than 2. And one that is stuck has another instance before it on
+//! every target that has room for the largest, so that as many such targets as instances are enough.
 
 use super::figures::{Burden, Figures};
 use super::relocation;
@@ -31,8 +32,12 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         .filter(|t| **t != node)
         .map(|t| Escape::of(cluster, figures, node, burden, *t))
         .collect();
-    let rooms: Vec<(Mib, i64)> = escapes.iter().filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
-    let relocated = relocation::verdict(&burden.relocate.load(), &rooms);
+    let mut rooms: Vec<(Mib, i64)> = escapes.iter().filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
+    let relocated = relocation::verdict(&burden.relocate.load(), &rooms).or_else(|| {
+        rooms.sort_unstable_by(|a, b| b.cmp(a));
+        let in_order: Vec<Mib> = burden.relocated.iter().rev().copied().collect();
+        relocation::verdict_in_order(&in_order, &rooms, None)
+    });
     if relocated == Some(false) || burden.recreate.count == 0 {
         return relocated;
     }
@@ -96,6 +101,11 @@ fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
     let largest_on_disk = escapes.iter().any(|t| !uses_disk || t.disk > bundle.disk_most);
     if !largest_in_memory || !largest_on_disk {
         return Some(false);
+    }
+    // one that is stuck has another one before it on every node where the largest fits
+    let spare = escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t)).count() as i64;
+    if spare >= bundle.count + burden.relocate.count {
+        return Some(true);
     }
     let mem = bundle.mem + burden.relocate.mem;
     let plain = || escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t));

@@ -47,18 +47,95 @@ pub(super) fn demand(load: &Load) -> Mib {
     load.mem - load.most
 }
 
-/// Whether instances of these sizes, one after the other, certainly find a target among
-/// `rooms`, of each of which there are several, wherever the others went.
-pub(super) fn is_certain(sizes: impl Iterator<Item = Mib>, rooms: &[(Mib, i64)]) -> bool {
-    let mut gone = 0i64;
+/// Memory of several targets, of each amount how many: descending, each amount once.
+pub(super) type Rooms = [(Mib, i64)];
+
+/// As many targets as instances have room for the largest.
+pub(super) fn has_spare_targets(load: &Load, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
+    let mut open = 0;
+    rooms.take_while(|room| room.0 > load.most).any(|room| {
+        open += room.1;
+        open >= load.count
+    })
+}
+
+/// Whether instances of these sizes, one after the other, find a target among `rooms`, of
+/// which the node that they leave (if it is one of them) has `own`; nothing if that depends on the choice
+/// of targets.
+pub(super) fn verdict_in_order(sizes: &[Mib], rooms: &Rooms, own: Option<Mib>) -> Option<bool> {
+    if are_too_many(sizes, rooms, own) {
+        return Some(false);
+    }
+    let mut gone = Gone::default();
     for size in sizes {
-        let left = rooms.iter().map(|r| (r.0 - size).max(Mib::ZERO).0.saturating_mul(r.1)).sum::<i64>();
-        if left <= gone {
+        if !gone.leaves_room(*size, rooms, own) {
+            return None;
+        }
+        gone.add(*size);
+    }
+    Some(true)
+}
+
+fn others(rooms: &Rooms, own: Option<Mib>) -> impl Iterator<Item = (Mib, i64)> {
+    rooms.iter().map(move |(room, count)| (*room, count - i64::from(Some(*room) == own)))
+}
+
+/// Whether no choice of targets holds all instances of some size and more.
+fn are_too_many(sizes: &[Mib], rooms: &Rooms, own: Option<Mib>) -> bool {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let mut memory = Mib::ZERO;
+    sorted.iter().zip(1i64..).any(|(size, count)| {
+        memory += (*size).max(Mib::ZERO);
+        if *size <= Mib::ZERO {
             return false;
         }
-        gone += size.0;
+        let (mut places, mut room) = (0i64, 0i64);
+        let enough = others(rooms, own).take_while(|r| r.0 > *size).any(|(free, targets)| {
+            let free = usable(free).0;
+            places = places.saturating_add((free / size.0).saturating_mul(targets));
+            room = room.saturating_add(free.saturating_mul(targets));
+            places >= count && room >= memory.0
+        });
+        !enough
+    })
+}
+
+/// Instances that have left a node, wherever they went.
+#[derive(Default)]
+struct Gone {
+    /// Ascending.
+    sizes: Vec<Mib>,
+    /// The memory of all.
+    memory: i64,
+}
+
+impl Gone {
+    fn add(&mut self, size: Mib) {
+        let size = size.max(Mib::ZERO);
+        let at = self.sizes.partition_point(|s| *s < size);
+        self.sizes.insert(at, size);
+        self.memory += size.0;
     }
-    true
+
+    /// Whether they cannot be in the way of one more of this size.
+    fn leaves_room(&self, size: Mib, rooms: &Rooms, own: Option<Mib>) -> bool {
+        // targets with at least that much room beyond the size, and the sum of it
+        let (mut targets, mut beyond) = (0i64, 0i64);
+        others(rooms, own).take_while(|r| r.0 > size).any(|(room, count)| {
+            let d = room - size;
+            targets += count;
+            beyond = beyond.saturating_add(d.0.saturating_mul(count));
+            beyond > self.memory || d.0.saturating_mul(targets) > self.within(d)
+        })
+    }
+
+    /// What they can give to targets of which each needs `most`.
+    fn within(&self, most: Mib) -> i64 {
+        let smaller = self.sizes.partition_point(|s| *s < most);
+        let sum: Mib = self.sizes[..smaller].iter().copied().sum();
+        sum.0.saturating_add(most.0.saturating_mul((self.sizes.len() - smaller) as i64))
+    }
 }
 
 /// Whether all instances find a target among `rooms`, of each of which there are
@@ -67,8 +144,12 @@ pub(super) fn verdict(load: &Load, rooms: &[(Mib, i64)]) -> Option<bool> {
     if load.count == 0 {
         return Some(true);
     }
-    if !rooms.iter().any(|r| r.0 > load.most && r.1 > 0) {
+    let open: i64 = rooms.iter().filter(|r| r.0 > load.most).map(|r| r.1).sum();
+    if open == 0 {
         return Some(false);
+    }
+    if open >= load.count {
+        return Some(true);
     }
     let total = |f: &dyn Fn(Mib) -> i64| rooms.iter().map(|r| f(r.0).saturating_mul(r.1)).sum::<i64>();
     if total(&|room| sure(room, load).0) > demand(load).0 {
@@ -106,15 +187,44 @@ mod tests {
             })
     }
 
+    /// Whether some choice of targets leaves none of the instances without one.
+    fn ever_fits(sizes: &[i64], rooms: &[i64]) -> bool {
+        let [size, rest @ ..] = sizes else { return true };
+        (0..rooms.len()).filter(|at| rooms[*at] > *size).any(|at| {
+            let mut left = rooms.to_vec();
+            left[at] -= size;
+            ever_fits(rest, &left)
+        })
+    }
+
+    fn counted(rooms: &[i64]) -> Vec<(Mib, i64)> {
+        let mut sorted = rooms.to_vec();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let mut counted: Vec<(Mib, i64)> = Vec::new();
+        for room in sorted {
+            match counted.last_mut() {
+                Some((last, count)) if last.0 == room => *count += 1,
+                _ => counted.push((Mib(room), 1)),
+            }
+        }
+        counted
+    }
+
     proptest! {
         #[test]
         fn what_is_certain_holds_for_all_choices(
             sizes in prop::collection::vec(0i64..12, 0..5),
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
-            let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
-            if is_certain(sizes.iter().map(|size| Mib(*size)), &counted) {
-                prop_assert!(always_fits(&sizes, &rooms));
+            let sizes_in_mib: Vec<Mib> = sizes.iter().map(|size| Mib(*size)).collect();
+            let mut own = rooms.clone();
+            own.push(7);
+            for (rooms_with_own, own) in [(&rooms, None), (&own, Some(Mib(7)))] {
+                match verdict_in_order(&sizes_in_mib, &counted(rooms_with_own), own) {
+                    Some(true) => prop_assert!(always_fits(&sizes, &rooms)),
+                    Some(false) => prop_assert!(!ever_fits(&sizes, &rooms)),
+                    None => {}
+                }
             }
         }
 
@@ -123,10 +233,13 @@ mod tests {
             sizes in prop::collection::vec(0i64..12, 0..5),
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
-            let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
+            let counted = counted(&rooms);
             let mut load = Load::NONE;
             sizes.iter().for_each(|size| load.add(Mib(*size)));
             let fits = always_fits(&sizes, &rooms);
+            if has_spare_targets(&load, counted.iter().copied()) {
+                prop_assert!(fits);
+            }
             match verdict(&load, &counted) {
                 Some(true) => prop_assert!(fits),
                 Some(false) => prop_assert!(!fits),

@@ -46,6 +46,7 @@ pub const SPEC: Spec = Spec {
         TIERED_ALLOC,
         SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
         STATIC_KVM_NODE_MEMORY,
+        TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
         JSON,
         VERSION,
         HELP,
