@@ -5,7 +5,7 @@ pub mod dedicated;
 mod exact;
 mod fit;
 pub(crate) mod floor;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod offers;
 mod pairs;
 pub mod plain;
