@@ -204,7 +204,11 @@ impl<'b> Scorer<'b> {
 }
 
 /// The deviations of a column for jobs that have the same sum.
-fn deviations<'j>(column: &[f64], sum: f64, jobs: impl Iterator<Item = &'j Job>) -> impl Iterator<Item = f64> {
+fn deviations<'j>(
+    column: &[f64],
+    sum: f64,
+    jobs: impl Iterator<Item = &'j Job>,
+) -> impl Iterator<Item = f64> {
     let n = column.len() as f64;
     let mean = sum / n;
     let square = move |value: f64| (value - mean) * (value - mean);

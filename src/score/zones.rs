@@ -159,3 +159,59 @@ fn changes(jobs: &[Job], column: &[f64], f: impl Fn(f64) -> f64) -> Changes {
     changes.values.dedup();
     changes
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            4 => (0u32..40, 1u32..40).prop_map(|(a, b)| (f64::from(a) / f64::from(b)).powi(2)),
+            2 => (0i32..400).prop_map(|k| f64::from(k) / 16.0),
+            1 => Just(0.0),
+            // few significant bits: sums lie exactly between two doubles
+            1 => (1u64..8, -60i32..-45).prop_map(|(k, e)| k as f64 * 2f64.powi(e)),
+        ]
+    }
+
+    /// The zones of a column for changes from the first two of its numbers to others.
+    fn zones(column: &[f64], few: &[f64], new: (f64, f64)) -> Zones {
+        let mut cuts = Cuts { begins: vec![false; column.len()] };
+        let most = (new.0 - few[0]).abs() + (new.1 - few[1]).abs();
+        cuts.cut(&Trail::of(column.iter().copied()), &Changes { most, values: vec![new.0, new.1] });
+        cuts.zones()
+    }
+
+    proptest! {
+        #[test]
+        fn places_in_the_same_zones_have_the_same_sum(
+            few in prop::collection::vec(value(), 2..4),
+            which in prop::collection::vec(0usize..3, 2..80),
+            new in (value(), value()),
+        ) {
+            let column: Vec<f64> = which.iter().map(|k| few[k % few.len()]).collect();
+            let zones = zones(&column, &few, new);
+            let mut sums: HashMap<(u32, u32), u64> = HashMap::new();
+            for p in (0..column.len()).filter(|p| column[*p] == few[0]) {
+                for t in (0..column.len()).filter(|t| column[*t] == few[1] && *t != p) {
+                    let mut changed = column.clone();
+                    (changed[p], changed[t]) = new;
+                    let sum = changed.iter().fold(0.0, |sum: f64, x| sum + x).to_bits();
+                    let first = *sums.entry((zones.of_row(p), zones.of_row(t))).or_insert(sum);
+                    prop_assert_eq!(first, sum, "{} and {} in {:?}", p, t, &zones.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_rows_have_few_zones() {
+        let few = [0.81f64 * 0.81, 0.1f64 * 0.1];
+        let column: Vec<f64> = (0..1000).map(|row| few[row % 2]).collect();
+        let zones = zones(&column, &few, (0.7, 0.02));
+        assert!(zones.of_row(999) < 120, "{} zones", zones.of_row(999));
+    }
+}

@@ -335,8 +335,7 @@ impl Search<'_> {
         found.trials += 1;
         let (interval, draft) = match self.verdicts.zip(start) {
             Some((verdicts, start)) => {
-                let verdict =
-                    verdicts.verdict(trial, (start, mv), remembered, || self.interval(trial, mv));
+                let verdict = verdicts.verdict(trial, (start, mv), remembered, || self.interval(trial, mv));
                 (verdict.interval, Some(verdict.draft))
             }
             None => (self.interval(trial, mv), None),
