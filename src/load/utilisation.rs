@@ -21,7 +21,10 @@ fn parse_line(line: &str, source: &str, number: usize) -> Result<(String, Utilis
     let (&[Some(name), Some(cpu), Some(mem), Some(disk), Some(net)], None) = (&fields, parts.next()) else {
         return Err(LoadError::one_line(
             &format!("{}, line {number}", shown_source(source)),
-            &format!("not 'NAME CPU MEM DISK NET' with single blanks: '{}'", shown_name(line)),
+            &format!(
+                "Cannot parse line '{}': not 'NAME CPU MEM DISK NET' with single blanks",
+                shown_name(line)
+            ),
         ));
     };
     let load = |what: &str, text: &str| {

@@ -34,8 +34,10 @@ pub enum ValueProblem {
         expected: &'static str,
     },
     /// None of the words that are possible.
-    #[error("invalid choice '{value}', pass one of {}", quoted(.allowed))]
+    #[error("Unknown {option} '{value}', pass one of {}", quoted(.allowed))]
     Choice {
+        /// The long name of the option.
+        option: &'static str,
         /// The text.
         value: String,
         /// The words.
@@ -122,11 +124,9 @@ impl Given {
     pub fn choice(&self) -> Result<&'static str, ValueError> {
         let Kind::Choices(allowed) = self.option.kind else { return Ok("") };
         let text = self.text()?;
-        allowed
-            .iter()
-            .find(|word| **word == text)
-            .copied()
-            .ok_or_else(|| self.error(ValueProblem::Choice { value: shown(text), allowed }))
+        allowed.iter().find(|word| **word == text).copied().ok_or_else(|| {
+            self.error(ValueProblem::Choice { option: self.option.long, value: shown(text), allowed })
+        })
     }
 }
 

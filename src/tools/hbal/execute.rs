@@ -11,7 +11,7 @@ use crate::load::error::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::work::{Place, Relocation, Task, Work};
-use crate::report::json::plan::Stopped;
+use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
     self, ATTEMPTS, Answer, Order, Resumption, announce, ask, read_again, violation,
@@ -31,7 +31,7 @@ pub fn plan_and_execute(
         let document = plan.document.take();
         let Some(mut client) = execution::client(&options.load.source)? else {
             print_document(document, output)?;
-            bail!("hbal: plans can be executed over LUXI (-L) and RAPI (-m) only");
+            bail!("hbal: Execution of commands possible only on LUXI");
         };
         if plan.stopped == Some(Stopped::Interrupt) {
             print_document(document, output)?;

@@ -1,5 +1,7 @@
 //! A plan of a maintenance: from a loaded cluster to the groups and their views.
 
+use std::io::{self, IsTerminal};
+
 use anyhow::{anyhow, bail};
 
 use super::{ExitStatus, HrollerOptions};
@@ -33,13 +35,13 @@ pub fn run(
     }
     let selected = select(options, cluster)?;
     check_running(options, cluster, &selected, output)?;
-    let conflicts =
-        Conflicts::among(cluster, &selected, &options.rolling).map_err(|why| no_plan(cluster, why))?;
     let level = options.load.verbosity;
+    let refused = |why| no_plan(cluster, why, level > 1 || io::stderr().is_terminal());
+    let conflicts = Conflicts::among(cluster, &selected, &options.rolling).map_err(refused)?;
     if level > 2 && !options.json {
         output.line(&graph_line(&conflicts.graph))?;
     }
-    let parts = conflicts.plan(cluster, &options.rolling).map_err(|why| no_plan(cluster, why))?;
+    let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
     let commanded = if options.json || options.commands.is_some() { shown } else { &[] };
     let maintenance = Maintenance::of(cluster, commanded, &options.rolling);
@@ -71,8 +73,8 @@ fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output
         [] if options.force => {
             Ok(output.error_line("Warning: no master node found; the source may not know it")?)
         }
-        [] => bail!("no master node found; the source may not know it (-f goes on without)"),
-        _ => bail!("more than one master node: {}", some_names(&masters)),
+        [] => bail!("No master node found; the source may not know it (-f goes on without)"),
+        _ => bail!("Found more than one master node: {}", some_names(&masters)),
     }
 }
 
@@ -123,22 +125,29 @@ fn some_names(names: &[&str]) -> String {
     }
 }
 
-/// The reason for there being no plan, with names.
-fn no_plan(cluster: &Cluster, why: NoPlan) -> anyhow::Error {
+/// The reason for there being no plan: in the words that scripts compare with; for people also
+/// what is in the way.
+fn no_plan(cluster: &Cluster, why: NoPlan, for_people: bool) -> anyhow::Error {
     let node = |node| &cluster.node(node).spec.name;
-    match why {
-        NoPlan::NoNodes => anyhow!("no node to plan for: each is offline or not selected"),
+    let (known, detail) = match why {
+        NoPlan::NoNodes => {
+            ("Cannot create node graph", "no node to plan for: each is offline or not selected".to_owned())
+        }
         NoPlan::NonRedundant { node: n } => {
-            anyhow!("not enough capacity to move non-redundant instances off node '{}'", node(n))
+            let detail = format!("node '{}' cannot be emptied of them", node(n));
+            ("Not enough capacity to move non-redundant instances", detail)
         }
         NoPlan::Migration { instance } => {
             let name = &cluster.instance(instance).name;
-            anyhow!("instance '{name}' cannot run on its secondary node: its primary cannot be evacuated")
+            let detail = format!("instance '{name}' cannot run on its secondary node");
+            ("Failed to migrate instances off nodes", detail)
         }
         NoPlan::Secondaries { node: n } => {
-            anyhow!("not enough capacity to move secondaries off node '{}'", node(n))
+            let detail = format!("node '{}' cannot be emptied of them", node(n));
+            ("Not enough capacity to move secondaries", detail)
         }
-    }
+    };
+    if for_people { anyhow!("{known}: {detail}") } else { anyhow!("{known}") }
 }
 
 fn print(

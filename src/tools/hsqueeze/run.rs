@@ -31,9 +31,12 @@ pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow:
     }
     let given = options.minimal.is_some() || options.target.is_some();
     if given && target <= minimal {
+        let cause = match options.minimal {
+            Some(_) => format!("--target-resources is no more than --minimal-resources ({minimal})"),
+            None => format!("--minimal-resources follows --target-resources ({target})"),
+        };
         output.error_line(&format!(
-            "Warning: --target-resources is no more than --minimal-resources ({minimal}): \
-             small changes of load may power nodes down and up in turns"
+            "Warning: {cause}: small changes of load may power nodes down and up in turns"
         ))?;
     }
     Ok(())
@@ -67,7 +70,7 @@ pub fn run(
     if options.execution.exec && !idle {
         let Some(access) = access else {
             output.flush()?;
-            bail!("hsqueeze: plans can be executed over LUXI (-L) and RAPI (-m) only");
+            bail!("hsqueeze: Execution of commands possible only on LUXI");
         };
         let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
         if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Answer::No {

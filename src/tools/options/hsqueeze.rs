@@ -77,9 +77,10 @@ impl HsqueezeOptions {
         self.json || self.load.verbosity < 1
     }
 
-    /// The reserve below which nodes are brought online.
+    /// The reserve below which nodes are brought online: as asked for; else the usual one, or the
+    /// target if that is less.
     pub fn minimal(&self) -> f64 {
-        self.minimal.unwrap_or(RESOURCES)
+        self.minimal.unwrap_or_else(|| self.target.map_or(RESOURCES, |target| target.min(RESOURCES)))
     }
 
     /// The reserve that freeing nodes leaves.
