@@ -2,6 +2,7 @@
 //! took minutes; the table keeps what it took then beside what it takes now. The reference is not asked: it
 //! does not come to an end on them.
 
+mod equal;
 mod space;
 
 use crate::common::Bench;
@@ -25,7 +26,7 @@ pub struct Case {
 /// The cases of one kind, made when they are measured.
 type Cases = fn() -> Vec<Case>;
 
-const KINDS: [Cases; 1] = [space::cases];
+const KINDS: [Cases; 2] = [equal::cases, space::cases];
 
 /// Prints the table.
 pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
