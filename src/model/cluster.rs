@@ -149,10 +149,7 @@ impl Cluster {
         let new_mirror = to.secondary.filter(|_| moved.template.has_secondary());
         let need = moved.mem_reserved();
         for (node, by) in [(old_primary, -1), (to.primary, 1)] {
-            let state = &mut self.nodes[node.get()].state;
-            for &tag in &moved.exclusion_tags {
-                state.tag_count.add(tag, by);
-            }
+            self.nodes[node.get()].state.tag_count.add_tags(&moved.exclusion_tags, by);
         }
         if !moved.forthcoming {
             let (_, left) =
@@ -193,9 +190,7 @@ impl Cluster {
             ..instance.clone()
         };
         let state = &mut self.nodes[at.primary.get()].state;
-        for &tag in &new.exclusion_tags {
-            state.tag_count.add(tag, 1);
-        }
+        state.tag_count.add_tags(&new.exclusion_tags, 1);
         if !new.forthcoming {
             state.primaries.push(idx);
             if let Some(node) = new.mirror() {

@@ -92,27 +92,25 @@ impl TagArrival {
     /// What `instance` would meet on a node of which it is not a primary.
     pub fn of(state: &NodeState, instance: &Instance) -> TagArrival {
         let mut arrival = TagArrival::default();
-        for (at, &tag) in instance.exclusion_tags.iter().enumerate() {
-            let there = state.tag_count.get(tag) > 0;
-            arrival.clash |= there;
-            if there || instance.exclusion_tags[..at].contains(&tag) {
-                arrival.conflicts += 1;
-            }
+        for (own, there) in met(state, instance) {
+            arrival.clash |= there > 0;
+            // the first of a tag conflicts with nobody
+            arrival.conflicts += if there > 0 { own } else { own - 1 };
         }
         arrival
     }
 
     /// How many conflicts leave a node together with its primary `instance`.
     pub fn conflicts_of_primary(state: &NodeState, instance: &Instance) -> i64 {
-        let mut relieved = 0;
-        for (at, &tag) in instance.exclusion_tags.iter().enumerate() {
-            let earlier = instance.exclusion_tags[..at].iter().filter(|t| **t == tag).count() as i64;
-            if state.tag_count.get(tag) - earlier > 1 {
-                relieved += 1;
-            }
-        }
-        relieved
+        met(state, instance).map(|(own, there)| own.min(there - 1).max(0)).sum()
     }
+}
+
+/// For each exclusion tag of an instance how often it has it, and how often the primaries
+/// of a node have it.
+fn met<'a>(state: &'a NodeState, instance: &'a Instance) -> impl Iterator<Item = (i64, i64)> + 'a {
+    let own = instance.exclusion_tags.counts().iter();
+    state.tag_count.look_up(own, |(tag, _)| *tag).map(|((_, own), there)| (own, there))
 }
 
 /// Whether disk matters when a secondary is added.

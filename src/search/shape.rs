@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, DiskTemplate, Instance, InstanceIdx, Mib, TagId, TagSet};
+use crate::model::{Cluster, DiskTemplate, ExclusionTags, Instance, InstanceIdx, Mib, TagSet};
 
 /// Everything about an instance that its moves and their scores depend on,
 /// except where it is.
@@ -17,7 +17,7 @@ struct Shape {
     vcpus: i64,
     template: DiskTemplate,
     util: [u64; 4],
-    exclusion_tags: Vec<TagId>,
+    exclusion_tags: ExclusionTags,
     desired_locations: TagSet,
     forthcoming: bool,
 }

@@ -273,7 +273,7 @@ impl Search<'_> {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(forecast.instance(position));
         let Workspace { prospects, found, .. } = space;
-        forecast.prospects(position, instance, limit, prospects, &mut found.seen);
+        forecast.prospects(balancer, (position, instance), limit, prospects, &mut found.seen);
         if prospects.is_empty() {
             return;
         }

@@ -131,7 +131,7 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> Shape<'c> {
     (
         (i.template, i.mem, i.mem_in_use(), i.mem_reserved(), i.disk),
         (i.vcpus_in_use(), i.spindle_use, i.spindles, i.disks.iter().map(|d| d.size).collect()),
-        (&i.exclusion_tags, &i.desired_locations, &i.networks, setting.storage.of_instance(i.idx)),
+        (&i.exclusion_tags[..], &i.desired_locations, &i.networks, setting.storage.of_instance(i.idx)),
     )
 }
 
