@@ -460,3 +460,18 @@ fn messages_cut_off_or_with_another_byte() {
         }
     }
 }
+
+#[test]
+fn when_the_time_is_up_the_answer_is_what_was_found() {
+    let one = |name: &str| joined(new("plain", 128), json!({"name": name}));
+    let request = json!({"type": "multi-allocate", "group_name": "g2", "instances": [one("x"), one("y")]});
+    let message = message(request);
+    let answer = response(&["--time-limit=1e-9"], &message);
+    assert_eq!(answer["success"], true);
+    assert_eq!(answer["result"][0][0][0], "x");
+    let late = json!([["y", "not looked at: the time limit ended the search"]]);
+    assert_eq!(answer["result"][1], late);
+    assert_eq!(response(&["--time-limit=1000"], &message), response(&[], &message));
+    let refused = hail(&["--time-limit=0", "-"], b"{}");
+    assert_eq!((refused.status, refused.stdout.as_str()), (Some(1), ""));
+}

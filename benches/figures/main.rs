@@ -12,6 +12,7 @@
 mod common;
 mod first_step;
 mod groups;
+mod hard;
 mod health;
 mod loading;
 mod message;
@@ -41,7 +42,16 @@ fn main() -> anyhow::Result<()> {
             clap::Arg::new("only")
                 .long("only")
                 .value_name("TABLE")
-                .value_parser(["speed", "first-step", "loading", "placing", "health", "groups", "to-the-end"])
+                .value_parser([
+                    "speed",
+                    "first-step",
+                    "loading",
+                    "placing",
+                    "health",
+                    "groups",
+                    "hard",
+                    "to-the-end",
+                ])
                 .help("One of the tables"),
         )
         .get_matches();
@@ -67,6 +77,9 @@ fn main() -> anyhow::Result<()> {
     }
     if wanted("groups") {
         groups::table(&bench, &mut targets)?;
+    }
+    if wanted("hard") {
+        hard::table(&bench, &mut targets)?;
     }
     if wanted("to-the-end") {
         to_the_end::table(&bench, matches.get_flag("long"), &mut targets)?;

@@ -4,6 +4,7 @@ pub mod allocate;
 pub mod allocator;
 pub mod balance;
 pub mod check;
+mod deadline;
 pub mod evacuate;
 pub mod explain;
 pub mod fill;
@@ -19,5 +20,6 @@ pub mod squeeze;
 pub mod tally;
 
 pub use balance::{BalanceOptions, Balancer, Effort, Step};
+pub use deadline::{Deadline, Stopped};
 pub use moves::{Move, MoveRules};
 pub use tally::Tally;

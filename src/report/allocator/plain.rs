@@ -1,6 +1,6 @@
 //! What was in the way of an instance, and how to make room for it, for people.
 
-use super::text::{metric_text, name, no_targets};
+use super::text::{metric_text, name, no_targets, no_time};
 use crate::load::error::printable;
 use crate::model::{Cluster, Placement, PolicyBreach};
 use crate::plan::command::commands;
@@ -41,6 +41,7 @@ pub(super) fn untried_name(untried: &Untried) -> &'static str {
         Untried::Nodes(NoTargets::NoOnlineNodes) => "no-online-nodes",
         Untried::Nodes(NoTargets::NotEnoughOnlineNodes) => "not-enough-online-nodes",
         Untried::Nodes(NoTargets::UnsupportedNumber) => "unsupported-number-of-nodes",
+        Untried::NoTime(_) => "no-time",
     }
 }
 
@@ -63,6 +64,7 @@ fn group_lines(cluster: &Cluster, why: &GroupWhy) -> Vec<String> {
             vec![format!("  {title}: not connected to network {}", networks.join(", "))]
         }
         Some(Untried::Nodes(reason)) => vec![format!("  {title}: {}", no_targets(*reason))],
+        Some(Untried::NoTime(stopped)) => vec![format!("  {title}: {}", no_time(*stopped))],
     }
 }
 

@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::cluster::{Node, State};
-use super::plan::{Ending, Group, PlanStep, Stopped};
+use super::plan::{Ending, Group, PlanStep};
 use super::{Generator, Score};
+use crate::search::Stopped;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.group-plans/1";

@@ -8,7 +8,7 @@ use super::{Generator, Nodes, Score, kind};
 use crate::model::Cluster;
 use crate::plan::command::{commands, notation};
 use crate::plan::jobset::Jobset;
-use crate::search::Step;
+use crate::search::{Step, Stopped};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.plan/1";
@@ -27,16 +27,6 @@ pub enum Ending {
     Improved,
     /// Only explanations were asked for.
     Explained,
-}
-
-/// What ended a search that could have gone on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stopped {
-    /// The time was up.
-    TimeLimit,
-    /// The user interrupted it.
-    Interrupt,
 }
 
 /// A plan.

@@ -18,8 +18,8 @@ use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{Signals, Wish};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
 use crate::plan::work::{Work, WorkStep};
+use crate::tools::interrupts;
 use crate::tools::output::Output;
-use crate::tools::patience;
 
 /// Status after SIGTERM or a second SIGINT.
 const LEFT: i32 = 2;
@@ -233,7 +233,7 @@ pub fn listen(json: bool) -> io::Result<Signals> {
         // whoever sent the signal may not read any more
         let _ = (&stream).write_all(text.as_bytes());
     })?;
-    patience::retire();
+    interrupts::retire();
     Ok(signals)
 }
 

@@ -7,7 +7,9 @@ use crate::load::iallocator::Request;
 use crate::model::{Cluster, InstanceIdx};
 use crate::report::allocator::{Response, Wish, plan_lines, why_lines};
 use crate::report::text::cluster_text;
+use crate::search::Deadline;
 use crate::search::allocator::{Reply, Settings, answer, is_dedicated};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;
 use crate::tools::save::save;
@@ -28,7 +30,10 @@ pub fn run(
     }
     let single = matches!(request, Request::Allocate { .. });
     let wish = Wish { solutions: options.all_solutions && single, details: options.details };
-    let reply = answer(cluster, request, &settings(options));
+    let reply = {
+        let interruptible = Interruptible::begin(Some(options.time_limit))?;
+        answer(cluster, request, &settings(options, &interruptible))
+    };
     let line = Response::of(&reply, wish).line().context("cannot write the response")?;
     explain(options, &reply, output)?;
     let order = in_order(&reply, existing, single);
@@ -43,7 +48,7 @@ pub fn run(
     Ok(())
 }
 
-fn settings(options: &HailOptions) -> Settings {
+fn settings(options: &HailOptions, deadline: &Deadline) -> Settings {
     Settings {
         ignore_soft_errors: options.ignore_soft_errors,
         no_capacity_checks: options.no_capacity_checks,
@@ -51,6 +56,7 @@ fn settings(options: &HailOptions) -> Settings {
         other_groups: options.other_groups,
         explain: options.details || options.load.verbosity > 1,
         make_room: options.make_room,
+        deadline: deadline.clone(),
     }
 }
 

@@ -7,10 +7,10 @@ use super::search::{Found, Watch, search};
 use crate::model::{Cluster, GroupIdx, Mib};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::report::components::{components, score};
-use crate::report::json::plan::{Ending, Stopped};
+use crate::report::json::plan::Ending;
 use crate::report::number::general;
 use crate::score::Components;
-use crate::search::{Balancer, Step};
+use crate::search::{Balancer, Step, Stopped};
 
 /// A group after its search.
 pub struct Balanced {

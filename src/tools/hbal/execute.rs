@@ -11,7 +11,7 @@ use crate::load::error::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::work::{Place, Relocation, Task, Work};
-use crate::report::json::plan::Stopped;
+use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
     self, ATTEMPTS, Answer, Order, Resumption, announce, ask, read_again, violation,

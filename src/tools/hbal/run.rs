@@ -1,7 +1,5 @@
 //! A balancing run: from a loaded cluster to plans and their views.
 
-use anyhow::Context;
-
 use super::balanced::{Balanced, balance};
 use super::scope::Scope;
 use super::search::Watch;
@@ -10,13 +8,12 @@ use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::plan::command::{command_list, listing as command_listing, script};
 use crate::plan::jobset::Jobset;
 use crate::report::file::write_whole;
-use crate::report::json::plan::Stopped;
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
-use crate::search::{BalanceOptions, Effort, MoveRules, Step};
+use crate::search::{BalanceOptions, Effort, MoveRules, Step, Stopped};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, Groups};
 use crate::tools::output::Output;
-use crate::tools::patience::Patience;
 use crate::tools::save::save;
 use crate::tools::{commands, group, source};
 
@@ -144,11 +141,6 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
     }
 }
 
-/// The patience of the user.
-pub fn patience(options: &HbalOptions) -> anyhow::Result<Patience> {
-    Patience::begin(options.time_limit).context("cannot prepare for interrupts")
-}
-
 /// Balances one group of the cluster.
 fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<Ran> {
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
@@ -161,7 +153,8 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
     let before = options.execution.exec.then(|| cluster.clone());
     let found = {
         // after the search an interrupt ends the program
-        let watch = Watch { patience: &patience(options)?, shown: true };
+        let deadline = Interruptible::begin(options.time_limit)?;
+        let watch = Watch { deadline: &deadline, shown: true };
         balance(options, cluster, group, &watch, &mut text)?
     };
     if found.was_searched() {

@@ -7,16 +7,14 @@ use super::run::Text;
 use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement};
 use crate::plan::command::notation;
 use crate::report::components::score;
-use crate::report::json::plan::Stopped;
 use crate::report::table::Align;
-use crate::search::{Balancer, Step, Tally};
-use crate::tools::patience::Patience;
+use crate::search::{Balancer, Deadline, Step, Stopped, Tally};
 use crate::tools::progress::Progress;
 
 /// What a search has to heed while it runs.
 pub struct Watch<'a> {
     /// How long it may go on.
-    pub patience: &'a Patience,
+    pub deadline: &'a Deadline,
     /// Whether it shows that it is alive.
     pub shown: bool,
 }
@@ -71,7 +69,7 @@ fn find(
         progress.step(steps.len(), step.score);
         // a search that ends here by itself is complete, whatever the time
         let complete = !balancer.may_continue() || options.max_length == steps.len() as i64;
-        if let Some(stopped) = watch.patience.exhausted().filter(|_| !complete) {
+        if let Some(stopped) = watch.deadline.reached().filter(|_| !complete) {
             return Ok(Found { steps, stopped: Some(stopped) });
         }
     }
@@ -114,11 +112,7 @@ fn counted(steps: usize) -> String {
 }
 
 fn early_end(stopped: Stopped, steps: usize) -> String {
-    let what = match stopped {
-        Stopped::TimeLimit => "The time limit",
-        Stopped::Interrupt => "An interrupt",
-    };
-    format!("{what} ended the search after {}", counted(steps))
+    format!("{} ended the search after {}", stopped.subject(), counted(steps))
 }
 
 /// How the search went, in one line.

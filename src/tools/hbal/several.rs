@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::HbalOptions;
 use super::balanced::{Balanced, balance};
-use super::run::{Ran, Text, balance_options, give_commands, patience, save_balanced};
+use super::run::{Ran, Text, balance_options, give_commands, save_balanced};
 use super::scope::Scope;
 use super::search::Watch;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
@@ -17,14 +17,14 @@ use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::score;
 use crate::report::json;
 use crate::report::json::group_plans::{Choice, Document, GroupPlan, SCHEMA};
-use crate::report::json::plan::{Ending, Stopped};
+use crate::report::json::plan::Ending;
 use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
 use crate::score::{Board, Components};
-use crate::search::Step;
 use crate::search::moves::perform;
+use crate::search::{Step, Stopped};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::output::{Output, Recording};
-use crate::tools::patience::Patience;
 use crate::tools::progress::Progress;
 
 /// A group before anything is moved.
@@ -78,7 +78,7 @@ fn survey(cluster: &Cluster) -> Vec<Candidate> {
 struct Run<'o> {
     options: &'o HbalOptions,
     choice: Choice,
-    patience: Patience,
+    deadline: Interruptible,
     /// The cluster before the first step, if the plan may be carried out.
     before: Option<Cluster>,
     /// The same in a document, if one is wanted.
@@ -90,7 +90,7 @@ impl Run<'_> {
         Ok(Run {
             options,
             choice,
-            patience: patience(options)?,
+            deadline: Interruptible::begin(options.time_limit)?,
             before: options.execution.exec.then(|| cluster.clone()),
             state: options.json.then(|| json::cluster::State::whole(cluster)),
         })
@@ -98,10 +98,10 @@ impl Run<'_> {
 
     /// Everything that is said and written once all searches are over.
     fn finish(self, cluster: &Cluster, groups: Vec<Candidate>, mut text: Text<'_>) -> anyhow::Result<Ran> {
-        let Run { options, choice, patience, before, state } = self;
-        let late = patience.exhausted();
+        let Run { options, choice, deadline, before, state } = self;
+        let late = deadline.reached();
         // from now on an interrupt ends the program
-        drop(patience);
+        drop(deadline);
         let plans = groups.iter().map(|group| (group.steps().len(), group.jobsets()));
         let jobsets = side_by_side(plans);
         let steps: Vec<Step> = groups.iter().flat_map(Candidate::steps).copied().collect();
@@ -136,14 +136,14 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
     groups.sort_by(Candidate::compare);
     list(options, &groups, &mut text)?;
     let run = Run::begin(options, Choice::WorstGroup, cluster)?;
-    let watch = Watch { patience: &run.patience, shown: true };
+    let watch = Watch { deadline: &run.deadline, shown: true };
     for candidate in groups.iter_mut().filter(|group| !group.is_balanced(options)) {
         text.line("")?;
         let found = balance(options, cluster, candidate.group, &watch, &mut text)?;
         found.show_final(options, cluster, &mut text)?;
         let improved = found.ending == Ending::Improved;
         candidate.found = Some(found);
-        if improved || run.patience.exhausted().is_some() {
+        if improved || run.deadline.reached().is_some() {
             break;
         }
     }
@@ -161,14 +161,14 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
     let first = groups.iter().find(|group| !group.is_balanced(options)).map(|group| group.group);
     let search = |candidate: &mut Candidate| -> anyhow::Result<Recording> {
         let recording = Recording::default();
-        if Some(candidate.group) != first && run.patience.exhausted().is_some() {
+        if Some(candidate.group) != first && run.deadline.reached().is_some() {
             return Ok(recording);
         }
         let mut output = recording.output();
         let mut text = Text { output: &mut output, json: options.json };
         let mut own = start.clone();
         text.line("")?;
-        let watch = Watch { patience: &run.patience, shown: false };
+        let watch = Watch { deadline: &run.deadline, shown: false };
         let found = balance(options, &mut own, candidate.group, &watch, &mut text)?;
         if found.was_searched() {
             found.show_final(options, &own, &mut text)?;

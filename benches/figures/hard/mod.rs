@@ -1,0 +1,42 @@
+//! Clusters that a search finds hard: full, of equal nodes, with very many tags or groups. Each once
+//! took minutes; the table keeps what it took then beside what it takes now. The reference is not asked: it
+//! does not come to an end on them.
+
+use crate::common::Bench;
+use crate::common::numbers::seconds;
+use crate::targets::Targets;
+
+/// A cluster and a command that is hard on it.
+pub struct Case {
+    /// What is hard about it, in a few words.
+    pub title: &'static str,
+    /// The tool and its options.
+    pub command: &'static str,
+    /// The cluster in the text format.
+    pub cluster: String,
+    /// What it took before it was mended.
+    pub before: &'static str,
+    /// The time that it is to stay under, in seconds.
+    pub most: f64,
+}
+
+/// The cases of one kind, made when they are measured.
+type Cases = fn() -> Vec<Case>;
+
+const KINDS: [Cases; 0] = [];
+
+/// Prints the table.
+pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
+    println!("| cluster | command | before | now | wanted |\n|---|---|---:|---:|---:|");
+    for Case { title, command, cluster, before, most } in KINDS.iter().flat_map(|cases| cases()) {
+        let file = bench.file("hard.data", &cluster)?;
+        let file = file.to_string_lossy();
+        let words: Vec<&str> = command.split(' ').chain(["-t", &file]).collect();
+        let run = bench.ours_alone(&words)?;
+        println!("| {title} | {command} | {before} | {} | {most} s |", seconds(run.seconds));
+        let target = format!("{title}, {command}: under {most} s");
+        targets.check(&target, &seconds(run.seconds), run.seconds < most);
+    }
+    println!();
+    Ok(())
+}

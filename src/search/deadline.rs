@@ -1,0 +1,99 @@
+//! How long a search may go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// What ended a search that could have gone on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// The time was up.
+    TimeLimit,
+    /// The user interrupted it.
+    Interrupt,
+}
+
+impl Stopped {
+    /// The subject of a sentence that says so.
+    pub fn subject(self) -> &'static str {
+        match self {
+            Stopped::TimeLimit => "The time limit",
+            Stopped::Interrupt => "An interrupt",
+        }
+    }
+}
+
+/// The end of a search: until the time is up, or until somebody interrupts it.
+/// Searches ask it between the steps that they can stand by; what they have
+/// found by then is their answer.
+#[derive(Debug, Clone)]
+pub struct Deadline {
+    began: Instant,
+    limit: Option<Duration>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Deadline {
+    /// The clock runs from now on, without a limit if there is none; `interrupted` becomes
+    /// true when the search is to end at once.
+    pub fn new(limit: Option<Duration>, interrupted: Arc<AtomicBool>) -> Deadline {
+        Deadline { began: Instant::now(), limit, interrupted }
+    }
+
+    /// A search that always comes to its own end.
+    pub fn never() -> Deadline {
+        Deadline::new(None, Arc::default())
+    }
+
+    /// Why the search should end before it begins with this item (0 for the first), if it
+    /// should: however short the time, the first item is looked at.
+    pub fn reached_before(&self, item: usize) -> Option<Stopped> {
+        if item == 0 { None } else { self.reached() }
+    }
+
+    /// The time since the search began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Why the search should end now, if it should.
+    pub fn reached(&self) -> Option<Stopped> {
+        if self.interrupted.load(Ordering::SeqCst) {
+            return Some(Stopped::Interrupt);
+        }
+        let late = self.limit.is_some_and(|limit| self.elapsed() >= limit);
+        late.then_some(Stopped::TimeLimit)
+    }
+}
+
+impl Default for Deadline {
+    fn default() -> Deadline {
+        Deadline::never()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_passes() {
+        assert_eq!(Deadline::never().reached(), None);
+        let limited = |limit| Deadline::new(Some(limit), Arc::default());
+        assert_eq!(limited(Duration::MAX).reached(), None);
+        assert_eq!(limited(Duration::ZERO).reached(), Some(Stopped::TimeLimit));
+    }
+
+    #[test]
+    fn an_interrupt_counts_before_the_time() {
+        for limit in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
+            let interrupted = Arc::new(AtomicBool::new(false));
+            let deadline = Deadline::new(limit, Arc::clone(&interrupted));
+            interrupted.store(true, Ordering::SeqCst);
+            assert_eq!(deadline.reached(), Some(Stopped::Interrupt));
+        }
+    }
+}
