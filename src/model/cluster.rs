@@ -73,6 +73,15 @@ pub struct Place {
     pub secondary: Option<Ledger>,
 }
 
+/// What belongs to a group, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Members {
+    /// Its nodes.
+    pub nodes: Vec<NodeIdx>,
+    /// The instances whose primary node is one of them.
+    pub instances: Vec<InstanceIdx>,
+}
+
 impl Cluster {
     /// A node by index.
     pub fn node(&self, idx: NodeIdx) -> &Node {
@@ -113,6 +122,19 @@ impl Cluster {
     pub fn instances_of(&self, group: GroupIdx) -> Vec<InstanceIdx> {
         let in_group = |i: &&Instance| self.node(i.primary).spec.group == group;
         self.instances.iter().filter(in_group).map(|i| i.idx).collect()
+    }
+
+    /// The nodes and instances of every group: what [`nodes_of`](Self::nodes_of) and
+    /// [`instances_of`](Self::instances_of) say of each, in one pass.
+    pub fn members(&self) -> Vec<Members> {
+        let mut members = vec![Members::default(); self.groups.len()];
+        for node in &self.nodes {
+            members[node.spec.group.get()].nodes.push(node.spec.idx);
+        }
+        for instance in &self.instances {
+            members[self.node(instance.primary).spec.group.get()].instances.push(instance.idx);
+        }
+        members
     }
 
     /// Groups that have nodes, in order.

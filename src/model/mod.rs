@@ -15,7 +15,7 @@ pub mod tags;
 pub mod units;
 pub mod utilisation;
 
-pub use cluster::{Cluster, Group, Place, Placement};
+pub use cluster::{Cluster, Group, Members, Place, Placement};
 pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};

@@ -291,4 +291,47 @@ mod tests {
         counts.add(7, -2);
         assert_eq!((counts.iter().count(), counts.surplus()), (0, 0));
     }
+
+    /// Ascending numbers below `bound`, each with a chance of one in `rarity`.
+    fn some(seed: &mut u64, bound: u32, rarity: u64) -> Vec<TagId> {
+        let mut lot = || {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            *seed >> 33
+        };
+        (0..bound).filter(|_| lot() % rarity == 0).map(TagId).collect()
+    }
+
+    #[test]
+    fn sets_are_compared_as_by_looking_at_each_tag() {
+        let mut seed = 1;
+        for (few, many) in [(1, 1), (2, 2), (40, 2), (2, 40), (30, 30)].repeat(20) {
+            let [a, b] = [few, many].map(|rarity| some(&mut seed, 200, rarity));
+            let [x, y]: [TagSet; 2] = [&a, &b].map(|tags| tags.iter().copied().collect());
+            let without: Vec<TagId> = a.iter().copied().filter(|tag| !b.contains(tag)).collect();
+            assert_eq!(x.without(&y).collect::<Vec<_>>(), without);
+            assert_eq!(x.missing_in(&y), without.len() as i64);
+            assert_eq!(x.common(&y), (a.len() - without.len()) as i64);
+            assert_eq!(x.common(&y), y.common(&x));
+            assert_eq!(x.is_subset(&y), without.is_empty());
+        }
+    }
+
+    #[test]
+    fn counting_many_is_counting_each() {
+        let mut seed = 2;
+        for (there, more) in [(2, 2), (2, 40), (40, 2), (1, 1)].repeat(20) {
+            let mut counts: Counts<TagId> = some(&mut seed, 100, there).into_iter().collect();
+            let (tags, again) = (some(&mut seed, 100, more), some(&mut seed, 100, more));
+            let tags: ExclusionTags = tags.iter().rev().chain(&again).copied().collect();
+            let mut plain = counts.clone();
+            for (by, sign) in [(2, 1), (-3, -1)] {
+                counts.add_tags(&tags, by);
+                tags.iter().for_each(|tag| (0..by.abs()).for_each(|_| plain.add(*tag, sign)));
+                assert_eq!(counts, plain);
+            }
+            let found: Vec<i64> = counts.look_up(tags.counts().iter(), |e| e.0).map(|e| e.1).collect();
+            let each: Vec<i64> = tags.counts().iter().map(|(tag, _)| counts.get(tag)).collect();
+            assert_eq!(found, each);
+        }
+    }
 }

@@ -180,4 +180,60 @@ mod tests {
         cluster.nodes[1].spec.offline = true;
         assert_eq!(Spread::of(&cluster, &all).surplus(), 0, "offline nodes do not count");
     }
+
+    /// The surplus, pair by pair.
+    fn plain_surplus(cluster: &Cluster) -> i64 {
+        let mut pairs: HashMap<(TagId, TagId), i64> = HashMap::new();
+        for node in cluster.nodes.iter().filter(|n| !n.spec.offline) {
+            for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
+                for location in node.spec.location_tags.iter() {
+                    instance.exclusion_tags.iter().for_each(|tag| {
+                        *pairs.entry((location, *tag)).or_default() += 1;
+                    });
+                }
+            }
+        }
+        pairs.values().map(|count| count - 1).sum()
+    }
+
+    #[test]
+    fn every_way_to_count_gives_the_same() {
+        // repeated tags, common and different locations, none at all, an offline node
+        let tags = ["l:1,l:2", "l:2,l:3", "l:1,l:2,l:3,l:4", "", "l:3", "l:1,l:4"];
+        let role = |at: usize| if at == 4 { 'Y' } else { 'N' };
+        let node = |at: usize| format!("n{at}|9000|0|9000|9000|9000|9|{}|u|1|{}", role(at), tags[at]);
+        let nodes: Vec<String> = (0..tags.len()).map(node).collect();
+        let of = ["s:a", "s:a,s:a", "s:a,s:b,s:c", "s:b,s:b,s:b,s:a", "", "s:d"];
+        let instance = |at: usize| {
+            let planned = if at % 7 == 3 { 'Y' } else { 'N' };
+            format!("i{at}|1|0|1|running|Y|n{}||ext|{}|1|-|{planned}", at * 5 % 6, of[at % of.len()])
+        };
+        let instances: Vec<String> = (0..17).map(instance).collect();
+        let [nodes, instances] =
+            [&nodes, &instances].map(|rows| rows.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut cluster = cluster(&nodes, &instances, &["htools:iextags:s", "htools:nlocation:l"]);
+        for moved in cluster.all_instances() {
+            let mut spread = Spread::of(&cluster, &cluster.all_nodes());
+            assert_eq!(spread.surplus(), plain_surplus(&cluster));
+            let instance = cluster.instance(moved).clone();
+            let from = Some(&cluster.node(instance.primary).spec);
+            let (leaving, arrivals) = spread.departure(&instance, from);
+            for to in cluster.nodes.iter().filter(|n| !n.spec.offline).map(|n| &n.spec) {
+                let known = |tag| arrivals.there.iter().find(|(there, _)| *there == tag);
+                let cost = |tag| known(tag).map_or(arrivals.elsewhere, |(_, by)| *by);
+                let sum = leaving + to.location_tags.iter().map(cost).sum::<i64>();
+                assert_eq!(sum, spread.change(&instance, from, Some(to)), "{} to {}", instance.name, to.name);
+            }
+            let to = (instance.primary.get() * 3 + moved.get()) % cluster.nodes.len();
+            let change = spread.change(&instance, from, Some(&cluster.nodes[to].spec));
+            let before = spread.surplus();
+            spread.relocate(&instance, from, &cluster.nodes[to].spec);
+            let to = crate::model::Placement { primary: NodeIdx::new(to), secondary: None };
+            cluster.relocate(moved, to, 0);
+            assert_eq!(
+                (spread.surplus(), before + change),
+                (plain_surplus(&cluster), plain_surplus(&cluster))
+            );
+        }
+    }
 }
