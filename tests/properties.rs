@@ -183,7 +183,7 @@ fn moves_are_bounded(
         let interval = running.interval(board, outcome.touched(), board.spread().surplus() + spread);
         let outside = interval.lo > score || interval.hi < score;
         prop_assert!(!outside, "{mv:?} of {}: {score:e} is not in {interval:?}", instance.name);
-        if let Some(bounds) = forecast.and_then(|f| f.bounds(instance, mv)) {
+        if let Some(bounds) = forecast.and_then(|f| f.bounds(balancer, instance, mv)) {
             let fine = bounds.iter().all(|bound| *bound <= score);
             prop_assert!(fine, "{mv:?} of {}: {score:e} is below one of {bounds:?}", instance.name);
         }

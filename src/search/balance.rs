@@ -92,7 +92,7 @@ impl<'c> Balancer<'c> {
         let instances: Vec<InstanceIdx> =
             cluster.instances.iter().filter(|i| board.contains(i.primary)).map(|i| i.idx).collect();
         let unavoidable = unavoidable_score(cluster, nodes);
-        let shapes = Shapes::of(cluster);
+        let shapes = Shapes::of(cluster, &instances);
         let score = board.score();
         Balancer {
             cluster,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, DiskTemplate, Instance, InstanceIdx, Mib, TagId, TagSet};
+use crate::model::{Cluster, DiskTemplate, ExclusionTags, Instance, InstanceIdx, Mib, TagSet};
 
 /// Everything about an instance that its moves and their scores depend on,
 /// except where it is.
@@ -17,7 +17,7 @@ struct Shape {
     vcpus: i64,
     template: DiskTemplate,
     util: [u64; 4],
-    exclusion_tags: Vec<TagId>,
+    exclusion_tags: ExclusionTags,
     desired_locations: TagSet,
     forthcoming: bool,
 }
@@ -41,18 +41,19 @@ impl Shape {
     }
 }
 
-/// A number for each instance; instances with the same number are alike.
+/// A number for each instance that was compared; instances with the same number are alike.
 pub struct Shapes(Vec<u32>);
 
 impl Shapes {
-    /// Compares all instances of a cluster.
-    pub fn of(cluster: &Cluster) -> Shapes {
+    /// Compares some instances of a cluster.
+    pub fn of(cluster: &Cluster, instances: &[InstanceIdx]) -> Shapes {
         let mut numbers: HashMap<Shape, u32> = HashMap::new();
-        let number = |i: &Instance| {
+        let mut of = vec![0; cluster.instances.len()];
+        for instance in instances {
             let next = numbers.len() as u32;
-            *numbers.entry(Shape::of(i)).or_insert(next)
-        };
-        Shapes(cluster.instances.iter().map(number).collect())
+            of[instance.get()] = *numbers.entry(Shape::of(cluster.instance(*instance))).or_insert(next);
+        }
+        Shapes(of)
     }
 
     /// How many different shapes there are.

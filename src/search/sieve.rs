@@ -293,7 +293,7 @@ impl Search<'_> {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(forecast.instance(position));
         let mut prospects = std::mem::take(&mut space.prospects);
-        forecast.prospects(position, instance, limit, &mut prospects, &mut space.found.seen);
+        forecast.prospects(balancer, (position, instance), limit, &mut prospects, &mut space.found.seen);
         if !prospects.is_empty() {
             self.look_at_prospects(instance, &mut prospects, space);
         }

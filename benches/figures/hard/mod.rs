@@ -4,6 +4,7 @@
 
 mod equal;
 mod space;
+mod tags;
 
 use crate::common::Bench;
 use crate::common::numbers::seconds;
@@ -26,7 +27,7 @@ pub struct Case {
 /// The cases of one kind, made when they are measured.
 type Cases = fn() -> Vec<Case>;
 
-const KINDS: [Cases; 2] = [equal::cases, space::cases];
+const KINDS: [Cases; 3] = [equal::cases, space::cases, tags::cases];
 
 /// Prints the table.
 pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {

@@ -11,8 +11,11 @@ use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::regroup::commands;
 use crate::report::explain::shortfall_text;
-use crate::report::groups::plan::{balance_summary, compression_summary, redistribution_summary, unfit_text};
+use crate::report::groups::plan::{
+    balance_summary, compression_summary, no_time, redistribution_summary, unfit_text,
+};
 use crate::report::groups::reasons::{bar_name, bar_text, held_name, held_text};
+use crate::search::Stopped;
 use crate::search::regroup::balance::Balance;
 use crate::search::regroup::compress::{self, Candidate, Compression};
 use crate::search::regroup::load::{LoadSource, Loads};
@@ -29,6 +32,7 @@ pub struct Document {
     schema: &'static str,
     generator: Generator,
     command: &'static str,
+    stopped: Option<Stopped>,
     summary: String,
     moves: Vec<MoveRow>,
     jobsets: Vec<Vec<usize>>,
@@ -146,6 +150,7 @@ impl Frame<'_> {
             schema: SCHEMA,
             generator: Generator::this(),
             command,
+            stopped: None,
             summary,
             moves: self.passages.iter().enumerate().map(row).collect::<Result<_, _>>()?,
             jobsets: jobsets(self.jobsets),
@@ -195,6 +200,7 @@ pub fn redistribution(
         let (moves, blocked) = match &repair.outcome {
             redistribute::Outcome::Repaired(passages) => (passages.len(), Vec::new()),
             redistribute::Outcome::TooLong(moves) => (*moves, Vec::new()),
+            redistribute::Outcome::NoTime(_) => (0, Vec::new()),
             redistribute::Outcome::Stuck(all) => {
                 (0, all.iter().map(|b| blocked_row(cluster, storage, b)).collect())
             }
@@ -211,7 +217,7 @@ pub fn redistribution(
     };
     let repairs = Some(plan.repairs.iter().map(row).collect());
     let document = frame.document("redistribute", redistribution_summary(plan), |at| passages[at].score)?;
-    Ok(Document { repairs, ..document })
+    Ok(Document { stopped: plan.stopped, repairs, ..document })
 }
 
 /// The document of groups that can be emptied.
@@ -234,6 +240,7 @@ pub fn compression(
                 (None, 0, *placed, Some(blocked_row(cluster, storage, blocked)))
             }
             compress::Outcome::TooLong(moves) => (None, *moves, *moves, None),
+            compress::Outcome::NoTime(stopped) => (Some(no_time(*stopped)), 0, 0, None),
             compress::Outcome::Emptied(passages) => (None, passages.len(), passages.len(), None),
         };
         CandidateRow {
@@ -252,7 +259,8 @@ pub fn compression(
     let emptied = chosen.map(|c| cluster.group(c.group).name.clone());
     let summary = compression_summary(found, chosen, cluster);
     let document = frame.document("compress", summary, |at| passages[at].score)?;
-    Ok(Document { capacity: Some((&found.total).into()), candidates, emptied, ..document })
+    let capacity = Some((&found.total).into());
+    Ok(Document { stopped: found.stopped, capacity, candidates, emptied, ..document })
 }
 
 /// The document of a plan that evens out load.
@@ -285,7 +293,7 @@ pub fn balance(
         groups: cluster.groups.iter().map(row).collect(),
     };
     let document = frame.document("balance", balance_summary(plan), |at| plan.steps[at].score)?;
-    Ok(Document { loads: Some(loads), ..document })
+    Ok(Document { stopped: plan.stopped, loads: Some(loads), ..document })
 }
 
 fn blocked_row(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {

@@ -220,9 +220,7 @@ fn take_off(cluster: &mut Cluster, instance: &Instance) {
     let conflicts = TagArrival::conflicts_of_primary(&node.state, instance);
     node.state.ledger =
         node.state.ledger.remove_primary(&node.spec, instance, instance.location_score, conflicts);
-    for &tag in &instance.exclusion_tags {
-        node.state.tag_count.add(tag, -1);
-    }
+    node.state.tag_count.add_tags(&instance.exclusion_tags, -1);
     node.state.primaries.retain(|i| *i != instance.idx);
 }
 

@@ -4,19 +4,22 @@
 mod detours;
 mod storage;
 
-use super::balance::{BalanceOptions, balance};
-use super::compress::{self, Unfit, compress};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::balance::{BalanceOptions, balance, balance_until};
+use super::compress::{self, Unfit, compress, compress_until};
 use super::health::{Health, health};
 use super::load::{LoadSource, Loads};
 use super::reach::{Bar, Hold};
-use super::redistribute::{Outcome, Redistribution, redistribute};
+use super::redistribute::{Outcome, Redistribution, redistribute, redistribute_until};
 use super::status::Status;
 use super::{Passage, RegroupOptions, Why};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Rule, StorageMap};
 use crate::plan::checker::check_passages;
 use crate::plan::regroup::{commands, jobsets, opcodes};
 use crate::plan::work::{Builder, Work};
-use crate::search::Move;
+use crate::search::{Deadline, Move, Stopped};
 use crate::testing::groups;
 
 /// Nodes of groups that are called as the first letter of the node, each with this much free
@@ -435,6 +438,30 @@ fn load_is_evened_out() {
     let measured = BalanceOptions { loads: LoadSource::Measured, ..options(0.01, 0.0) };
     // every load is 1 if nothing else is known: cpu, memory, disk and network
     assert_eq!(balance(&cluster, &measured).before.score(), 400.0);
+}
+
+#[test]
+fn what_is_found_in_time_is_the_plan() {
+    let over = Deadline::new(Some(Duration::ZERO), Arc::default());
+    let cluster = uneven("ext");
+    let options = options(0.01, 0.0);
+    assert_eq!(balance(&cluster, &options).stopped, None);
+    // one step, and it ends by itself if there is nothing to do
+    let plan = balance_until(&cluster, &options, &over);
+    assert_eq!((plan.steps.len(), plan.stopped), (1, Some(Stopped::TimeLimit)));
+    let plan = balance_until(&balance(&cluster, &options).after, &options, &over);
+    assert_eq!((plan.steps.len(), plan.stopped), (0, None));
+    let found = compress_until(&cluster, &cluster.groups_with_nodes(), &FREELY, &over);
+    assert_eq!(found.candidates[0].outcome, compress::Outcome::NoTime(Stopped::TimeLimit));
+    // what is known without a search is known in any case
+    assert_eq!(found.candidates[1].outcome, compress::Outcome::Unfit(Unfit::Empty));
+    assert_eq!(found.stopped, Some(Stopped::TimeLimit));
+    let broken =
+        made(&["a||drbd,ext", "b||drbd,ext"], &["-a1", "a2", "b1"], &[("i", 1000, "a1", "ext")], &[]);
+    assert!(redistribute(&broken, &FREELY).heals_all());
+    let plan = redistribute_until(&broken, &FREELY, &over);
+    assert_eq!((plan.passages().count(), plan.stopped), (0, Some(Stopped::TimeLimit)));
+    assert_eq!(plan.repairs[0].outcome, Outcome::NoTime(Stopped::TimeLimit));
 }
 
 #[test]

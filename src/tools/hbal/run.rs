@@ -1,6 +1,6 @@
 //! A balancing run: from a loaded cluster to plans and their views.
 
-use super::balanced::{Balanced, balance};
+use super::balanced::{Balanced, Start, balance};
 use super::scope::Scope;
 use super::search::Watch;
 use super::{ExitStatus, HbalOptions, several};
@@ -157,7 +157,8 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         // after the search an interrupt ends the program
         let deadline = Interruptible::begin(options.time_limit)?;
         let watch = Watch { deadline: &deadline, shown: true };
-        balance(options, cluster, group, &watch, &mut text)?
+        let start = Start::of(cluster, Scope::of(cluster, group));
+        balance(options, cluster, start, &watch, &mut text)?
     };
     if found.was_searched() {
         give_commands(options, cluster, &found.steps, &found.jobsets, &mut text)?;

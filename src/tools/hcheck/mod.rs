@@ -50,6 +50,7 @@ pub const SPEC: Spec = Spec {
         LIST_PROBLEMS,
         WITHOUT_NODE,
         JSON,
+        TIME_LIMIT.says("end the simulation once SECONDS have passed, with the steps found by then"),
         VERSION,
         HELP,
         HELP_COMPLETION,

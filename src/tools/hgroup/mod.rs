@@ -40,6 +40,7 @@ pub const SPEC: Spec = Spec {
         MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON [1e-9]"),
         MOVE_COST,
         MAX_LENGTH.says("plan at most N moves; a negative number sets no limit [-1]"),
+        TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then"),
         NO_CAPACITY_CHECKS,
         PRINT_COMMANDS,
         SAVE,

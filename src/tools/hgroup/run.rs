@@ -13,13 +13,16 @@ use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
 use crate::search::regroup::Passage;
-use crate::search::regroup::balance::balance;
-use crate::search::regroup::compress::{Candidate, Compression, compress};
-use crate::search::regroup::redistribute::redistribute;
+use crate::search::regroup::balance::balance_until;
+use crate::search::regroup::compress::{Candidate, Compression, compress_until};
+use crate::search::regroup::redistribute::redistribute_until;
 use crate::search::regroup::status::Status;
+use crate::search::{Deadline, Stopped};
 use crate::tools::execution::ATTEMPTS;
+use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, GroupCommand};
 use crate::tools::output::Output;
+use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, source};
 
@@ -73,6 +76,16 @@ struct Plan<'p> {
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
     success: bool,
+    /// What ended the search early, if anything did.
+    stopped: Option<Stopped>,
+}
+
+/// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
+/// ends the program.
+fn search<F>(options: &HgroupOptions, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
+    let deadline = Interruptible::begin(options.time_limit)?;
+    let _progress = Progress::start();
+    Ok(find(&deadline))
 }
 
 fn heal(
@@ -81,7 +94,7 @@ fn heal(
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
-    let found = redistribute(cluster, &options.regroup());
+    let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let passages: Vec<Passage> = found.passages().cloned().collect();
     let jobsets = jobsets(&passages);
@@ -94,6 +107,7 @@ fn heal(
         jobsets,
         after: &found.after,
         success: found.heals_all(),
+        stopped: found.stopped,
     };
     finish(options, cluster, &plan, again, output)
 }
@@ -109,7 +123,8 @@ fn empty(
         Some(key) => vec![group::named(cluster, key)?],
     };
     let regroup = options.regroup();
-    let found: Compression = compress(cluster, &groups, &regroup);
+    let found: Compression =
+        search(options, |deadline| compress_until(cluster, &groups, &regroup, deadline))?;
     let storage = StorageMap::of(cluster);
     let planned = options.evacuate || options.group.is_some();
     let chosen: Option<&Candidate> = found.choice().filter(|_| planned);
@@ -125,6 +140,7 @@ fn empty(
         jobsets,
         after: &after,
         success: chosen.is_some() || !planned,
+        stopped: found.stopped,
     };
     finish(options, cluster, &plan, again, output)
 }
@@ -135,7 +151,7 @@ fn even_out(
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
-    let found = balance(cluster, &options.balance());
+    let found = search(options, |deadline| balance_until(cluster, &options.balance(), deadline))?;
     let passages: Vec<Passage> = found.steps.iter().map(|step| step.passage.clone()).collect();
     let jobsets = jobsets(&passages);
     let plan = Plan {
@@ -145,6 +161,7 @@ fn even_out(
         jobsets,
         after: &found.after,
         success: true,
+        stopped: found.stopped,
     };
     finish(options, cluster, &plan, again, output)
 }
@@ -165,6 +182,11 @@ fn finish(
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
+    if let Some(stopped) = plan.stopped {
+        let moves = plan.passages.len();
+        let moves = if moves == 1 { "1 move".to_owned() } else { format!("{moves} moves") };
+        output.error_line(&format!("{} ended the search; the plan has {moves}", stopped.subject()))?;
+    }
     print_nodes("Initial cluster", options, cluster, output)?;
     let lines = match options.commands {
         Some(_) => command_list(cluster, plan.passages, &plan.jobsets)?,
@@ -173,7 +195,9 @@ fn finish(
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
     }
-    let executes = options.execution.exec && !plan.passages.is_empty();
+    let wanted = options.execution.exec && !plan.passages.is_empty();
+    let interrupted = plan.stopped == Some(Stopped::Interrupt);
+    let executes = wanted && !interrupted;
     let document = |output: &mut Output| match &plan.document {
         Some(document) => Ok(output.write(&json::text(document)?)?),
         None => Ok(()),
@@ -191,6 +215,10 @@ fn finish(
     }
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
+    if wanted && interrupted {
+        output.error_line("The search was interrupted, so nothing is executed.")?;
+        return Ok(Outcome::Over(ExitStatus::Failure));
+    }
     if executes {
         let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
         return Ok(match execute(options, cluster, plan.passages, &plan.jobsets, again, show, output)? {

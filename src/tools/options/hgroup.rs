@@ -1,8 +1,9 @@
 //! What the options of `hgroup` mean.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{CommandTarget, ExecutionOptions, LoadOptions};
+use super::{CommandTarget, ExecutionOptions, LoadOptions, time_above_zero};
 use crate::search::regroup::RegroupOptions;
 use crate::search::regroup::balance::BalanceOptions;
 use crate::search::regroup::load::LoadSource;
@@ -44,10 +45,9 @@ impl GroupCommand {
             "dot" | "svg" => Some(&[Status]),
             "evacuate" | "group" => Some(&[Compress]),
             "min-gain" | "min-score" | "move-cost" => Some(&[Balance]),
-            "print-commands" | "save" | "max-length" | "no-capacity-checks" | "detailed-status" | "exec"
-            | "yes" | "journal" | "resume" | "json-events" | "reason" | "priority" => {
-                Some(&[Redistribute, Compress, Balance])
-            }
+            "print-commands" | "save" | "time-limit" | "max-length" | "no-capacity-checks"
+            | "detailed-status" | "exec" | "yes" | "journal" | "resume" | "json-events" | "reason"
+            | "priority" => Some(&[Redistribute, Compress, Balance]),
             _ => None,
         }
     }
@@ -86,6 +86,8 @@ pub struct HgroupOptions {
     pub min_score: Option<f64>,
     /// `--move-cost`
     pub move_cost: f64,
+    /// `--time-limit`
+    pub time_limit: Option<Duration>,
     /// `--json`
     pub json: bool,
     /// `--detailed-status`
@@ -110,6 +112,7 @@ impl HgroupOptions {
             "min-gain" => self.min_gain = Some(given.float()?),
             "min-score" => self.min_score = Some(given.float()?),
             "move-cost" => self.move_cost = cost(given)?,
+            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             "json" => self.json = true,
             "detailed-status" => self.detailed_status = true,
             _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),
