@@ -1,7 +1,7 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
 pub mod anonymise;
-pub mod deadline;
+pub mod cutoff;
 pub mod encoding;
 pub mod error;
 pub mod iallocator;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
-use super::deadline::Deadline;
+use super::cutoff::Cutoff;
 use super::monitoring::{Collector, MonitoringData, Report, read_answer};
 
 /// Most daemons that are asked at the same time.
@@ -56,7 +56,7 @@ pub struct Heard {
 /// Asks the daemons of all these nodes for a collector's report, many at a time; what
 /// comes out does not depend on who is first.
 pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
-    let end = Deadline::after(patience.all);
+    let end = Cutoff::after(patience.all);
     let client = Client::builder()
         .connect_timeout(patience.connect)
         .redirect(Policy::none())
@@ -119,7 +119,7 @@ fn get(
     node: &str,
     collector: Collector,
     patience: Patience,
-    end: Deadline,
+    end: Cutoff,
 ) -> Option<Vec<u8>> {
     let url = format!("http://{}:{PORT}/1/report/default/{}", host(node)?, collector.as_str());
     // a limit of the request is one of the whole answer; the client's would be one of each read

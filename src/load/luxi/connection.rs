@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::address;
 use super::envelope;
-use crate::load::deadline::Deadline;
+use crate::load::cutoff::Cutoff;
 use crate::load::json::{Budget, Shape};
 use crate::load::remote::CallError;
 
@@ -181,7 +181,7 @@ fn connect(path: &Path, manner: Manner) -> io::Result<UnixStream> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
     socket.set_write_timeout(Some(manner.connect))?;
     let address = socket2::SockAddr::unix(path)?;
-    let end = Deadline::after(manner.connect);
+    let end = Cutoff::after(manner.connect);
     loop {
         match socket.connect(&address) {
             Err(error) if error.kind() == ErrorKind::Interrupted && !end.is_over() => {}
@@ -191,7 +191,7 @@ fn connect(path: &Path, manner: Manner) -> io::Result<UnixStream> {
     Ok(UnixStream::from(OwnedFd::from(socket)))
 }
 
-fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Deadline) -> Result<(), CallError> {
+fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Cutoff) -> Result<(), CallError> {
     let end = end.or_after(manner.send);
     let mut sent = 0;
     let late = || CallError::NotSent(format!("the request was not taken within {}", seconds(manner.send)));
@@ -213,14 +213,14 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Deadline) 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
     /// When the last of them has to be over.
-    pub(super) end: Deadline,
+    pub(super) end: Cutoff,
     /// The bytes of the answers so far.
     pub(super) taken: usize,
 }
 
 impl Share {
     /// A call by itself.
-    const ALONE: Share = Share { end: Deadline::NEVER, taken: 0 };
+    const ALONE: Share = Share { end: Cutoff::NEVER, taken: 0 };
 }
 
 /// Reads up to the end of a message. Each byte is looked at once.
@@ -274,9 +274,9 @@ fn receive(
     stream: &mut UnixStream,
     chunk: &mut [u8],
     manner: Manner,
-    end: Deadline,
+    end: Cutoff,
 ) -> Result<usize, CallError> {
-    let silence = Deadline::after(manner.silence);
+    let silence = Cutoff::after(manner.silence);
     loop {
         let whole = end.left().ok_or_else(|| {
             CallError::Late(format!("the answer was not complete within {}", seconds(manner.answer)))

@@ -18,7 +18,7 @@ pub use address::default_socket;
 use connection::Share;
 pub use connection::{Connection, Manner};
 
-use super::deadline::Deadline;
+use super::cutoff::Cutoff;
 use super::error::{LoadError, Result};
 use super::json::{Budget, Place};
 use super::raw::RawCluster;
@@ -75,7 +75,7 @@ pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
     let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
     // of all four together: one has what the others leave
-    let mut share = Share { end: Deadline::after(manner.answer), taken: 0 };
+    let mut share = Share { end: Cutoff::after(manner.answer), taken: 0 };
     let mut answer = |(method, args): (&str, Value)| {
         let answer = connection.exchange_of(method, &args, share);
         share.taken += answer.as_ref().map_or(0, String::len);

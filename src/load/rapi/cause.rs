@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::verifier::Distrust;
-use crate::load::deadline::Deadline;
+use crate::load::cutoff::Cutoff;
 use crate::load::remote::CallError;
 
 /// How long was waited.
@@ -14,7 +14,7 @@ pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) transfer: Duration,
     /// When all of a reading has to be over.
-    pub(super) end: Deadline,
+    pub(super) end: Cutoff,
     /// The time for all of a reading, where it leaves less for this answer.
     pub(super) reading: Option<Duration>,
 }

@@ -8,7 +8,7 @@ use super::address;
 use super::cause::Limits;
 use super::session::{Session, Verb};
 use super::{Access, Address, Resource};
-use crate::load::deadline::Deadline;
+use crate::load::cutoff::Cutoff;
 use crate::load::error::{LoadError, Result, shown_source};
 use crate::load::json::Body;
 use crate::load::local::{self, Limited};
@@ -44,7 +44,7 @@ impl Default for Manner {
 /// Where the answers are; what is read of a server has one deadline.
 pub(super) enum Place {
     Directory(PathBuf, u64),
-    Server(Box<Session>, Manner, Deadline),
+    Server(Box<Session>, Manner, Cutoff),
 }
 
 impl Place {
@@ -57,7 +57,7 @@ impl Place {
             return Ok(Place::Directory(path.clone(), manner.size));
         }
         let session = Box::new(Session::new(address, access, manner)?);
-        Ok(Place::Server(session, manner, Deadline::after(manner.reading)))
+        Ok(Place::Server(session, manner, Cutoff::after(manner.reading)))
     }
 
     /// The bytes of an answer, which may still be on their way.

@@ -17,7 +17,7 @@ use super::certificates::Trusted;
 use super::client::client;
 use super::secret::Credentials;
 use super::{Manner, refusal};
-use crate::load::deadline::Deadline;
+use crate::load::cutoff::Cutoff;
 use crate::load::error::{LoadError, Result, printable, shown_source};
 use crate::load::json::{self, Budget, Shape};
 use crate::load::remote::CallError;
@@ -164,7 +164,7 @@ impl Session {
 
     /// The limits of a call by itself.
     pub(super) fn limits(&self, transfer: Duration) -> Limits {
-        Limits { connect: self.manner.connect, transfer, end: Deadline::NEVER, reading: None }
+        Limits { connect: self.manner.connect, transfer, end: Cutoff::NEVER, reading: None }
     }
 
     /// Reads an answer while it arrives, if there is one.

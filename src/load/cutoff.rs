@@ -5,22 +5,22 @@ use std::time::{Duration, Instant};
 /// When something has to be over, whatever happens in between: a byte that arrives in time
 /// gives no more time to those behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadline(Option<Instant>);
+pub struct Cutoff(Option<Instant>);
 
-impl Deadline {
+impl Cutoff {
     /// No end.
-    pub const NEVER: Deadline = Deadline(None);
+    pub const NEVER: Cutoff = Cutoff(None);
 
     /// The end of a time that begins now. A time that is too long for the clock is none.
-    pub fn after(time: Duration) -> Deadline {
-        Deadline(Instant::now().checked_add(time))
+    pub fn after(time: Duration) -> Cutoff {
+        Cutoff(Instant::now().checked_add(time))
     }
 
     /// The end of a time that begins now, or this one if it is sooner.
-    pub fn or_after(self, time: Duration) -> Deadline {
-        match (self, Deadline::after(time)) {
-            (Deadline(Some(one)), Deadline(Some(other))) => Deadline(Some(one.min(other))),
-            (Deadline(one), Deadline(other)) => Deadline(one.or(other)),
+    pub fn or_after(self, time: Duration) -> Cutoff {
+        match (self, Cutoff::after(time)) {
+            (Cutoff(Some(one)), Cutoff(Some(other))) => Cutoff(Some(one.min(other))),
+            (Cutoff(one), Cutoff(other)) => Cutoff(one.or(other)),
         }
     }
 
@@ -44,15 +44,15 @@ mod tests {
 
     #[test]
     fn time_is_left_until_the_end() {
-        let long = Deadline::after(Duration::from_secs(3600));
+        let long = Cutoff::after(Duration::from_secs(3600));
         assert!(long.left().is_some_and(|left| left <= Duration::from_secs(3600)));
-        assert!(Deadline::after(Duration::ZERO).is_over() && !long.is_over());
-        assert!(Deadline::after(Duration::MAX).left().is_some());
+        assert!(Cutoff::after(Duration::ZERO).is_over() && !long.is_over());
+        assert!(Cutoff::after(Duration::MAX).left().is_some());
     }
 
     #[test]
     fn the_sooner_end_counts() {
-        let (long, never) = (Deadline::after(Duration::from_secs(3600)), Deadline::after(Duration::MAX));
+        let (long, never) = (Cutoff::after(Duration::from_secs(3600)), Cutoff::after(Duration::MAX));
         assert!(long.or_after(Duration::ZERO).is_over());
         assert_eq!(long.or_after(Duration::MAX), long);
         assert_eq!(long.or_after(Duration::from_secs(7200)), long);
