@@ -160,8 +160,13 @@ fn other_tools_end_early_with_what_they_have() {
 /// not fit into a pipe, let alone all of them: the search cannot end before its
 /// output is read.
 fn wide() -> Place {
-    let made = Made::new(&ClusterSpec::new(10, 60, TemplateMix::Drbd, 1)).unwrap();
-    let text = made.text.replace("node-", &format!("{}-", "n".repeat(20_000)));
+    named(&ClusterSpec::new(10, 60, TemplateMix::Drbd, 1), 20_000)
+}
+
+/// A cluster whose nodes have names that are so long.
+fn named(spec: &ClusterSpec, length: usize) -> Place {
+    let made = Made::new(spec).unwrap();
+    let text = made.text.replace("node-", &format!("{}-", "n".repeat(length)));
     assert_ne!(text, made.text);
     Place::with(&text)
 }
@@ -261,9 +266,10 @@ fn a_second_interrupt_ends_the_program() {
 /// The commands do not fit into a pipe either.
 #[test]
 fn after_the_search_the_first_interrupt_ends_the_program() {
-    let place = wide();
+    // commands have only names that Ganeti can have: there are many instead
+    let place = named(&ClusterSpec::new(20, 400, TemplateMix::Drbd, 1), 200);
     for choice in [&[][..], &["--worst-group"], &["--all-groups"]] {
-        let mut run = Run::start(&place, &[&["-l", "5", "-C"], choice].concat());
+        let mut run = Run::start(&place, &[&["-C"], choice].concat());
         run.read_to_line("Commands to run");
         run.interrupt();
         let output = run.end();
