@@ -91,6 +91,18 @@ fn a_plan_that_is_a_document_is_shown_before_the_question() {
 }
 
 /// Names may be anything where they come from a connection; a terminal obeys none of them.
+/// People are told which disk template hspace took for them; scripts keep the standard error that they know.
+#[test]
+fn the_template_that_was_taken() {
+    let note = "Note: disk template 'diskless', the first of the cluster's policy, is taken\r\n";
+    for (more, told) in [(&[][..], true), (&["-q"], false), (&["--disk-template=diskless"], false)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.args(["hspace", "-t", "data/groups.data"]).args(more).env_remove("HTOOLS");
+        let (status, shown) = answered(command, "");
+        assert_eq!((status, shown.contains(note)), (0, told), "{more:?}: {shown}");
+    }
+}
+
 #[test]
 fn names_do_not_reach_a_terminal_raw() {
     let sample = |name: &str| format!("{}/data/{name}", env!("CARGO_MANIFEST_DIR"));
