@@ -41,18 +41,20 @@ impl Shape {
     }
 }
 
-/// A number for each instance; instances with the same number are alike.
+/// A number for each instance that was compared; instances with the same number are alike.
 pub struct Shapes(Vec<u32>);
 
 impl Shapes {
-    /// Compares all instances of a cluster.
-    pub fn of(cluster: &Cluster) -> Shapes {
+    /// Compares some instances of a cluster.
+    pub fn of(cluster: &Cluster, compared: &[InstanceIdx]) -> Shapes {
         let mut numbers: HashMap<Shape, u32> = HashMap::new();
-        let number = |i: &Instance| {
+        let mut number = |i: &Instance| {
             let next = numbers.len() as u32;
             *numbers.entry(Shape::of(i)).or_insert(next)
         };
-        Shapes(cluster.instances.iter().map(number).collect())
+        let mut all = vec![0; cluster.instances.len()];
+        compared.iter().for_each(|i| all[i.get()] = number(cluster.instance(*i)));
+        Shapes(all)
     }
 
     /// How many different shapes there are.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::figures::{Figures, Free};
+use super::rooms::Rooms;
 use super::{Scope, quick, relocation, simulate};
 use crate::model::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
@@ -62,12 +63,19 @@ impl<'c> Guard<'c> {
             return None;
         }
         let spec = &self.cluster.node(node).spec;
-        let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
-        let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
-        let taken = |t: NodeIdx| burden.failover.iter().find(|b| b.mirror == t).map_or(Mib::ZERO, |b| b.mem);
         let load = burden.relocate.load();
-        let rooms = reachable.map(|t| self.figures.free[t.get()].mem - taken(*t));
-        Some(rooms.map(|room| relocation::sure(room, &load)).sum::<Mib>() - relocation::demand(&load))
+        let sure = match spec.migration_tags.is_empty() {
+            true => self.figures.rooms_for(self.cluster, node, burden).beyond(load.most),
+            false => {
+                let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+                let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
+                let rooms: Vec<(Mib, i64)> =
+                    reachable.map(|t| (self.figures.free[t.get()].mem - burden.backed_by(*t), 1)).collect();
+                rooms[..].beyond(load.most)
+            }
+        };
+        let slack = sure - i128::from(relocation::demand(&load).0);
+        Some(Mib(i64::try_from(slack).unwrap_or(i64::MAX)))
     }
 
     /// Whether every node could still be emptied with a new instance at a place.
@@ -81,27 +89,30 @@ impl<'c> Guard<'c> {
         let backing = secondary.map(|s| (s, self.figures.free[s.get()]));
         self.enter(instance, place);
         let verdict = self.verdict(instance, place);
-        self.figures.free[primary.get()] = before.0;
+        self.set_free(primary, before.0);
         self.figures.burdens[primary.get()] = before.1;
         if let Some((node, free)) = backing {
-            self.figures.free[node.get()] = free;
+            self.set_free(node, free);
         }
         verdict
     }
 
+    fn set_free(&mut self, node: NodeIdx, free: Free) {
+        self.figures.set_free(&self.cluster.node(node).spec, free);
+    }
+
     fn enter(&mut self, instance: &Instance, place: &Place) {
         let Placement { primary, secondary } = place.placement;
-        let spec = |n: NodeIdx| &self.cluster.node(n).spec;
-        self.figures.free[primary.get()] = Free::of(spec(primary), &place.primary);
+        self.set_free(primary, Free::of(&self.cluster.node(primary).spec, &place.primary));
         if let (Some(node), Some(ledger)) = (secondary, &place.secondary) {
-            self.figures.free[node.get()] = Free::of(spec(node), ledger);
+            self.set_free(node, Free::of(&self.cluster.node(node).spec, ledger));
         }
         if instance.forthcoming {
             return;
         }
         if let Some(burden) = &mut self.figures.burdens[primary.get()] {
             let mirror = secondary.filter(|_| instance.template.has_secondary());
-            burden.add(self.cluster, spec(primary), instance, mirror);
+            burden.add(self.cluster, &self.cluster.node(primary).spec, instance, mirror);
         }
     }
 
@@ -140,10 +151,16 @@ impl<'c> Guard<'c> {
         if undecided.is_empty() {
             return true;
         }
+        let certain = |node: &NodeIdx| {
+            let arrived = Some(instance).filter(|i| *node == primary && !i.forthcoming);
+            self.figures.is_certain(self.cluster, *node, arrived)
+        };
+        undecided.retain(|node| !certain(node));
         // where most has to leave, room is most likely to be missing
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
-        let mut state = self.cluster.clone();
-        state.adopt(instance, place);
-        undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node))
+        let arrival = (instance, place);
+        let stuck =
+            |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures.nodes, *node);
+        !undecided.iter().any(stuck)
     }
 }

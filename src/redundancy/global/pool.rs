@@ -133,7 +133,7 @@ impl Pool {
         let members = self.groups[group.get()].iter().filter(|m| m.0.online);
         let rooms: Vec<(Mib, i64)> =
             members.map(|(m, count)| (m.free, count - i64::from(*m == alike))).collect();
-        relocation::is_certain(sizes, &rooms)
+        relocation::is_certain(sizes, &rooms[..])
     }
 
     /// Whether nodes are alike in what an arrival does to the pool.
@@ -170,7 +170,7 @@ fn undecided(members: &BTreeMap<Alike, i64>) -> Option<Vec<Alike>> {
         let online = members.iter().filter(|m| m.0.online);
         let rooms: Vec<(Mib, i64)> =
             online.map(|(m, count)| (m.free, count - i64::from(m == alike))).collect();
-        match relocation::verdict(load, &rooms) {
+        match relocation::verdict(load, &rooms[..]) {
             Some(true) => {}
             Some(false) => return None,
             None => open.push(*alike),

@@ -26,17 +26,22 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         return Some(true);
     }
     let spec = &cluster.node(node).spec;
-    let escapes: Vec<Escape> = figures.escapes[spec.group.get()]
-        .iter()
-        .filter(|t| **t != node)
-        .map(|t| Escape::of(cluster, figures, node, burden, *t))
-        .collect();
-    let rooms: Vec<(Mib, i64)> = escapes.iter().filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
-    let relocated = relocation::verdict(&burden.relocate.load(), &rooms);
+    let escapes = || -> Vec<Escape> {
+        let others = figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+        others.map(|t| Escape::of(cluster, figures, node, burden, *t)).collect()
+    };
+    let relocated = match spec.migration_tags.is_empty() {
+        true => relocation::verdict(&burden.relocate.load(), &figures.rooms_for(cluster, node, burden)),
+        false => {
+            let reachable = escapes().into_iter().filter(|t| t.reachable);
+            let rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
+            relocation::verdict(&burden.relocate.load(), &rooms[..])
+        }
+    };
     if relocated == Some(false) || burden.recreate.count == 0 {
         return relocated;
     }
-    let created = creations(burden, &escapes);
+    let created = creations(burden, &escapes());
     if created == Some(false) { created } else { relocated.and(created) }
 }
 
@@ -54,9 +59,8 @@ impl Escape {
     fn of(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden, target: NodeIdx) -> Escape {
         let spec = &cluster.node(target).spec;
         let free = figures.free[target.get()];
-        let taken = burden.failover.iter().find(|b| b.mirror == target).map_or(Mib::ZERO, |b| b.mem);
         Escape {
-            mem: free.mem - taken,
+            mem: free.mem - burden.backed_by(target),
             disk: free.disk,
             exclusive: spec.exclusive_storage,
             reachable: cluster.node(node).spec.can_migrate_to(spec),

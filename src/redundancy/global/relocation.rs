@@ -6,7 +6,11 @@
 //! is ever stuck, wherever the others went. If no r exceeds m, or all r together
 //! cannot hold M, one is. A target holds at most floor((r - 1) / q) instances of size
 //! q and more, and if all sizes are equal, it holds just as many, in any order.
+//! An instance of size q that finds no target has at least one earlier one on each that
+//! it would have fit at first; so if there are more of these targets than earlier
+//! instances, it finds one.
 
+use super::rooms::Rooms;
 use crate::model::Mib;
 
 /// Memory in use of several instances.
@@ -32,11 +36,6 @@ impl Load {
     }
 }
 
-/// Memory that can be used, if one MiB has to stay free.
-fn usable(room: Mib) -> Mib {
-    (room - Mib(1)).max(Mib::ZERO)
-}
-
 /// What `room` certainly takes while the largest instance of `load` fits.
 pub(super) fn sure(room: Mib, load: &Load) -> Mib {
     (room - load.most).max(Mib::ZERO)
@@ -47,39 +46,38 @@ pub(super) fn demand(load: &Load) -> Mib {
     load.mem - load.most
 }
 
-/// Whether instances of these sizes, one after the other, certainly find a target among
-/// `rooms`, of each of which there are several, wherever the others went.
-pub(super) fn is_certain(sizes: impl Iterator<Item = Mib>, rooms: &[(Mib, i64)]) -> bool {
-    let mut gone = 0i64;
-    for size in sizes {
-        let left = rooms.iter().map(|r| (r.0 - size).max(Mib::ZERO).0.saturating_mul(r.1)).sum::<i64>();
-        if left <= gone {
+/// Whether instances of these sizes, one after the other, certainly find a target in these
+/// rooms, wherever the others went.
+pub(super) fn is_certain(sizes: impl Iterator<Item = Mib>, rooms: &(impl Rooms + ?Sized)) -> bool {
+    let mut gone = Mib::ZERO;
+    for (earlier, size) in (0..).zip(sizes) {
+        if rooms.beyond(size) <= i128::from(gone.0) && rooms.above(size) <= earlier {
             return false;
         }
-        gone += size.0;
+        gone += size;
     }
     true
 }
 
-/// Whether all instances find a target among `rooms`, of each of which there are
-/// several; nothing if that depends on the order.
-pub(super) fn verdict(load: &Load, rooms: &[(Mib, i64)]) -> Option<bool> {
+/// Whether all instances find a target in these rooms; nothing if that depends on the
+/// order.
+pub(super) fn verdict(load: &Load, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
     if load.count == 0 {
         return Some(true);
     }
-    if !rooms.iter().any(|r| r.0 > load.most && r.1 > 0) {
+    let targets = rooms.above(load.most);
+    if targets <= 0 {
         return Some(false);
     }
-    let total = |f: &dyn Fn(Mib) -> i64| rooms.iter().map(|r| f(r.0).saturating_mul(r.1)).sum::<i64>();
-    if total(&|room| sure(room, load).0) > demand(load).0 {
+    if targets >= load.count || rooms.beyond(load.most) > i128::from(demand(load).0) {
         return Some(true);
     }
-    if total(&|room| usable(room).0) < load.mem.0 {
+    // one MiB has to stay free
+    if rooms.beyond(Mib(1)) < i128::from(load.mem.0) {
         return Some(false);
     }
     if load.least > Mib::ZERO {
-        let places = total(&|room| usable(room).0 / load.least.0);
-        if places < load.count {
+        if rooms.places(load.least) < i128::from(load.count) {
             return Some(false);
         }
         if load.least == load.most {
@@ -113,7 +111,7 @@ mod tests {
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
             let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
-            if is_certain(sizes.iter().map(|size| Mib(*size)), &counted) {
+            if is_certain(sizes.iter().map(|size| Mib(*size)), &counted[..]) {
                 prop_assert!(always_fits(&sizes, &rooms));
             }
         }
@@ -127,7 +125,7 @@ mod tests {
             let mut load = Load::NONE;
             sizes.iter().for_each(|size| load.add(Mib(*size)));
             let fits = always_fits(&sizes, &rooms);
-            match verdict(&load, &counted) {
+            match verdict(&load, &counted[..]) {
                 Some(true) => prop_assert!(fits),
                 Some(false) => prop_assert!(!fits),
                 None => {}
