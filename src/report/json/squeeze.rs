@@ -10,6 +10,7 @@ use crate::plan::jobset;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
 use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
+use crate::search::Stopped;
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
     Decision, GroupPlan, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
@@ -27,6 +28,8 @@ pub struct Document {
     target: ReserveSize,
     idle: bool,
     summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped>,
     groups: Vec<Group>,
 }
 
@@ -108,6 +111,7 @@ pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> D
         target: reserve(asked.target),
         idle: found.plans.iter().all(GroupPlan::is_idle),
         summary: summary(&planned(found, cluster), Tense::Planned),
+        stopped: found.stopped,
         groups: found.plans.iter().map(|plan| group(cluster, plan)).collect(),
     }
 }
@@ -186,9 +190,11 @@ fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
         Obstacle::Redundancy(n) | Obstacle::Expendable(n) | Obstacle::Exposed(n) => {
             (None, Some(name(cluster, *n)), None)
         }
-        Obstacle::Master | Obstacle::LeftAlone | Obstacle::LastNode | Obstacle::MaxNodes => {
-            (None, None, None)
-        }
+        Obstacle::Master
+        | Obstacle::LeftAlone
+        | Obstacle::LastNode
+        | Obstacle::MaxNodes
+        | Obstacle::NotTried => (None, None, None),
     };
     KeptNode {
         node: name(cluster, kept.node),

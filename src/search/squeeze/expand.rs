@@ -13,7 +13,7 @@ pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupP
     let (balanced, enough) = loop {
         let balanced = with_online(scope, state, &scope.standby[..count]);
         let enough = suffices(scope, &balanced, &scope.standby[..count]);
-        if enough || count == wanted {
+        if enough || count == wanted || scope.has_to_end() {
             break (balanced, enough);
         }
         count += 1;
