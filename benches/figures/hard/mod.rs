@@ -2,6 +2,8 @@
 //! took minutes; the table keeps what it took then beside what it takes now. The reference is not asked: it
 //! does not come to an end on them.
 
+mod squeeze;
+
 use crate::common::Bench;
 use crate::common::numbers::seconds;
 use crate::targets::Targets;
@@ -23,7 +25,7 @@ pub struct Case {
 /// The cases of one kind, made when they are measured.
 type Cases = fn() -> Vec<Case>;
 
-const KINDS: [Cases; 0] = [];
+const KINDS: [Cases; 1] = [squeeze::cases];
 
 /// Prints the table.
 pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {

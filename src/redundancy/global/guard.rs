@@ -21,6 +21,8 @@ pub struct Guard<'c> {
     seekers: Vec<(NodeIdx, Option<Mib>)>,
     /// By node: the nodes whose DRBD primaries it backs.
     backs: Vec<Vec<NodeIdx>>,
+    /// The node to be simulated first: the last one that could not be emptied.
+    first: Option<NodeIdx>,
 }
 
 impl<'c> Guard<'c> {
@@ -35,11 +37,23 @@ impl<'c> Guard<'c> {
             sound: true,
             seekers: Vec::new(),
             backs: vec![Vec::new(); cluster.nodes.len()],
+            first: None,
         };
         for &node in nodes.iter().filter(|n| scope.includes(cluster, **n)) {
             guard.enlist(node);
         }
         guard
+    }
+
+    /// Simulates this node first where several have to be: one that could not be emptied in a
+    /// state much like this. It changes no verdict.
+    pub fn begin_with(&mut self, node: Option<NodeIdx>) {
+        self.first = node;
+    }
+
+    /// The last node of which a simulation has shown that it could not be emptied.
+    pub fn last_stuck(&self) -> Option<NodeIdx> {
+        self.first
     }
 
     fn enlist(&mut self, node: NodeIdx) {
@@ -117,7 +131,7 @@ impl<'c> Guard<'c> {
     }
 
     /// The verdict on the figures as they are with the arrival.
-    fn verdict(&self, instance: &Instance, place: &Place) -> bool {
+    fn verdict(&mut self, instance: &Instance, place: &Place) -> bool {
         let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
@@ -158,9 +172,12 @@ impl<'c> Guard<'c> {
         undecided.retain(|node| !certain(node));
         // where most has to leave, room is most likely to be missing
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
+        undecided.sort_by_key(|n| Some(*n) != self.first);
         let arrival = (instance, place);
         let stuck =
             |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures.nodes, *node);
-        !undecided.iter().any(stuck)
+        let found = undecided.into_iter().find(stuck);
+        self.first = found.or(self.first);
+        found.is_none()
     }
 }

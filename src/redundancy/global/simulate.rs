@@ -6,12 +6,12 @@
 //! first, where the score of the whole set is best. Ties go to the later node.
 //! Only what is impossible is forbidden: soft limits are ignored.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::class::Class;
 use crate::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, NodeIdx, NodeSpec, NodeState, Place, PolicyBreach,
-    Rule, Strictness, TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
+    PolicyBreach, Rule, Strictness, TagArrival,
 };
 use crate::score::batch::{Changed, Scorer};
 use crate::score::metrics::lanes;
@@ -116,7 +116,7 @@ fn lose(
         of_group.iter().copied().filter(|n| !lost.contains(n) && !cluster.node(*n).spec.offline).collect();
     let mut loss = Loss {
         cluster,
-        changed: HashMap::new(),
+        changed: BTreeMap::new(),
         boards: [
             (!relocate.is_empty()).then(|| Board::new(cluster, &of_group)),
             (!recreate.is_empty()).then(|| Board::new(cluster, nodes)),
@@ -151,7 +151,7 @@ fn lose(
 struct Loss<'c> {
     cluster: &'c Cluster,
     /// The nodes that differ.
-    changed: HashMap<NodeIdx, NodeState>,
+    changed: BTreeMap<NodeIdx, NodeState>,
     /// The score of the group (for what is relocated) and of the set (for what is
     /// recreated), where they are needed.
     boards: [Option<Board>; 2],
@@ -198,6 +198,12 @@ impl<'c> Loss<'c> {
         let state = self.state(node);
         let conflicts = TagArrival::conflicts_of_primary(state, instance);
         state.ledger.remove_primary(self.spec(node), instance, instance.location_score, conflicts)
+    }
+
+    /// Whether a node has the memory for one more primary.
+    fn has_room(&self, node: NodeIdx, instance: &Instance) -> bool {
+        let left = self.state(node).ledger.mem_unallocated(self.spec(node)) - instance.mem_in_use();
+        instance.forthcoming || left > Mib::ZERO
     }
 
     /// `node` with `instance` as one more primary, unless that is impossible.
@@ -292,7 +298,7 @@ impl<'c> Loss<'c> {
         let from = left.map(|(node, _)| self.spec(node));
         let mut obstacles = Vec::new();
         let mut offers = Vec::new();
-        for &target in targets {
+        for &target in targets.iter().filter(|t| !self.verdict_only || self.has_room(**t, instance)) {
             let allowed = allows(target).map_err(|cause| Box::new(self.obstacle(target, cause)));
             let after = allowed.and_then(|()| self.with_primary(target, self.state(target).ledger, instance));
             match after {

@@ -1,7 +1,7 @@
 //! Balancing a group with some nodes switched, and what is to be said of the result.
 
 use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::candidates::{offline_candidates, online_candidates};
 use super::reserve::{Lack, Reserve};
@@ -30,6 +30,8 @@ pub(super) struct Scope<'c> {
     pub watch: Watch<'c>,
     /// What ended the search here, once it has.
     stopped: OnceLock<Stopped>,
+    /// The node that could not be emptied in the last trial; it is looked at first in the next.
+    stuck: Mutex<Option<NodeIdx>>,
 }
 
 /// A balanced group.
@@ -71,6 +73,7 @@ impl<'c> Scope<'c> {
             at_risk,
             watch,
             stopped: OnceLock::new(),
+            stuck: Mutex::new(None),
         };
         if scope.missing.is_none() {
             scope.exposed = scope.unusable(&scope.minimal, cluster);
@@ -88,7 +91,14 @@ impl<'c> Scope<'c> {
         };
         let expected = || self.online().all(|n| !self.at_risk.contains(&n)) || sound();
         let expected = self.options.capacity_checks && expected();
-        expected.then(|| reserve.unusable(state, &self.nodes)).flatten()
+        if !expected {
+            return None;
+        }
+        let stuck = || self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = *stuck();
+        let found = reserve.unusable(state, &self.nodes, &mut first);
+        *stuck() = first;
+        found
     }
 
     /// Asked by a search that could go on: whether it has to end.
