@@ -45,6 +45,8 @@
 //!   which commands or opcodes, and a checker that replays them by the plain rules.
 //!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;
 //!   [`fresh`](plan::fresh) tells what has changed since it was made.
+//!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
+//!   may be in commands and jobs.
 //! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
 //!   with a journal from which a run goes on after a crash. docs/execution.md explains
 //!   the rules.

@@ -6,6 +6,9 @@
 #[allow(dead_code)] // options of hbal
 mod clusters;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use clusters::{Dice, Recipe, Style, recipes};
 use htools::load::iallocator::{Allocation, Description, Request};
 use htools::model::{
@@ -16,7 +19,7 @@ use htools::search::allocate::Metric;
 use htools::search::allocator::room::{MOST_MOVES, Plan};
 use htools::search::allocator::{Answer, Failure, Reply, Room, Settings, answer};
 use htools::search::moves::{Repertoire, Trial};
-use htools::search::{Move, MoveRules, Step};
+use htools::search::{Deadline, Move, MoveRules, Step, Stopped};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -182,6 +185,33 @@ fn evacuation_holds(cluster: &Cluster, reply: &Reply, avoided: &[NodeIdx]) -> Re
     Ok(())
 }
 
+/// An evacuation that is interrupted at once: the first instance is looked at as ever, all others are
+/// said not to be.
+fn interrupted_evacuation_holds(
+    cluster: &Cluster,
+    request: &Request,
+    usual: &Reply,
+    avoided: &[NodeIdx],
+) -> Result<(), TestCaseError> {
+    let deadline = Deadline::new(None, Arc::new(AtomicBool::new(true)));
+    let reply = answer(cluster.clone(), request.clone(), &Settings { deadline, ..Settings::default() });
+    evacuation_holds(cluster, &reply, avoided)?;
+    let Request::NodeEvacuate { instances, .. } = request else { return Ok(()) };
+    let outcome = |reply: &Reply, wanted: InstanceIdx| {
+        let Ok(Answer::Evacuated { moved, failed }) = &reply.answer else { return None };
+        let moved = moved.iter().find(|(m, _)| m.instance == wanted).map(|(m, _)| Ok(m.to));
+        moved.or_else(|| failed.iter().find(|f| f.0 == wanted).map(|f| Err(f.1.clone())))
+    };
+    for (position, &instance) in instances.iter().enumerate() {
+        let expected = match position {
+            0 => outcome(usual, instance),
+            _ => Some(Err(Failure::NoTime(Stopped::Interrupt))),
+        };
+        prop_assert_eq!(outcome(&reply, instance), expected);
+    }
+    Ok(())
+}
+
 fn evacuated_elsewhere(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseError> {
     let cluster = recipe.cluster();
     if cluster.nodes.is_empty() {
@@ -195,6 +225,7 @@ fn evacuated_elsewhere(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseE
     let request = Request::NodeEvacuate { instances, mode: EvacMode::All };
     let usual = answer(cluster.clone(), request.clone(), &Settings::default());
     evacuation_holds(&cluster, &usual, &avoided)?;
+    interrupted_evacuation_holds(&cluster, &request, &usual, &avoided)?;
     let settings = Settings { other_groups: true, explain: dice.chance(50), ..Settings::default() };
     let reply = answer(cluster.clone(), request, &settings);
     evacuation_holds(&cluster, &reply, &avoided)?;

@@ -168,13 +168,16 @@ fn options_of_hspace() {
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
          --standard-alloc string\n--tiered-alloc string\n-S,--save none\n--static-kvm-node-memory integer\n\
-         --json none\n",
+         --time-limit float\n--json none\n",
     )));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n    --standard-alloc=STDSPEC    "));
     for (args, message) in [
-        (&["--disk-template=raid"][..], "disk-template: invalid choice 'raid', pass one of 'diskless', "),
+        (
+            &["--disk-template=raid"][..],
+            "disk-template: Unknown disk-template 'raid', pass one of 'diskless', ",
+        ),
         (&["--spindle-use", "-1"], "spindle-use: '-1' is not a number from 0 on\n"),
-        (&["--machine-readable=maybe"], "machine-readable: invalid choice 'maybe'"),
+        (&["--machine-readable=maybe"], "machine-readable: Unknown machine-readable 'maybe'"),
         (&["--standard-alloc", "1g"], "standard-alloc: '1g' is not a size as DISK,MEMORY,CPUS[,SPINDLES]\n"),
         (&["-h", "--tiered-alloc", "1g,1x,1"], "tiered-alloc: memory: Unknown unit 'x'\n"),
     ] {

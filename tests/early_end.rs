@@ -117,6 +117,43 @@ fn documents_say_that_the_search_ended_early() {
     assert_eq!(limited, short);
 }
 
+/// What another tool says about a cluster: its document, and standard error.
+fn told(place: &Place, words: &[&str]) -> (Value, String) {
+    let mut command = Command::new(PROGRAM);
+    command.env_remove("HTOOLS").current_dir(place.directory.path()).stdin(Stdio::null());
+    let output = command.args(words).args(["-t", "c.data", "--json"]).output().unwrap();
+    (serde_json::from_slice(&output.stdout).unwrap(), text(&output.stderr))
+}
+
+#[test]
+fn other_tools_end_early_with_what_they_have() {
+    let spec = ClusterSpec { groups: 3, ..ClusterSpec::new(12, 60, TemplateMix::Drbd, 1) };
+    let place = Place::with(&Made::new(&spec).unwrap().text);
+    let (whole, notes) = told(&place, &["hgroup", "balance"]);
+    assert!(whole["moves"].as_array().unwrap().len() > 1);
+    assert_eq!((&whole["stopped"], notes.as_str()), (&Value::Null, ""));
+    let (limited, notes) = told(&place, &["hgroup", "balance", "--time-limit=1e-12"]);
+    assert_eq!(limited["stopped"], "time-limit");
+    assert_eq!(limited["moves"].as_array().unwrap()[..], whole["moves"].as_array().unwrap()[..1]);
+    assert_eq!(notes, "The time limit ended the search; the plan has 1 move\n");
+    let (limited, notes) = told(&place, &["hgroup", "compress", "--time-limit=1e-12"]);
+    assert_eq!(limited["stopped"], "time-limit");
+    assert_eq!(limited["candidates"][0]["reason"], "unknown: the time limit ended the search");
+    assert_eq!(notes, "The time limit ended the search; the plan has 0 moves\n");
+    let broken = Place::with(
+        "g|u|preferred||\n\na|9000|0|6000|9000|6000|9|M|u\nb|9000|0|9000|9000|6000|9|N|u\n\n\
+         one|1000|1000|1|running|Y|a|b|drbd|s:x\ntwo|2000|2000|1|running|Y|a|b|drbd|s:x\n\nhtools:iextags:s\n",
+    );
+    let (whole, notes) = told(&broken, &["hcheck"]);
+    assert_eq!(
+        (&whole["check"]["stopped"], &whole["healthy"], notes.as_str()),
+        (&Value::Null, &true.into(), "")
+    );
+    let (limited, notes) = told(&broken, &["hcheck", "--time-limit=1e-12"]);
+    assert_eq!((&limited["check"]["stopped"], &limited["healthy"]), (&"time-limit".into(), &false.into()));
+    assert_eq!(notes, "The time limit ended the simulation\n");
+}
+
 // --- interrupts
 
 /// A cluster whose nodes have names so long that the line about a step does

@@ -25,6 +25,46 @@ fn values(words: &[&str]) -> HashMap<String, String> {
     text.lines().map(value).collect()
 }
 
+/// What is said on standard error.
+fn said(words: &[&str]) -> String {
+    let mut command = Command::new(PROGRAM);
+    let run = command.env_remove("HTOOLS").arg("hspace").args(words).assert().code(0);
+    String::from_utf8(run.get_output().stderr.clone()).unwrap()
+}
+
+/// The first template of the cluster's policy is allowed in no group: that is said at once, and the answer is that
+/// of the reference.
+#[test]
+fn template_allowed_nowhere() {
+    let sample = ["-t", "data/groups.data"];
+    let notes = "Note: disk template 'diskless', the first of the cluster's policy, is taken\n\
+                 Note: the policy of no node group with usable nodes allows disk template 'diskless'\n";
+    assert_eq!(said(&sample), notes);
+    let asked = said(&[&sample[..], &["--disk-template", "diskless"]].concat());
+    assert_eq!(asked, notes.split_inclusive('\n').nth(1).unwrap());
+    assert_eq!(said(&[&sample[..], &["--disk-template", "ext", "-q"]].concat()), "");
+    let values = values(&sample);
+    let value = |key: &str| values[key].as_str();
+    assert_eq!((value("TRL_INST_CNT"), value("ALLOC_INSTANCES")), ("14", "0"));
+    assert_eq!(value("ALLOC_FAIL_REASON"), "FAILMEM");
+}
+
+/// A time that is over at once: the whole output all the same.
+#[test]
+fn time_limit() {
+    let words = ["--simulate", "p,20,8T,64g,16", "--disk-template", "ext", "--time-limit", "1e-9"];
+    let text = hspace(&words);
+    assert!(text.contains("Tiered allocation results:\n  - no instances allocated\n"), "{text}");
+    assert!(text.contains("  -   0 instances allocated\n"), "{text}");
+    let said = said(&words);
+    for what in ["tiered", "standard"] {
+        let line = format!("The time limit ended the {what} allocation after 0 instances\n");
+        assert!(said.contains(&line), "{said}");
+    }
+    let document = hspace(&[&words[..], &["--json"]].concat());
+    assert_eq!(document.matches("\"stopped\": \"time-limit\"").count(), 2, "{document}");
+}
+
 /// A limit of nothing: the reference breaks off before the reason.
 #[test]
 fn limit_zero() {

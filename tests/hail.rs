@@ -193,7 +193,7 @@ fn verbosity_adds_to_standard_error_only() {
     assert_eq!((quiet.stderr.as_str(), &quiet.stdout), ("", &loud.stdout));
     for line in [
         "Received request: allocate new (drbd, 9000 MiB memory, 10000 MiB disk, 1 vcpus, 2 nodes)\n",
-        "Received cluster data: 2 groups, 5 nodes, 3 instances, tags: \n",
+        "Received cluster data: 2 groups, 5 nodes, 3 instances, tags: \n  instances with runSt = Running: 3\n",
         "    n1: memory: 9000 MiB needed, 7167 there, 1833 missing\n",
     ] {
         assert!(loud.stderr.contains(line), "{line}: {}", loud.stderr);
@@ -390,6 +390,15 @@ fn moves_make_room() {
     let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], full.to_string().as_bytes());
     let node = moved["nodes"][0].as_str().unwrap();
     assert!(run.stderr.contains(&format!("\n  gnt-instance migrate -f -n {node} a\n")), "{}", run.stderr);
+    // no command is made with a name that Ganeti cannot have
+    let odd = full.to_string().replace("\"a\":", "\"$(touch x)\":");
+    let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], odd.as_bytes());
+    assert!(
+        run.stderr.contains("\n  instance '$(touch x)': Ganeti can have no such name, "),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains("gnt-"), "{}", run.stderr);
     // if the new instance is to survive the loss of its node, another one has to be emptied, too
     let both = response(&["--make-room"], &full);
     assert_eq!(both["make_room"]["moves"].as_array().unwrap().len(), 2);
@@ -459,4 +468,19 @@ fn messages_cut_off_or_with_another_byte() {
             all_or_nothing(&hail(&["--json", "-"], &other));
         }
     }
+}
+
+#[test]
+fn when_the_time_is_up_the_answer_is_what_was_found() {
+    let one = |name: &str| joined(new("plain", 128), json!({"name": name}));
+    let request = json!({"type": "multi-allocate", "group_name": "g2", "instances": [one("x"), one("y")]});
+    let message = message(request);
+    let answer = response(&["--time-limit=1e-9"], &message);
+    assert_eq!(answer["success"], true);
+    assert_eq!(answer["result"][0][0][0], "x");
+    let late = json!([["y", "not looked at: the time limit ended the search"]]);
+    assert_eq!(answer["result"][1], late);
+    assert_eq!(response(&["--time-limit=1000"], &message), response(&[], &message));
+    let refused = hail(&["--time-limit=0", "-"], b"{}");
+    assert_eq!((refused.status, refused.stdout.as_str()), (Some(1), ""));
 }

@@ -116,6 +116,26 @@ fn files_stay_in_their_directory() {
     assert_eq!(names_in(dir.path()), ["a", "b", "x"]);
 }
 
+/// Before anything is asked or written.
+#[test]
+fn two_clusters_with_one_file_are_refused() {
+    let dir = with_fixtures();
+    fs::create_dir(dir.path().join("x")).unwrap();
+    let (status, stdout, stderr) = run("hscan", &["file://a", "file://x/b", "file://x_b"], dir.path());
+    assert_eq!((status, stdout.as_str()), (1, ""));
+    assert_eq!(
+        stderr,
+        "Error: 'file://x/b' and 'file://x_b' would both be written to 'file:__x_b.data'; name one of them in \
+         another way\n"
+    );
+    assert_eq!(names_in(dir.path()), ["a", "b", "x"]);
+    // the same cluster twice, and files with other names
+    for words in [&["file://a", "file://a"][..], &["file://a", "file:///a", "--anonymise"]] {
+        let (status, _, stderr) = run("hscan", words, dir.path());
+        assert!(status != 1 && !stderr.contains("both"), "{stderr}");
+    }
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_an_error() {
     let dir = with_fixtures();

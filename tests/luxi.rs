@@ -552,3 +552,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_reading_has_one_deadline_and_one_size() {
+    let place = tempfile::tempdir().unwrap();
+    let refusal = r#"{"success":false,"result":"no"}"#;
+    let server = Server::new(place.path(), move |_, _| {
+        [vec![Act::Pause(Duration::from_millis(600))], message(refusal)].concat()
+    });
+    // a refusal does not stop the rest, and none of the four is late by itself
+    let time = Duration::from_secs(1);
+    let manner = Manner { silence: 60 * time, answer: time, ..patient() };
+    let start = Instant::now();
+    let error = fetch(&server.socket, manner, Detail::Usual).unwrap_err().to_string();
+    assert!(error.ends_with("the answer was not complete within 1 s"), "{error}");
+    assert_eq!(server.requests.lock().unwrap().len(), 2);
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    let place = tempfile::tempdir().unwrap();
+    let server = Server::new(place.path(), move |_, _| message(refusal));
+    let manner = Manner { size: 114, ..patient() };
+    assert!((2..4).contains(&(manner.size / refusal.len())));
+    let error = fetch(&server.socket, manner, Detail::Usual).unwrap_err().to_string();
+    assert!(error.ends_with("the answers have more than 114 bytes together"), "{error}");
+}

@@ -154,10 +154,54 @@ fn daemons_that_never_end() {
         });
     });
     daemon(&d, |mut stream, _| drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")));
-    let patience =
-        Patience { connect: Duration::from_secs(1), answer: Duration::from_millis(500), size: 1 << 16 };
+    let patience = Patience {
+        connect: Duration::from_secs(1),
+        answer: Duration::from_millis(500),
+        size: 1 << 16,
+        ..Patience::default()
+    };
     let start = Instant::now();
     let heard = ask(&[&a, &b, &c, &d, "u@127.0.0.1", ""], CPU, patience);
     assert_eq!(heard.unreachable, [0, 1, 2, 3, 4, 5]);
     assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+/// Sends a head, and then these bytes one by one, for as long as somebody listens.
+fn trickles(address: &str, head: &'static [u8], byte: &'static [u8]) {
+    daemon(address, move |mut stream, _| {
+        thread::spawn(move || {
+            let _ = stream.write_all(head);
+            while stream.write_all(byte).is_ok() {
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+    });
+}
+
+#[test]
+fn a_byte_now_and_then_gives_no_more_time() {
+    let [a, b, c, d] = addresses(4);
+    trickles(&a, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" ");
+    trickles(&b, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n");
+    trickles(&c, b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n");
+    says(&d, "200 OK", cpu(1.0));
+    let patience = Patience { answer: Duration::from_millis(700), ..Patience::default() };
+    let start = Instant::now();
+    let heard = ask(&[&a, &b, &c, &d], CPU, patience);
+    assert_eq!(heard.unreachable, [0, 1, 2]);
+    assert_eq!(heard.data.report(&d, CPU), Some(&Report::Node(1.0)));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn all_daemons_together_have_a_limit() {
+    let [a, ..] = addresses(5);
+    trickles(&a, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" ");
+    // a daemon answers one after the other, so that there are many rounds
+    let nodes = vec![a.as_str(); 32 * 40];
+    let patience = Patience { all: Duration::from_secs(1), ..Patience::default() };
+    let start = Instant::now();
+    let heard = ask(&nodes, CPU, patience);
+    assert_eq!(heard.unreachable.len(), nodes.len());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

@@ -5,6 +5,8 @@
 mod clusters;
 
 use clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
+use htools::load::merge::{MergeOptions, finish, merge};
+use htools::load::text;
 use htools::model::{
     Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx, Placement, RunStatus, Strictness,
     TagArrival,
@@ -89,6 +91,58 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(24))]
+
+    // so many moves that are alike that one stands for all of them
+    #[test]
+    fn screened_and_exhaustive_search_agree_on_equal_nodes(
+        (nodes, rounds, seed) in (18usize..=34, 1usize..=4, any::<u64>().no_shrink()),
+        template in prop::sample::select(&["drbd", "ext"][..]),
+    ) {
+        let cluster = half_full(nodes, rounds, template, seed);
+        for nodes in groups(&cluster) {
+            let exhaustive = BalanceOptions {
+                effort: Effort::Exhaustive,
+                max_length: 20,
+                ..BalanceOptions::default()
+            };
+            let screened = BalanceOptions { effort: Effort::Screened, ..exhaustive };
+            same_steps(&balance(&cluster, &nodes, screened).0, &balance(&cluster, &nodes, exhaustive).0)?;
+        }
+    }
+}
+
+/// Equal nodes, about half of them with equal instances.
+fn half_full(nodes: usize, rounds: usize, template: &str, seed: u64) -> Cluster {
+    let mut dice = Dice::new(seed);
+    let (memory, disk, step) = (dice.of(&[65536, 60000]), dice.of(&[409_600, 300_007]), dice.of(&[1, 2, 7]));
+    let full: Vec<usize> = match step {
+        1 => (0..nodes / 2).collect(),
+        _ => (0..nodes).filter(|_| dice.chance(50)).collect(),
+    };
+    let mut raw = String::from("g|u|preferred||\n\n");
+    for node in 0..nodes {
+        let used = full.iter().filter(|n| **n == node).count() * rounds;
+        let (memory_free, disk_free) = (memory - 1024 - 2048 * used, disk - 10_000 * used);
+        raw += &format!("n{node:02}|{memory}|1024|{memory_free}|{disk}|{disk_free}|24|N|u|1\n");
+    }
+    raw += "\n";
+    for round in 0..rounds {
+        for (at, node) in full.iter().enumerate() {
+            let other = full[(at + 1 + round) % full.len()];
+            let mirror =
+                if template == "drbd" && other != *node { format!("n{other:02}") } else { String::new() };
+            let template = if mirror.is_empty() { "ext" } else { template };
+            raw += &format!("i{round}-{at}|2048|10000|1|running|Y|n{node:02}|{mirror}|{template}|\n");
+        }
+    }
+    let raw = text::parse(&(raw + "\n\n"), "test").expect("a valid text");
+    let mut cluster = merge(raw, &MergeOptions::default()).expect("no selection that could fail");
+    finish(&mut cluster, Mib(0));
+    cluster
+}
+
 /// All moves of an instance to the nodes of a set.
 fn moves(cluster: &Cluster, board: &Board, instance: &Instance, repertoire: &Repertoire) -> Vec<Move> {
     let mut moves = Vec::new();
@@ -129,7 +183,7 @@ fn moves_are_bounded(
         let interval = running.interval(board, outcome.touched(), board.spread().surplus() + spread);
         let outside = interval.lo > score || interval.hi < score;
         prop_assert!(!outside, "{mv:?} of {}: {score:e} is not in {interval:?}", instance.name);
-        if let Some(bounds) = forecast.and_then(|f| f.bounds(instance, mv)) {
+        if let Some(bounds) = forecast.and_then(|f| f.bounds(balancer, instance, mv)) {
             let fine = bounds.iter().all(|bound| *bound <= score);
             prop_assert!(fine, "{mv:?} of {}: {score:e} is below one of {bounds:?}", instance.name);
         }

@@ -11,7 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use htools::load::rapi::{Access, Address, Manner, fetch_in, parse};
+use htools::load::RawCluster;
+use htools::load::error::LoadError;
+use htools::load::rapi::{Access, Address, Manner, load_in};
+use htools::load::remote::Detail;
 
 #[path = "common/rapi.rs"]
 #[allow(dead_code)]
@@ -133,10 +136,16 @@ fn what_is_asked() {
 }
 
 #[test]
-fn all_four_are_asked_for_and_the_first_error_counts() {
+fn nothing_is_asked_after_a_failure() {
     let server = Server::new(|path| response(if path == "/2/info" { "500 x" } else { "403 x" }, ""));
     assert!(error_of(&server.url()).starts_with(&format!("{}/2/groups?bulk=1: ", server.url())));
-    assert_eq!(server.requests.lock().unwrap().len(), 4);
+    assert_eq!(server.requests.lock().unwrap().len(), 1);
+}
+
+/// Reads a cluster without proxies.
+fn load(url: &str, manner: Manner) -> Result<RawCluster, LoadError> {
+    let address = Address::new(OsStr::new(url));
+    load_in(&address, &Access::default(), Detail::Usual, Manner { proxies: false, ..manner })
 }
 
 #[test]
@@ -201,23 +210,70 @@ fn where_nobody_answers() {
 fn a_silent_server_costs_a_limited_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let keep = thread::spawn(move || listener.incoming().take(4).map(|s| s.unwrap()).collect::<Vec<_>>());
-    let manner = Manner { transfer: Duration::from_millis(200), proxies: false, ..Manner::default() };
+    thread::spawn(move || listener.incoming().map(|s| s.unwrap()).collect::<Vec<_>>());
+    let manner = Manner { transfer: Duration::from_millis(300), ..Manner::default() };
     let start = Instant::now();
-    let address = Address::new(OsStr::new(&format!("127.0.0.1:{port}")));
-    let error = parse(&fetch_in(&address, &Access::default(), manner).unwrap()).unwrap_err().to_string();
-    assert_eq!(error, format!("http://127.0.0.1:{port}/2/groups?bulk=1: no complete answer within 200.0ms"));
-    assert!(start.elapsed() >= Duration::from_millis(800), "four requests, each on its own");
-    assert_eq!(keep.join().unwrap().len(), 4);
+    let error = load(&format!("127.0.0.1:{port}"), manner).unwrap_err().to_string();
+    assert_eq!(error, format!("http://127.0.0.1:{port}/2/groups?bulk=1: no complete answer within 300.0ms"));
+    // once, not four times
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+/// A server that sends its answers a byte at a time, `pause` between them.
+fn trickling(pause: Duration, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, answer) = (stream.unwrap(), Arc::clone(&answer));
+            thread::spawn(move || {
+                let head = read_head(&mut stream);
+                let bytes = answer(head.split(' ').nth(1).unwrap_or_default());
+                let all = bytes.chunks(1).all(|byte| {
+                    thread::sleep(pause);
+                    stream.write_all(byte).is_ok()
+                });
+                drop((all, stream));
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn a_byte_now_and_then_gives_no_more_time() {
+    let url = trickling(Duration::from_millis(20), |_| response("200 OK", &" ".repeat(1_000_000)));
+    let manner = Manner { transfer: Duration::from_millis(2500), ..Manner::default() };
+    let start = Instant::now();
+    let error = load(&url, manner).unwrap_err().to_string();
+    assert_eq!(error, format!("{url}/2/groups?bulk=1: no complete answer within 2.5s"));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_reading_has_one_deadline() {
+    let groups = fs::read_to_string(fixture("two-groups").join("groups.json")).unwrap();
+    let server = Server::new(move |path| {
+        if path.starts_with("/2/groups") {
+            return response("200 OK", &groups);
+        }
+        thread::sleep(Duration::from_secs(12));
+        response("200 OK", "[]")
+    });
+    let manner =
+        Manner { transfer: Duration::from_secs(50), reading: Duration::from_secs(5), ..Manner::default() };
+    let start = Instant::now();
+    let error = load(&server.url(), manner).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}/2/nodes?bulk=1: ", server.url())), "{error}");
+    assert!(error.ends_with("the cluster was not read within 5.0s"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
 }
 
 #[test]
 fn a_server_that_never_ends_is_stopped() {
     let server = Server::new(|_| [b"HTTP/1.1 200 OK\r\n\r\n[".as_slice(), &[b' '; 5000]].concat());
-    let manner = Manner { size: 1000, proxies: false, ..Manner::default() };
-    let error =
-        parse(&fetch_in(&Address::new(OsStr::new(&server.url())), &Access::default(), manner).unwrap())
-            .unwrap_err();
+    let error = load(&server.url(), Manner { size: 1000, ..Manner::default() }).unwrap_err();
     assert_eq!(error.problem, "more than 1000 bytes");
 }
 

@@ -471,6 +471,26 @@ fn exported_pools_in_drawings_and_documents() {
     }
 }
 
+/// Here and in the other tools that can say the same in several forms.
+#[test]
+fn one_form_of_the_answer() {
+    for (tool, words, one, other) in [
+        ("hgroup", &["status", "--json", "--svg"][..], "svg", "json"),
+        ("hgroup", &["status", "--json", "--dot"], "dot", "json"),
+        ("hgroup", &["status", "--svg", "--dot"], "dot", "svg"),
+        ("hcheck", &["--json", "--machine-readable"], "json", "machine-readable"),
+        ("hspace", &["--json", "--machine-readable"], "json", "machine-readable"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        let run = command.env("HTOOLS", tool).args(words).args(["-t", SAMPLE]).assert();
+        let why = format!("Error: options --{one} and --{other} exclude each other\n");
+        run.code(1).stdout("").stderr(why);
+    }
+    // what comes last holds
+    let words = ["-t", SAMPLE, "--json", "--machine-readable", "--machine-readable=no"];
+    Command::new(env!("CARGO_BIN_EXE_htools")).env("HTOOLS", "hspace").args(words).assert().code(0);
+}
+
 /// The other tools do not look at what Ganeti exports, so that nothing there is wrong for them.
 #[test]
 fn exported_pools_that_are_none() {

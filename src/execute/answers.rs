@@ -6,10 +6,17 @@ use super::client::ClusterId;
 use super::job::{JobId, JobState, Mark, Run, Status};
 use super::watch::Change;
 use crate::load::error::printable;
+use crate::load::json::Shape;
 use crate::load::remote::CallError;
 
 /// Most characters of what Ganeti says about a failure.
 const SHOWN: usize = 400;
+
+/// What is read of the cluster itself.
+pub const CLUSTER: Shape = Shape::Keys(&[("name", Shape::Whole), ("uuid", Shape::Whole)]);
+/// What is read of a job's opcodes: what tells whose it is.
+pub const OPCODES: Shape =
+    Shape::Items(&[Shape::Keys(&[("comment", Shape::Whole), ("reason", Shape::Whole)])]);
 
 /// An answer that is not what was asked for.
 pub fn nonsense(what: &str, found: &Value) -> CallError {
@@ -29,6 +36,17 @@ pub fn cluster(info: &Value) -> Result<ClusterId, CallError> {
 pub fn job_id(value: &Value) -> Option<JobId> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     Some(JobId(number))
+}
+
+/// A job's number in a list of jobs.
+pub fn listed_id(value: &Value) -> Result<JobId, CallError> {
+    // to leave a job out because of its number could mean to submit it twice
+    job_id(value).ok_or_else(|| nonsense("number of a job", value))
+}
+
+/// The newest of the jobs with these numbers; the number before the first, if there is none.
+pub fn newest<'v>(mut ids: impl Iterator<Item = &'v Value>) -> Result<JobId, CallError> {
+    ids.try_fold(JobId(0), |newest, id| Ok(newest.max(listed_id(id)?)))
 }
 
 /// A job's number in the answer to its submission, or why there is none.
@@ -151,6 +169,19 @@ mod tests {
             [json!([true, -1]), json!([true, 1.5]), json!([true]), json!([1, 2]), json!(7), json!(null)]
         {
             assert!(matches!(submitted(&wrong), Err(CallError::Nonsense(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_jobs_are_exact_up_to_the_last() {
+        let ids = [json!(3), json!(u64::MAX - 1), json!("18446744073709551613")];
+        assert_eq!(newest(ids.iter()), Ok(JobId(u64::MAX - 1)));
+        assert_eq!(newest([].iter()), Ok(JobId(0)));
+        // one more than there are, as Ganeti would write it
+        let beyond: Value = serde_json::from_str("18446744073709551616").unwrap();
+        for wrong in [beyond, json!("18446744073709551616"), json!(-1), json!(1.5), json!(null)] {
+            let error = newest([json!(1), wrong.clone()].iter()).unwrap_err().to_string();
+            assert!(error.starts_with("number of a job: unexpected answer "), "{error}");
         }
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{Job, JobId, JobState, Mark, Run, Watched};
 use crate::load::remote::CallError;
+use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
 
 /// Which cluster it is.
@@ -53,6 +54,9 @@ pub trait JobClient {
     /// The instances that have this node as primary or secondary, by what the cluster
     /// says now; an empty list only if it surely holds none.
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError>;
+
+    /// The flags of a node, by what the cluster says now.
+    fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError>;
 
     /// Submits a job that only finds out whether it could be done.
     fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError>;

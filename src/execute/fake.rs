@@ -10,6 +10,7 @@ use super::events::Event;
 use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
 use super::runner::Surroundings;
 use crate::load::remote::CallError;
+use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Task, WorkStep};
 
@@ -264,6 +265,10 @@ impl JobClient for FakeCluster {
 
     fn instances_on(&mut self, _: &str) -> Result<Vec<String>, CallError> {
         self.answer(|cluster| cluster.held.clone())
+    }
+
+    fn node_flags(&mut self, _: &str) -> Result<NodeFlags, CallError> {
+        self.answer(|_| NodeFlags::default())
     }
 
     fn try_out(&mut self, _: &Run, _: &Opcode) -> Result<JobId, CallError> {

@@ -5,16 +5,26 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, job_id, mark, nonsense, state, submitted};
+use super::answers::{
+    CLUSTER, OPCODES, change, cluster, held, listed_id, mark, newest, nonsense, state, submitted,
+};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::json::Shape;
 use crate::load::luxi::{Connection, Manner};
 use crate::load::remote::CallError;
+use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
 
 /// How long the daemon waits for a change before it says that there is none, in seconds.
 const WAIT: u64 = 60;
+
+/// A field of a row, with its status.
+const FIELD: Shape = Shape::Items(&[Shape::Whole, Shape::Whole]);
+/// What is read of the rows of jobs: their numbers and whose they are.
+const JOBS: Shape =
+    Shape::Keys(&[("data", Shape::Each(&Shape::Items(&[FIELD, Shape::Items(&[Shape::Whole, OPCODES])])))]);
 
 /// The master daemon of the cluster, on its own machine.
 pub struct LuxiClient {
@@ -31,11 +41,26 @@ impl LuxiClient {
     }
 
     fn call(&mut self, method: &str, args: Value) -> Result<Value, CallError> {
+        self.look(method, args, Shape::Whole)
+    }
+
+    /// A call, of whose result the parts in `shape` are read.
+    fn look(&mut self, method: &str, args: Value, shape: Shape) -> Result<Value, CallError> {
         let connection = match self.connection.take().filter(Connection::is_open) {
             Some(connection) => self.connection.insert(connection),
             None => self.connection.insert(Connection::open(&self.socket, self.manner)?),
         };
-        connection.call(method, &args)
+        connection.look(method, &args, shape)
+    }
+
+    /// Fields of one node.
+    fn node<const N: usize>(&mut self, node: &str, fields: [&str; N]) -> Result<Value, CallError> {
+        let args = json!(["node", fields.as_slice(), ["=", "name", node]]);
+        let mut answer = self.call("Query", args)?;
+        match answer.get_mut("data").and_then(Value::as_array_mut).map(Vec::as_mut_slice) {
+            Some([row]) => Ok(row.take()),
+            _ => Err(nonsense(&format!("fields of node '{node}'"), &answer)),
+        }
     }
 
     fn rows(&mut self, method: &str, args: Value) -> Result<Vec<Value>, CallError> {
@@ -48,7 +73,7 @@ impl LuxiClient {
 
 impl JobClient for LuxiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        cluster(&self.call("QueryClusterInfo", json!([]))?)
+        cluster(&self.look("QueryClusterInfo", json!([]), CLUSTER)?)
     }
 
     fn joins_opcodes(&self) -> bool {
@@ -64,8 +89,7 @@ impl JobClient for LuxiClient {
 
     fn newest(&mut self) -> Result<JobId, CallError> {
         let rows = self.rows("QueryJobs", json!([null, ["id"]]))?;
-        let id = |row: &Value| job_id(row.as_array()?.first()?);
-        Ok(rows.iter().filter_map(id).max().unwrap_or(JobId(0)))
+        newest(rows.iter().map(|row| row.get(0).unwrap_or(row)))
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
@@ -95,24 +119,28 @@ impl JobClient for LuxiClient {
     fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
         // the last field brings the archived ones
         let args = json!(["job", ["id", "ops", "archived"], [">", "id", after]]);
-        let answer = self.call("Query", args)?;
+        let answer = self.look("Query", args, JOBS)?;
         let rows = answer.get("data").and_then(Value::as_array);
         let rows = rows.ok_or_else(|| nonsense("Query for jobs", &answer))?;
         let value = |row: &Value, at: usize| row.get(at)?.get(1).cloned();
-        let of_run = |row: &Value| Some((job_id(&value(row, 0)?)?, mark(run, &value(row, 1)?)?));
-        Ok(rows.iter().filter_map(of_run).collect())
+        let mut found = Vec::new();
+        for row in rows {
+            let id = listed_id(&value(row, 0).unwrap_or(Value::Null))?;
+            found.extend(value(row, 1).and_then(|ops| mark(run, &ops)).map(|mark| (id, mark)));
+        }
+        Ok(found)
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
-        let args = json!(["node", ["pinst_list", "sinst_list"], ["=", "name", node]]);
-        let answer = self.call("Query", args)?;
-        let wrong = || nonsense(&format!("instances of node '{node}'"), &answer);
-        let [row] = answer.get("data").and_then(Value::as_array).ok_or_else(wrong)?.as_slice() else {
-            return Err(wrong());
-        };
-        // a status of zero: the value is what it says
-        let value = |at: usize| row.get(at).filter(|cell| cell[0] == 0)?.get(1);
-        held([value(0), value(1)]).ok_or_else(wrong)
+        let row = self.node(node, ["pinst_list", "sinst_list"])?;
+        held([value(&row, 0), value(&row, 1)])
+            .ok_or_else(|| nonsense(&format!("instances of node '{node}'"), &row))
+    }
+
+    fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {
+        let row = self.node(node, ["offline", "drained", "powered"])?;
+        let flag = |at: usize| value(&row, at).and_then(Value::as_bool);
+        Ok(NodeFlags { offline: flag(0), drained: flag(1), powered: flag(2) })
     }
 
     fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {
@@ -124,6 +152,11 @@ impl JobClient for LuxiClient {
         };
         submitted(answer)?.map_err(CallError::Refused)
     }
+}
+
+/// A cell of a row, if its status is zero: the value is what it says then.
+fn value(row: &Value, at: usize) -> Option<&Value> {
+    row.get(at).filter(|cell| cell[0] == 0)?.get(1)
 }
 
 /// Waits for one job.

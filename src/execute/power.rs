@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::load::error::printable;
+use crate::load::rapi::VARIABLES;
 
 /// How often to look whether the command has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -45,19 +46,28 @@ pub fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Resul
 }
 
 fn start(command: &OsStr, word: &str, node: &str) -> io::Result<Child> {
+    shell(command, word, node).spawn()
+}
+
+fn shell(command: &OsStr, word: &str, node: &str) -> Command {
     let mut script = command.to_owned();
     script.push(r#" "$@""#);
+    let mut shell = Command::new("/bin/sh");
     // its own group: a Ctrl-C is for this program, and it can be killed with its children;
     // both streams go to one pipe
-    Command::new("/bin/sh")
+    shell
         .arg("-c")
         .arg(r#"exec 2>&1; eval "$0""#)
         .arg(script)
         .args([word, node])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
+        .process_group(0);
+    // whoever switches the power need not be able to do all that RAPI can
+    for name in VARIABLES {
+        shell.env_remove(name);
+    }
+    shell
 }
 
 /// Reads what the command says on a thread, as it may say more than a pipe holds.
@@ -119,6 +129,14 @@ mod tests {
         assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;off;$(x)`y`;z;");
         let why = switch(OsStr::new("echo"), "on", "-n", LONG).unwrap_err();
         assert_eq!(why, "'echo on -n': the name of the node would be taken for an option");
+    }
+
+    #[test]
+    fn it_does_not_get_the_password() {
+        let shell = shell(OsStr::new("x"), "on", "n1");
+        let changed: Vec<_> = shell.get_envs().collect();
+        let removed = ["GANETI_RAPI_PASSWORD", "GANETI_RAPI_USER"].map(|name| (OsStr::new(name), None));
+        assert_eq!(changed, removed);
     }
 
     #[test]

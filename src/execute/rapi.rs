@@ -6,19 +6,47 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::{change, cluster, held, job_id, mark, nonsense, state};
+use super::answers::{
+    CLUSTER, OPCODES, change, cluster, held, job_id, listed_id, mark, newest, nonsense, state,
+};
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, Change, Wait, Watchers};
+use crate::load::json::Shape;
 use crate::load::rapi::{Session, Verb};
 use crate::load::remote::CallError;
+use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::{Opcode, TagKind};
 
 /// How long Ganeti may take to enter a job into its queue, or to list its jobs.
 const ENTER: Duration = Duration::from_secs(180);
 /// Most jobs that are looked at one by one, as they are archived and in no list.
-const ARCHIVED: u64 = 10_000;
+const ARCHIVED: usize = 10_000;
+
+/// How long Ganeti may take to say something about one thing.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// What is read of a job.
+const JOB: Shape = Shape::Keys(&[
+    ("status", Shape::Whole),
+    ("opresult", Shape::Whole),
+    ("oplog", Shape::Whole),
+    ("ops", OPCODES),
+]);
+/// What is read of a list of jobs: their numbers.
+const NUMBERS: Shape = Shape::Each(&Shape::Keys(&[("id", Shape::Whole)]));
+/// What is read of a list of jobs with all about them.
+const JOBS: Shape = Shape::Each(&Shape::Keys(&[("id", Shape::Whole), ("ops", OPCODES)]));
+/// What is read of a node.
+const NODE: Shape = Shape::Keys(&[
+    ("name", Shape::Whole),
+    ("pinst_list", Shape::Whole),
+    ("sinst_list", Shape::Whole),
+    ("offline", Shape::Whole),
+    ("drained", Shape::Whole),
+    ("powered", Shape::Whole),
+]);
 
 /// The remote API of a cluster.
 pub struct RapiClient {
@@ -33,7 +61,15 @@ impl RapiClient {
     }
 
     fn job(&self, id: JobId) -> Result<Value, CallError> {
-        self.session.get(&format!("jobs/{id}"))
+        self.session.look(&format!("jobs/{id}"), &[], JOB, LOOK)
+    }
+
+    fn node(&self, node: &str) -> Result<Value, CallError> {
+        let answer = self.session.look(&format!("nodes/{node}"), &[], NODE, LOOK)?;
+        match answer.get("name").and_then(Value::as_str) == Some(node) {
+            true => Ok(answer),
+            false => Err(nonsense(&format!("node '{node}'"), &answer)),
+        }
     }
 
     /// Sends a request that becomes a job.
@@ -90,7 +126,7 @@ fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> Reque
 
 impl JobClient for RapiClient {
     fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        cluster(&self.session.get("info")?)
+        cluster(&self.session.look("info", &[], CLUSTER, LOOK)?)
     }
 
     fn joins_opcodes(&self) -> bool {
@@ -119,9 +155,9 @@ impl JobClient for RapiClient {
     }
 
     fn newest(&mut self) -> Result<JobId, CallError> {
-        let jobs = self.session.get("jobs")?;
+        let jobs = self.session.look("jobs", &[], NUMBERS, LOOK)?;
         let ids = jobs.as_array().ok_or_else(|| nonsense("list of jobs", &jobs))?;
-        Ok(ids.iter().filter_map(|job| job_id(job.get("id")?)).max().unwrap_or(JobId(0)))
+        newest(ids.iter().map(|job| job.get("id").unwrap_or(job)))
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
@@ -148,19 +184,22 @@ impl JobClient for RapiClient {
     }
 
     fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
-        let list = self.session.send(Verb::Get, "jobs", &[("bulk", "1")], None, ENTER)?;
+        let list = self.session.look("jobs", &[("bulk", "1")], JOBS, ENTER)?;
         let jobs = list.as_array().ok_or_else(|| nonsense("list of jobs", &list))?;
         let mut found = Vec::new();
         let mut listed = BTreeSet::new();
         for job in jobs {
-            let Some(id) = job.get("id").and_then(job_id).filter(|id| *id > after) else { continue };
+            let id = listed_id(job.get("id").unwrap_or(job))?;
+            if id <= after {
+                continue;
+            }
             listed.insert(id);
             found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
         }
         // numbers are given in order: what is missing in the list is archived, up to the
         // first that does not exist
         let newest = listed.last().copied();
-        for id in (after.0 + 1..).take(ARCHIVED as usize).map(JobId) {
+        for id in (after.0..=u64::MAX).skip(1).take(ARCHIVED).map(JobId) {
             if listed.contains(&id) {
                 continue;
             }
@@ -175,12 +214,15 @@ impl JobClient for RapiClient {
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
-        let answer = self.session.get(&format!("nodes/{node}"))?;
-        let wrong = || nonsense(&format!("node '{node}'"), &answer);
-        if answer.get("name").and_then(Value::as_str) != Some(node) {
-            return Err(wrong());
-        }
-        held([answer.get("pinst_list"), answer.get("sinst_list")]).ok_or_else(wrong)
+        let answer = self.node(node)?;
+        held([answer.get("pinst_list"), answer.get("sinst_list")])
+            .ok_or_else(|| nonsense(&format!("node '{node}'"), &answer))
+    }
+
+    fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {
+        let answer = self.node(node)?;
+        let flag = |key: &str| answer.get(key).and_then(Value::as_bool);
+        Ok(NodeFlags { offline: flag("offline"), drained: flag("drained"), powered: flag("powered") })
     }
 
     fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {

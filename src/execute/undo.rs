@@ -1,6 +1,7 @@
 //! What a run that failed half-way leaves behind, taken back where that is safe.
 
 use super::report::{Report, StepState};
+use crate::plan::names::Impossible;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Builder, Task, Work, WorkStep};
 
@@ -9,7 +10,10 @@ use crate::plan::work::{Builder, Task, Work, WorkStep};
 /// Instances stay where they are now.
 ///
 /// A node whose power may be going off stays out of use.
-pub fn undo(work: &Work, report: &Report) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have; there is none if the work was checked.
+pub fn undo(work: &Work, report: &Report) -> Result<Work, Impossible> {
     let mut undoing = Builder::default();
     let kept: Vec<&str> = nodes(work).filter(|node| keeps_power(work, report, node)).collect();
     let with = |task: &Task| -> Vec<&str> {
@@ -73,7 +77,7 @@ mod tests {
         for node in both() {
             work.nodes(&Task::PowerOff, [node], |_| Vec::new());
         }
-        work.finish()
+        work.finish().unwrap()
     }
 
     /// What is undone if the first steps were done and the next went like this.
@@ -88,7 +92,7 @@ mod tests {
             StepReport { state, began: began && at == done || at < done, jobs: Vec::new(), message: None }
         };
         let report = Report { ending: Ending::Failed, steps: (0..work.steps.len()).map(step).collect() };
-        let undoing = undo(&work, &report);
+        let undoing = undo(&work, &report).unwrap();
         assert_eq!(undoing.fault(), None);
         undoing.steps.iter().map(WorkStep::title).collect()
     }

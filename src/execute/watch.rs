@@ -15,6 +15,17 @@ const MOST: usize = 16;
 /// How long Ganeti may take to say that nothing has changed.
 pub const ANSWER: Duration = Duration::from_secs(120);
 
+/// A wait that took so long was one: the next may begin at once.
+const PATIENT: Duration = Duration::from_secs(1);
+/// So many answers that come at once are what a job's changes make of them.
+const FREE: u32 = 4;
+/// The pause after one more of them; after each of the next it is twice as long, up to a limit.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause where there was something new.
+const NEWS_PAUSE: Duration = Duration::from_secs(2);
+/// The longest pause where there was nothing new.
+const IDLE_PAUSE: Duration = Duration::from_secs(8);
+
 /// What Ganeti said about a job that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Change {
@@ -30,19 +41,48 @@ pub type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<Change, CallError
 
 /// Waits under way.
 pub struct Watchers {
-    sender: Sender<(JobId, Result<Change, CallError>)>,
-    receiver: Receiver<(JobId, Result<Change, CallError>)>,
+    sender: Sender<Answer>,
+    receiver: Receiver<Answer>,
     /// The jobs that a thread is waiting for.
     busy: HashSet<JobId>,
     /// The newest message of each job: Ganeti answers at once if there is one that it
     /// has not told of.
     serials: HashMap<JobId, u64>,
+    /// How fast the answers about each job come.
+    paces: HashMap<JobId, Pace>,
+}
+
+/// The end of a wait: for which job, how long it took, and what it gave.
+type Answer = (JobId, Duration, Result<Change, CallError>);
+
+/// How fast the answers about a job come. Ganeti answers when something happens, or after half a
+/// minute; a daemon that answers at once every time must not be asked a thousand times a second.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pace {
+    /// How many answers in a row came at once.
+    quick: u32,
+    /// Whether the last one told something new.
+    news: bool,
+}
+
+impl Pace {
+    /// The pace after an answer that took so long.
+    fn after(self, took: Duration, news: bool) -> Pace {
+        Pace { quick: if took < PATIENT { self.quick.saturating_add(1) } else { 0 }, news }
+    }
+
+    /// How long to wait before asking again.
+    fn pause(self) -> Duration {
+        let Some(doublings) = self.quick.checked_sub(FREE + 1) else { return Duration::ZERO };
+        let longest = if self.news { NEWS_PAUSE } else { IDLE_PAUSE };
+        FIRST_PAUSE.saturating_mul(1 << doublings.min(16)).min(longest)
+    }
 }
 
 impl Default for Watchers {
     fn default() -> Self {
         let (sender, receiver) = channel();
-        Watchers { sender, receiver, busy: HashSet::new(), serials: HashMap::new() }
+        Watchers { sender, receiver, busy: HashSet::new(), serials: HashMap::new(), paces: HashMap::new() }
     }
 }
 
@@ -69,14 +109,14 @@ impl Watchers {
             let more: Vec<_> = self.receiver.try_iter().collect();
             let came: Vec<_> = std::iter::once(first).chain(more).collect();
             // all of these waits are over, whatever is wrong with one of them
-            for (id, _) in &came {
+            for (id, _, _) in &came {
                 self.busy.remove(id);
             }
-            for (id, result) in came {
+            for (id, took, result) in came {
                 let change = result?;
-                if let Some(serial) = change.serial {
-                    self.serials.insert(id, serial);
-                }
+                let told = change.serial.and_then(|serial| self.serials.insert(id, serial));
+                let pace = self.paces.entry(id).or_default();
+                *pace = pace.after(took, change.serial.is_some() && change.serial != told);
                 let before = jobs.iter().find(|job| job.id == id).map(|job| job.status);
                 changes.extend(
                     change.status.filter(|now| before.is_some_and(|b| b != *now)).map(|now| (id, now)),
@@ -93,11 +133,15 @@ impl Watchers {
             return Ok(());
         }
         let (sender, serial, wait) = (self.sender.clone(), self.serials.get(&job.id).copied(), wait());
+        let pause = self.paces.get(&job.id).map_or(Duration::ZERO, |pace| pace.pause());
         thread::Builder::new()
             .name(format!("job {}", job.id))
             .spawn(move || {
+                thread::sleep(pause);
+                let start = Instant::now();
+                let result = wait(job, serial);
                 // nobody listens any more if the run is over
-                let _ = sender.send((job.id, wait(job, serial)));
+                let _ = sender.send((job.id, start.elapsed(), result));
             })
             .map_err(|error| CallError::NotSent(format!("no thread to wait for job {}: {error}", job.id)))?;
         self.busy.insert(job.id);
@@ -107,6 +151,9 @@ impl Watchers {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn watched(id: u64, status: Status) -> Watched {
@@ -141,6 +188,47 @@ mod tests {
         };
         let changes = watchers.next(&[watched(3, Status::Running)], Duration::from_secs(60), wait).unwrap();
         assert_eq!(changes, [(JobId(3), Status::Success)]);
+    }
+
+    #[test]
+    fn answers_that_come_at_once_make_pauses_that_grow() {
+        let quick = |news| {
+            let mut pace = Pace::default();
+            let pauses = std::iter::repeat_with(move || {
+                pace = pace.after(Duration::from_millis(1), news);
+                pace.pause().as_millis()
+            });
+            pauses.take(14).collect::<Vec<_>>()
+        };
+        assert_eq!(quick(false), [0, 0, 0, 0, 50, 100, 200, 400, 800, 1600, 3200, 6400, 8000, 8000]);
+        assert_eq!(quick(true)[8..], [800, 1600, 2000, 2000, 2000, 2000]);
+        let last = Pace { quick: u32::MAX, news: false };
+        assert_eq!(last.after(Duration::ZERO, false).pause(), IDLE_PAUSE);
+        // a daemon that waits is asked again at once
+        assert_eq!(last.after(PATIENT, false).pause(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_daemon_that_answers_at_once_is_asked_seldom() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let mut watchers = Watchers::default();
+        let wait = || -> Wait {
+            let asked = Arc::clone(&asked);
+            // with messages or without
+            Box::new(move |job, serial| {
+                asked.fetch_add(1, Ordering::SeqCst);
+                let status = Some(job.status);
+                Ok(if job.id == JobId(1) {
+                    Change::default()
+                } else {
+                    Change { status, serial: serial.map_or(Some(1), |s| s.checked_add(1)) }
+                })
+            })
+        };
+        let jobs = [watched(1, Status::Running), watched(2, Status::Running)];
+        assert_eq!(watchers.next(&jobs, Duration::from_millis(700), wait).unwrap(), []);
+        let asked = asked.load(Ordering::SeqCst);
+        assert!((4..=20).contains(&asked), "{asked}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Why a source could not be read.
 
+use std::borrow::Cow;
+
 /// A source could not be turned into a cluster. The text says where (file,
 /// line or object), which field, and what was found there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +80,20 @@ pub fn printable(text: &str, most: usize) -> String {
     shown
 }
 
+/// `text` as [`printable`] makes it, as long as it is; line breaks and tabs are left in it.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    let escaped = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if escaped(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a character moves the cursor, breaks the line or turns the writing direction.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -91,6 +107,12 @@ mod tests {
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\tb\u{1b}[31m\r\n", 80), r"a\tb\u{1b}[31m\r\n");
         assert_eq!(printable("\u{feff}\u{202e}é", 80), r"\u{feff}\u{202e}é");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert!(matches!(printable_lines("a\tb\né"), Cow::Borrowed("a\tb\né")));
+        assert_eq!(printable_lines("a\n\u{1b}[2J\r\u{9b}x\u{7f}\n"), "a\n\\u{1b}[2J\\r\\u{9b}x\\u{7f}\n");
     }
 
     #[test]

@@ -287,9 +287,7 @@ fn attach_instances(cluster: &mut Cluster) {
         let Node { spec, state } = &mut nodes[instance.primary.get()];
         let arrival = TagArrival::of(state, instance);
         state.ledger.attach_primary(spec, instance, arrival);
-        for &tag in &instance.exclusion_tags {
-            state.tag_count.add(tag, 1);
-        }
+        state.tag_count.add_tags(&instance.exclusion_tags, 1);
         if !instance.forthcoming {
             state.primaries.push(instance.idx);
         }

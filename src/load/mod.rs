@@ -1,11 +1,13 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
 pub mod anonymise;
+pub mod cutoff;
 pub mod encoding;
 pub mod error;
 pub mod iallocator;
 pub mod json;
 pub mod load_data;
+pub mod local;
 pub mod lookup;
 pub mod luxi;
 pub mod merge;

@@ -10,27 +10,37 @@ use std::time::Duration;
 use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
-use super::monitoring::{Collector, MonitoringData};
+use super::cutoff::Cutoff;
+use super::monitoring::{Collector, MonitoringData, Report, read_answer};
 
 /// Most daemons that are asked at the same time.
 const AT_ONCE: usize = 32;
+/// Most bytes that all reports together take in memory.
+const KEPT: usize = 256 << 20;
 /// The port of the daemons.
 const PORT: u16 = 1815;
 
-/// How long a daemon may take, and how much it may say.
+/// How long a daemon may take, and all of them together, and how much one may say.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until the whole answer is there.
     pub answer: Duration,
+    /// Until all answers are there: who has not been asked by then is not asked any more.
+    pub all: Duration,
     /// Most bytes of an answer.
     pub size: u64,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Patience { connect: Duration::from_secs(3), answer: Duration::from_secs(6), size: 4 << 20 }
+        Patience {
+            connect: Duration::from_secs(3),
+            answer: Duration::from_secs(6),
+            all: Duration::from_secs(60),
+            size: 4 << 20,
+        }
     }
 }
 
@@ -46,14 +56,15 @@ pub struct Heard {
 /// Asks the daemons of all these nodes for a collector's report, many at a time; what
 /// comes out does not depend on who is first.
 pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
+    let end = Cutoff::after(patience.all);
     let client = Client::builder()
         .connect_timeout(patience.connect)
-        .timeout(patience.answer)
         .redirect(Policy::none())
         .pool_max_idle_per_host(0)
         .build();
     let next = AtomicUsize::new(0);
-    let answers: Mutex<Vec<Option<Vec<u8>>>> = Mutex::new(vec![None; nodes.len()]);
+    let answers: Mutex<Vec<Option<Told>>> = Mutex::new(vec![None; nodes.len()]);
+    let kept = AtomicUsize::new(KEPT);
     if let Ok(client) = &client {
         thread::scope(|scope| {
             for _ in 0..nodes.len().min(AT_ONCE) {
@@ -61,8 +72,11 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(node) = nodes.get(at) else { break };
-                        let answer = get(client, node, collector, patience);
-                        answers.lock().unwrap_or_else(PoisonError::into_inner)[at] = answer;
+                        let told = get(client, node, collector, patience, end).map(|bytes| {
+                            // read at once: what is kept is less than what was said
+                            keep(read_answer(collector, &bytes), &kept)
+                        });
+                        answers.lock().unwrap_or_else(PoisonError::into_inner)[at] = told;
                     }
                 });
             }
@@ -71,19 +85,45 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
     // its end would wait for look-ups of names that are of no use any more
     std::mem::forget(client);
     let mut heard = Heard::default();
-    for (at, answer) in answers.into_inner().unwrap_or_else(PoisonError::into_inner).iter().enumerate() {
-        match answer {
-            Some(bytes) => heard.data.add(nodes[at], collector, bytes),
+    let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (at, told) in answers.into_iter().enumerate() {
+        match told {
+            Some(Told::Report(report)) => heard.data.add(nodes[at], collector, report),
+            Some(Told::Nothing) => {}
             None => heard.unreachable.push(at),
         }
     }
     heard
 }
 
+/// What an answer says.
+#[derive(Debug, Clone)]
+enum Told {
+    Report(Report),
+    /// Something, but no report.
+    Nothing,
+}
+
+/// The report, as long as all that are kept are not too much.
+fn keep(report: Option<Report>, left: &AtomicUsize) -> Told {
+    let take = |report: &Report| {
+        let size = report.size();
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size)).is_ok()
+    };
+    report.filter(take).map_or(Told::Nothing, Told::Report)
+}
+
 /// The body of a daemon's answer; a redirect's, too, as the reference takes it.
-fn get(client: &Client, node: &str, collector: Collector, patience: Patience) -> Option<Vec<u8>> {
+fn get(
+    client: &Client,
+    node: &str,
+    collector: Collector,
+    patience: Patience,
+    end: Cutoff,
+) -> Option<Vec<u8>> {
     let url = format!("http://{}:{PORT}/1/report/default/{}", host(node)?, collector.as_str());
-    let response = client.get(url).send().ok()?;
+    // a limit of the request is one of the whole answer; the client's would be one of each read
+    let response = client.get(url).timeout(end.or_after(patience.answer).left()?).send().ok()?;
     if response.status().as_u16() >= 400 {
         return None;
     }

@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 
 use super::error::Result;
-use super::json::{self, Json, Object, Place};
+use super::json::{self, At, Budget, Json, Made, Object, Of, Place, Shape, Stream, Weight};
+
+/// What a daemon's answer may take in memory while it is read, in bytes: many are read at once.
+const ANSWER: usize = 8 << 20;
 
 /// A collector of the monitoring daemon, of those that say something about
 /// load.
@@ -58,11 +61,8 @@ impl MonitoringData {
         }
     }
 
-    /// Takes what a node's daemon answered when it was asked for a collector's report.
-    /// What makes no sense is as good as nothing. As in the reference, the name in
-    /// the report does not matter.
-    pub fn add(&mut self, node: &str, collector: Collector, answer: &[u8]) {
-        let Some(found) = read_answer(collector, answer) else { return };
+    /// Takes the report of a collector on a node.
+    pub fn add(&mut self, node: &str, collector: Collector, found: Report) {
         let reports = self.nodes.entry(node.to_owned()).or_default();
         match collector {
             Collector::CpuAvgLoad => reports.cpu = Some(found),
@@ -71,9 +71,24 @@ impl MonitoringData {
     }
 }
 
-fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
+impl Report {
+    /// About how many bytes of memory it takes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Report::Node(_) => size_of::<Report>(),
+            Report::Instances(loads) => {
+                let names: usize = loads.keys().map(|name| name.capacity() + 16).sum();
+                size_of::<Report>() + names + loads.capacity() * (size_of::<(String, f64)>() + 8)
+            }
+        }
+    }
+}
+
+/// What a node's daemon answered when it was asked for a collector's report. What makes no
+/// sense is as good as nothing. As in the reference, the name in the report does not matter.
+pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
     let text = std::str::from_utf8(answer).ok()?;
-    let document = json::parse(text, "").ok()?;
+    let document = json::parse_in(text, "", Shape::Whole, &Budget::new(ANSWER)).ok()?;
     let (_, data) = read_report(&Object::new(&document, Place::source("")).ok()?).ok()?;
     match collector {
         Collector::CpuAvgLoad => read_cpu(data),
@@ -91,19 +106,41 @@ fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
 /// Every report must be well-formed, used or not; only its `data` may be
 /// anything.
 pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
-    let document = json::parse(text, source)?;
     let place = Place::source(source);
-    let Json::Array(entries) = &document else {
-        return Err(place.error(&format!("expected a list, found {}", document.found())));
+    let budget = Budget::new(Budget::FILE);
+    let mut made = Made::new();
+    let each = |at: At<'_>, entry: &Json| match at {
+        At::Item(at) => made.add(|| {
+            let node = Object::new(entry, place.item(at))?.string("node")?;
+            // from here on errors name the node rather than the position
+            let entry = Object::new(entry, place.named("node", node))?;
+            Ok(Entry { node: node.to_owned(), reports: read_reports(&entry)? })
+        }),
+        At::Name(_) => 0,
     };
-    let mut data = MonitoringData::default();
-    for (i, entry) in entries.iter().enumerate() {
-        let node = Object::new(entry, place.item(i))?.string("node")?;
-        // from here on errors name the node rather than the position
-        let entry = Object::new(entry, place.named("node", node))?;
-        data.nodes.insert(node.to_owned(), read_reports(&entry)?);
+    let entries = Stream { of: Of::List, shape: ENTRY, budget: &budget, each };
+    if let Some(other) = json::seeded(text, source, &budget, entries)? {
+        return Err(json::no_list(&other, &place));
     }
-    Ok(data)
+    let nodes = made.done()?.into_iter().map(|entry| (entry.node, entry.reports)).collect();
+    Ok(MonitoringData { nodes })
+}
+
+/// What is read of an entry.
+const ENTRY: Shape = Shape::Checked(&[("node", Shape::Whole), ("reports", Shape::Whole)]);
+
+/// The reports of a node.
+struct Entry {
+    node: String,
+    reports: Reports,
+}
+
+impl Weight for Entry {
+    fn weight(&self) -> usize {
+        // its place in a table, too
+        let reports = self.reports.cpu.iter().chain(&self.reports.xen).map(Report::size);
+        size_of::<Entry>() * 2 + self.node.len() + 16 + reports.sum::<usize>()
+    }
 }
 
 fn read_reports(entry: &Object<'_, '_>) -> Result<Reports> {
@@ -151,8 +188,7 @@ fn read_xen(data: &Json) -> Option<Report> {
     let mut loads = HashMap::new();
     for (instance, load) in data.members() {
         let load = match load {
-            Json::Int(load) => *load as f64,
-            Json::Float(load) => *load,
+            Json::Int(_) | Json::Huge(_) | Json::Float(_) => load.float().ok()?,
             _ => return None,
         };
         loads.entry(instance.clone()).or_insert(load);
@@ -232,15 +268,15 @@ mod tests {
 
     #[test]
     fn answers_of_daemons() {
-        let mut data = MonitoringData::default();
+        let read = |answer: &[u8]| read_answer(Collector::CpuAvgLoad, answer);
         let good = cpu(1.5);
         let broken = [good.replace(":0,", ":7,"), format!("[{good}]"), good[1..].into(), String::new()];
         for answer in broken.iter().map(|text| text.as_bytes()).chain([&b"\xff"[..], b"{}"]) {
-            data.add("n", Collector::CpuAvgLoad, answer);
-            assert_eq!(data, MonitoringData::default());
+            assert_eq!(read(answer), None);
         }
-        data.add("n", Collector::CpuAvgLoad, good.replace("cpu-avg-load", "x").as_bytes());
-        assert_eq!(load_of(&data, "n"), Some(1.5));
+        let many = good.replace("\"cpus\":[]", &format!("\"cpus\":[0{}]", ",0".repeat(1 << 20)));
+        assert_eq!(read(many.as_bytes()), None);
+        assert_eq!(read(good.replace("cpu-avg-load", "x").as_bytes()), Some(Report::Node(1.5)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The meaning that cluster tags give to the tags of nodes and instances.
 
-use crate::model::{TagId, TagSet, TagTable};
+use crate::model::{ExclusionTags, TagId, TagSet, TagTable};
 
 /// What the `htools:` tags of a cluster (and `--exclusion-tags`) say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl TagRules {
         }
     }
 
-    /// The exclusion tags among an instance's tags, in order, repetitions kept.
-    pub fn exclusion_tags(&self, tags: &[String], table: &mut TagTable) -> Vec<TagId> {
+    /// The exclusion tags among an instance's tags.
+    pub fn exclusion_tags(&self, tags: &[String], table: &mut TagTable) -> ExclusionTags {
         matching(tags, &self.exclusion).map(|tag| table.intern(tag)).collect()
     }
 

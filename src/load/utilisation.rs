@@ -2,6 +2,7 @@
 
 use super::encoding::decode;
 use super::error::{LoadError, Result, shown_name, shown_source};
+use super::json::Budget;
 use super::number::parse_float;
 use crate::model::Utilisation;
 
@@ -12,7 +13,15 @@ use crate::model::Utilisation;
 /// meant to replace an earlier one.
 pub fn parse(bytes: &[u8], source: &str) -> Result<Vec<(String, Utilisation)>> {
     let text = decode(bytes, source)?;
-    text.split_terminator('\n').enumerate().map(|(i, line)| parse_line(line, source, i + 1)).collect()
+    let budget = Budget::new(Budget::FILE);
+    let one = |(i, line): (usize, &str)| {
+        let weight = size_of::<(String, Utilisation)>() + 16 + line.len();
+        budget.take(weight).map_err(|spent| {
+            LoadError::one_line(&format!("{}, line {}", shown_source(source), i + 1), &spent.to_string())
+        })?;
+        parse_line(line, source, i + 1)
+    };
+    text.split_terminator('\n').enumerate().map(one).collect()
 }
 
 fn parse_line(line: &str, source: &str, number: usize) -> Result<(String, Utilisation)> {
@@ -21,7 +30,10 @@ fn parse_line(line: &str, source: &str, number: usize) -> Result<(String, Utilis
     let (&[Some(name), Some(cpu), Some(mem), Some(disk), Some(net)], None) = (&fields, parts.next()) else {
         return Err(LoadError::one_line(
             &format!("{}, line {number}", shown_source(source)),
-            &format!("not 'NAME CPU MEM DISK NET' with single blanks: '{}'", shown_name(line)),
+            &format!(
+                "Cannot parse line '{}': not 'NAME CPU MEM DISK NET' with single blanks",
+                shown_name(line)
+            ),
         ));
     };
     let load = |what: &str, text: &str| {

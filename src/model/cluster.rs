@@ -73,6 +73,15 @@ pub struct Place {
     pub secondary: Option<Ledger>,
 }
 
+/// What belongs to a group, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Members {
+    /// Its nodes.
+    pub nodes: Vec<NodeIdx>,
+    /// The instances whose primary node is one of them.
+    pub instances: Vec<InstanceIdx>,
+}
+
 impl Cluster {
     /// A node by index.
     pub fn node(&self, idx: NodeIdx) -> &Node {
@@ -113,6 +122,19 @@ impl Cluster {
     pub fn instances_of(&self, group: GroupIdx) -> Vec<InstanceIdx> {
         let in_group = |i: &&Instance| self.node(i.primary).spec.group == group;
         self.instances.iter().filter(in_group).map(|i| i.idx).collect()
+    }
+
+    /// The nodes and instances of every group: what [`nodes_of`](Self::nodes_of) and
+    /// [`instances_of`](Self::instances_of) say of each, in one pass.
+    pub fn members(&self) -> Vec<Members> {
+        let mut members = vec![Members::default(); self.groups.len()];
+        for node in &self.nodes {
+            members[node.spec.group.get()].nodes.push(node.spec.idx);
+        }
+        for instance in &self.instances {
+            members[self.node(instance.primary).spec.group.get()].instances.push(instance.idx);
+        }
+        members
     }
 
     /// Groups that have nodes, in order.
@@ -156,10 +178,7 @@ impl Cluster {
         let new_mirror = to.secondary.filter(|_| moved.template.has_secondary());
         let need = moved.mem_reserved();
         for (node, by) in [(old_primary, -1), (to.primary, 1)] {
-            let state = &mut self.nodes[node.get()].state;
-            for &tag in &moved.exclusion_tags {
-                state.tag_count.add(tag, by);
-            }
+            self.nodes[node.get()].state.tag_count.add_tags(&moved.exclusion_tags, by);
         }
         if !moved.forthcoming {
             let (_, left) =
@@ -200,9 +219,7 @@ impl Cluster {
             ..instance.clone()
         };
         let state = &mut self.nodes[at.primary.get()].state;
-        for &tag in &new.exclusion_tags {
-            state.tag_count.add(tag, 1);
-        }
+        state.tag_count.add_tags(&new.exclusion_tags, 1);
         if !new.forthcoming {
             state.primaries.push(idx);
             if let Some(node) = new.mirror() {

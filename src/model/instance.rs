@@ -2,7 +2,7 @@
 
 use super::index::{InstanceIdx, NodeIdx};
 use super::kinds::{DiskTemplate, RunStatus};
-use super::tags::{TagId, TagSet};
+use super::tags::{ExclusionTags, TagSet};
 use super::units::Mib;
 use super::utilisation::Utilisation;
 
@@ -60,9 +60,8 @@ pub struct Instance {
     pub spindle_use: i64,
     /// All its tags.
     pub tags: Vec<String>,
-    /// The tags that keep instances of one service apart, in source order,
-    /// repetitions kept.
-    pub exclusion_tags: Vec<TagId>,
+    /// The tags that keep instances of one service apart.
+    pub exclusion_tags: ExclusionTags,
     /// The locations in which it would rather be.
     pub desired_locations: TagSet,
     /// UUIDs of the networks of its interfaces, where known.
@@ -99,7 +98,7 @@ impl Instance {
             template,
             spindle_use: 0,
             tags: Vec::new(),
-            exclusion_tags: Vec::new(),
+            exclusion_tags: ExclusionTags::default(),
             desired_locations: TagSet::default(),
             networks: Vec::new(),
             forthcoming: false,

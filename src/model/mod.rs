@@ -15,7 +15,7 @@ pub mod tags;
 pub mod units;
 pub mod utilisation;
 
-pub use cluster::{Cluster, Group, Place, Placement};
+pub use cluster::{Cluster, Group, Members, Place, Placement};
 pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};
@@ -24,6 +24,6 @@ pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, StorageType};
-pub use tags::{Counts, TagId, TagSet, TagTable};
+pub use tags::{Counts, ExclusionTags, TagId, TagSet, TagTable};
 pub use units::Mib;
 pub use utilisation::Utilisation;

@@ -92,27 +92,25 @@ impl TagArrival {
     /// What `instance` would meet on a node of which it is not a primary.
     pub fn of(state: &NodeState, instance: &Instance) -> TagArrival {
         let mut arrival = TagArrival::default();
-        for (at, &tag) in instance.exclusion_tags.iter().enumerate() {
-            let there = state.tag_count.get(tag) > 0;
-            arrival.clash |= there;
-            if there || instance.exclusion_tags[..at].contains(&tag) {
-                arrival.conflicts += 1;
-            }
+        for (own, there) in met(state, instance) {
+            arrival.clash |= there > 0;
+            // the first of a tag conflicts with nobody
+            arrival.conflicts += if there > 0 { own } else { own - 1 };
         }
         arrival
     }
 
     /// How many conflicts leave a node together with its primary `instance`.
     pub fn conflicts_of_primary(state: &NodeState, instance: &Instance) -> i64 {
-        let mut relieved = 0;
-        for (at, &tag) in instance.exclusion_tags.iter().enumerate() {
-            let earlier = instance.exclusion_tags[..at].iter().filter(|t| **t == tag).count() as i64;
-            if state.tag_count.get(tag) - earlier > 1 {
-                relieved += 1;
-            }
-        }
-        relieved
+        met(state, instance).map(|(own, there)| own.min(there - 1).max(0)).sum()
     }
+}
+
+/// For each exclusion tag of an instance how often it has it, and how often the primaries
+/// of a node have it.
+fn met<'a>(state: &'a NodeState, instance: &'a Instance) -> impl Iterator<Item = (i64, i64)> + 'a {
+    let own = instance.exclusion_tags.counts().iter();
+    state.tag_count.look_up(own, |(tag, _)| *tag).map(|((_, own), there)| (own, there))
 }
 
 /// Whether disk matters when a secondary is added.
@@ -157,8 +155,11 @@ fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Change
     }
 }
 
-fn exceeds_ratio(vcpus: i64, spec: &NodeSpec) -> bool {
-    spec.vcpu_ratio >= 0.0 && spec.vcpu_ratio < vcpus as f64 / spec.cpu_total
+impl NodeSpec {
+    /// Whether so many virtual CPUs are more than the policy allows.
+    pub fn exceeds_cpu_ratio(&self, vcpus: i64) -> bool {
+        self.vcpu_ratio >= 0.0 && self.vcpu_ratio < vcpus as f64 / self.cpu_total
+    }
 }
 
 fn first_broken<const N: usize>(checks: [(bool, Rule); N]) -> Result<(), Rule> {
@@ -233,7 +234,7 @@ impl Ledger {
             (local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && local && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
             (strict && new.n1_fail && !self.n1_fail, Rule::Redundancy),
-            (strict && exceeds_ratio(new.vcpus, spec), Rule::CpuRatio),
+            (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
             (strict && tags.clash, Rule::ExclusionTag),
         ])?;
         if strict {
@@ -340,7 +341,7 @@ impl Ledger {
         if instance.template.uses_local_storage() {
             self.check_planned_storage(spec)?;
         }
-        first_broken([(exceeds_ratio(self.vcpus_planned, spec), Rule::PlannedCpuRatio)])
+        first_broken([(spec.exceeds_cpu_ratio(self.vcpus_planned), Rule::PlannedCpuRatio)])
     }
 
     fn check_planned_secondary(&self, spec: &NodeSpec, need: Mib) -> Result<(), Rule> {
@@ -407,5 +408,31 @@ impl NodeState {
             self.peers.max_with_reduced(instance.primary, left)
         };
         (reserved, left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cluster;
+
+    #[test]
+    fn conflicts_are_counted_by_tag() {
+        let nodes = ["a|9000|0|9000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|N|u|1"];
+        let instances = [
+            "i|1|0|1|running|Y|a||ext|s:1,s:2,s:1,s:1",
+            "j|1|0|1|running|Y|a||ext|s:1,s:3,s:3",
+            "k|1|0|1|running|Y|b||ext|s:2,s:1,s:2,s:4,s:4",
+        ];
+        let cluster = cluster(&nodes, &instances, &["htools:iextags:s"]);
+        let [a, b] = [0, 1].map(|n| &cluster.nodes[n].state);
+        let [i, j, k] = [0, 1, 2].map(|i| &cluster.instances[i]);
+        assert_eq!((a.ledger.tag_conflicts, b.ledger.tag_conflicts), (4, 2));
+        // what an instance meets where it is not: s:1 and s:2 are there, the second s:4 meets the first
+        assert_eq!(TagArrival::of(a, k), TagArrival { conflicts: 4, clash: true });
+        assert_eq!(TagArrival::of(b, j), TagArrival { conflicts: 2, clash: true });
+        // what leaves with one, and with the others after it
+        assert_eq!([i, j].map(|one| TagArrival::conflicts_of_primary(a, one)), [3, 2]);
+        assert_eq!(TagArrival::conflicts_of_primary(b, k), 2);
     }
 }

@@ -51,7 +51,7 @@ impl TagSet {
     }
 
     /// The tags, in ascending order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = TagId> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = TagId> + '_ {
         self.0.iter().copied()
     }
 
@@ -60,29 +60,129 @@ impl TagSet {
         self.0.binary_search(&tag).is_ok()
     }
 
+    /// How many tags it has.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether every tag of this set is in `other`.
     pub fn is_subset(&self, other: &TagSet) -> bool {
-        self.iter().all(|tag| other.contains(tag))
+        let mut ahead = Ahead::of(&other.0);
+        self.len() <= other.len() && self.iter().all(|tag| ahead.find(tag, |t| *t).is_some())
     }
 
     /// How many tags both sets have.
     pub fn common(&self, other: &TagSet) -> i64 {
-        self.iter().filter(|&tag| other.contains(tag)).count() as i64
+        let (few, many) = if self.len() <= other.len() { (self, other) } else { (other, self) };
+        let mut ahead = Ahead::of(&many.0);
+        few.iter().filter(|&tag| ahead.find(tag, |t| *t).is_some()).count() as i64
     }
 
     /// How many tags of this set are not in `other`.
     pub fn missing_in(&self, other: &TagSet) -> i64 {
-        self.iter().filter(|&tag| !other.contains(tag)).count() as i64
+        self.len() as i64 - self.common(other)
+    }
+
+    /// The tags of this set that are not in `other`, in ascending order.
+    pub fn without<'a>(&'a self, other: &'a TagSet) -> impl Iterator<Item = TagId> + 'a {
+        let mut ahead = Ahead::of(&other.0);
+        self.iter().filter(move |&tag| ahead.find(tag, |t| *t).is_none())
+    }
+}
+
+/// An ascending list in which keys are looked for in ascending order. What is near is
+/// found at once, what is far in logarithmic time, so that two lists are compared at the
+/// cost of the shorter one, or nearly so.
+struct Ahead<'a, T>(&'a [T]);
+
+impl<'a, T> Ahead<'a, T> {
+    fn of(list: &'a [T]) -> Ahead<'a, T> {
+        Ahead(list)
+    }
+
+    /// The entry of a key that is not smaller than those looked for before.
+    fn find<K: Ord>(&mut self, key: K, key_of: impl Fn(&T) -> K) -> Option<&'a T> {
+        let mut reach = 1;
+        while self.0.get(reach - 1).is_some_and(|entry| key_of(entry) < key) {
+            reach *= 2;
+        }
+        let known = reach / 2;
+        let near = &self.0[known..self.0.len().min(reach)];
+        let at = known + near.partition_point(|entry| key_of(entry) < key);
+        self.0 = &self.0[at..];
+        self.0.first().filter(|entry| key_of(entry) == key)
+    }
+}
+
+/// The exclusion tags of an instance: as a list, and counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct ExclusionTags {
+    listed: Vec<TagId>,
+    counts: Counts<TagId>,
+}
+
+impl FromIterator<TagId> for ExclusionTags {
+    fn from_iter<I: IntoIterator<Item = TagId>>(tags: I) -> Self {
+        let listed: Vec<TagId> = tags.into_iter().collect();
+        ExclusionTags { counts: listed.iter().copied().collect(), listed }
+    }
+}
+
+impl ExclusionTags {
+    /// The different tags, each with how often the instance has it.
+    pub fn counts(&self) -> &Counts<TagId> {
+        &self.counts
+    }
+}
+
+/// The list, in source order, repetitions kept.
+impl std::ops::Deref for ExclusionTags {
+    type Target = [TagId];
+
+    fn deref(&self) -> &[TagId] {
+        &self.listed
+    }
+}
+
+impl<'a> IntoIterator for &'a ExclusionTags {
+    type Item = &'a TagId;
+    type IntoIter = std::slice::Iter<'a, TagId>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.listed.iter()
     }
 }
 
 /// How often each key occurs; keys that do not occur are not stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Counts<K>(Vec<(K, i64)>);
+
+/// Up to so many keys are added one by one.
+const FEW_KEYS: usize = 8;
+
+impl<K: Ord + Copy> FromIterator<K> for Counts<K> {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let mut keys: Vec<K> = keys.into_iter().collect();
+        keys.sort_unstable();
+        Counts(keys.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as i64)).collect())
+    }
+}
 
 impl<K> Default for Counts<K> {
     fn default() -> Self {
+        Counts::new()
+    }
+}
+
+impl<K> Counts<K> {
+    /// Nothing occurs.
+    pub const fn new() -> Counts<K> {
         Counts(Vec::new())
+    }
+
+    /// Whether nothing occurs.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -109,14 +209,54 @@ impl<K: Ord + Copy> Counts<K> {
         }
     }
 
+    /// Counts every one of some keys, ascending and different, so many times more (or
+    /// fewer).
+    pub fn add_each(&mut self, more: impl ExactSizeIterator<Item = (K, i64)>) {
+        if more.len() <= FEW_KEYS {
+            more.for_each(|(key, by)| self.add(key, by));
+            return;
+        }
+        let mut sums = Vec::with_capacity(self.0.len() + more.len());
+        let mut old = std::mem::take(&mut self.0).into_iter().peekable();
+        for (key, by) in more {
+            while let Some(before) = old.next_if(|e| e.0 < key) {
+                sums.push(before);
+            }
+            sums.push((key, by + old.next_if(|e| e.0 == key).map_or(0, |e| e.1)));
+        }
+        sums.extend(old);
+        sums.retain(|e| e.1 != 0);
+        self.0 = sums;
+    }
+
+    /// How often each of some keys, in ascending order, occurs here.
+    pub fn look_up<'a, T: 'a>(
+        &'a self,
+        keys: impl Iterator<Item = T> + 'a,
+        key_of: impl Fn(&T) -> K + 'a,
+    ) -> impl Iterator<Item = (T, i64)> + 'a {
+        let mut ahead = Ahead::of(&self.0);
+        keys.map(move |item| {
+            let count = ahead.find(key_of(&item), |e| e.0).map_or(0, |e| e.1);
+            (item, count)
+        })
+    }
+
     /// The keys that occur, with their counts, in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = (K, i64)> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (K, i64)> + '_ {
         self.0.iter().copied()
     }
 
     /// Occurrences beyond the first of each key.
     pub fn surplus(&self) -> i64 {
         self.0.iter().map(|e| e.1 - 1).sum()
+    }
+}
+
+impl Counts<TagId> {
+    /// Counts the tags of an instance so many times more (or fewer).
+    pub fn add_tags(&mut self, tags: &ExclusionTags, by: i64) {
+        self.add_each(tags.counts().iter().map(|(tag, count)| (tag, by * count)));
     }
 }
 
@@ -150,5 +290,48 @@ mod tests {
         assert_eq!((counts.get(7), counts.surplus()), (2, 1));
         counts.add(7, -2);
         assert_eq!((counts.iter().count(), counts.surplus()), (0, 0));
+    }
+
+    /// Ascending numbers below `bound`, each with a chance of one in `rarity`.
+    fn some(seed: &mut u64, bound: u32, rarity: u64) -> Vec<TagId> {
+        let mut lot = || {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            *seed >> 33
+        };
+        (0..bound).filter(|_| lot() % rarity == 0).map(TagId).collect()
+    }
+
+    #[test]
+    fn sets_are_compared_as_by_looking_at_each_tag() {
+        let mut seed = 1;
+        for (few, many) in [(1, 1), (2, 2), (40, 2), (2, 40), (30, 30)].repeat(20) {
+            let [a, b] = [few, many].map(|rarity| some(&mut seed, 200, rarity));
+            let [x, y]: [TagSet; 2] = [&a, &b].map(|tags| tags.iter().copied().collect());
+            let without: Vec<TagId> = a.iter().copied().filter(|tag| !b.contains(tag)).collect();
+            assert_eq!(x.without(&y).collect::<Vec<_>>(), without);
+            assert_eq!(x.missing_in(&y), without.len() as i64);
+            assert_eq!(x.common(&y), (a.len() - without.len()) as i64);
+            assert_eq!(x.common(&y), y.common(&x));
+            assert_eq!(x.is_subset(&y), without.is_empty());
+        }
+    }
+
+    #[test]
+    fn counting_many_is_counting_each() {
+        let mut seed = 2;
+        for (there, more) in [(2, 2), (2, 40), (40, 2), (1, 1)].repeat(20) {
+            let mut counts: Counts<TagId> = some(&mut seed, 100, there).into_iter().collect();
+            let (tags, again) = (some(&mut seed, 100, more), some(&mut seed, 100, more));
+            let tags: ExclusionTags = tags.iter().rev().chain(&again).copied().collect();
+            let mut plain = counts.clone();
+            for (by, sign) in [(2, 1), (-3, -1)] {
+                counts.add_tags(&tags, by);
+                tags.iter().for_each(|tag| (0..by.abs()).for_each(|_| plain.add(*tag, sign)));
+                assert_eq!(counts, plain);
+            }
+            let found: Vec<i64> = counts.look_up(tags.counts().iter(), |e| e.0).map(|e| e.1).collect();
+            let each: Vec<i64> = tags.counts().iter().map(|(tag, _)| counts.get(tag)).collect();
+            assert_eq!(found, each);
+        }
     }
 }

@@ -1,25 +1,30 @@
 //! The commands that carry a plan out by hand.
 
 use super::jobset::Jobset;
+use super::names::{Impossible, Name};
+use super::shell::{Command, Line};
 use crate::model::{Cluster, Instance, NodeIdx};
 use crate::search::{Move, Step};
 
 /// The commands of one step, in order. Names are full names: an alias may mean
 /// nothing, or something else, where the commands run.
-pub fn commands(cluster: &Cluster, step: &Step) -> Vec<String> {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossible> {
     let instance = cluster.instance(step.instance);
-    let node = |n: NodeIdx| cluster.node(n).spec.name.as_str();
-    let name = &instance.name;
-    let go = || format!("gnt-instance {} -f {name}", verb(instance));
-    let replace = |t| format!("gnt-instance replace-disks -n {} {name}", node(t));
-    match step.mv {
-        Move::Failover => vec![go()],
-        Move::FailoverTo(t) => vec![format!("gnt-instance {} -f -n {} {name}", verb(instance), node(t))],
-        Move::ReplaceSecondary(t) => vec![replace(t)],
-        Move::ReplaceAndFailover(t) => vec![replace(t), go()],
-        Move::ReplacePrimary(t) => vec![go(), replace(t), go()],
-        Move::FailoverAndReplace(t) => vec![go(), replace(t)],
-    }
+    let name = Name::instance(instance)?;
+    let target = step.mv.target().map(|node| Name::node(cluster, node)).transpose()?;
+    let go = |to: Option<&Name>| go(verb(instance), &name, to);
+    let replace = || target.as_ref().map(|node| replace(&name, node));
+    Ok(match step.mv {
+        Move::Failover => vec![go(None)],
+        Move::FailoverTo(_) => vec![go(target.as_ref())],
+        Move::ReplaceSecondary(_) => replace().into_iter().collect(),
+        Move::ReplaceAndFailover(_) => replace().into_iter().chain([go(None)]).collect(),
+        Move::ReplacePrimary(_) => [go(None)].into_iter().chain(replace()).chain([go(None)]).collect(),
+        Move::FailoverAndReplace(_) => [go(None)].into_iter().chain(replace()).collect(),
+    })
 }
 
 /// A running instance migrates; another one is failed over.
@@ -27,81 +32,47 @@ fn verb(instance: &Instance) -> &'static str {
     if instance.status.is_running() { "migrate" } else { "failover" }
 }
 
-/// A line of a command list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
-    /// Printed and written alike.
-    Text(String),
-    /// The point where a script looks whether it should stop; not printed.
-    Check,
+/// An instance changes its primary node, to one that is named where its storage leaves a choice.
+pub(super) fn go(verb: &'static str, instance: &Name, to: Option<&Name>) -> Command {
+    let command = Command::new(&["gnt-instance", verb, "-f"]);
+    to.into_iter().fold(command, |command, node| command.option("-n", node)).operand(instance)
 }
 
+/// The disks of an instance are copied to a new secondary node.
+pub(super) fn replace(instance: &Name, node: &Name) -> Command {
+    Command::new(&["gnt-instance", "replace-disks"]).option("-n", node).operand(instance)
+}
+
+/// What stands before the commands of a script.
+pub const SCRIPT_TITLE: &str = "\
+# Carries out the moves that hbal planned, in order. Jobs of one jobset touch
+# different nodes; they may also be started side by side.
+";
+
 /// The list of all commands, by jobset and job.
-pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Vec<Line> {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Result<Vec<Line>, Impossible> {
     by_jobset(jobsets, |position| commands(cluster, &steps[position]))
 }
 
 /// Commands by jobset and job, given those of each position.
-pub(super) fn by_jobset(jobsets: &[Jobset], commands: impl Fn(usize) -> Vec<String>) -> Vec<Line> {
+pub(super) fn by_jobset(
+    jobsets: &[Jobset],
+    commands: impl Fn(usize) -> Result<Vec<Command>, Impossible>,
+) -> Result<Vec<Line>, Impossible> {
     let mut lines = Vec::new();
     for (number, set) in (1..).zip(jobsets) {
-        lines.push(Line::Text(String::new()));
-        lines.push(Line::Text(format!("echo jobset {number}, {} jobs", set.len())));
+        lines.push(Line::Blank);
+        lines.push(Line::heading(format_args!("jobset {number}, {} jobs", set.len())));
         for (job, position) in (1..).zip(set) {
-            lines.push(Line::Text(format!("  echo job {number}/{job}")));
+            lines.push(Line::Job(format!("job {number}/{job}")));
             lines.push(Line::Check);
-            lines.extend(commands(*position).into_iter().map(|c| Line::Text(format!("  {c}"))));
+            lines.extend(commands(*position)?.into_iter().map(Line::Run));
         }
     }
-    lines
-}
-
-/// What stands before the commands of a script. The stop file is the one that
-/// administrators know.
-const SCRIPT_TITLE: &str = "\
-# Carries out the moves that hbal planned, in order. Jobs of one jobset touch
-# different nodes; they may also be started side by side.
-";
-const SCRIPT_HEAD: &str = "\
-# The script stops at the first command that fails, and before the next job
-# once this file exists: /tmp/stop-htools
-
-set -e
-
-check() {
-  if [ -e /tmp/stop-htools ]; then
-    echo 'Stopping: /tmp/stop-htools exists'
-    exit 0
-  fi
-}
-
-";
-
-/// A shell script of the commands.
-pub fn script(lines: &[Line]) -> String {
-    script_titled(SCRIPT_TITLE, lines)
-}
-
-/// A shell script of commands that begins by saying what they are for.
-pub fn script_titled(title: &str, lines: &[Line]) -> String {
-    let mut text = format!("#!/bin/sh\n\n{title}{SCRIPT_HEAD}");
-    for line in lines {
-        text.push_str(match line {
-            Line::Text(line) => line,
-            Line::Check => "  check",
-        });
-        text.push('\n');
-    }
-    text
-}
-
-/// The commands for a person: indented, without the points to stop at.
-pub fn listing(lines: &[Line]) -> Vec<String> {
-    let text = |line: &Line| match line {
-        Line::Text(line) => Some(format!("  {line}")),
-        Line::Check => None,
-    };
-    lines.iter().filter_map(text).collect()
+    Ok(lines)
 }
 
 /// How a move is written in step lines: `f` for a change of the primary to the
@@ -136,7 +107,7 @@ mod tests {
         let cluster = cluster(&NODES, &[&instance], &[]);
         let here = Placement { primary: NodeIdx::new(0), secondary: Some(NodeIdx::new(1)) };
         let step = Step { instance: InstanceIdx::new(0), mv, from: here, to: here, score: 0.0 };
-        commands(&cluster, &step)
+        commands(&cluster, &step).unwrap().iter().map(Command::to_string).collect()
     }
 
     #[test]

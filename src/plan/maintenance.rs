@@ -3,6 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::command::{go, replace};
+use super::names::{Impossible, Name};
+use super::power::{power, wait};
+use super::shell::{self, Command, Line};
 use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, Placement};
 use crate::search::rolling::{Moved, Part, RollingOptions};
 
@@ -12,19 +16,19 @@ pub struct GroupCommands {
     /// Number of nodes.
     pub nodes: usize,
     /// Before the reboot.
-    pub away: Vec<String>,
+    pub away: Vec<Line>,
     /// The reboot, and waiting for its end.
-    pub reboot: Vec<String>,
+    pub reboot: Vec<Line>,
     /// After the reboot.
-    pub back: Vec<String>,
+    pub back: Vec<Line>,
     /// What is left to do by hand, as comments: the reboot of the master node,
     /// and what follows it.
-    pub by_hand: Vec<String>,
+    pub by_hand: Vec<Line>,
 }
 
 impl GroupCommands {
     /// All of them, in order.
-    pub fn all(&self) -> impl Iterator<Item = &String> {
+    pub fn all(&self) -> impl Iterator<Item = &Line> {
         self.away.iter().chain(&self.reboot).chain(&self.back).chain(&self.by_hand)
     }
 }
@@ -38,10 +42,16 @@ pub struct Maintenance {
 
 impl Maintenance {
     /// The commands that carry the groups out.
-    pub fn of(cluster: &Cluster, parts: &[Part], options: &RollingOptions) -> Maintenance {
-        Maintenance {
-            groups: parts.iter().map(|part| Group::of(cluster, part, options).commands()).collect(),
-        }
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn of(
+        cluster: &Cluster,
+        parts: &[Part],
+        options: &RollingOptions,
+    ) -> Result<Maintenance, Impossible> {
+        let groups = parts.iter().map(|part| Group::of(cluster, part, options).commands());
+        Ok(Maintenance { groups: groups.collect::<Result<_, _>>()? })
     }
 }
 
@@ -61,8 +71,8 @@ struct Group<'a> {
 struct Trip {
     /// The instance has a node that cannot be rebooted by these commands.
     with_master: bool,
-    away: Vec<String>,
-    back: Vec<String>,
+    away: Vec<Command>,
+    back: Vec<Command>,
 }
 
 impl<'a> Group<'a> {
@@ -73,35 +83,33 @@ impl<'a> Group<'a> {
         Group { cluster, part, down, offline: options.offline_maintenance, moved }
     }
 
-    fn commands(&self) -> GroupCommands {
+    fn commands(&self) -> Result<GroupCommands, Impossible> {
         let mut commands = GroupCommands { nodes: self.part.nodes.len(), ..GroupCommands::default() };
         let mut after_master = Vec::new();
         // a node that loses an instance never gets one in the same group, so the order is free
         for instance in self.cluster.instances.iter().filter(|i| !i.forthcoming) {
-            let trip = self.trip(instance);
-            commands.away.extend(trip.away);
-            if trip.with_master { &mut after_master } else { &mut commands.back }.extend(trip.back);
-        }
-        for node in &self.part.nodes {
-            let spec = &self.cluster.node(*node).spec;
-            let name = quoted(&spec.name);
-            if spec.master {
-                commands.by_hand.push(format!("# {name} is the master node: reboot it by hand, then run"));
-            } else {
-                commands.reboot.push(format!("gnt-node power -f cycle {name}"));
+            let trip = self.trip(instance)?;
+            commands.away.extend(trip.away.into_iter().map(Line::Run));
+            match trip.with_master {
+                true => after_master.extend(trip.back),
+                false => commands.back.extend(trip.back.into_iter().map(Line::Run)),
             }
         }
-        for node in self.part.nodes.iter().filter(|n| !self.is_master(**n)) {
-            let name = quoted(&self.cluster.node(*node).spec.name);
-            commands.reboot.push(format!("until ssh -o BatchMode=yes {name} true; do sleep 10; done"));
+        let then = if after_master.is_empty() { "" } else { ", then run" };
+        let mut waits = Vec::new();
+        for node in &self.part.nodes {
+            let name = Name::node(self.cluster, *node)?;
+            if self.is_master(*node) {
+                let text = format!("{} is the master node: reboot it by hand{then}", name.as_str());
+                commands.by_hand.push(Line::Comment(text));
+            } else {
+                commands.reboot.push(power("cycle", &name));
+                waits.push(wait(&name));
+            }
         }
-        if after_master.is_empty() {
-            commands.by_hand.iter_mut().for_each(|line| line.truncate(line.len() - ", then run".len()));
-        }
-        commands.by_hand.extend(after_master.into_iter().map(|line| format!("#   {line}")));
-        // nothing in a name may end the comment
-        commands.by_hand.iter_mut().for_each(|line| *line = line.replace(char::is_control, "?"));
-        commands
+        commands.reboot.extend(waits);
+        commands.by_hand.extend(after_master.iter().map(|command| Line::Comment(format!("  {command}"))));
+        Ok(commands)
     }
 
     fn is_master(&self, node: NodeIdx) -> bool {
@@ -109,41 +117,42 @@ impl<'a> Group<'a> {
     }
 
     /// The commands for an instance; none if it has nothing to do with the group.
-    fn trip(&self, instance: &Instance) -> Trip {
+    fn trip(&self, instance: &Instance) -> Result<Trip, Impossible> {
         let here = |n: NodeIdx| self.down[n.get()];
         let ours: Vec<NodeIdx> = instance.nodes().filter(|n| here(*n)).collect();
         let mut trip = Trip { with_master: ours.iter().any(|n| self.is_master(*n)), ..Trip::default() };
         if ours.is_empty() {
-            return trip;
+            return Ok(trip);
         }
-        let name = quoted(&instance.name);
+        let name = Name::instance(instance)?;
+        let of_instance = |verb: &'static str| Command::new(&["gnt-instance", verb]).operand(&name);
         let running = instance.status.is_running();
         let stops = running && here(instance.primary) && (self.offline || self.stays(instance));
         if stops {
-            trip.away.push(format!("gnt-instance shutdown {name}"));
+            trip.away.push(of_instance("shutdown"));
         }
         let live = running && !self.offline;
         match self.moved.get(&instance.idx) {
             Some(moved) => {
-                trip.away.extend(self.journey(instance, live, moved.from, moved.to));
-                trip.back.extend(self.journey(instance, live, moved.to, moved.from));
+                trip.away.extend(self.journey(instance, live, moved.from, moved.to)?);
+                trip.back.extend(self.journey(instance, live, moved.to, moved.from)?);
             }
             None if instance.template.has_secondary() && here(instance.primary) && live => {
-                let go = format!("gnt-instance migrate -f {name}");
+                let go = go("migrate", &name, None);
                 trip.away.push(go.clone());
                 trip.back.extend([in_step(&name), go]);
             }
             None => {}
         }
         if stops {
-            trip.back.push(format!("gnt-instance startup {name}"));
+            trip.back.push(of_instance("startup"));
         }
         let copies_stayed = instance.template.has_secondary() && !self.moved.contains_key(&instance.idx);
         let already = !stops && here(instance.primary);
         if copies_stayed && running && !already {
             trip.back.push(in_step(&name));
         }
-        trip
+        Ok(trip)
     }
 
     /// Whether the instance goes down with its node.
@@ -152,97 +161,75 @@ impl<'a> Group<'a> {
     }
 
     /// The commands that bring an instance from one place to another.
-    fn journey(&self, instance: &Instance, live: bool, from: Placement, to: Placement) -> Vec<String> {
-        let name = quoted(&instance.name);
-        let node = |n: NodeIdx| quoted(&self.cluster.node(n).spec.name);
+    fn journey(
+        &self,
+        instance: &Instance,
+        live: bool,
+        from: Placement,
+        to: Placement,
+    ) -> Result<Vec<Command>, Impossible> {
+        let name = Name::instance(instance)?;
+        let node = |n: NodeIdx| Name::node(self.cluster, n);
         let verb = if live { "migrate" } else { "failover" };
         if !instance.template.has_secondary() {
-            let target = node(to.primary);
-            return vec![match instance.template.mirroring() {
-                Mirroring::External => format!("gnt-instance {verb} -f -n {target} {name}"),
-                _ => format!("gnt-instance move -f -n {target} {name}"),
-            }];
+            let verb = if instance.template.mirroring() == Mirroring::External { verb } else { "move" };
+            return Ok(vec![go(verb, &name, Some(&node(to.primary)?))]);
         }
-        let go = format!("gnt-instance {verb} -f {name}");
-        let copy =
-            |t: Option<NodeIdx>| t.map(|t| format!("gnt-instance replace-disks -n {} {name}", node(t)));
+        let go = go(verb, &name, None);
+        let copy = |t: Option<NodeIdx>| t.map(|t| Ok(replace(&name, &node(t)?))).transpose();
         let mut commands = Vec::new();
         if to.primary == from.primary {
-            commands.extend(copy(to.secondary));
+            commands.extend(copy(to.secondary)?);
         } else if Some(to.primary) == from.secondary {
             commands.push(go);
             if to.secondary != Some(from.primary) {
-                commands.extend(copy(to.secondary));
+                commands.extend(copy(to.secondary)?);
             }
         } else {
             // the copy goes where the instance will run, then it goes there itself
-            commands.extend(copy(Some(to.primary)));
+            commands.extend(copy(Some(to.primary))?);
             commands.push(go);
             if to.secondary != Some(from.primary) {
-                commands.extend(copy(to.secondary));
+                commands.extend(copy(to.secondary)?);
             }
         }
-        commands
+        Ok(commands)
     }
 }
 
 /// Waits until both copies of a running instance are the same again.
-fn in_step(name: &str) -> String {
-    format!("gnt-instance activate-disks --wait-for-sync {name}")
+fn in_step(name: &Name) -> Command {
+    Command::new(&["gnt-instance", "activate-disks", "--wait-for-sync"]).operand(name)
 }
 
-/// A word as a shell takes it; names are plain words unless the data is odd.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
-/// The commands of all groups; `check` is where a script looks whether it should
-/// stop.
-fn lines(maintenance: &Maintenance, check: bool) -> Vec<String> {
+/// The commands of all groups, with the points where a script looks whether it should stop.
+pub fn lines(maintenance: &Maintenance) -> Vec<Line> {
     let mut lines = Vec::new();
     for (number, group) in (1..).zip(&maintenance.groups) {
-        lines.push(String::new());
-        lines.push(format!("echo group {number}, {} nodes", group.nodes));
-        if check {
-            lines.push("  check".to_owned());
+        if number > 1 {
+            lines.push(Line::Blank);
         }
-        lines.extend(group.all().map(|line| format!("  {line}")));
+        lines.push(Line::heading(format_args!("group {number}, {} nodes", group.nodes)));
+        lines.push(Line::Check);
+        lines.extend(group.all().cloned());
     }
     lines
 }
 
-/// What stands before the commands of a script.
-const SCRIPT_HEAD: &str = "\
-#!/bin/sh
-
+/// What a script is about.
+const SCRIPT_TITLE: &str = "\
 # Reboots the nodes that hroller planned for, group after group: moves instances
 # away, power-cycles the nodes, waits for them, and moves the instances back.
-# The script stops at the first command that fails, and before the next group
-# once this file exists: /tmp/stop-htools
-
-set -e
-
-check() {
-  if [ -e /tmp/stop-htools ]; then
-    echo 'Stopping: /tmp/stop-htools exists'
-    exit 0
-  fi
-}
 ";
 
 /// A shell script of the commands.
 pub fn script(maintenance: &Maintenance) -> String {
-    let lines = lines(maintenance, true);
-    SCRIPT_HEAD.to_owned() + &lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+    shell::script(SCRIPT_TITLE, "group", &lines(maintenance))
 }
 
 /// The commands for a person: indented, without the points to stop at.
 pub fn listing(maintenance: &Maintenance) -> Vec<String> {
-    lines(maintenance, false).iter().map(|line| format!("  {line}")).collect()
+    shell::listing(&[vec![Line::Blank], lines(maintenance)].concat())
 }
 
 #[cfg(test)]
@@ -263,7 +250,7 @@ mod tests {
         let conflicts = Conflicts::among(&cluster, &cluster.all_nodes(), &options).unwrap();
         let parts = conflicts.plan(&cluster, &options).unwrap();
         let at = parts.iter().position(|p| p.nodes.contains(&NodeIdx::new(node))).unwrap();
-        Maintenance::of(&cluster, &parts, &options).groups[at].all().cloned().collect()
+        Maintenance::of(&cluster, &parts, &options).unwrap().groups[at].all().map(Line::to_string).collect()
     }
 
     #[test]
@@ -341,12 +328,5 @@ mod tests {
         assert_eq!(found[found.len() - 3..], last);
         assert_eq!(found[0], "gnt-instance migrate -f web");
         assert!(!found.iter().any(|line| line.contains("cycle n3.x")));
-    }
-
-    #[test]
-    fn odd_names_stay_one_word() {
-        assert_eq!(quoted("a.b-c_9"), "a.b-c_9");
-        assert_eq!(quoted("a; rm b"), "'a; rm b'");
-        assert_eq!(quoted("a'b"), r"'a'\''b'");
     }
 }

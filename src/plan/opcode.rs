@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::names::{Impossible, Kind, Name};
 use crate::model::{Cluster, Instance, NodeIdx};
 use crate::search::Move;
 
@@ -166,6 +167,39 @@ impl Opcode {
     pub fn power(node: &str, command: PowerCommand) -> Opcode {
         let node_names = vec![node.to_owned()];
         Opcode::OobCommand { node_names, command, timeout: 60, ignore_status: false, power_delay: 2 }
+    }
+}
+
+impl Opcode {
+    /// Whether Ganeti can have all names in it.
+    ///
+    /// # Errors
+    /// The first that it cannot have.
+    pub fn check_names(&self) -> Result<(), Impossible> {
+        let check =
+            |kind: Kind, names: &[String]| names.iter().try_for_each(|name| Name::of(kind, name).map(drop));
+        let instance = |name: &String| check(Kind::Instance, std::slice::from_ref(name));
+        let node = |name: &String| check(Kind::Node, std::slice::from_ref(name));
+        match self {
+            Opcode::Migrate { instance_name, target_node, .. }
+            | Opcode::Failover { instance_name, target_node, .. } => {
+                instance(instance_name)?;
+                target_node.as_ref().map_or(Ok(()), node)
+            }
+            Opcode::ReplaceDisks { instance_name, remote_node, .. } => {
+                instance(instance_name)?;
+                node(remote_node)
+            }
+            Opcode::NodeSetParams { node_name, .. } => node(node_name),
+            Opcode::OobCommand { node_names, .. } => check(Kind::Node, node_names),
+            Opcode::TagsSet { kind, tags, name } | Opcode::TagsDel { kind, tags, name } => {
+                match kind {
+                    TagKind::Node => node(name)?,
+                    TagKind::Instance => instance(name)?,
+                }
+                check(Kind::Tag, tags)
+            }
+        }
     }
 }
 

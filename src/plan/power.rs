@@ -1,9 +1,10 @@
 //! The commands that carry a squeeze out: nodes drained, emptied, tagged and powered
 //! down, or powered up, waited for and filled.
 
-use super::command::{Line, command_list};
+use super::command::command_list;
 use super::jobset::{Jobset, jobsets};
-use super::maintenance::quoted;
+use super::names::{Impossible, Name};
+use super::shell::{Command, Line};
 use crate::model::{Cluster, NodeIdx};
 use crate::search::squeeze::standby::{SIZE_TAG, Size};
 use crate::search::squeeze::{AUTO, Decision, GroupPlan, is_standby};
@@ -46,90 +47,97 @@ fn size_when_empty(cluster: &Cluster, node: NodeIdx) -> Size {
 }
 
 /// The commands of one group on a cluster as it is before them.
-pub fn group_commands(cluster: &Cluster, plan: &GroupPlan) -> Vec<Line> {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn group_commands(cluster: &Cluster, plan: &GroupPlan) -> Result<Vec<Line>, Impossible> {
     let sets: Vec<Jobset> = jobsets(cluster, &plan.steps);
-    let moves = command_list(cluster, &plan.steps, &sets);
-    let name = |n: &NodeIdx| quoted(&cluster.node(*n).spec.name);
-    let on_each = |command: &str| -> Vec<String> {
-        plan.nodes.iter().map(|n| format!("  {command} {}", name(n))).collect()
-    };
-    let mut lines = Lines::default();
+    let moves = command_list(cluster, &plan.steps, &sets)?;
     match plan.decision {
-        Decision::Nothing => {}
-        Decision::Condense => {
-            lines.section("Drain Commands", on_each("gnt-node modify -f --auto-promote --drained=yes"));
-            lines.0.extend(moves);
-            lines.section("Tagging Commands", plan.nodes.iter().flat_map(|n| tagging(cluster, *n)));
-            let off = plan.nodes.iter().flat_map(|n| {
-                let name = name(n);
-                [
-                    format!("  gnt-node modify -f --auto-promote --offline=yes {name}"),
-                    format!("  gnt-node power -f off {name}"),
-                ]
-            });
-            lines.section("Power Commands", off);
-        }
-        Decision::Expand => {
-            lines.text("echo Power Commands");
-            on_each("gnt-node power -f on").into_iter().for_each(|line| lines.text(line));
-            for node in &plan.nodes {
-                let name = name(node);
-                lines.text(format!("  until ssh -o BatchMode=yes {name} true; do sleep 10; done"));
-                lines.text(format!("  gnt-node modify -f --offline=no {name}"));
-                let tags = words(&tags_removed(cluster, *node));
-                if !tags.is_empty() {
-                    lines.text(format!("  gnt-node remove-tags {name}{tags}"));
-                }
-            }
-            lines.0.extend(moves);
-        }
+        Decision::Nothing => Ok(Vec::new()),
+        Decision::Condense => condense(cluster, &plan.nodes, moves),
+        Decision::Expand => expand(cluster, &plan.nodes, moves),
     }
-    lines.0
 }
 
-fn tagging(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = String> {
-    let name = quoted(&cluster.node(node).spec.name);
-    let command = |verb: &str, tags: Vec<String>| {
-        (!tags.is_empty()).then(|| format!("  gnt-node {verb}-tags {name}{}", words(&tags)))
-    };
-    let outdated = command("remove", tags_outdated(cluster, node));
-    outdated.into_iter().chain(command("add", tags_added(cluster, node)))
+fn condense(cluster: &Cluster, nodes: &[NodeIdx], moves: Vec<Line>) -> Result<Vec<Line>, Impossible> {
+    let mut lines = section("Drain Commands");
+    for node in nodes {
+        lines.push(modify(&["-f", "--auto-promote", "--drained=yes"], &Name::node(cluster, *node)?));
+    }
+    lines.extend(moves);
+    lines.extend(section("Tagging Commands"));
+    for node in nodes {
+        let name = Name::node(cluster, *node)?;
+        lines.extend(tags("remove-tags", &name, &tags_outdated(cluster, *node))?);
+        lines.extend(tags("add-tags", &name, &tags_added(cluster, *node))?);
+    }
+    lines.extend(section("Power Commands"));
+    for node in nodes {
+        let name = Name::node(cluster, *node)?;
+        lines.push(modify(&["-f", "--auto-promote", "--offline=yes"], &name));
+        lines.push(power("off", &name));
+    }
+    Ok(lines)
 }
 
-fn words(tags: &[String]) -> String {
-    let plain = |tag: &String| tag.chars().all(|c| c.is_ascii_alphanumeric() || "._-:/+@".contains(c));
-    tags.iter().map(|tag| if plain(tag) { format!(" {tag}") } else { format!(" {}", quoted(tag)) }).collect()
+fn expand(cluster: &Cluster, nodes: &[NodeIdx], moves: Vec<Line>) -> Result<Vec<Line>, Impossible> {
+    let mut lines = vec![Line::heading("Power Commands")];
+    for node in nodes {
+        lines.push(power("on", &Name::node(cluster, *node)?));
+    }
+    for node in nodes {
+        let name = Name::node(cluster, *node)?;
+        lines.push(wait(&name));
+        lines.push(modify(&["-f", "--offline=no"], &name));
+        lines.extend(tags("remove-tags", &name, &tags_removed(cluster, *node))?);
+    }
+    lines.extend(moves);
+    Ok(lines)
+}
+
+fn section(title: &str) -> Vec<Line> {
+    vec![Line::Blank, Line::heading(title)]
+}
+
+fn modify(options: &[&'static str], node: &Name) -> Line {
+    Line::Run(Command::new(&[&["gnt-node", "modify"], options].concat()).operand(node))
+}
+
+/// Switches the power of a node: `on`, `off` or `cycle`.
+pub(super) fn power(word: &'static str, node: &Name) -> Line {
+    Line::Run(Command::new(&["gnt-node", "power", "-f", word]).operand(node))
+}
+
+/// Waits until a node answers.
+pub(super) fn wait(node: &Name) -> Line {
+    Line::Until(Command::new(&["ssh", "-o", "BatchMode=yes"]).operand(node).word("true"))
+}
+
+/// Gives a node tags, or takes them; nothing if there are none.
+fn tags(verb: &'static str, node: &Name, tags: &[String]) -> Result<Option<Line>, Impossible> {
+    let command = || Command::new(&["gnt-node", verb]).operand(node);
+    let tags = Name::tags(tags)?;
+    Ok((!tags.is_empty()).then(|| Line::Run(command().operands(&tags))))
 }
 
 /// The commands of all groups.
-pub fn commands(cluster: &Cluster, plans: &[GroupPlan]) -> Vec<Line> {
-    let mut lines = Lines::default();
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn commands(cluster: &Cluster, plans: &[GroupPlan]) -> Result<Vec<Line>, Impossible> {
+    let mut lines = Vec::new();
     for plan in plans.iter().filter(|plan| plan.decision != Decision::Nothing) {
         if plans.len() > 1 {
-            lines.text("");
-            lines.text(format!("echo Node group {}", quoted(&cluster.group(plan.group).name)));
+            lines.push(Line::Blank);
+            lines.push(Line::heading_of("Node group", &cluster.group(plan.group).name));
         }
-        lines.0.extend(group_commands(cluster, plan));
+        lines.extend(group_commands(cluster, plan)?);
     }
-    if lines.0.is_empty() {
-        lines.text("echo Nothing to do");
+    if lines.is_empty() {
+        lines.push(Line::heading("Nothing to do"));
     }
-    lines.0
-}
-
-#[derive(Default)]
-struct Lines(Vec<Line>);
-
-impl Lines {
-    fn text(&mut self, line: impl Into<String>) {
-        self.0.push(Line::Text(line.into()));
-    }
-
-    fn section(&mut self, title: &str, lines: impl IntoIterator<Item = String>) {
-        self.text("");
-        self.text(format!("echo {title}"));
-        lines.into_iter().for_each(|line| self.text(line));
-    }
+    Ok(lines)
 }
 
 /// What a script is about.

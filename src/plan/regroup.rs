@@ -1,8 +1,10 @@
 //! Moves between groups: what can run at the same time, with which commands and opcodes.
 
-use super::command::{Line, by_jobset};
+use super::command::{by_jobset, go, replace};
 use super::jobset::{Jobset, disjoint};
+use super::names::{Impossible, Name};
 use super::opcode::{Opcode, job};
+use super::shell::{Command, Line};
 use crate::model::{Cluster, Instance, NodeIdx, Placement};
 use crate::search::regroup::Passage;
 use crate::search::{Move, Step};
@@ -31,18 +33,20 @@ pub fn opcodes(cluster: &Cluster, passage: &Passage) -> Vec<Opcode> {
 }
 
 /// The commands of a move, in order, with full names.
-pub fn commands(cluster: &Cluster, passage: &Passage) -> Vec<String> {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn commands(cluster: &Cluster, passage: &Passage) -> Result<Vec<Command>, Impossible> {
     let instance = cluster.instance(passage.instance);
+    let name = Name::instance(instance)?;
     let command = |leg: &Step| {
-        let node = |n: NodeIdx| cluster.node(n).spec.name.as_str();
+        let node = |n: NodeIdx| Name::node(cluster, n);
         let verb = verb(cluster, instance, leg.from.primary);
-        match leg.mv {
-            Move::ReplaceSecondary(t) => {
-                format!("gnt-instance replace-disks -n {} {}", node(t), instance.name)
-            }
-            Move::FailoverTo(t) => format!("gnt-instance {verb} -f -n {} {}", node(t), instance.name),
-            _ => format!("gnt-instance {verb} -f {}", instance.name),
-        }
+        Ok(match leg.mv {
+            Move::ReplaceSecondary(t) => replace(&name, &node(t)?),
+            Move::FailoverTo(t) => go(verb, &name, Some(&node(t)?)),
+            _ => go(verb, &name, None),
+        })
     };
     passage.legs.iter().map(command).collect()
 }
@@ -59,6 +63,13 @@ fn verb(cluster: &Cluster, instance: &Instance, from: NodeIdx) -> &'static str {
 }
 
 /// The list of all commands, by jobset and job.
-pub fn command_list(cluster: &Cluster, passages: &[Passage], jobsets: &[Jobset]) -> Vec<Line> {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn command_list(
+    cluster: &Cluster,
+    passages: &[Passage],
+    jobsets: &[Jobset],
+) -> Result<Vec<Line>, Impossible> {
     by_jobset(jobsets, |position| commands(cluster, &passages[position]))
 }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::jobset::jobsets;
+use super::names::Impossible;
 use super::opcode::{Opcode, PowerCommand};
 use super::power::{tags_added, tags_outdated, tags_removed};
 use super::work::{Builder, Task, Work};
@@ -35,7 +36,10 @@ impl Switch {
 
 /// The steps that free the nodes of a plan and power them down; `now` is in seconds since
 /// 1970, for the tag that remembers it.
-pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
     let names = || names(cluster, &plan.nodes);
     work.nodes(&Task::Drain, names(), |node| vec![Opcode::set_drained(node, true)]);
@@ -55,7 +59,10 @@ pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64)
 
 /// The steps that power the nodes of a plan up and bring them into use. The moves are not
 /// among them: they are planned when it is known what the nodes are really like.
-pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
     let names = || names(cluster, &plan.nodes);
     // one after the other: not all machines should draw their first current at once
@@ -70,7 +77,10 @@ pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -
 }
 
 /// The moves of a plan alone.
-pub fn moves(cluster: &Cluster, plan: &GroupPlan) -> Work {
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn moves(cluster: &Cluster, plan: &GroupPlan) -> Result<Work, Impossible> {
     Work::of(cluster, &plan.steps, &jobsets(cluster, &plan.steps))
 }
 
@@ -130,7 +140,7 @@ mod tests {
         let cluster = idle();
         let plan = planned(&cluster, 0.5);
         assert_eq!((plan.decision, plan.nodes.len()), (Decision::Condense, 2));
-        let work = power_down(&cluster, &plan, Switch::Ganeti, 17);
+        let work = power_down(&cluster, &plan, Switch::Ganeti, 17).unwrap();
         assert_eq!(work.fault(), None);
         let sets = titles(&work);
         let moves = sets.len() - 7;
@@ -152,7 +162,7 @@ mod tests {
             let begins = matches!(step.task, Task::Drain);
             assert!(begins || !step.after.is_empty(), "{at} {step:?}");
         }
-        let by_command = power_down(&cluster, &plan, Switch::Command, 17);
+        let by_command = power_down(&cluster, &plan, Switch::Command, 17).unwrap();
         assert_eq!(by_command.fault(), None);
         assert!(by_command.steps.iter().filter(|s| s.task == Task::PowerOff).all(|s| s.opcodes.is_empty()));
     }
@@ -168,7 +178,7 @@ mod tests {
         let mut plan = planned(&cluster, 0.5);
         plan.decision = Decision::Expand;
         plan.nodes = vec![cluster.nodes[4].spec.idx, cluster.nodes[3].spec.idx];
-        let work = power_up(&cluster, &plan, Switch::Ganeti, 17);
+        let work = power_up(&cluster, &plan, Switch::Ganeti, 17).unwrap();
         assert_eq!(work.fault(), None);
         let sets = titles(&work);
         assert_eq!(sets[..2], [["power on n4"], ["power on n3"]]);

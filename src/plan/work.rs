@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::builder::Builder;
 use self::names::Names;
 use super::jobset::{Jobset, side_by_side};
+use super::names::{Impossible, Kind, Name};
 use super::opcode::Opcode;
 use crate::model::{Cluster, NodeIdx};
 use crate::search::regroup::Passage;
@@ -164,6 +165,21 @@ impl WorkStep {
     }
 }
 
+impl WorkStep {
+    /// Whether Ganeti can have all names in it.
+    ///
+    /// # Errors
+    /// The first that it cannot have.
+    fn check_names(&self) -> Result<(), Impossible> {
+        let kind = match self.task {
+            Task::Move(_) | Task::Cross(_) => Kind::Instance,
+            _ => Kind::Node,
+        };
+        Name::of(kind, &self.subject)?;
+        self.opcodes.iter().try_for_each(Opcode::check_names)
+    }
+}
+
 /// The steps of a plan, in an order that respects what they depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -188,7 +204,10 @@ pub struct Unknown {
 
 impl Work {
     /// The steps of the given jobsets, in their order, for a cluster whose names they get.
-    pub fn of(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Work {
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn of(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Result<Work, Impossible> {
         let mut builder = Builder::default();
         builder.moves(cluster, steps, jobsets);
         builder.finish()
@@ -236,7 +255,8 @@ impl Work {
         moves.filter_map(|(number, instance, legs)| names.passage(cluster, instance, legs, number)).collect()
     }
 
-    /// What is wrong with work that was read: positions that do not exist or come too late.
+    /// What is wrong with work that was read: positions that do not exist or come too late,
+    /// names that Ganeti cannot have.
     pub fn fault(&self) -> Option<String> {
         let count = self.steps.len();
         let mut listed: Vec<usize> = self.jobsets.iter().flatten().copied().collect();
@@ -259,6 +279,9 @@ impl Work {
                 !matches!(step.task, Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty);
             if step.opcodes.is_empty() && by_ganeti {
                 return Some(format!("step {} has no opcodes", at + 1));
+            }
+            if let Err(error) = step.check_names() {
+                return Some(format!("step {}: {error}", at + 1));
             }
         }
         None

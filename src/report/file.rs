@@ -1,8 +1,16 @@
 //! Writing files whole: readers see the old content or the new, never a part.
+//!
+//! What has the name and is no file is written to where that cannot hang and destroys
+//! nothing: a device of characters (`/dev/null`, a terminal), and what the program was
+//! given open (`/dev/stdout`, `/dev/fd/63`). A pipe with a name may have no reader, or one
+//! that somebody else has put there, so it is refused, as sockets and disks are.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -15,15 +23,17 @@ pub struct WriteError {
 }
 
 /// Writes `content` to the file `path`: to a temporary file beside it, which
-/// then takes its name. What is not a regular file (a pipe, `/dev/stdout`) is
-/// written to directly.
+/// then takes its name. To a device, or what the program was given open, it is written
+/// directly.
 ///
 /// # Errors
 /// What the system says, with the name of the file; the old content, if any, is
-/// then still there.
+/// then still there. A pipe with a name, a socket, a disk or a directory is refused.
 pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
     let result = match fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => write_in_place(path, content),
+        Ok(about) if !about.is_file() => {
+            open_special(path, &about).and_then(|mut file| file.write_all(content.as_bytes()))
+        }
         // a link keeps being a link
         Ok(_) => fs::canonicalize(path).and_then(|real| replace(&real, content)),
         Err(_) => replace(path, content),
@@ -31,8 +41,52 @@ pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 
-fn write_in_place(path: &Path, content: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).open(path)?.write_all(content.as_bytes())
+/// Opens a file to be written to piece by piece: a new one, or one whose content is kept if
+/// `append` is set, and else is not.
+///
+/// # Errors
+/// See [`write_whole`].
+pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
+    let result = match fs::metadata(path) {
+        Ok(about) if !about.is_file() => open_special(path, &about),
+        _ if append => File::options().create(true).append(true).open(path),
+        _ => File::create(path),
+    };
+    result.map_err(|source| WriteError { path: path.display().to_string(), source })
+}
+
+/// Opens what is no regular file, if it can be written to without waiting for anybody.
+fn open_special(path: &Path, about: &Metadata) -> io::Result<File> {
+    let kind = about.file_type();
+    let usable = kind.is_char_device() || (kind.is_fifo() && is_open(about));
+    if !usable {
+        return Err(io::Error::other(format!("it is {}, not a regular file", named(about))));
+    }
+    // in case it has become something else meanwhile
+    let file =
+        OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+/// Whether this is something that the program has open.
+fn is_open(about: &Metadata) -> bool {
+    let same = |other: Metadata| (other.dev(), other.ino()) == (about.dev(), about.ino());
+    let open = fs::read_dir("/dev/fd").into_iter().flatten().flatten();
+    open.map(|entry| fs::metadata(entry.path())).any(|other| other.is_ok_and(same))
+}
+
+fn named(about: &Metadata) -> &'static str {
+    let kind = about.file_type();
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_dir() {
+        "a directory"
+    } else {
+        "a device"
+    }
 }
 
 fn replace(path: &Path, content: &str) -> io::Result<()> {
@@ -42,12 +96,8 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
     };
     let mut create = OpenOptions::new();
     create.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        // as any new file, or as the one that is replaced; the umask applies
-        create.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
-    }
+    // as any new file, or as the one that is replaced; the umask applies
+    create.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
     // opened and written here, because tempfile would put its own name into the messages
     let mut file =
         tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| create.open(path))?;
@@ -59,6 +109,12 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
 
     #[test]
@@ -80,10 +136,47 @@ mod tests {
         assert_eq!(error.source.raw_os_error(), Some(2), "{}", error.source);
     }
 
-    #[cfg(unix)]
     #[test]
     fn devices_are_written_to_not_replaced() {
         write_whole(Path::new("/dev/null"), "x").unwrap();
+        open_stream(Path::new("/dev/null"), false).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn what_the_program_was_given_is_written_to() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", writer.as_raw_fd());
+        write_whole(Path::new(&path), "one ").unwrap();
+        open_stream(Path::new(&path), true).unwrap().write_all(b"two").unwrap();
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one two");
+    }
+
+    /// With or without a reader: never a wait.
+    #[test]
+    fn pipes_sockets_and_directories_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let [pipe, socket] = ["pipe", "socket"].map(|name| dir.path().join(name));
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for (path, what) in [(pipe.as_path(), "a pipe"), (&socket, "a socket"), (dir.path(), "a directory")] {
+            for error in [write_whole(path, "x").unwrap_err(), open_stream(path, false).unwrap_err()] {
+                assert_eq!(error.source.to_string(), format!("it is {what}, not a regular file"));
+            }
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn streams_begin_anew_or_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events");
+        for (append, wanted) in [(true, "x"), (true, "xx"), (false, "x")] {
+            open_stream(&path, append).unwrap().write_all(b"x").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), wanted);
+        }
     }
 }

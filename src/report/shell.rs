@@ -1,5 +1,7 @@
 //! Results as assignments that a shell can read (`--machine-readable`).
 
+use crate::plan::shell::in_apostrophes;
+
 /// Lines `PREFIX_KEY=VALUE`, in order.
 #[derive(Debug, Clone)]
 pub struct Assignments {
@@ -14,13 +16,12 @@ impl Assignments {
     }
 
     /// Adds one. Keys are in upper case. A value is put between apostrophes unless
-    /// it consists of letters, digits and points; apostrophes in it stay as they
-    /// are, because that is how scripts know the output.
+    /// it consists of letters, digits and points.
     pub fn push(&mut self, key: &str, value: impl ToString) {
         let value = value.to_string();
         let bare = value.chars().all(|c| c.is_alphanumeric() || c == '.');
-        let quote = if bare { "" } else { "'" };
-        self.lines.push(format!("{}_{}={quote}{value}{quote}", self.prefix, key.to_uppercase()));
+        let value = if bare { value } else { in_apostrophes(&value) };
+        self.lines.push(format!("{}_{}={value}", self.prefix, key.to_uppercase()));
     }
 
     /// The lines.
@@ -41,8 +42,15 @@ mod tests {
         lines.push("exponent", "1.0e-2");
         lines.push("list", "1,2=3 4,5=6");
         lines.push("none", "");
-        let wanted =
-            ["X_PLAIN=0.5", "X_MINUS='-1'", "X_EXPONENT='1.0e-2'", "X_LIST='1,2=3 4,5=6'", "X_NONE="];
+        lines.push("uuid", "u'; touch x; '");
+        let wanted = [
+            "X_PLAIN=0.5",
+            "X_MINUS='-1'",
+            "X_EXPONENT='1.0e-2'",
+            "X_LIST='1,2=3 4,5=6'",
+            "X_NONE=",
+            r"X_UUID='u'\''; touch x; '\'''",
+        ];
         assert_eq!(lines.lines(), wanted);
     }
 }

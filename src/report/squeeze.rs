@@ -2,9 +2,9 @@
 
 use super::explain::shortfall_text;
 use crate::load::error::printable;
-use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, InstanceIdx, NodeIdx, Rule};
 use crate::search::squeeze::standby::{Size, SizeSource};
-use crate::search::squeeze::{Decision, GroupPlan, Lack, Obstacle, Squeeze, Standby};
+use crate::search::squeeze::{Decision, GroupPlan, Harm, Lack, Obstacle, Squeeze, Standby};
 
 /// Most characters of a line for people.
 const LINE: usize = 400;
@@ -236,11 +236,31 @@ pub fn obstacle_text(why: &Obstacle, cluster: &Cluster) -> String {
             format!("the target reserve would be missing: {}", lack_text(lack, cluster))
         }
         Obstacle::Redundancy(n) => format!("node {} would fail N+1", node(n)),
+        Obstacle::Worse(harm) => harm_text(harm, cluster),
         Obstacle::Expendable(n) => format!("node {} could not be emptied any more (global N+1)", node(n)),
         Obstacle::Exposed(_) => format!("the target reserve would be missing: {EXPOSED}"),
         Obstacle::LastNode => "it is the last one of its group".to_owned(),
         Obstacle::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
         Obstacle::NotTried => "the search ended before it was tried".to_owned(),
+    }
+}
+
+fn harm_text(harm: &Harm, cluster: &Cluster) -> String {
+    let name = |node: &NodeIdx| &cluster.node(*node).spec.name;
+    match harm {
+        Harm::Exclusion { node, tag } => {
+            let tag = cluster.tag_table.name(*tag);
+            format!("more instances with the exclusion tag '{tag}' would share node {}", name(node))
+        }
+        Harm::Policy { node, rule } => {
+            let ratio = match rule {
+                Rule::SpindleRatio | Rule::PlannedSpindleRatio => "spindle",
+                _ => "vCPU",
+            };
+            format!("node {} would exceed the {ratio} ratio of its policy", name(node))
+        }
+        Harm::SharedLocation => "more instances would have both nodes at one location".to_owned(),
+        Harm::DesiredLocation => "more instances would not be where they desire to be".to_owned(),
     }
 }
 
@@ -256,6 +276,9 @@ pub fn obstacle_name(why: &Obstacle) -> &'static str {
         Obstacle::Memory(_) => "memory",
         Obstacle::Reserve(_) => "reserve",
         Obstacle::Redundancy(_) => "n+1",
+        Obstacle::Worse(Harm::Exclusion { .. }) => "exclusion-tags",
+        Obstacle::Worse(Harm::Policy { .. }) => "policy",
+        Obstacle::Worse(Harm::SharedLocation | Harm::DesiredLocation) => "location",
         Obstacle::Expendable(_) => "global-n+1",
         Obstacle::Exposed(_) => "reserve-global-n+1",
         Obstacle::LastNode => "last-node",

@@ -1,5 +1,6 @@
 //! Writing a cluster in the text format, as `-S` saves it.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::number::{fixed, plain, positional};
@@ -35,8 +36,16 @@ pub fn cluster_text(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceI
     }
     out.push('\n');
     push(&mut out, &[&policy_row("", &cluster.policy)]);
+    let mut bearers: HashMap<&str, usize> = HashMap::new();
     for g in &cluster.groups {
-        push(&mut out, &[&policy_row(&g.name, &g.policy)]);
+        *bearers.entry(&g.name).or_default() += 1;
+    }
+    for g in &cluster.groups {
+        // a name that others have, too, says nothing; nor does a UUID that is somebody's name:
+        // what is written then does not load, rather than mean another group
+        let by_uuid = bearers[g.name.as_str()] > 1 && !bearers.contains_key(g.uuid.as_str());
+        let owner = if by_uuid { &g.uuid } else { &g.name };
+        push(&mut out, &[&policy_row(owner, &g.policy)]);
     }
     out
 }
@@ -116,4 +125,61 @@ pub fn policy_row(owner: &str, policy: &InstancePolicy) -> String {
 fn spec(s: &InstanceSpec) -> String {
     let InstanceSpec { memory, cpus, disk_size, disk_count, nic_count, spindle_use } = s;
     format!("{},{cpus},{},{disk_count},{nic_count},{spindle_use}", memory.0, disk_size.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::load::merge::{MergeOptions, merge};
+    use crate::load::raw::RawGroup;
+    use crate::load::{RawCluster, text};
+    use crate::model::{AllocPolicy, DiskParameters};
+
+    /// A cluster of groups with these names, and UUIDs in order; each has a policy of its own.
+    fn groups(names: &[String]) -> RawCluster {
+        let mut raw = RawCluster::default();
+        for (at, name) in names.iter().enumerate() {
+            raw.groups.push(RawGroup {
+                name: name.clone(),
+                uuid: format!("u{at}"),
+                alloc_policy: AllocPolicy::Preferred,
+                tags: Vec::new(),
+                networks: Vec::new(),
+                policy: InstancePolicy { vcpu_ratio: 10.0 + at as f64, ..InstancePolicy::default() },
+                disk_parameters: DiskParameters::default(),
+            });
+        }
+        raw
+    }
+
+    fn again(raw: &RawCluster) -> Result<RawCluster, String> {
+        let cluster = merge(raw.clone(), &MergeOptions::default()).unwrap();
+        text::parse(&whole_cluster_text(&cluster), "c").map_err(|error| error.to_string())
+    }
+
+    proptest! {
+        /// Whatever the groups are called: it is the same cluster, or none where there is no
+        /// way to say it.
+        #[test]
+        fn groups_load_back(names in prop::collection::vec("[au][0-3]?", 1..5)) {
+            let raw = groups(&names);
+            let repeated = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+            // the UUID of a group that has to be meant by it is a name
+            let lost = names.iter().enumerate().any(|(at, name)| {
+                repeated(name) && names.contains(&format!("u{at}"))
+            });
+            let loaded = again(&raw).map(|cluster| cluster.groups);
+            prop_assert!(loaded.as_ref().map_or(lost, |groups| *groups == raw.groups), "{:?}", loaded);
+        }
+    }
+
+    #[test]
+    fn names_that_are_uuids_of_others_load_back() {
+        for names in [["u1", "a"], ["u1", "u0"], ["a", "u0"], ["a", "a"]] {
+            let raw = groups(&names.map(str::to_owned));
+            assert_eq!(again(&raw).unwrap().groups, raw.groups, "{names:?}");
+        }
+    }
 }

@@ -4,12 +4,17 @@
 //! processor waiting for one addition after the other. Many states can be summed
 //! up side by side, though, in the registers' lanes; and of each state only those
 //! lanes of the score that differ from the present one, and only one of several
-//! lanes whose values are equal bit for bit.
+//! lanes whose values are equal bit for bit. Where there are more, they follow the
+//! sums of the present state ([`Trail`]); those of the squares have to have the same
+//! mean for that.
+
+use std::sync::OnceLock;
 
 use multiversion::multiversion;
 
 use super::board::{Board, Touched, weighted};
 use super::metrics::{LANES, Lanes, lanes};
+use super::trail::Trail;
 
 /// A state in which some nodes (at most three) differ from the board.
 #[derive(Debug, Clone, Copy)]
@@ -26,28 +31,79 @@ const FEWEST: usize = 5;
 /// States that are summed up side by side.
 const ABREAST: usize = 32;
 
+/// For fewer states than this a trail is not worth its making.
+const FEWEST_ON_TRAIL: usize = 3 * ABREAST;
+
+/// The same for the squares, where a trail is made for every mean.
+const FEWEST_OF_MEAN: usize = 4;
+
 /// Sum and deviation of one lane in one state.
 type Moments = (f64, f64);
 
 /// One lane of one state: what differs, by row, and where the result goes.
-struct Job {
+pub(super) struct Job {
     state: usize,
     /// In ascending order of rows; only the first `count`.
     replaced: [(usize, f64); 3],
     count: usize,
 }
 
+impl Job {
+    /// What differs, in ascending order of rows.
+    pub(super) fn replaced(&self) -> &[(usize, f64)] {
+        &self.replaced[..self.count]
+    }
+
+    /// The sum of the lane, whose column and trail are given.
+    pub(super) fn sum(&self, trail: &Trail, column: &[f64]) -> f64 {
+        trail.sum_with(|row| column[row], self.replaced())
+    }
+}
+
+/// The values of a changed state without the places of the changed nodes.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The new values of the nodes that are in rows of the board.
+    after: Vec<Lanes>,
+    /// Rows in which they may stand.
+    example: [usize; 3],
+}
+
+/// Where the changed nodes of a draft stand: the rows of those that have one, in the order
+/// in which the draft has them.
+#[derive(Debug, Clone, Copy)]
+pub struct Spot {
+    /// Which draft.
+    pub draft: usize,
+    /// The rows; what is left over does not matter.
+    pub rows: [usize; 3],
+}
+
+impl Spot {
+    /// At most three rows, filled up.
+    pub fn rows(rows: impl Iterator<Item = usize>) -> [usize; 3] {
+        let mut filled = [usize::MAX; 3];
+        filled.iter_mut().zip(rows).for_each(|(to, row)| *to = row);
+        filled
+    }
+}
+
+/// What differs in a state, by row, ascending.
+type Replaced = Vec<(usize, Lanes)>;
+
 /// A board with what many changed states have in common.
 pub struct Scorer<'b> {
     board: &'b Board,
     /// Sums and deviations of all lanes as they are.
     moments: (Lanes, Lanes),
+    /// The sums of each lane, as far as they were needed.
+    trails: [OnceLock<Trail>; LANES],
 }
 
 impl<'b> Scorer<'b> {
     /// Prepares to score changed states of a board.
     pub fn of(board: &'b Board) -> Scorer<'b> {
-        Scorer { board, moments: board.moments() }
+        Scorer { board, moments: board.moments(), trails: Default::default() }
     }
 
     /// The scores of many states: the same as [`Board::score_with`] gives for each of
@@ -58,22 +114,13 @@ impl<'b> Scorer<'b> {
             return states.iter().map(|s| board.score_with(s.touched, s.spread_change)).collect();
         }
         let (sums, deviations) = &self.moments;
-        let replaced: Vec<Vec<(usize, Lanes)>> = states.iter().map(|s| board.replaced(s.touched)).collect();
+        let replaced: Vec<Replaced> = states.iter().map(|s| board.replaced(s.touched)).collect();
         // the result of each lane of each state; the present one where nothing changes
         let mut moments: Vec<[Moments; LANES]> =
             vec![std::array::from_fn(|k| (sums[k], deviations[k])); states.len()];
         for lane in 0..LANES {
-            let jobs: Vec<Job> = replaced
-                .iter()
-                .enumerate()
-                .filter_map(|(state, replaced)| board.job(state, replaced, lane))
-                .collect();
-            for jobs in jobs.chunks(ABREAST) {
-                let results = abreast(board.column(lane), jobs);
-                for (job, result) in jobs.iter().zip(results) {
-                    moments[job.state][lane] = result;
-                }
-            }
+            let jobs = self.jobs(&replaced, lane);
+            self.work_out(lane, &jobs, |state, result| moments[state][lane] = result);
         }
         let score = |at: usize| {
             let lane = |lane: usize| moments[at][board.same_as(&replaced[at], lane)];
@@ -81,6 +128,96 @@ impl<'b> Scorer<'b> {
         };
         (0..states.len()).map(score).collect()
     }
+
+    /// A state without the places of its nodes.
+    pub fn draft(&self, state: &Changed<'_>) -> Draft {
+        let row = |t: &Touched<'_>| Some((self.board.row(t.spec.idx)?, lanes(t.spec, &t.after)));
+        let (rows, after): (Vec<usize>, Vec<Lanes>) = state.touched.iter().filter_map(row).unzip();
+        Draft { after, example: Spot::rows(rows.into_iter()) }
+    }
+
+    /// What drafts in many places replace.
+    pub(super) fn replaced_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<Replaced> {
+        let replaced = |spot: &Spot| {
+            let after = drafts[spot.draft].after.iter().copied();
+            let mut rows: Replaced = spot.rows.into_iter().zip(after).collect();
+            rows.sort_unstable_by_key(|r| r.0);
+            rows
+        };
+        spots.iter().map(replaced).collect()
+    }
+
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.board.rows().len()
+    }
+
+    /// The values of a lane.
+    pub(super) fn column(&self, lane: usize) -> &[f64] {
+        self.board.column(lane)
+    }
+
+    /// The sums of a lane.
+    pub(super) fn trail(&self, lane: usize) -> &Trail {
+        self.trails[lane].get_or_init(|| Trail::of(self.column(lane).iter().copied()))
+    }
+
+    /// What has to be done for a lane of some states.
+    pub(super) fn jobs(&self, replaced: &[Replaced], lane: usize) -> Vec<Job> {
+        let jobs = replaced.iter().enumerate();
+        jobs.filter_map(|(state, replaced)| self.board.job(state, replaced, lane)).collect()
+    }
+
+    /// What has to be done for a lane of drafts, somewhere.
+    pub(super) fn jobs_of_examples(&self, drafts: &[Draft], lane: usize) -> Vec<Job> {
+        let spots: Vec<Spot> =
+            drafts.iter().enumerate().map(|(draft, d)| Spot { draft, rows: d.example }).collect();
+        self.jobs(&self.replaced_at(drafts, &spots), lane)
+    }
+
+    /// Sums up one lane for all jobs.
+    fn work_out(&self, lane: usize, jobs: &[Job], mut enter: impl FnMut(usize, Moments)) {
+        let column = self.column(lane);
+        let mut work_out_abreast = |jobs: &mut dyn Iterator<Item = &Job>| {
+            let jobs: Vec<&Job> = jobs.collect();
+            for jobs in jobs.chunks(ABREAST) {
+                let results = abreast(column, jobs);
+                jobs.iter().zip(results).for_each(|(job, result)| enter(job.state, result));
+            }
+        };
+        if jobs.len() < FEWEST_ON_TRAIL {
+            return work_out_abreast(&mut jobs.iter());
+        }
+        let trail = self.trail(lane);
+        let bits = |(at, job): (usize, &Job)| (job.sum(trail, column).to_bits(), at);
+        let mut sums: Vec<(u64, usize)> = jobs.iter().enumerate().map(bits).collect();
+        sums.sort_unstable();
+        let (often, seldom): (Vec<_>, Vec<_>) =
+            sums.chunk_by(|a, b| a.0 == b.0).partition(|same| same.len() >= FEWEST_OF_MEAN);
+        work_out_abreast(&mut seldom.into_iter().flatten().map(|(_, at)| &jobs[*at]));
+        for same in often {
+            let sum = f64::from_bits(same[0].0);
+            let deviations = deviations(column, sum, same.iter().map(|(_, at)| &jobs[*at]));
+            same.iter().zip(deviations).for_each(|((_, at), sd)| enter(jobs[*at].state, (sum, sd)));
+        }
+    }
+}
+
+/// The deviations of a column for jobs that have the same sum.
+fn deviations<'j>(
+    column: &[f64],
+    sum: f64,
+    jobs: impl Iterator<Item = &'j Job>,
+) -> impl Iterator<Item = f64> {
+    let n = column.len() as f64;
+    let mean = sum / n;
+    let square = move |value: f64| (value - mean) * (value - mean);
+    let trail = Trail::of(column.iter().map(|value| square(*value)));
+    jobs.map(move |job| {
+        let replaced = job.replaced.map(|(row, value)| (row, square(value)));
+        let squares = trail.sum_with(|row| square(column[row]), &replaced[..job.count]);
+        (squares / n).sqrt()
+    })
 }
 
 impl Board {
@@ -117,10 +254,10 @@ impl Board {
 }
 
 /// Sums one lane up for up to [`ABREAST`] states.
-fn abreast(column: &[f64], jobs: &[Job]) -> [Moments; ABREAST] {
+fn abreast(column: &[f64], jobs: &[&Job]) -> [Moments; ABREAST] {
     let mut changes: Vec<(usize, usize, f64)> = Vec::with_capacity(3 * jobs.len());
     for (at, job) in jobs.iter().enumerate() {
-        changes.extend(job.replaced[..job.count].iter().map(|(row, value)| (*row, at, *value)));
+        changes.extend(job.replaced().iter().map(|(row, value)| (*row, at, *value)));
     }
     changes.sort_unstable_by_key(|c| (c.0, c.1));
     two_passes(column, &changes)

@@ -7,6 +7,8 @@ pub mod metrics;
 pub mod running;
 pub mod runs;
 pub mod spread;
+mod trail;
+pub mod zones;
 
 pub use board::{Board, Components, Touched};
 pub use increment::{Change, Statistics};

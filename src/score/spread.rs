@@ -2,15 +2,35 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, Counts, Instance, NodeIdx, NodeSpec, TagId};
+use crate::model::{Cluster, Counts, Instance, NodeIdx, NodeSpec, TagId, TagSet};
 
 /// How often each (location tag, exclusion tag) pair occurs on the online nodes
 /// of a set: once for each exclusion tag of each existing primary, in each of
 /// its node's locations.
 #[derive(Debug, Clone, Default)]
 pub struct Spread {
-    counts: HashMap<(TagId, TagId), i64>,
+    /// By exclusion tag, how often it occurs in each location.
+    services: HashMap<TagId, Counts<TagId>>,
     surplus: i64,
+}
+
+/// What the arrival of a primary adds to the surplus, by location of the new node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrivals {
+    /// In a location of which nothing else is said.
+    pub elsewhere: i64,
+    /// In the others, ascending.
+    pub there: Vec<(TagId, i64)>,
+}
+
+/// Instances beyond the first.
+fn surplus(count: i64) -> i64 {
+    (count - 1).max(0)
+}
+
+/// By how much the surplus grows where there are `count`, and then `by` more.
+fn growth(count: i64, by: i64) -> i64 {
+    surplus(count + by) - surplus(count)
 }
 
 impl Spread {
@@ -21,20 +41,28 @@ impl Spread {
             if node.spec.location_tags.is_empty() {
                 continue;
             }
-            for instance in &node.state.primaries {
-                for key in pairs(&node.spec, cluster.instance(*instance)) {
-                    let count = spread.counts.entry(key).or_insert(0);
-                    spread.surplus += i64::from(*count > 0);
-                    *count += 1;
-                }
+            let primaries = node.state.primaries.iter().map(|i| cluster.instance(*i));
+            let tags: Counts<TagId> = primaries.flat_map(|i| &i.exclusion_tags).copied().collect();
+            for (tag, by) in tags.iter() {
+                spread.add(tag, &node.spec, by);
             }
         }
+        spread.surplus = spread.services.values().map(Counts::surplus).sum();
         spread
+    }
+
+    /// Counts an exclusion tag in all locations of a node so many times more.
+    fn add(&mut self, tag: TagId, node: &NodeSpec, by: i64) {
+        let counts = self.services.entry(tag).or_default();
+        counts.add_each(node.location_tags.iter().map(|location| (location, by)));
+        if counts.is_empty() {
+            self.services.remove(&tag);
+        }
     }
 
     /// Whether no primary with an exclusion tag is in any location.
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.services.is_empty()
     }
 
     /// Instances beyond the first of each pair.
@@ -49,20 +77,56 @@ impl Spread {
         if instance.forthcoming || instance.exclusion_tags.is_empty() {
             return 0;
         }
-        let mut changes = Counts::default();
-        for (node, by) in [(from, -1), (to, 1)] {
-            if let Some(node) = node.filter(|n| !n.offline) {
-                pairs(node, instance).for_each(|key| changes.add(key, by));
-            }
+        let nowhere = TagSet::default();
+        let [from, to] = [from, to].map(|node| locations(node).unwrap_or(&nowhere));
+        // what is in both stays as it is
+        let sum = |tag, own, [at, other]: [&TagSet; 2]| -> i64 {
+            self.counts(tag, at.without(other)).map(|(_, count)| growth(count, own)).sum()
+        };
+        let tags = instance.exclusion_tags.counts().iter();
+        tags.map(|(tag, own)| sum(tag, -own, [from, to]) + sum(tag, own, [to, from])).sum()
+    }
+
+    /// By how much the surplus changes if primary `instance` goes from one node to any
+    /// other: what its departure adds, and what the locations of the new node add. The sum
+    /// is [`change`](Self::change).
+    pub fn departure(&self, instance: &Instance, from: Option<&NodeSpec>) -> (i64, Arrivals) {
+        let mut leaving = 0;
+        let mut arrivals = Arrivals { elsewhere: 0, there: Vec::new() };
+        if instance.forthcoming {
+            return (leaving, arrivals);
         }
-        let surplus = |count: i64| (count - 1).max(0);
-        changes
-            .iter()
-            .map(|(key, by)| {
-                let before = self.counts.get(&key).copied().unwrap_or(0);
-                surplus(before + by) - surplus(before)
-            })
-            .sum()
+        let mut there: Counts<TagId> = Counts::default();
+        for (tag, own) in instance.exclusion_tags.counts().iter() {
+            let alone = growth(0, own);
+            arrivals.elsewhere += alone;
+            if let Some(counts) = self.services.get(&tag) {
+                there.add_each(counts.iter().map(|(location, count)| (location, growth(count, own) - alone)));
+            }
+            let Some(from) = locations(from) else { continue };
+            // who goes to a location of the old node does not leave it
+            let stays: Vec<(TagId, i64)> = self
+                .counts(tag, from.iter())
+                .map(|(location, count)| (location, growth(count, -own), growth(count, own) - alone))
+                .map(|(location, gone, come)| {
+                    leaving += gone;
+                    (location, -gone - come - alone)
+                })
+                .collect();
+            there.add_each(stays.into_iter());
+        }
+        arrivals.there = there.iter().map(|(location, by)| (location, arrivals.elsewhere + by)).collect();
+        (leaving, arrivals)
+    }
+
+    /// How often an exclusion tag occurs in each of some locations, in ascending order.
+    fn counts<'a>(
+        &'a self,
+        tag: TagId,
+        locations: impl Iterator<Item = TagId> + 'a,
+    ) -> impl Iterator<Item = (TagId, i64)> + 'a {
+        static NONE: Counts<TagId> = Counts::new();
+        self.services.get(&tag).unwrap_or(&NONE).look_up(locations, |location| *location)
     }
 
     /// Records that primary `instance` went from one node (nowhere, if it is new)
@@ -73,22 +137,18 @@ impl Spread {
             return;
         }
         for (node, by) in [(from, -1), (Some(to), 1)] {
-            if let Some(node) = node.filter(|n| !n.offline) {
-                for key in pairs(node, instance) {
-                    let count = self.counts.entry(key).or_insert(0);
-                    *count += by;
-                    if *count == 0 {
-                        self.counts.remove(&key);
-                    }
+            if let Some(node) = node.filter(|n| locations(Some(n)).is_some()) {
+                for (tag, own) in instance.exclusion_tags.counts().iter() {
+                    self.add(tag, node, by * own);
                 }
             }
         }
     }
 }
 
-fn pairs<'a>(node: &'a NodeSpec, instance: &'a Instance) -> impl Iterator<Item = (TagId, TagId)> + 'a {
-    let tags = &instance.exclusion_tags;
-    node.location_tags.iter().flat_map(move |location| tags.iter().map(move |tag| (location, *tag)))
+/// The locations of a node, if it has any that count.
+fn locations(node: Option<&NodeSpec>) -> Option<&TagSet> {
+    node.filter(|n| !n.offline && !n.location_tags.is_empty()).map(|n| &n.location_tags)
 }
 
 #[cfg(test)]
@@ -119,5 +179,61 @@ mod tests {
         assert_eq!(moved.surplus(), 0);
         cluster.nodes[1].spec.offline = true;
         assert_eq!(Spread::of(&cluster, &all).surplus(), 0, "offline nodes do not count");
+    }
+
+    /// The surplus, pair by pair.
+    fn plain_surplus(cluster: &Cluster) -> i64 {
+        let mut pairs: HashMap<(TagId, TagId), i64> = HashMap::new();
+        for node in cluster.nodes.iter().filter(|n| !n.spec.offline) {
+            for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
+                for location in node.spec.location_tags.iter() {
+                    instance.exclusion_tags.iter().for_each(|tag| {
+                        *pairs.entry((location, *tag)).or_default() += 1;
+                    });
+                }
+            }
+        }
+        pairs.values().map(|count| count - 1).sum()
+    }
+
+    #[test]
+    fn every_way_to_count_gives_the_same() {
+        // repeated tags, common and different locations, none at all, an offline node
+        let tags = ["l:1,l:2", "l:2,l:3", "l:1,l:2,l:3,l:4", "", "l:3", "l:1,l:4"];
+        let role = |at: usize| if at == 4 { 'Y' } else { 'N' };
+        let node = |at: usize| format!("n{at}|9000|0|9000|9000|9000|9|{}|u|1|{}", role(at), tags[at]);
+        let nodes: Vec<String> = (0..tags.len()).map(node).collect();
+        let of = ["s:a", "s:a,s:a", "s:a,s:b,s:c", "s:b,s:b,s:b,s:a", "", "s:d"];
+        let instance = |at: usize| {
+            let planned = if at % 7 == 3 { 'Y' } else { 'N' };
+            format!("i{at}|1|0|1|running|Y|n{}||ext|{}|1|-|{planned}", at * 5 % 6, of[at % of.len()])
+        };
+        let instances: Vec<String> = (0..17).map(instance).collect();
+        let [nodes, instances] =
+            [&nodes, &instances].map(|rows| rows.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut cluster = cluster(&nodes, &instances, &["htools:iextags:s", "htools:nlocation:l"]);
+        for moved in cluster.all_instances() {
+            let mut spread = Spread::of(&cluster, &cluster.all_nodes());
+            assert_eq!(spread.surplus(), plain_surplus(&cluster));
+            let instance = cluster.instance(moved).clone();
+            let from = Some(&cluster.node(instance.primary).spec);
+            let (leaving, arrivals) = spread.departure(&instance, from);
+            for to in cluster.nodes.iter().filter(|n| !n.spec.offline).map(|n| &n.spec) {
+                let known = |tag| arrivals.there.iter().find(|(there, _)| *there == tag);
+                let cost = |tag| known(tag).map_or(arrivals.elsewhere, |(_, by)| *by);
+                let sum = leaving + to.location_tags.iter().map(cost).sum::<i64>();
+                assert_eq!(sum, spread.change(&instance, from, Some(to)), "{} to {}", instance.name, to.name);
+            }
+            let to = (instance.primary.get() * 3 + moved.get()) % cluster.nodes.len();
+            let change = spread.change(&instance, from, Some(&cluster.nodes[to].spec));
+            let before = spread.surplus();
+            spread.relocate(&instance, from, &cluster.nodes[to].spec);
+            let to = crate::model::Placement { primary: NodeIdx::new(to), secondary: None };
+            cluster.relocate(moved, to, 0);
+            assert_eq!(
+                (spread.surplus(), before + change),
+                (plain_surplus(&cluster), plain_surplus(&cluster))
+            );
+        }
     }
 }

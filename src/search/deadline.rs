@@ -48,6 +48,12 @@ impl Deadline {
         Deadline::new(None, Arc::default())
     }
 
+    /// Why the search should end before it begins with this item (0 for the first), if it
+    /// should: however short the time, the first item is looked at.
+    pub fn reached_before(&self, item: usize) -> Option<Stopped> {
+        if item == 0 { None } else { self.reached() }
+    }
+
     /// The time since the search began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
@@ -60,6 +66,12 @@ impl Deadline {
         }
         let late = self.limit.is_some_and(|limit| self.elapsed() >= limit);
         late.then_some(Stopped::TimeLimit)
+    }
+}
+
+impl Default for Deadline {
+    fn default() -> Deadline {
+        Deadline::never()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::balance::{Balancer, Step};
 use super::forecast::Forecast;
+use super::likeness::Likeness;
 use super::tally::Tally;
 use crate::model::NodeIdx;
 
@@ -13,6 +14,10 @@ pub struct Memory {
     /// There can be no bounds for this group.
     hopeless: bool,
     last: Option<Change>,
+    /// Which nodes are alike, if that was ever asked.
+    pub likeness: Likeness,
+    /// How many moves the last search evaluated.
+    pub evaluated: u64,
     /// The work of all searches so far.
     pub tally: Tally,
 }
@@ -26,6 +31,7 @@ struct Change {
 impl Memory {
     /// Notes that a step was made, which changed these nodes.
     pub fn step_made(&mut self, step: &Step, nodes: Vec<NodeIdx>) {
+        self.likeness.note(&nodes);
         if self.last.replace(Change { nodes, step: *step }).is_some() {
             // nobody looked at the state in between
             self.forecast = None;

@@ -9,6 +9,7 @@ pub mod evacuate;
 pub mod explain;
 pub mod fill;
 pub mod forecast;
+mod likeness;
 mod memory;
 pub mod moves;
 pub mod regroup;
@@ -18,6 +19,7 @@ pub mod shortfall;
 mod sieve;
 pub mod squeeze;
 pub mod tally;
+mod ties;
 
 pub use balance::{BalanceOptions, Balancer, Effort, Step};
 pub use deadline::{Deadline, Stopped};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, DiskTemplate, Instance, InstanceIdx, Mib, TagId, TagSet};
+use crate::model::{Cluster, DiskTemplate, ExclusionTags, Instance, InstanceIdx, Mib, TagSet};
 
 /// Everything about an instance that its moves and their scores depend on,
 /// except where it is.
@@ -17,7 +17,7 @@ struct Shape {
     vcpus: i64,
     template: DiskTemplate,
     util: [u64; 4],
-    exclusion_tags: Vec<TagId>,
+    exclusion_tags: ExclusionTags,
     desired_locations: TagSet,
     forthcoming: bool,
 }
@@ -46,15 +46,14 @@ pub struct Shapes(Vec<u32>);
 
 impl Shapes {
     /// Compares some instances of a cluster.
-    pub fn of(cluster: &Cluster, compared: &[InstanceIdx]) -> Shapes {
+    pub fn of(cluster: &Cluster, instances: &[InstanceIdx]) -> Shapes {
         let mut numbers: HashMap<Shape, u32> = HashMap::new();
-        let mut number = |i: &Instance| {
+        let mut of = vec![0; cluster.instances.len()];
+        for instance in instances {
             let next = numbers.len() as u32;
-            *numbers.entry(Shape::of(i)).or_insert(next)
-        };
-        let mut all = vec![0; cluster.instances.len()];
-        compared.iter().for_each(|i| all[i.get()] = number(cluster.instance(*i)));
-        Shapes(all)
+            of[instance.get()] = *numbers.entry(Shape::of(cluster.instance(*instance))).or_insert(next);
+        }
+        Shapes(of)
     }
 
     /// How many different shapes there are.

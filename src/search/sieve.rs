@@ -14,11 +14,13 @@ use rayon::prelude::*;
 
 use super::balance::Balancer;
 use super::forecast::{Forecast, Prospect, Seen};
+use super::likeness::{Remembered, Verdicts};
 use super::memory::Memory;
 use super::moves::{Move, Outcome, Trial};
+use super::ties::contenders;
 use crate::model::{Instance, InstanceIdx};
-use crate::score::batch::{Changed, Scorer};
-use crate::score::running::Running;
+use crate::score::batch::{Changed, Scorer, Spot};
+use crate::score::running::{Interval, Running};
 
 /// A possible move with its exact score.
 #[derive(Clone, Copy)]
@@ -38,6 +40,8 @@ struct Survivor {
     lo: f64,
     order: Order,
     mv: Move,
+    /// The same number for moves that are alike, if that is known.
+    draft: Option<u32>,
 }
 
 /// More survivors than this are scored at once, so that they take no more room.
@@ -69,9 +73,19 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
     }
     let limit = Limit::new(balancer.starting_limit());
     let scored = AtomicU64::new(0);
+    let mut likeness = std::mem::take(&mut memory.likeness);
+    // where the last search had to look at very many moves, most of them are alike
+    let verdicts = if memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
+        likeness.refresh(balancer.cluster(), balancer.board());
+        Verdicts::new(&likeness, balancer.cluster(), balancer.shapes())
+    } else {
+        None
+    };
+    let verdicts = verdicts.as_ref();
     let (best, considered, found) = match memory.forecast(balancer) {
         Some(forecast) => {
-            let search = Search { balancer, running: forecast.running(), limit: &limit, scored: &scored };
+            let running = forecast.running();
+            let search = Search { balancer, running, limit: &limit, verdicts, scored: &scored };
             let (best, found) = search.with_bounds(forecast);
             let considered = forecast.moves();
             forecast.note_work(found.work);
@@ -79,11 +93,13 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
         }
         None => {
             let running = Running::of(balancer.board());
-            let search = Search { balancer, running: &running, limit: &limit, scored: &scored };
+            let search = Search { balancer, running: &running, limit: &limit, verdicts, scored: &scored };
             let (best, found) = search.without_bounds();
             (best, found.trials, found)
         }
     };
+    memory.likeness = likeness;
+    memory.evaluated = found.trials;
     let tally = &mut memory.tally;
     tally.considered += considered;
     tally.evaluated += found.trials;
@@ -124,6 +140,7 @@ pub(super) fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<
 struct Workspace {
     near: Vec<(f64, u32)>,
     prospects: Vec<Prospect>,
+    remembered: Remembered,
     found: Found,
 }
 
@@ -150,6 +167,8 @@ struct Search<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
     limit: &'a Limit,
+    /// The verdicts on moves that are alike, if there are many of them.
+    verdicts: Option<&'a Verdicts<'a>>,
     /// How many exact scores were computed.
     scored: &'a AtomicU64,
 }
@@ -173,14 +192,15 @@ impl Search<'_> {
         let found: Vec<Found> = candidates
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut found = Found::default();
+                let mut space = Workspace::default();
                 for instance in chunk {
                     let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
+                    let start = self.verdicts.and_then(|v| v.start(&trial));
                     for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
-                        self.keep_if_promising(&trial, instance, mv, rank, &mut found);
+                        self.keep_if_promising((&trial, start), (mv, rank), &mut space);
                     }
                 }
-                found
+                space.found
             })
             .collect();
         let effort = Effort::of(&found);
@@ -275,41 +295,61 @@ impl Search<'_> {
     fn look_at(&self, forecast: &Forecast, position: u32, limit: f64, space: &mut Workspace) {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(forecast.instance(position));
-        let Workspace { prospects, found, .. } = space;
-        forecast.prospects(position, instance, limit, prospects, &mut found.seen);
-        if prospects.is_empty() {
-            return;
+        let mut prospects = std::mem::take(&mut space.prospects);
+        forecast.prospects(balancer, (position, instance), limit, &mut prospects, &mut space.found.seen);
+        if !prospects.is_empty() {
+            self.look_at_prospects(instance, &mut prospects, space);
         }
+        space.prospects = prospects;
+    }
+
+    /// Looks at some moves of one instance, the most promising ones first.
+    fn look_at_prospects(&self, instance: &Instance, prospects: &mut [Prospect], space: &mut Workspace) {
+        let balancer = self.balancer;
         prospects.sort_unstable_by_key(|p| OrderedFloat(p.bound));
         let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
+        let start = self.verdicts.and_then(|v| v.start(&trial));
         let repertoire = balancer.repertoire(instance);
         for Prospect { bound, mv } in prospects.iter() {
             if *bound > self.limit.get() {
                 break;
             }
-            self.keep_if_promising(&trial, instance, *mv, balancer.rank(&repertoire, *mv), found);
+            let rank = balancer.rank(&repertoire, *mv);
+            self.keep_if_promising((&trial, start), (*mv, rank), space);
         }
     }
 
-    /// Keeps a move that is possible and whose score may be the smallest.
+    /// Bounds on the score of a move; nothing if it is impossible.
+    fn interval(&self, trial: &Trial<'_>, mv: Move) -> Option<Interval> {
+        let outcome = trial.run(mv).ok()?;
+        let board = self.balancer.board();
+        let spread_change = self.balancer.spread_change(trial.instance(), outcome.placement);
+        Some(self.running.interval(board, outcome.touched(), board.spread().surplus() + spread_change))
+    }
+
+    /// Keeps a move that is possible and whose score may be the smallest. `start` is the
+    /// number of what the moves of the instance have in common with others.
     fn keep_if_promising(
         &self,
-        trial: &Trial<'_>,
-        instance: &Instance,
-        mv: Move,
-        rank: usize,
-        found: &mut Found,
+        (trial, start): (&Trial<'_>, Option<u32>),
+        (mv, rank): (Move, usize),
+        Workspace { remembered, found, .. }: &mut Workspace,
     ) {
         found.trials += 1;
-        let Ok(outcome) = trial.run(mv) else { return };
-        let board = self.balancer.board();
-        let spread = board.spread().surplus() + self.balancer.spread_change(instance, outcome.placement);
-        let interval = self.running.interval(board, outcome.touched(), spread);
+        let (interval, draft) = match self.verdicts.zip(start) {
+            Some((verdicts, start)) => {
+                let verdict = verdicts.verdict(trial, (start, mv), remembered, || self.interval(trial, mv));
+                (verdict.interval, Some(verdict.draft))
+            }
+            None => (self.interval(trial, mv), None),
+        };
+        let Some(interval) = interval else { return };
         if interval.lo > self.limit.get() {
             return;
         }
         self.limit.lower(interval.hi);
-        found.survivors.push(Survivor { lo: interval.lo, order: (instance.idx, rank), mv });
+        let order = (trial.instance().idx, rank);
+        found.survivors.push(Survivor { lo: interval.lo, order, mv, draft });
         if found.survivors.len() >= MOST_SURVIVORS {
             let survivors = std::mem::take(&mut found.survivors);
             found.best = self.score_survivors(survivors, found.best.take());
@@ -323,46 +363,102 @@ impl Search<'_> {
         if survivors.is_empty() {
             return before;
         }
+        let scorer = Scorer::of(self.balancer.board());
+        survivors = self.without_hopeless(&scorer, survivors);
         survivors.sort_unstable_by_key(|s| (OrderedFloat(s.lo), s.order));
         let current = self.balancer.score();
         let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
-        let scorer = Scorer::of(self.balancer.board());
-        let best = match survivors.len() <= SCORED_AT_ONCE {
+        let at_once = if survivors.len() < MANY { SCORED_AT_ONCE } else { MANY_AT_ONCE };
+        let best = match survivors.len() <= at_once {
             true => self.best_scored(&scorer, &survivors),
             false => {
-                let chunks = survivors.par_chunks(SCORED_AT_ONCE);
+                let chunks = survivors.par_chunks(at_once);
                 chunks.map(|chunk| self.best_scored(&scorer, chunk)).reduce(|| None, both)
             }
         };
         both(best, before)
     }
 
+    /// Without those that are sure to have the same score as an earlier one.
+    fn without_hopeless(&self, scorer: &Scorer<'_>, survivors: Vec<Survivor>) -> Vec<Survivor> {
+        let (alike, mut others): (Vec<Survivor>, Vec<Survivor>) =
+            survivors.into_iter().partition(|s| s.draft.is_some());
+        let mut drafts: Vec<&Survivor> = Vec::new();
+        let most = alike.iter().filter_map(|s| s.draft).max().map_or(0, |most| most as usize + 1);
+        let mut numbers = vec![usize::MAX; most];
+        let number = |s: &Survivor| s.draft.map_or(usize::MAX, |draft| draft as usize);
+        if alike.len() >= self.balancer.board().rows().len() {
+            for survivor in &alike {
+                let number = &mut numbers[number(survivor)];
+                if *number == usize::MAX {
+                    *number = drafts.len();
+                    drafts.push(survivor);
+                }
+            }
+        }
+        let tried = self.tried(drafts.iter().copied());
+        // where each stands for itself, there is nothing to be gained
+        if drafts.is_empty() || 2 * drafts.len() > alike.len() || tried.len() < drafts.len() {
+            others.extend(alike);
+            return others;
+        }
+        let drafts: Vec<_> = tried.iter().map(|tried| scorer.draft(&tried.changed())).collect();
+        let spot = |s: &Survivor| (Spot { draft: numbers[number(s)], rows: self.rows_of(s) }, s.order);
+        let spots: Vec<_> = alike.iter().map(spot).collect();
+        others.extend(contenders(scorer, &drafts, &spots).into_iter().map(|at| alike[at]));
+        others
+    }
+
+    /// The rows of the nodes that a move changes, in the order in which its outcome has them.
+    fn rows_of(&self, survivor: &Survivor) -> [usize; 3] {
+        let balancer = self.balancer;
+        let instance = balancer.cluster().instance(survivor.order.0);
+        let nodes = [Some(instance.primary), instance.mirror(), survivor.mv.target()];
+        Spot::rows(nodes.into_iter().flatten().filter_map(|node| balancer.board().row(node)))
+    }
+
+    /// The outcomes of survivors' moves.
+    fn tried<'s>(&self, survivors: impl Iterator<Item = &'s Survivor>) -> Vec<Tried<'s, '_>> {
+        let balancer = self.balancer;
+        let tried = survivors.filter_map(|survivor| {
+            let instance = balancer.cluster().instance(survivor.order.0);
+            let outcome = Trial::new(balancer.cluster(), instance, balancer.rules()).run(survivor.mv).ok()?;
+            let spread_change = balancer.spread_change(instance, outcome.placement);
+            Some(Tried { survivor, outcome, spread_change })
+        });
+        tried.collect()
+    }
+
     /// The best of some survivors.
     fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<Scored> {
         self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
         let balancer = self.balancer;
-        let outcomes: Vec<(&Survivor, Outcome<'_>, i64)> = survivors
-            .iter()
-            .filter_map(|s| {
-                let instance = balancer.cluster().instance(s.order.0);
-                let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
-                let outcome = trial.run(s.mv).ok()?;
-                Some((s, outcome, balancer.spread_change(instance, outcome.placement)))
-            })
-            .collect();
-        let states: Vec<Changed<'_>> = outcomes
-            .iter()
-            .map(|(_, outcome, spread_change)| Changed {
-                touched: outcome.touched(),
-                spread_change: *spread_change,
-            })
-            .collect();
+        let tried = self.tried(survivors.iter());
+        let states: Vec<Changed<'_>> = tried.iter().map(Tried::changed).collect();
         let scores = scorer.scores(&states);
-        let scored = outcomes.iter().zip(scores).filter(|(_, score)| !score.is_nan());
-        let scored = scored.map(|((s, ..), score)| Scored { score, order: s.order, mv: s.mv });
+        let scored = tried.iter().zip(scores).filter(|(_, score)| !score.is_nan());
+        let scored =
+            scored.map(|(Tried { survivor: s, .. }, score)| Scored { score, order: s.order, mv: s.mv });
         scored.fold(None, |best, new| better(best, new, balancer.score()))
+    }
+}
+
+/// A survivor with what its move leads to.
+struct Tried<'s, 'c> {
+    survivor: &'s Survivor,
+    outcome: Outcome<'c>,
+    spread_change: i64,
+}
+
+impl Tried<'_, '_> {
+    fn changed(&self) -> Changed<'_> {
+        Changed { touched: self.outcome.touched(), spread_change: self.spread_change }
     }
 }
 
 /// Exact scores that one thread computes at a time.
 const SCORED_AT_ONCE: usize = 32;
+
+/// From this many on they are computed many at a time, which is less work altogether.
+const MANY: usize = 96;
+const MANY_AT_ONCE: usize = 2048;

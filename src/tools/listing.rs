@@ -15,8 +15,8 @@ pub fn nodes(
     nodes: &[NodeIdx],
     fields: &str,
 ) -> io::Result<()> {
-    let list = node_list(cluster, nodes, fields).join("\n");
-    output.error_write(&format!("\n{title} status:\n{list}\n\n"))
+    list(output, format!("{title} status:"), node_list(cluster, nodes, fields))?;
+    output.error_line("")
 }
 
 /// Prints an instance list (`--print-instances`): an empty line, a title, the
@@ -27,6 +27,10 @@ pub fn instances(
     cluster: &Cluster,
     instances: &[InstanceIdx],
 ) -> io::Result<()> {
-    let list = instance_list(cluster, instances).join("\n");
-    output.error_write(&format!("\n{title} instance map:\n{list}\n"))
+    list(output, format!("{title} instance map:"), instance_list(cluster, instances))
+}
+
+/// An empty line, a title, a list.
+fn list(output: &mut Output, title: String, rows: Vec<String>) -> io::Result<()> {
+    output.error_lines([String::new(), title].into_iter().chain(rows))
 }

@@ -108,7 +108,7 @@ pub fn main() -> ExitCode {
         Err(error) if output::reader_is_gone(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // nothing is left to do if even this cannot be written
-            let _ = Output::standard().error_line(&format!("Error: {error:#}"));
+            let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));
             ExitStatus::Failure.into()
         }
     }

@@ -1,11 +1,21 @@
 //! Writing to standard output and standard error without panicking.
 //!
+//! All that the programs print passes through here, and here alone it is known where it
+//! goes: what a terminal would obey (control characters, signs that turn the writing
+//! direction) is escaped on standard output if that is a terminal, and on standard error
+//! always. Names may hold such characters, and whoever made them up must not have a
+//! hand on the terminal of whoever looks at them. Elsewhere standard output stays as it is,
+//! byte for byte, for programs.
+//!
 //! Errors of these two streams are marked as such, so that a reader who has
 //! seen enough (`hbal ... | head`) ends the program quietly, while a broken
 //! connection to a cluster stays an error.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::str;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::load::error::{printable, printable_lines};
 
 /// An error of standard output or standard error.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +54,53 @@ impl Write for Stream {
     }
 }
 
+/// Escapes what a terminal would obey; line breaks and tabs pass.
+struct Escaping<W> {
+    inner: W,
+    /// The beginning of a character whose end is still to come.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Escaping<W> {
+    fn new(inner: W) -> Self {
+        Escaping { inner, begun: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let all = [&std::mem::take(&mut self.begun), text].concat();
+        let mut rest = &all[..];
+        loop {
+            match str::from_utf8(rest) {
+                Ok(good) => {
+                    self.inner.write_all(printable_lines(good).as_bytes())?;
+                    return Ok(text.len());
+                }
+                Err(error) => {
+                    let (good, bad) = rest.split_at(error.valid_up_to());
+                    let good = str::from_utf8(good).unwrap_or_default();
+                    self.inner.write_all(printable_lines(good).as_bytes())?;
+                    match error.error_len() {
+                        Some(length) => {
+                            self.inner.write_all("\u{fffd}".as_bytes())?;
+                            rest = &bad[length..];
+                        }
+                        None => {
+                            self.begun = bad.to_vec();
+                            return Ok(text.len());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
 /// Where a program writes. Standard output is locked and buffered: call
 /// [`flush`](Output::flush) at the end, or errors go unnoticed. Standard error
 /// is written at once, after what standard output holds, so that the two keep
@@ -51,21 +108,32 @@ impl Write for Stream {
 pub struct Output {
     out: Stream,
     err: Stream,
+    /// Whether standard output is read by a person, at once.
+    is_shown: bool,
 }
 
 impl Output {
     /// The streams of the process.
     pub fn standard() -> Self {
+        let is_shown = io::stdout().is_terminal();
+        let out = BufWriter::new(io::stdout().lock());
+        let out: Box<dyn Write> = if is_shown { Box::new(Escaping::new(out)) } else { Box::new(out) };
         // standard error is not locked: a panic on another thread must be able to report itself
-        Output::to(Box::new(BufWriter::new(io::stdout().lock())), Box::new(io::stderr()))
+        Output { is_shown, ..Output::to(out, Box::new(Escaping::new(io::stderr()))) }
     }
 
-    /// Any two streams.
+    /// Any two streams, which get everything as it is.
     pub fn to(out: Box<dyn Write>, err: Box<dyn Write>) -> Self {
         Output {
             out: Stream { name: "standard output", inner: out },
             err: Stream { name: "standard error", inner: err },
+            is_shown: false,
         }
+    }
+
+    /// Whether standard output is a terminal.
+    pub fn is_shown(&self) -> bool {
+        self.is_shown
     }
 
     /// Standard output, for code that writes to any stream.
@@ -78,9 +146,12 @@ impl Output {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Writes a line.
+    /// Writes a line: one on a terminal, whatever it holds.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        self.write(text)?;
+        match self.is_shown {
+            true => self.write(&one_line(text))?,
+            false => self.write(text)?,
+        }
         self.write("\n")
     }
 
@@ -91,15 +162,26 @@ impl Output {
         self.err.flush()
     }
 
-    /// Writes a line to standard error.
+    /// Writes a line to standard error: one, whatever it holds.
     pub fn error_line(&mut self, text: &str) -> io::Result<()> {
-        self.error_write(&format!("{text}\n"))
+        self.error_lines([text])
+    }
+
+    /// Writes lines to standard error, all at once: no more than there are, whatever they hold.
+    pub fn error_lines(&mut self, lines: impl IntoIterator<Item = impl AsRef<str>>) -> io::Result<()> {
+        let lines: String = lines.into_iter().map(|line| one_line(line.as_ref()) + "\n").collect();
+        self.error_write(&lines)
     }
 
     /// Hands everything written so far to the system.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+/// A text without line breaks, and without anything else that a terminal would obey.
+fn one_line(text: &str) -> String {
+    printable(text, usize::MAX)
 }
 
 /// The two streams.
@@ -116,6 +198,8 @@ type Written = Vec<(Channel, Vec<u8>)>;
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     written: Arc<Mutex<Written>>,
+    /// Whether it will be shown on a terminal.
+    is_shown: bool,
 }
 
 /// One of the streams of a recording.
@@ -140,10 +224,15 @@ impl Write for Recorder {
 }
 
 impl Recording {
+    /// A recording that goes to an output in the end: `is_shown` as [`Output::is_shown`] says.
+    pub fn shown(is_shown: bool) -> Recording {
+        Recording { is_shown, ..Recording::default() }
+    }
+
     /// An output that goes here.
     pub fn output(&self) -> Output {
         let stream = |channel| Box::new(Recorder { channel, written: Arc::clone(&self.written) });
-        Output::to(stream(Channel::Out), stream(Channel::Err))
+        Output { is_shown: self.is_shown, ..Output::to(stream(Channel::Out), stream(Channel::Err)) }
     }
 
     /// Writes what was recorded.
@@ -203,6 +292,35 @@ mod tests {
         let written = second.written.lock().unwrap().clone();
         let wanted = [(Channel::Out, "one\ntwo"), (Channel::Err, "three\n"), (Channel::Out, "four\n")];
         assert_eq!(written, wanted.map(|(channel, text)| (channel, text.as_bytes().to_vec())));
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        let text = "a\u{1b}[2Jé\u{9b}31m\r\tb\u{202e}\n";
+        for size in 1..text.len() {
+            let mut shown = Vec::new();
+            let mut stream = Escaping::new(&mut shown);
+            text.as_bytes().chunks(size).try_for_each(|part| stream.write_all(part)).unwrap();
+            assert_eq!(String::from_utf8(shown).unwrap(), "a\\u{1b}[2Jé\\u{9b}31m\\r\tb\\u{202e}\n");
+        }
+        let mut shown = Vec::new();
+        Escaping::new(&mut shown).write_all(b"a\xffb\x9bc").unwrap();
+        assert_eq!(String::from_utf8(shown).unwrap(), "a\u{fffd}b\u{fffd}c");
+    }
+
+    #[test]
+    fn a_line_is_one_line_on_a_terminal() {
+        let written = |is_shown: bool| {
+            let recording = Recording::shown(is_shown);
+            let mut output = recording.output();
+            output.line("a\nb").unwrap();
+            output.error_line("c\rd").unwrap();
+            let written = recording.written.lock().unwrap().clone();
+            let texts = written.into_iter().map(|(_, text)| String::from_utf8(text).unwrap());
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(written(true), ["a\\nb\n", "c\\rd\n"]);
+        assert_eq!(written(false), ["a\nb\n", "c\\rd\n"]);
     }
 
     #[test]

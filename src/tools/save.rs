@@ -1,8 +1,10 @@
 //! Saved states of a cluster (`-S`).
 
+use std::io;
 use std::path::Path;
 
 use super::output::Output;
+use crate::load::text;
 use crate::model::Cluster;
 use crate::report::file::{WriteError, write_whole};
 use crate::report::text::whole_cluster_text;
@@ -11,12 +13,16 @@ use crate::report::text::whole_cluster_text;
 /// it.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// If the file cannot be written, or would not load back.
 pub fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<String, WriteError> {
     let mut path = prefix.as_os_str().to_owned();
     path.push(".");
     path.push(suffix);
     let path = Path::new(&path);
+    if let Err(error) = text::parse(content, "the state") {
+        let source = io::Error::other(format!("it would not load back: {error}"));
+        return Err(WriteError { path: path.display().to_string(), source });
+    }
     write_whole(path, content)?;
     Ok(format!("The cluster state {when} has been written to file '{}'", path.display()))
 }
@@ -34,4 +40,25 @@ pub fn save_cluster(
 ) -> anyhow::Result<()> {
     let Some(prefix) = prefix else { return Ok(()) };
     Ok(output.error_line(&save(prefix, suffix, when, &whole_cluster_text(cluster))?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the text cannot say is not written.
+    #[test]
+    fn only_what_loads_back_is_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let prefix = dir.path().join("state");
+        let group = |name: &str| format!("{name}|u|preferred||\n\n\n\n\n");
+        save(&prefix, "original", "before", &group("g")).unwrap();
+        let error = save(&prefix, "balanced", "after", &group("g\ng")).unwrap_err();
+        assert!(
+            error.source.to_string().starts_with("it would not load back: the state, line 1"),
+            "{}",
+            error.source
+        );
+        assert!(!dir.path().join("state.balanced").exists());
+    }
 }

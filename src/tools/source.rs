@@ -1,7 +1,6 @@
 //! Reading the cluster that the options name.
 
-use std::fs;
-use std::io::Read;
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -11,6 +10,7 @@ use super::output::Output;
 use crate::load::error::shown_name;
 use crate::load::iallocator::Request;
 use crate::load::load_data;
+use crate::load::local::{self, read_limited};
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, encoding, iallocator, luxi, mond, rapi, simulate, text, utilisation};
@@ -91,14 +91,14 @@ fn check_sources(options: &LoadOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads a file whole; `-` is standard input where `stdin` allows it.
+/// Reads a file whole, unless it is too large; `-` is standard input where `stdin` allows it.
 fn read_file(path: &Path, stdin: bool) -> anyhow::Result<Vec<u8>> {
     if stdin && path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
-        return Ok(bytes);
+        return read_limited(std::io::stdin().lock(), local::SIZE).context("cannot read standard input");
     }
-    fs::read(path).with_context(|| format!("cannot read file '{}'", path.display()))
+    File::open(path)
+        .and_then(|file| read_limited(file, local::SIZE))
+        .with_context(|| format!("cannot read file '{}'", path.display()))
 }
 
 fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilisation)>> {

@@ -4,6 +4,7 @@
 mod clusters;
 mod estimates;
 mod maintenance;
+mod names;
 mod options;
 mod other_files;
 mod output;
@@ -105,7 +106,7 @@ impl Place {
         let judges: [&[&str]; 9] = [
             &["hcheck", "-t", "c.data", "--json"],
             &["hgroup", "status", "-t", "c.data", "-v", "-p"],
-            &["hgroup", "status", "-t", "c.data", "--svg", "--dot"],
+            &["hgroup", "status", "-t", "c.data", "--svg"],
             &["hgroup", "redistribute", "-t", "c.data", "-C", "-v"],
             &["hgroup", "compress", "-t", "c.data", "--evacuate", "-v"],
             &["hgroup", "compress", "-t", "c.data", "--no-capacity-checks", "--json"],

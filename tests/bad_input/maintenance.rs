@@ -28,17 +28,17 @@ fn nothing_to_plan_for() {
     };
     fails(&["-G", "nope"], "option --group: 'nope' is not the name or UUID of exactly one node group");
     for options in [&["--node-tags="][..], &["--node-tags=green"], &["-On1", "-On2", "-On3"]] {
-        fails(options, "no node to plan for: each is offline or not selected");
+        fails(options, "Cannot create node graph");
     }
-    fails(&[], "not enough capacity to move non-redundant instances off node 'n2'");
-    fails(
-        &["--ignore-non-redundant", "--full-evacuation"],
-        "not enough capacity to move secondaries off node 'n1'",
-    );
+    fails(&[], "Not enough capacity to move non-redundant instances");
+    fails(&["--ignore-non-redundant", "--full-evacuation"], "Not enough capacity to move secondaries");
     fails(
         &["--ignore-non-redundant", "--offline-maintenance", "--honour-run-state"],
         "2 instances run on the nodes to be maintained: web, big; stop them first (-f plans all the same)",
     );
+    let run = place.run(&["hroller", "-v", "-t", "c.data"]);
+    let detail = "Not enough capacity to move non-redundant instances: node 'n2' cannot be emptied of them\n";
+    assert!(run.stderr.ends_with(detail), "{}", run.stderr);
     fails(
         &["-S", "absent/x"],
         "cannot write file 'absent/x.original': No such file or directory (os error 2)",
@@ -48,13 +48,13 @@ fn nothing_to_plan_for() {
 #[test]
 fn masters() {
     let place = Place::new();
-    let none = "no master node found; the source may not know it";
+    let none = "o master node found; the source may not know it";
     place.write("c.data", CLUSTER.replace("|M|", "|N|"));
-    place.fails(&["hroller", "-q", "-t", "c.data"], &format!("{none} (-f goes on without)"));
+    place.fails(&["hroller", "-q", "-t", "c.data"], &format!("N{none} (-f goes on without)"));
     let run = place.run(&["hroller", "-q", "-t", "c.data", "-f", "--ignore-non-redundant"]);
-    assert_eq!((run.status, run.stderr), (Some(0), format!("Warning: {none}\n")));
+    assert_eq!((run.status, run.stderr), (Some(0), format!("Warning: n{none}\n")));
     place.write("c.data", CLUSTER.replace("|N|", "|M|"));
-    place.fails(&["hroller", "-q", "-t", "c.data", "-f"], "more than one master node: n1, n2, n3");
+    place.fails(&["hroller", "-q", "-t", "c.data", "-f"], "Found more than one master node: n1, n2, n3");
 }
 
 #[test]

@@ -11,9 +11,9 @@ fn malformed_utilisation() {
     let cases: [(&[u8], &str); 6] = [
         (
             b"web1.example.com 1 2 3\n",
-            ", line 1: not 'NAME CPU MEM DISK NET' with single blanks: 'web1.example.com 1 2 3'",
+            ", line 1: Cannot parse line 'web1.example.com 1 2 3': not 'NAME CPU MEM DISK NET' with single blanks",
         ),
-        (b"a 1 2 3 4\n\n", ", line 2: not 'NAME CPU MEM DISK NET' with single blanks: ''"),
+        (b"a 1 2 3 4\n\n", ", line 2: Cannot parse line '': not 'NAME CPU MEM DISK NET' with single blanks"),
         (
             b"a 1 2 3 4\r\n",
             ", line 1, instance 'a': network load: leftover characters when parsing '4\\r': '\\r'",

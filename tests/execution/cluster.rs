@@ -301,6 +301,14 @@ impl Cluster {
         [with(8), with(9), off]
     }
 
+    /// Whether a node is offline, is drained, and has power.
+    pub fn flags(&self, node: &str) -> [bool; 3] {
+        let rows = self.luxi[NODE]["data"].as_array().unwrap();
+        let row = rows.iter().find(|row| row[0][1] == node).unwrap();
+        let off = self.without_power.iter().any(|other| other == node);
+        [row[8][1] == true, row[9][1] == true, !off]
+    }
+
     /// Primary and secondary instances of a node.
     pub fn instances_on(&self, node: &str) -> [Vec<String>; 2] {
         let rows = self.luxi[INSTANCE]["data"].as_array().unwrap();

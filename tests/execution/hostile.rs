@@ -5,12 +5,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use htools::execute::job::{JobId, Run, Status, Watched};
 use htools::execute::journal::{self, Read};
-use htools::execute::{Ending, Event, JobClient, LuxiClient, Report, Runner, Surroundings};
+use htools::execute::{Ending, Event, JobClient, LuxiClient, RapiClient, Report, Runner, Surroundings};
 use htools::load::luxi::Manner;
+use htools::load::rapi::{self, Access, Address, Session};
 use htools::plan::work::WorkStep;
+use serde_json::Value;
 
 use super::connection::complete;
 use super::program::Place;
+use super::rapi::{Rapi, response};
 use super::recorded::output;
 use super::server::{Act, message};
 use super::signals::held;
@@ -169,4 +172,52 @@ fn submissions_without_an_answer_are_not_repeated() {
     place.world.lock().always.clear();
     assert_eq!(go_on(&place).ending, Ending::Done);
     complete(&place);
+}
+
+/// How often a client that waits for a job that does not change asks in two seconds.
+fn asked(place: &Place, client: &mut dyn JobClient, kind: &str) -> usize {
+    let watched = Watched { id: JobId(24), status: Status::Running };
+    place.world.lock().calls.clear();
+    assert_eq!(client.next_change(&[watched], Duration::from_secs(2)), Ok(vec![]));
+    place.world.lock().calls.get(kind).copied().unwrap_or_default()
+}
+
+#[test]
+fn a_daemon_that_does_not_wait_is_asked_seldom() {
+    let place = Place::new();
+    place.world.lock().always.insert("WaitForJobChange", message(r#"{"success":true,"result":"nochange"}"#));
+    let count = asked(&place, &mut hasty(&place), "WaitForJobChange");
+    assert!((3..=20).contains(&count), "{count}");
+    place.world.lock().always.insert("wait", response("200 OK", &Value::Null));
+    let rapi = Rapi::new(&place.world);
+    let address = Address::new(rapi.url().as_ref());
+    let manner = rapi::Manner { proxies: false, ..rapi::Manner::default() };
+    let session = Session::new(&address, &Access::default(), manner).unwrap();
+    let count = asked(&place, &mut RapiClient::new(session), "wait");
+    assert!((3..=20).contains(&count), "{count}");
+}
+
+/// The last number that a job can have, and what would be the next.
+#[test]
+fn the_last_numbers_of_jobs() {
+    let place = Place::new();
+    let mut client = hasty(&place);
+    place.world.instead("QueryJobs", message(r#"{"success":true,"result":[[7],[18446744073709551615]]}"#));
+    assert_eq!(client.newest(), Ok(JobId(u64::MAX)));
+    for beyond in ["18446744073709551616", "\"18446744073709551616\"", "-1", "1.5", "null"] {
+        place.world.instead("QueryJobs", message(format!(r#"{{"success":true,"result":[[7],[{beyond}]]}}"#)));
+        let error = client.newest().unwrap_err().to_string();
+        assert!(error.starts_with("number of a job: unexpected answer "), "{error}");
+    }
+    let rapi = Rapi::new(&place.world);
+    let address = Address::new(rapi.url().as_ref());
+    let manner = rapi::Manner { proxies: false, ..rapi::Manner::default() };
+    let mut client = RapiClient::new(Session::new(&address, &Access::default(), manner).unwrap());
+    let id = u64::MAX;
+    place.world.instead("jobs", response("200 OK", &serde_json::json!([{"id": id}, {"id": "3"}])));
+    assert_eq!(client.newest(), Ok(JobId(id)));
+    let run = Run { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 };
+    place.world.instead("jobs", response("200 OK", &serde_json::json!([{"id": id, "ops": []}])));
+    // nothing comes after the last
+    assert_eq!(client.jobs_of(&run, JobId(id)), Ok(vec![]));
 }

@@ -24,6 +24,7 @@ fn answer(world: &Arc<World>, text: &str) -> Vec<Act> {
     let kind = match args[0] == "job" {
         true => "Query job",
         false if args[1][0] == "pinst_list" => "Query instances of a node",
+        false if args[1][0] == "offline" => "Query flags of a node",
         false => method,
     };
     if method == "SubmitManyJobs" {
@@ -35,6 +36,7 @@ fn answer(world: &Arc<World>, text: &str) -> Vec<Act> {
     let answer = match method {
         "Query" if kind == "Query job" => Ok(job_table(&world.lock(), &args[2])),
         "Query" if args[1][0] == "pinst_list" => Ok(held(&world.lock(), &args[2])),
+        "Query" if args[1][0] == "offline" => Ok(flags(&world.lock(), args)),
         "Query" if args[0] == "group" => Ok(groups(&world.lock(), &args[1])),
         "Query" => Ok(table(world, args[0].as_str().unwrap())),
         "QueryClusterInfo" => Ok(world.lock().cluster.luxi[2].clone()),
@@ -79,6 +81,13 @@ fn held(state: &State, filter: &Value) -> Value {
     assert_eq!((&filter[0], &filter[1]), (&json!("="), &json!("name")));
     let [primaries, secondaries] = state.cluster.instances_on(filter[2].as_str().unwrap());
     json!({"fields": [], "data": [[[0, primaries], [0, secondaries]]]})
+}
+
+/// The flags of a node.
+fn flags(state: &State, args: &Value) -> Value {
+    assert_eq!((&args[1], &args[2][1]), (&json!(["offline", "drained", "powered"]), &json!("name")));
+    let [offline, drained, powered] = state.cluster.flags(args[2][2].as_str().unwrap());
+    json!({"fields": [], "data": [[[0, offline], [0, drained], [0, powered]]]})
 }
 
 fn field(id: u64, job: &Job, name: &Value) -> Value {

@@ -11,6 +11,7 @@ mod program;
 mod queue;
 mod rapi;
 
+mod belief;
 mod connection;
 mod failures;
 mod fresh;

@@ -68,6 +68,8 @@ pub struct State {
     /// What happens after an opcode that has this text in it: once each.
     then: Vec<(&'static str, Then)>,
     reads: usize,
+    /// Opcodes that have such a text in them end in success and do nothing.
+    pub lies: Vec<&'static str>,
     /// Why no jobs are taken.
     pub drained: Option<Value>,
     /// Whether the daemon is not there.
@@ -79,8 +81,11 @@ pub type Then = Box<dyn FnOnce(&mut Cluster) + Send>;
 
 impl State {
     fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
-        let result = self.cluster.carry_out(opcode);
         let text = opcode.to_string();
+        if self.lies.iter().any(|part| text.contains(part)) {
+            return Ok(Value::Null);
+        }
+        let result = self.cluster.carry_out(opcode);
         if let Some(at) = self.then.iter().position(|(part, _)| text.contains(part)) {
             let (_, action) = self.then.remove(at);
             action(&mut self.cluster);
@@ -120,6 +125,7 @@ impl World {
             on_read: None,
             then: Vec::new(),
             reads: 0,
+            lies: Vec::new(),
             drained: None,
             gone: false,
         };

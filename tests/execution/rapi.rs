@@ -145,7 +145,11 @@ fn answer(world: &Arc<World>, kind: &str, request: &Request) -> Vec<Act> {
             }
             "nodes" if parts.len() > 3 => {
                 let [primaries, secondaries] = world.lock().cluster.instances_on(parts[3]);
-                good(json!({"name": parts[3], "pinst_list": primaries, "sinst_list": secondaries}))
+                let [offline, drained, _] = world.lock().cluster.flags(parts[3]);
+                good(json!({
+                    "name": parts[3], "pinst_list": primaries, "sinst_list": secondaries,
+                    "offline": offline, "drained": drained,
+                }))
             }
             "nodes" => good(world.lock().cluster.rapi[0].clone()),
             "instances" => good(world.lock().cluster.rapi[1].clone()),

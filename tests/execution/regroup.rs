@@ -13,7 +13,7 @@ use super::rapi::Rapi;
 use super::terminal::answered;
 
 /// The nodes and their groups: node1 to node3 are `default`, the others `second`.
-fn two_groups(change: impl FnOnce(&mut Cluster)) -> Place {
+pub fn two_groups(change: impl FnOnce(&mut Cluster)) -> Place {
     let place = Place::new();
     let mut world = place.world.lock();
     world.cluster.split(&["node4.vc.test", "node5.vc.test", "node6.vc.test"]);
@@ -24,7 +24,7 @@ fn two_groups(change: impl FnOnce(&mut Cluster)) -> Place {
 
 /// `node3` is lost, with inst09 (its secondary is node1), the second copies of inst04 and
 /// inst08, and inst13, whose disks are elsewhere.
-fn lose_node3(cluster: &mut Cluster) {
+pub fn lose_node3(cluster: &mut Cluster) {
     cluster.put("inst13.vc.test", "node3.vc.test");
     cluster.set_offline("node3.vc.test");
 }

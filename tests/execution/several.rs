@@ -8,7 +8,7 @@ use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
 
 /// The recorded cluster in two groups of three nodes, in each of which one node is empty.
-fn place() -> Place {
+pub fn place() -> Place {
     let place = Place::new();
     let mut world = place.world.lock();
     for (at, (name, _, secondary)) in world.cluster.places().into_iter().enumerate() {

@@ -12,12 +12,12 @@ use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
 
 /// Reserves with which two nodes of the recorded cluster are not needed.
-const NIGHT: &[&str] = &["--drbd", "--minimal-resources=1", "--target-resources=2", "--max-nodes=2"];
+pub const NIGHT: &[&str] = &["--drbd", "--minimal-resources=1", "--target-resources=2", "--max-nodes=2"];
 /// More than there is.
-const MORNING: &[&str] = &["--minimal-resources=60", "--target-resources=60"];
+pub const MORNING: &[&str] = &["--minimal-resources=60", "--target-resources=60"];
 
 /// The recorded cluster with an instance on a node that would be empty.
-fn place() -> Place {
+pub fn place() -> Place {
     let place = Place::new();
     place.world.lock().cluster.place("inst09.vc.test", "node6.vc.test", "node5.vc.test");
     place
@@ -29,7 +29,7 @@ fn command(place: &Place, options: &[&str]) -> Command {
     command
 }
 
-fn execute(place: &Place, reserves: &[&str], more: &[&str]) -> Ran {
+pub fn execute(place: &Place, reserves: &[&str], more: &[&str]) -> Ran {
     Running::start(command(place, &[&["-X"], reserves, more].concat())).wait()
 }
 
@@ -72,7 +72,7 @@ fn off(place: &Place, nodes: &[&str]) {
 }
 
 #[track_caller]
-fn has(text: &str, part: &str) {
+pub fn has(text: &str, part: &str) {
     assert!(text.contains(part), "no {part:?} in\n{text}");
 }
 

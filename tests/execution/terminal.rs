@@ -89,3 +89,59 @@ fn a_plan_that_is_a_document_is_shown_before_the_question() {
     assert!(shown.find(step).unwrap() < shown.find(QUESTION).unwrap(), "{shown}");
     assert_eq!(shown.matches("\"schema\"").count(), 1, "{shown}");
 }
+
+/// Names may be anything where they come from a connection; a terminal obeys none of them.
+#[test]
+fn names_do_not_reach_a_terminal_raw() {
+    let sample = |name: &str| format!("{}/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    let place = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(sample("allocate.json")).unwrap();
+    let name = "a\\n\\u001b[2J\\r\\u009b31m\\u007f\\u202e";
+    let (instance, node, group) = ("cache2.example.com", "node7.example.com", "\"name\": \"default\"");
+    assert!(text.contains(instance) && text.contains(node) && text.contains(group));
+    let text = text.replace(instance, &format!("i{name}")).replace(node, &format!("n{name}"));
+    let text = text.replace(group, &format!("\"name\": \"g{name}\""));
+    std::fs::write(place.path().join("request"), text).unwrap();
+    let runs: [&[&str]; 11] = [
+        &["hbal", "-I", "request", "-p", "--print-instances", "-v", "-v", "-v"],
+        &["hbal", "-I", "request", "-C"],
+        &["hbal", "-I", "request", "--all-groups"],
+        &["hbal", "-I", "request", "--json"],
+        &["hbal", "-I", "request", "--explain=web1"],
+        &["hinfo", "-I", "request", "-p", "--print-instances", "-v", "-v", "-v"],
+        &["hinfo", "-I", "request", "--json"],
+        &["hgroup", "status", "-I", "request", "-v"],
+        &["hroller", "-f", "-I", "request", "--one-step-only", "--print-moves"],
+        &["hsqueeze", "-I", "request", "-v", "-v"],
+        &["hail", "request", "-v", "-v", "-p"],
+    ];
+    let shown_raw = |text: &str| {
+        let raw = |c: char| c.is_control() && c != '\n' && c != '\r' || c == '\u{202e}';
+        text.contains(raw) || text.replace("\r\n", "").contains('\r')
+    };
+    for words in runs {
+        let command = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+            command.args(words).env_remove("HTOOLS").current_dir(place.path());
+            command
+        };
+        let (_, shown) = answered(command(), "");
+        assert!(!shown_raw(&shown), "{words:?}: {shown:?}");
+        // the break in the name breaks no line
+        assert!(
+            !shown.contains("ia\r\n") && !shown.contains("na\r\n") && !shown.contains("ga\r\n"),
+            "{words:?}: {shown}"
+        );
+        let output = command().stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!shown_raw(&said), "{words:?}: {said:?}");
+    }
+    // for a program names stay what they are
+    let output = Command::new(env!("CARGO_BIN_EXE_htools"))
+        .args(["hroller", "-f", "-I", "request"])
+        .env_remove("HTOOLS")
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().contains("na\n\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"));
+}

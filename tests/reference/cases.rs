@@ -215,6 +215,9 @@ impl Case {
         words.splice(self.source_at..self.source_at, source.iter().map(|word| (*word).to_owned()));
         if unchecked {
             words.insert(0, "--no-capacity-checks".to_owned());
+            if hsqueeze::has_soft_tags(self) {
+                words.insert(0, "--ignore-soft-errors".to_owned());
+            }
         }
         words
     }

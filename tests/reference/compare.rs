@@ -276,6 +276,10 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
     Rule::ALL.into_iter().filter(|rule| rule.applies(case)).find(|rule| match rule {
         Rule::SplitInstanceOutput | Rule::ForthcomingCount => broke_off(),
         Rule::LimitZero => gave_up(),
+        Rule::ImpossibleNames => {
+            let refused = String::from_utf8_lossy(&ours.stderr).contains(": Ganeti can have no such name, ");
+            refused && ours.status == Some(1) && a[1].1.starts_with(&b[1].1)
+        }
         Rule::AllOffline if case.tool == Tool::Hail => {
             answers::without_score(&a[1].1) == answers::without_score(&b[1].1)
         }

@@ -129,6 +129,14 @@ pub fn has_master(case: &Case) -> bool {
     case.files.iter().any(|(name, text)| *name == TEXT && text.lines().any(|line| line.contains("|M|")))
 }
 
+/// Whether freeing nodes can worsen exclusion tags or locations, which the reference does not
+/// look at. (Policies it keeps: the reserve asks for the vCPU ratio, and what is moved by force
+/// in these clusters has no spindles.)
+pub fn has_soft_tags(case: &Case) -> bool {
+    let kinds = ["htools:iextags:", "htools:nlocation:", "htools:desiredlocation:"];
+    case.cluster.raw.tags.iter().any(|tag| kinds.iter().any(|kind| tag.starts_with(kind)))
+}
+
 /// The candidates, where they are shown.
 pub fn candidates(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.contains("line candidates: ")).collect()

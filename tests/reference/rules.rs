@@ -4,6 +4,7 @@
 
 use htools::load::raw::RawCluster;
 use htools::model::{Mib, Mirroring, NodeIdx};
+use htools::plan::names::{Kind, Name};
 
 use super::cases::Case;
 use super::hail_rules;
@@ -17,6 +18,9 @@ pub enum Rule {
     /// Printed commands hold full names; the reference shortens them. Compared
     /// exactly, after shortening ours.
     FullNamesInCommands,
+    /// No commands are made with a name that Ganeti cannot have. What was printed until
+    /// then is compared.
+    ImpossibleNames,
     /// With `-v` five times, no node is listed both as bad and as happy. Compared
     /// exactly, but for nodes of which a total is zero.
     BadAndHappy,
@@ -132,9 +136,10 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 35] = [
+    pub const ALL: [Rule; 36] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
+        Rule::ImpossibleNames,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
@@ -174,6 +179,7 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Rule::FullNamesInCommands => "full-names-in-commands",
+            Rule::ImpossibleNames => "impossible-names",
             Rule::BadAndHappy => "bad-and-happy",
             Rule::SplitInstanceNames => "split-instance-names",
             Rule::SplitInstanceOutput => "split-instance-output",
@@ -233,6 +239,12 @@ impl Rule {
             Rule::SilentNodes => case.cluster.has("silent nodes"),
             Rule::FullNamesInCommands => {
                 (hbal || is_hsqueeze) && case.facts.commands && !common_suffix(raw).is_empty()
+            }
+            Rule::ImpossibleNames => {
+                let nodes = raw.nodes.iter().map(|node| (Kind::Node, &node.name));
+                let instances = raw.instances.iter().map(|instance| (Kind::Instance, &instance.name));
+                let impossible = |(kind, name): (Kind, &String)| Name::of(kind, name).is_err();
+                (hbal || is_hsqueeze) && case.facts.commands && nodes.chain(instances).any(impossible)
             }
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
             Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),

@@ -2,7 +2,10 @@
 //! took minutes; the table keeps what it took then beside what it takes now. The reference is not asked: it
 //! does not come to an end on them.
 
+mod equal;
+mod space;
 mod squeeze;
+mod tags;
 
 use crate::common::Bench;
 use crate::common::numbers::seconds;
@@ -25,7 +28,7 @@ pub struct Case {
 /// The cases of one kind, made when they are measured.
 type Cases = fn() -> Vec<Case>;
 
-const KINDS: [Cases; 1] = [squeeze::cases];
+const KINDS: [Cases; 4] = [equal::cases, space::cases, squeeze::cases, tags::cases];
 
 /// Prints the table.
 pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {

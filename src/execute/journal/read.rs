@@ -2,8 +2,10 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 
 use super::{Chain, Header, Journal, Record, Store};
@@ -59,7 +61,13 @@ pub struct Read {
 pub fn open(path: &Path) -> Result<(Read, Journal), JournalError> {
     let shown = shown_source(&path.to_string_lossy());
     let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
-    let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(unreadable)?;
+    // the end of a pipe might never come
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file =
+        OpenOptions::new().read(true).append(true).custom_flags(at_once).open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(unreadable(io::Error::other("not a regular file")));
+    }
     lock(&file, &shown)?;
     let mut bytes = Vec::new();
     (&mut file).take(MOST + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -4,21 +4,29 @@ use std::collections::HashMap;
 
 use super::description::read_description;
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, Object, read_policy};
+use crate::load::json::{
+    self, At, Budget, Json, Made, Member, Object, Of, Shape, Stream, Weight, read_policy,
+};
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use crate::model::{DiskParameters, GroupIdx, Hypervisor, Mib, NodeIdx};
 
 /// Reads groups, nodes, instances and cluster tags, in this order.
-pub(super) fn read_cluster(message: &Object<'_, '_>) -> Result<RawCluster> {
+/// Nodes and instances are not in `message` but in its text.
+pub(super) fn read_cluster(
+    message: &Object<'_, '_>,
+    text: &str,
+    source: &str,
+    budget: &Budget,
+) -> Result<RawCluster> {
     let groups = message.each_named("nodegroups", "group", read_group)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
-    let mut nodes =
-        message.each_named("nodes", "node", |name, node| read_node(name, &node, &group_by_uuid))?;
+    let part = |key, kind| Part { message, text, source, key, kind, budget };
+    let mut nodes = part("nodes", "node").each(|name, node| read_node(name, &node, &group_by_uuid))?;
     let node_by_name: HashMap<&str, NodeIdx> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
-    let instances = message
-        .each_named("instances", "instance", |name, object| read_instance(name, &object, &node_by_name))?;
+    let instances =
+        part("instances", "instance").each(|name, object| read_instance(name, &object, &node_by_name))?;
     let tags = message.strings("cluster_tags")?;
     // the first one is the cluster's default
     let hypervisor = message.enumerations::<Hypervisor>("enabled_hypervisors")?.first().copied();
@@ -26,6 +34,38 @@ pub(super) fn read_cluster(message: &Object<'_, '_>) -> Result<RawCluster> {
         node.hypervisor = hypervisor;
     }
     Ok(RawCluster { groups, nodes, instances, tags, ..RawCluster::default() })
+}
+
+/// One of the long parts of a message: an object whose members describe something.
+struct Part<'a> {
+    message: &'a Object<'a, 'a>,
+    text: &'a str,
+    source: &'a str,
+    key: &'static str,
+    /// What they are.
+    kind: &'static str,
+    budget: &'a Budget,
+}
+
+impl Part<'_> {
+    /// Reads the members, one by one, in the order of the document.
+    fn each<T: Weight>(&self, mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>) -> Result<Vec<T>> {
+        let Part { message, text, source, key, kind, budget } = *self;
+        message.required(key)?;
+        let mut made = Made::new();
+        let each = |at: At<'_>, item: &Json| match at {
+            At::Name(name) => made.add(|| read(name, Object::new(item, message.place().named(kind, name))?)),
+            At::Item(_) => 0,
+        };
+        let members = Stream { of: Of::Object, shape: Shape::Whole, budget, each };
+        match json::seeded(text, source, budget, Member { key, inner: members })? {
+            Some(None) => made.done(),
+            Some(Some(other)) => {
+                Err(message.key_error(key, &format!("expected an object, found {}", other.found())))
+            }
+            None => Err(message.key_error(key, "expected an object")),
+        }
+    }
 }
 
 fn read_group(uuid: &str, group: Object<'_, '_>) -> Result<RawGroup> {

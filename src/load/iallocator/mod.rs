@@ -11,7 +11,7 @@ pub use request::{Allocation, Request};
 
 use super::encoding::decode;
 use super::error::Result;
-use super::json::{self, Object, Place};
+use super::json::{self, Budget, Object, Place, Shape};
 use super::raw::RawCluster;
 
 /// A message, read completely.
@@ -23,6 +23,16 @@ pub struct Message {
     /// The question. Its indices refer to `cluster`.
     pub request: Request,
 }
+
+/// What is read of it at once; nodes and instances are read one by one.
+const SHAPE: Shape = Shape::Checked(&[
+    ("request", Shape::Whole),
+    ("nodegroups", Shape::Whole),
+    ("nodes", Shape::Nothing),
+    ("instances", Shape::Nothing),
+    ("cluster_tags", Shape::Whole),
+    ("enabled_hypervisors", Shape::Whole),
+]);
 
 /// Reads a message from bytes in UTF-8. `source` names them in messages.
 ///
@@ -39,10 +49,11 @@ pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<Message> {
 /// What is not JSON; a key that is missing or of another type; a reference to
 /// an unknown object; an unknown type of request.
 pub fn parse(text: &str, source: &str) -> Result<Message> {
-    let document = json::parse(text, source)?;
+    let budget = Budget::new(Budget::FILE);
+    let document = json::parse_in(text, source, SHAPE, &budget)?;
     let message = Object::new(&document, Place::source(source))?;
     let request = message.object("request")?;
-    let cluster = cluster::read_cluster(&message)?;
+    let cluster = cluster::read_cluster(&message, text, source, &budget)?;
     let request = request::read_request(&request, &cluster)?;
     Ok(Message { cluster, request })
 }

@@ -213,27 +213,6 @@ impl<'j, 'p> Object<'j, 'p> {
     }
 }
 
-/// Does something with each object of a list that is a whole document, in its
-/// order. `kind` says what they are; each has a `name`.
-///
-/// # Errors
-/// The value is not a list, an item is not an object or has no name, or what
-/// `read` finds.
-pub fn each_described<'j, T>(
-    document: &'j Json,
-    place: &Place<'_>,
-    kind: &'static str,
-    mut read: impl FnMut(&'j str, Object<'j, '_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let items = document.list().map_err(|problem| place.error(&problem))?;
-    let one = |(i, item): (usize, &'j Json)| {
-        let Object { members, place: at } = Object::new(item, place.item(i))?;
-        let name = Object { members, place: at }.string("name")?;
-        read(name, Object { members, place: place.named(kind, name) })
-    };
-    items.iter().enumerate().map(one).collect()
-}
-
 /// Reads every item of a list.
 pub(in crate::load) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
     let items = value.list()?.iter().enumerate();

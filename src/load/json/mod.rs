@@ -6,61 +6,183 @@
 //! the key.
 
 mod access;
+mod budget;
 mod disk_parameters;
 mod place;
 mod policy;
+mod shape;
+mod stream;
 mod value;
 
-pub use access::{Object, each_described};
+use std::io::{self, BufReader, Read};
+
+use serde::de::DeserializeSeed;
+
+pub use access::Object;
 pub(in crate::load) use access::{each, named, strings};
+pub use budget::{Budget, Spent, Weight};
 pub use disk_parameters::read_disk_parameters;
 pub use place::Place;
 pub use policy::read_policy;
+pub use shape::Shape;
+pub(in crate::load) use stream::{At, Made, Member, Of, Stream, described};
 pub use value::Json;
-
-use serde::de::DeserializeSeed;
-use value::Wanted;
 pub(in crate::load) use value::Wrong;
 
+use super::encoding::Utf8;
 use super::error::{LoadError, Result, shown_source};
+use super::remote::CallError;
+
+/// Most bytes that are read of a source at once.
+const CHUNK: usize = 64 << 10;
 
 /// Reads a document: a list or an object. `source` names it in messages.
 ///
 /// # Errors
 /// What is not JSON, or nested deeper than 127 levels; the message has line
-/// and column.
+/// and column. What makes more than [`Budget::FILE`].
 pub fn parse(text: &str, source: &str) -> Result<Json> {
-    checked(serde_json::from_str(text), text, source)
+    parse_in(text, source, Shape::Whole, &Budget::new(Budget::FILE))
 }
 
-/// Reads a list of objects, of which only the values of `keys` are wanted; others are
-/// null. `source` names it in messages.
+/// Reads those parts of a document that are wanted, and no more than fits.
 ///
 /// # Errors
 /// See [`parse`].
-pub fn parse_wanted(text: &str, source: &str, keys: &'static [&'static str]) -> Result<Json> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Wanted(keys).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    checked(value, text, source)
+pub fn parse_in(text: &str, source: &str, shape: Shape, budget: &Budget) -> Result<Json> {
+    checked(seeded(text, source, budget, shape::Reader { shape, budget })?, source)
 }
 
-fn checked(value: serde_json::Result<Json>, text: &str, source: &str) -> Result<Json> {
-    let value = value.map_err(|error| {
-        let place = format!("{}, line {}, column {}", shown_source(source), error.line(), error.column());
-        let message = error.to_string();
-        // the position stands in the place already
-        let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
-        let mark =
-            if text.starts_with('\u{feff}') { " (the text starts with a byte order mark)" } else { "" };
-        LoadError::one_line(&place, &format!("not valid JSON: {problem}{mark}"))
-    })?;
-    match value {
-        Json::Array(_) | Json::Object(_) => Ok(value),
-        other => {
-            let found = other.found();
-            Err(Place::source(source).error(&format!("expected a list or an object, found {found}")))
+/// The same, while the document arrives.
+///
+/// # Errors
+/// See [`parse`]; also what [`Body`] says.
+pub fn read(body: Body<'_>, shape: Shape, budget: &Budget) -> Result<Json> {
+    let source = body.source.clone();
+    checked(body.seeded(budget, shape::Reader { shape, budget })?, &source)
+}
+
+/// Reads any value, while it arrives: what is wrong with it is told without its source.
+pub(in crate::load) fn any(bytes: impl Read, shape: Shape, budget: &Budget) -> serde_json::Result<Json> {
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK, bytes));
+    let value = shape::Reader { shape, budget }.deserialize(&mut reader)?;
+    reader.end().map(|()| value)
+}
+
+/// A reader of the parts of a value that are wanted.
+pub(in crate::load) fn whole<'b>(
+    shape: Shape,
+    budget: &'b Budget,
+) -> impl for<'de> DeserializeSeed<'de, Value = Json> + 'b {
+    shape::Reader { shape, budget }
+}
+
+/// A document that is still to be read: where it comes from, for messages, and its bytes.
+pub struct Body<'a> {
+    /// URL or file, without passwords.
+    pub source: String,
+    /// The bytes. Errors of the kinds [`CallError`] and [`LoadError`] are shown as they are.
+    pub bytes: Box<dyn Read + 'a>,
+}
+
+impl Body<'_> {
+    /// Reads all of it with a reader of its own.
+    pub(in crate::load) fn seeded<T>(
+        self,
+        budget: &Budget,
+        seed: impl for<'de> DeserializeSeed<'de, Value = T>,
+    ) -> Result<T> {
+        let mut bytes = BufReader::with_capacity(CHUNK, Utf8::new(self.bytes, &self.source));
+        let mut reader = serde_json::Deserializer::from_reader(&mut bytes);
+        let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+        value.map_err(|error| fault(error, &self.source, bytes.get_ref().has_mark(), budget))
+    }
+
+    /// Reads a list of objects that describe something, each with a name; of each the parts in
+    /// `shape`. `kind` says what they are.
+    ///
+    /// # Errors
+    /// It is no list of such objects; what `read` finds.
+    pub(in crate::load) fn each_described<T: Weight>(
+        self,
+        kind: &'static str,
+        shape: Shape,
+        budget: &Budget,
+        mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let source = self.source.clone();
+        let place = Place::source(&source);
+        let mut made = Made::new();
+        let each = |at: At<'_>, item: &Json| match at {
+            At::Item(at) => made.add(|| described(item, at, &place, kind, &mut read)),
+            At::Name(_) => 0,
+        };
+        let other = self.seeded(budget, Stream { of: Of::List, shape, budget, each })?;
+        match other {
+            None => made.done(),
+            Some(other) => Err(no_list(&other, &place)),
         }
     }
+}
+
+/// Reads all of a text with a reader of its own.
+pub(in crate::load) fn seeded<'t, T>(
+    text: &'t str,
+    source: &str,
+    budget: &Budget,
+    seed: impl DeserializeSeed<'t, Value = T>,
+) -> Result<T> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| fault(error, source, text.starts_with('\u{feff}'), budget))
+}
+
+/// What is wrong with a document that should be a list.
+pub(in crate::load) fn no_list(found: &Json, place: &Place<'_>) -> LoadError {
+    match found {
+        Json::Array(_) | Json::Object(_) => place.error(&format!("expected a list, found {}", found.found())),
+        _ => neither(found, place),
+    }
+}
+
+fn neither(found: &Json, place: &Place<'_>) -> LoadError {
+    place.error(&format!("expected a list or an object, found {}", found.found()))
+}
+
+fn checked(value: Json, source: &str) -> Result<Json> {
+    match value {
+        Json::Array(_) | Json::Object(_) => Ok(value),
+        other => Err(neither(&other, &Place::source(source))),
+    }
+}
+
+/// Why a document could not be read. `mark` tells whether it begins with a byte order mark.
+fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) -> LoadError {
+    if budget.is_spent() {
+        return Place::source(source).error(&budget.excess().to_string());
+    }
+    if error.is_io() {
+        return unreadable(io::Error::from(error), source);
+    }
+    let place = format!("{}, line {}, column {}", shown_source(source), error.line(), error.column());
+    let message = error.to_string();
+    // the position stands in the place already
+    let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
+    let mark = if mark { " (the text starts with a byte order mark)" } else { "" };
+    LoadError::one_line(&place, &format!("not valid JSON: {problem}{mark}"))
+}
+
+/// Why no more bytes came.
+fn unreadable(error: io::Error, source: &str) -> LoadError {
+    let inner = error.get_ref();
+    if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<LoadError>()) {
+        return error.clone();
+    }
+    let text = match inner.and_then(|inner| inner.downcast_ref::<CallError>()) {
+        Some(error) => error.to_string(),
+        None => format!("cannot be read: {error}"),
+    };
+    Place::source(source).error(&text)
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::address;
 use super::envelope;
+use crate::load::cutoff::Cutoff;
+use crate::load::json::{Budget, Shape};
 use crate::load::remote::CallError;
 
 /// What ends a message, in both directions.
@@ -27,9 +29,10 @@ pub struct Manner {
     pub send: Duration,
     /// Until some of the answer, or more of it, arrives.
     pub silence: Duration,
-    /// Until a whole answer is there, however busy the daemon seems to be.
+    /// Until a whole answer is there, however busy the daemon seems to be; where several belong to
+    /// one reading, all of them.
     pub answer: Duration,
-    /// Most bytes of an answer.
+    /// Most bytes of an answer, or of all that belong to one reading.
     pub size: usize,
 }
 
@@ -83,7 +86,17 @@ impl Connection {
     /// Every kind but [`CallError::Refused`]. After any of them but an answer that is not UTF-8,
     /// the connection is closed.
     pub fn exchange(&mut self, method: &str, args: &Value) -> Result<String, CallError> {
-        self.exchange_in(method, args, self.manner)
+        self.exchange_in(method, args, self.manner, Share::ALONE)
+    }
+
+    /// The same, as one call of a reading.
+    pub(super) fn exchange_of(
+        &mut self,
+        method: &str,
+        args: &Value,
+        share: Share,
+    ) -> Result<String, CallError> {
+        self.exchange_in(method, args, self.manner, share)
     }
 
     /// Sends a request and takes the result out of its answer: for short ones.
@@ -91,32 +104,55 @@ impl Connection {
     /// # Errors
     /// Every kind.
     pub fn call(&mut self, method: &str, args: &Value) -> Result<Value, CallError> {
-        self.call_in(method, args, self.manner)
+        self.look(method, args, Shape::Whole)
+    }
+
+    /// The same; of the result the parts in `shape` are read.
+    ///
+    /// # Errors
+    /// Every kind.
+    pub fn look(&mut self, method: &str, args: &Value, shape: Shape) -> Result<Value, CallError> {
+        self.call_in(method, args, self.manner, shape)
     }
 
     /// The same for a request that the daemon answers when something happens: the whole answer
     /// has to be there within a time of its own, silence or not.
     pub fn call_within(&mut self, method: &str, args: &Value, time: Duration) -> Result<Value, CallError> {
-        self.call_in(method, args, Manner { silence: time, answer: time, ..self.manner })
+        self.call_in(method, args, Manner { silence: time, answer: time, ..self.manner }, Shape::Whole)
     }
 
-    fn call_in(&mut self, method: &str, args: &Value, manner: Manner) -> Result<Value, CallError> {
-        let answer = self.exchange_in(method, args, manner);
-        let result = answer.and_then(|answer| envelope::result(&answer).map(Value::from));
+    fn call_in(
+        &mut self,
+        method: &str,
+        args: &Value,
+        manner: Manner,
+        shape: Shape,
+    ) -> Result<Value, CallError> {
+        let answer = self.exchange_in(method, args, manner, Share::ALONE);
+        let result = answer
+            .and_then(|answer| envelope::part(&answer, shape, &Budget::new(Budget::ANSWER)).map(Value::from));
         if let Err(CallError::Nonsense(_)) = result {
             self.close();
         }
         result
     }
 
-    fn exchange_in(&mut self, method: &str, args: &Value, manner: Manner) -> Result<String, CallError> {
+    fn exchange_in(
+        &mut self,
+        method: &str,
+        args: &Value,
+        manner: Manner,
+        share: Share,
+    ) -> Result<String, CallError> {
         let Some(stream) = &mut self.stream else {
             return Err(CallError::NotSent(
                 "the connection was given up after an earlier failure".to_owned(),
             ));
         };
-        let bytes =
-            send(stream, &request(method, args), manner).and_then(|()| read(stream, &mut self.ahead, manner));
+        let bytes = send(stream, &request(method, args), manner, share.end).and_then(|()| {
+            let share = Share { end: share.end.or_after(manner.answer), ..share };
+            read(stream, &mut self.ahead, manner, share)
+        });
         match bytes {
             Ok(bytes) => text(bytes),
             Err(error) => {
@@ -145,22 +181,22 @@ fn connect(path: &Path, manner: Manner) -> io::Result<UnixStream> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
     socket.set_write_timeout(Some(manner.connect))?;
     let address = socket2::SockAddr::unix(path)?;
-    let start = Instant::now();
+    let end = Cutoff::after(manner.connect);
     loop {
         match socket.connect(&address) {
-            Err(error) if error.kind() == ErrorKind::Interrupted && start.elapsed() < manner.connect => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted && !end.is_over() => {}
             other => break other?,
         }
     }
     Ok(UnixStream::from(OwnedFd::from(socket)))
 }
 
-fn send(stream: &mut UnixStream, request: &[u8], manner: Manner) -> Result<(), CallError> {
-    let start = Instant::now();
+fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Cutoff) -> Result<(), CallError> {
+    let end = end.or_after(manner.send);
     let mut sent = 0;
     let late = || CallError::NotSent(format!("the request was not taken within {}", seconds(manner.send)));
     while sent < request.len() {
-        let left = left(start, manner.send).ok_or_else(late)?;
+        let left = end.left().ok_or_else(late)?;
         let written = stream.set_write_timeout(Some(left)).and_then(|()| stream.write(&request[sent..]));
         match written {
             Ok(count) => sent += count,
@@ -173,35 +209,62 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Manner) -> Result<(), C
     Ok(())
 }
 
+/// What the calls of one reading share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    /// When the last of them has to be over.
+    pub(super) end: Cutoff,
+    /// The bytes of the answers so far.
+    pub(super) taken: usize,
+}
+
+impl Share {
+    /// A call by itself.
+    const ALONE: Share = Share { end: Cutoff::NEVER, taken: 0 };
+}
+
 /// Reads up to the end of a message. Each byte is looked at once.
-fn read(stream: &mut UnixStream, ahead: &mut Vec<u8>, manner: Manner) -> Result<Vec<u8>, CallError> {
-    let start = Instant::now();
+fn read(
+    stream: &mut UnixStream,
+    ahead: &mut Vec<u8>,
+    manner: Manner,
+    share: Share,
+) -> Result<Vec<u8>, CallError> {
     let mut message = std::mem::take(ahead);
     let mut chunk = vec![0; CHUNK];
     let mut searched = 0;
     loop {
         if let Some(at) = message[searched..].iter().position(|byte| *byte == END) {
-            let end = searched + at;
-            *ahead = message.split_off(end + 1);
+            *ahead = message.split_off(searched + at + 1);
             message.pop();
-            return within(message, manner);
+            return within(message, manner, share);
         }
         searched = message.len();
-        message = within(message, manner)?;
-        let count = receive(stream, &mut chunk, start, manner)?;
+        message = within(message, manner, share)?;
+        let count = receive(stream, &mut chunk, manner, share.end)?;
         if count == 0 {
             return Err(CallError::Lost(match searched {
                 0 => "the master daemon closed the connection without an answer".to_owned(),
                 _ => format!("the master daemon closed the connection in its answer, after {searched} bytes"),
             }));
         }
+        // not twice as much as there is
+        if message.capacity() - message.len() < count {
+            message.reserve_exact(count.max(message.len() / 4));
+        }
         message.extend_from_slice(&chunk[..count]);
     }
 }
 
-fn within(message: Vec<u8>, manner: Manner) -> Result<Vec<u8>, CallError> {
-    match message.len() > manner.size {
-        true => Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size))),
+fn within(message: Vec<u8>, manner: Manner, share: Share) -> Result<Vec<u8>, CallError> {
+    let Share { taken, .. } = share;
+    match message.len().saturating_add(taken) > manner.size {
+        true if taken == 0 => {
+            Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size)))
+        }
+        true => {
+            Err(CallError::Nonsense(format!("the answers have more than {} bytes together", manner.size)))
+        }
         false => Ok(message),
     }
 }
@@ -210,15 +273,15 @@ fn within(message: Vec<u8>, manner: Manner) -> Result<Vec<u8>, CallError> {
 fn receive(
     stream: &mut UnixStream,
     chunk: &mut [u8],
-    start: Instant,
     manner: Manner,
+    end: Cutoff,
 ) -> Result<usize, CallError> {
-    let silent = Instant::now();
+    let silence = Cutoff::after(manner.silence);
     loop {
-        let whole = left(start, manner.answer).ok_or_else(|| {
+        let whole = end.left().ok_or_else(|| {
             CallError::Late(format!("the answer was not complete within {}", seconds(manner.answer)))
         })?;
-        let more = left(silent, manner.silence).ok_or_else(|| {
+        let more = silence.left().ok_or_else(|| {
             CallError::Late(format!("the master daemon was silent for {}", seconds(manner.silence)))
         })?;
         match stream.set_read_timeout(Some(whole.min(more))).and_then(|()| stream.read(chunk)) {
@@ -235,11 +298,6 @@ fn text(bytes: Vec<u8>) -> Result<String, CallError> {
         let byte = error.as_bytes().get(at).copied().unwrap_or_default();
         CallError::Nonsense(format!("the answer is not UTF-8 text (byte 0x{byte:02x} at position {at})"))
     })
-}
-
-/// How much of a time is left, if any.
-fn left(start: Instant, time: Duration) -> Option<Duration> {
-    time.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
 }
 
 fn is_timeout(error: &io::Error) -> bool {

@@ -1,40 +1,73 @@
 //! What an answer says: a result, or why there is none.
 
+use serde::de::DeserializeSeed;
+
 use crate::load::error::printable;
-use crate::load::json::{self, Json, Object, Place};
+use crate::load::json::{self, Budget, Json, Member, Object, Place, Shape};
 use crate::load::remote::CallError;
 
 /// What an answer is called in messages.
 const ANSWER: &str = "the answer";
 
+/// What a reason may take in memory, in bytes.
+const REASON: usize = 8 << 20;
+
 /// Most characters of the daemon's own words that a message shows.
 const SHOWN: usize = 500;
+
+/// What is read first: whether there is a result.
+const HEAD: Shape = Shape::Checked(&[("success", Shape::Whole), ("result", Shape::Nothing)]);
 
 /// The result in an answer.
 ///
 /// # Errors
 /// [`CallError::Refused`] with the daemon's reason, or [`CallError::Nonsense`].
 pub fn result(text: &str) -> Result<Json, CallError> {
-    let (success, result) = open(text).map_err(CallError::Nonsense)?;
-    match success {
-        true => Ok(result),
-        false => Err(reason(&result)),
+    part(text, Shape::Whole, &Budget::new(Budget::ANSWER))
+}
+
+/// Those parts of the result in an answer that are wanted.
+///
+/// # Errors
+/// See [`result`].
+pub fn part(text: &str, shape: Shape, budget: &Budget) -> Result<Json, CallError> {
+    expect(text)?;
+    value(text, shape, budget)
+}
+
+/// Makes sure that an answer is right, and has a result.
+///
+/// # Errors
+/// See [`result`].
+pub(super) fn expect(text: &str) -> Result<(), CallError> {
+    let budget = Budget::new(REASON);
+    let head = json::parse_in(text, ANSWER, HEAD, &budget).and_then(|document| {
+        let answer = Object::new(&document, Place::source(ANSWER))?;
+        answer.required("result")?;
+        answer.bool("success")
+    });
+    match head {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(reason(&value(text, Shape::Whole, &budget)?)),
+        Err(error) => Err(CallError::Nonsense(error.to_string())),
     }
 }
 
-/// Whether there is a result, and it or the reason.
-fn open(text: &str) -> Result<(bool, Json), String> {
-    let document = json::parse(text, ANSWER).map_err(|error| error.to_string())?;
-    let place = Place::source(ANSWER);
-    let success = Object::new(&document, place)
-        .and_then(|answer| {
-            answer.required("result")?;
-            answer.bool("success")
-        })
-        .map_err(|error| error.to_string())?;
-    let Json::Object(members) = document else { return Ok((success, Json::Null)) };
-    let result = members.into_iter().find(|(key, _)| key == "result").map(|(_, value)| value);
-    Ok((success, result.unwrap_or(Json::Null)))
+fn value(text: &str, shape: Shape, budget: &Budget) -> Result<Json, CallError> {
+    inside(text, budget, json::whole(shape, budget)).map(|found| found.unwrap_or(Json::Null))
+}
+
+/// Hands the result in an answer to a reader of its own.
+///
+/// # Errors
+/// [`CallError::Nonsense`]
+pub(super) fn inside<'t, S: DeserializeSeed<'t>>(
+    text: &'t str,
+    budget: &Budget,
+    inner: S,
+) -> Result<Option<S::Value>, CallError> {
+    json::seeded(text, ANSWER, budget, Member { key: "result", inner })
+        .map_err(|error| CallError::Nonsense(error.to_string()))
 }
 
 /// The daemon's reason: the name of one of Ganeti's errors with its arguments, or a text for

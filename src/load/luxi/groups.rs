@@ -1,8 +1,8 @@
 //! Node groups, as the master daemon describes them.
 
-use super::rows::{Row, each_row};
+use super::rows::{Row, Table};
 use crate::load::error::Result;
-use crate::load::json::{Json, Object, Place, read_disk_parameters, read_policy};
+use crate::load::json::{Object, read_disk_parameters, read_policy};
 use crate::load::raw::RawGroup;
 use crate::load::remote::Detail;
 use crate::model::DiskParameters;
@@ -18,8 +18,8 @@ pub(super) fn fields(detail: Detail) -> &'static [&'static str] {
 }
 
 /// Reads the result of the query.
-pub(super) fn read_groups(result: &Json, place: &Place<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
-    each_row(result, place, "group", fields(detail), |name, group| read_group(name, &group, detail))
+pub(super) fn read_groups(table: Table<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
+    table.each_row(fields(detail), |name, group| read_group(name, &group, detail))
 }
 
 fn read_group(name: &str, group: &Row<'_, '_>, detail: Detail) -> Result<RawGroup> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, Object, Place, read_policy};
+use crate::load::json::{Json, Object, Place, Shape, read_policy};
 use crate::model::{Hypervisor, InstancePolicy, NodeIdx};
 
 /// What counts of the result.
@@ -13,6 +13,14 @@ pub(super) struct Info {
     pub(super) policy: InstancePolicy,
     pub(super) hypervisor: Hypervisor,
 }
+
+/// What is read of it.
+pub(super) const SHAPE: Shape = Shape::Keys(&[
+    ("tags", Shape::Whole),
+    ("ipolicy", Shape::Whole),
+    ("master", Shape::Whole),
+    ("default_hypervisor", Shape::Whole),
+]);
 
 /// Reads the result.
 pub(super) fn read_info(result: &Json, place: &Place<'_>, nodes: &HashMap<&str, NodeIdx>) -> Result<Info> {

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::rows::{Row, each_row};
+use super::rows::{Row, Table};
 use crate::load::error::Result;
-use crate::load::json::{Json, Place};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
 
@@ -27,12 +26,8 @@ pub const FIELDS: &[&str] = &[
 ];
 
 /// Reads the result of the query.
-pub(super) fn read_instances(
-    result: &Json,
-    place: &Place<'_>,
-    nodes: &HashMap<&str, NodeIdx>,
-) -> Result<Vec<RawInstance>> {
-    each_row(result, place, "instance", FIELDS, |name, instance| read_instance(name, &instance, nodes))
+pub(super) fn read_instances(table: Table<'_>, nodes: &HashMap<&str, NodeIdx>) -> Result<Vec<RawInstance>> {
+    table.each_row(FIELDS, |name, instance| read_instance(name, &instance, nodes))
 }
 
 fn read_instance(name: &str, instance: &Row<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {

@@ -15,13 +15,16 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 pub use address::default_socket;
+use connection::Share;
 pub use connection::{Connection, Manner};
 
+use super::cutoff::Cutoff;
 use super::error::{LoadError, Result};
-use super::json::{Json, Place};
+use super::json::{Budget, Place};
 use super::raw::RawCluster;
 use super::remote::{CallError, Detail};
 use crate::model::{GroupIdx, NodeIdx};
+use rows::Table;
 
 /// The text of an answer, or why there is none.
 pub type Answer = std::result::Result<String, CallError>;
@@ -63,7 +66,7 @@ pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
     parse(&fetch(socket, Manner::default(), detail)?)
 }
 
-/// Gets the four answers over one connection. A refusal does not stop the rest.
+/// Gets the four answers over one connection, within the time and size of one. A refusal does not stop the rest.
 ///
 /// # Errors
 /// There is no connection, or it ends early.
@@ -71,8 +74,11 @@ pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
     let source = socket.to_string_lossy().into_owned();
     let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
+    // of all four together: one has what the others leave
+    let mut share = Share { end: Cutoff::after(manner.answer), taken: 0 };
     let mut answer = |(method, args): (&str, Value)| {
-        let answer = connection.exchange(method, &args);
+        let answer = connection.exchange_of(method, &args, share);
+        share.taken += answer.as_ref().map_or(0, String::len);
         match &answer {
             Err(error) if !connection.is_open() => Err(wrong(&error.to_string())),
             _ => Ok(answer),
@@ -94,24 +100,30 @@ pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
 /// # Errors
 /// The first in the order groups, nodes, instances, info.
 pub fn parse(answers: &Answers) -> Result<RawCluster> {
-    let source = answers.source.as_str();
-    let place = Place::source(source);
-    let result = |what: &str, answer: &Answer| -> Result<Json> {
-        let result = answer.as_ref().map_err(Clone::clone).and_then(|text| envelope::result(text));
-        result.map_err(|error| place.error(&format!("query for {what}: {error}")))
+    let place = Place::source(&answers.source);
+    let budget = Budget::new(Budget::CLUSTER);
+    let wrong = |what: &str, error: &CallError| place.error(&format!("query for {what}: {error}"));
+    let table = |kind: &'static str| {
+        let answer = match kind {
+            "group" => &answers.groups,
+            "node" => &answers.nodes,
+            _ => &answers.instances,
+        };
+        let text = answer.as_ref().map_err(|error| wrong(&format!("{kind}s"), error))?;
+        Ok(Table { text, place, kind, budget: &budget })
     };
-    // most of the work is finding out where strings end: both at once
-    let (nodes_found, instances_found) =
-        rayon::join(|| result("nodes", &answers.nodes), || result("instances", &answers.instances));
-    let groups = groups::read_groups(&result("groups", &answers.groups)?, &place, answers.detail)?;
+    let groups = groups::read_groups(table("group")?, answers.detail)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
     let mut warnings = Vec::new();
-    let mut nodes = nodes::read_nodes(&nodes_found?, &place, &group_by_uuid, &mut warnings)?;
+    let mut nodes = nodes::read_nodes(table("node")?, &group_by_uuid, &mut warnings)?;
     let node_by_name: HashMap<&str, NodeIdx> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
-    let instances = instances::read_instances(&instances_found?, &place, &node_by_name)?;
-    let info = info::read_info(&result("the cluster", &answers.info)?, &place, &node_by_name)?;
+    let instances = instances::read_instances(table("instance")?, &node_by_name)?;
+    let info = answers.info.as_ref().map_err(Clone::clone);
+    let info = info.and_then(|text| envelope::part(text, info::SHAPE, &budget));
+    let info = info.map_err(|error| wrong("the cluster", &error))?;
+    let info = info::read_info(&info, &place, &node_by_name)?;
     for node in &mut nodes {
         node.hypervisor = Some(info.hypervisor);
     }

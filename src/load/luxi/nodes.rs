@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::rows::{Row, each_row};
+use super::rows::{Row, Table};
 use crate::load::error::Result;
-use crate::load::json::{Json, Place};
 use crate::load::raw::RawNode;
 use crate::load::silent;
 use crate::model::{GroupIdx, Mib};
@@ -36,12 +35,11 @@ const OWN: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
 
 /// Reads the result of the query; what the user should know about the nodes goes to `warnings`.
 pub(super) fn read_nodes(
-    result: &Json,
-    place: &Place<'_>,
+    table: Table<'_>,
     groups: &HashMap<&str, GroupIdx>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<RawNode>> {
-    each_row(result, place, "node", FIELDS, |name, node| read_node(name, &node, groups, warnings))
+    table.each_row(FIELDS, |name, node| read_node(name, &node, groups, warnings))
 }
 
 fn read_node(

@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
+use super::envelope;
 use crate::load::error::{LoadError, Result, shown_name};
-use crate::load::json::{Json, Object, Place, Wrong, each, named, strings};
+use crate::load::json::{
+    At, Budget, Json, Made, Member, Object, Of, Place, Shape, Stream, Weight, Wrong, each, named, strings,
+};
+use crate::load::remote::CallError;
 use crate::model::UnknownName;
 
 /// What the master knows of a field.
@@ -25,30 +29,72 @@ pub(super) struct Row<'j, 'p> {
     place: Place<'p>,
 }
 
-/// Does something with each row of a query's result. `kind` says what they describe; the
-/// first field is its name.
-///
-/// # Errors
-/// The result is no table with these fields, an object has no name, or what `read` finds.
-pub(super) fn each_row<'j, T>(
-    result: &'j Json,
-    place: &Place<'_>,
-    kind: &'static str,
-    fields: &'static [&'static str],
-    mut read: impl FnMut(&'j str, Row<'j, '_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let table = place.key(kind);
-    let rows = Object::new(result, table)?.list("data")?;
-    // a table of another form is no table, whatever its first rows say
-    for (i, row) in rows.iter().enumerate() {
-        check(row, fields).map_err(|problem| table.item(i).error(&problem))?;
+/// A query's answer: its text, what messages call its source, and what may be made of it.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    pub(super) text: &'a str,
+    pub(super) place: Place<'a>,
+    /// What the rows describe.
+    pub(super) kind: &'static str,
+    pub(super) budget: &'a Budget,
+}
+
+impl Table<'_> {
+    /// Reads the rows of these fields, of which the first is a name, one by one.
+    ///
+    /// # Errors
+    /// The answer has no result, the result is no table with these fields, an object has no name,
+    /// or what `read` finds.
+    pub(super) fn each_row<T: Weight>(
+        &self,
+        fields: &'static [&'static str],
+        mut read: impl FnMut(&str, Row<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        envelope::expect(self.text).map_err(|error| self.refused(&error))?;
+        let table = self.place.key(self.kind);
+        let mut made = Made::new();
+        let mut formless = None;
+        let each = |at: At<'_>, item: &Json| {
+            let At::Item(at) = at else { return 0 };
+            // a table of another form is no table, whatever its first rows say
+            if let Err(problem) = check(item, fields) {
+                formless.get_or_insert_with(|| table.item(at).error(&problem));
+            }
+            if formless.is_some() {
+                return 0;
+            }
+            made.add(|| {
+                let cells = item.list().map_err(|problem| table.error(&problem))?;
+                let name = Row { cells, fields, place: table.item(at) }.string("name")?;
+                read(name, Row { cells, fields, place: self.place.named(self.kind, name) })
+            })
+        };
+        let rows = Stream { of: Of::List, shape: Shape::Whole, budget: self.budget, each };
+        let found = envelope::inside(self.text, self.budget, Member { key: "data", inner: rows })
+            .map_err(|error| self.refused(&error))?;
+        match (found, formless) {
+            (Some(Some(None)), None) => made.done(),
+            (Some(Some(None)), Some(error)) => Err(error),
+            _ => Err(self.no_table()),
+        }
     }
-    let one = |(i, row): (usize, &'j Json)| {
-        let cells = row.list().map_err(|problem| table.error(&problem))?;
-        let name = Row { cells, fields, place: table.item(i) }.string("name")?;
-        read(name, Row { cells, fields, place: place.named(kind, name) })
-    };
-    rows.iter().enumerate().map(one).collect()
+
+    fn refused(&self, error: &CallError) -> LoadError {
+        self.place.error(&format!("query for {}s: {error}", self.kind))
+    }
+
+    /// Why the result has no rows.
+    fn no_table(&self) -> LoadError {
+        const SHAPE: Shape = Shape::Keys(&[("data", Shape::Whole)]);
+        match envelope::part(self.text, SHAPE, self.budget) {
+            Err(error) => self.refused(&error),
+            Ok(result) => {
+                let table = self.place.key(self.kind);
+                let data = Object::new(&result, table).and_then(|result| result.list("data").map(drop));
+                data.err().unwrap_or_else(|| table.error("no table"))
+            }
+        }
+    }
 }
 
 /// Whether a row has a status and a value for each field.

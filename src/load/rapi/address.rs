@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -63,13 +63,21 @@ impl Address {
         &self.place
     }
 
-    /// The user in the URL, and the password if there is one.
+    /// The user in the URL, and the password if there is one. A user has no colon: one that
+    /// was typed as `%3A` is the one in front of the password, as it is on the way to the
+    /// server.
     pub(super) fn login(&self) -> Option<(String, Option<Secret>)> {
         let url = self.url()?;
         let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let password = url.password().filter(|password| !password.is_empty());
-        let password = password.map(|password| Secret::new(plain(password)));
-        (!url.username().is_empty() || password.is_some()).then(|| (plain(url.username()), password))
+        let password = url.password().filter(|password| !password.is_empty()).map(plain);
+        let user = plain(url.username());
+        let (user, password) = match (user.split_once(':'), password) {
+            (None, password) => (user, password),
+            (Some((user, rest)), None) => (user.to_owned(), Some(rest.to_owned())),
+            (Some((user, rest)), Some(password)) => (user.to_owned(), Some(format!("{rest}:{password}"))),
+        };
+        let password = password.map(Secret::new);
+        (!user.is_empty() || password.is_some()).then_some((user, password))
     }
 
     /// Whether user and password have to come from elsewhere.
@@ -98,7 +106,8 @@ impl Address {
 
     /// The host in the URL.
     pub(super) fn host(&self) -> String {
-        self.url().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| self.bare())
+        let known = self.url().filter(|url| matches!(url.scheme(), "http" | "https"));
+        known.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| self.bare())
     }
 
     fn url(&self) -> Option<Url> {
@@ -116,6 +125,14 @@ impl Address {
         }
     }
 
+    /// Whether another address means the same cluster, be it asked by another user.
+    pub fn is_same(&self, other: &Address) -> bool {
+        match (&self.place, &other.place) {
+            (Place::Url(_), Place::Url(_)) => self.bare() == other.bare(),
+            (one, other) => one == other,
+        }
+    }
+
     /// The address as typed, without user and password.
     pub fn bare(&self) -> String {
         match self.place {
@@ -126,27 +143,80 @@ impl Address {
 }
 
 /// An address or URL with `***` for a password. Everything up to the last `@` may
-/// belong to it, as people type slashes in passwords as they are.
+/// belong to it, as people type slashes in passwords as they are; without an `@`, what
+/// is behind a colon and no port is one whose host was forgotten.
 pub(super) fn without_password(url: &str) -> String {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let Some(end) = url[start..].rfind('@') else { return url.to_owned() };
-    match url[start..start + end].split_once(':') {
-        Some((user, _)) => format!("{}{user}:***{}", &url[..start], &url[start + end..]),
-        None => url.to_owned(),
+    let (scheme, rest) = split_scheme(url);
+    match (rest.rfind('@'), split_secret(rest)) {
+        (_, None) => url.to_owned(),
+        (Some(end), Some(user)) => format!("{scheme}{user}:***{}", &rest[end..]),
+        (None, Some(user)) => format!("{scheme}{user}:***"),
     }
 }
 
 /// An address without user and password.
 fn without_user(url: &str) -> String {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    match url[start..].rfind('@') {
-        Some(end) => format!("{}{}", &url[..start], &url[start + end + 1..]),
-        None => url.to_owned(),
+    let (scheme, rest) = split_scheme(url);
+    match (rest.rfind('@'), split_secret(rest)) {
+        (Some(end), _) => format!("{scheme}{}", &rest[end + 1..]),
+        (None, Some(user)) => format!("{scheme}{user}"),
+        (None, None) => url.to_owned(),
     }
+}
+
+/// What a URL begins with, if it is one that can be used: any other word before a colon may
+/// be a user.
+fn split_scheme(url: &str) -> (&str, &str) {
+    let known = ["http://", "https://"]
+        .into_iter()
+        .find(|scheme| url.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme)));
+    url.split_at(known.map_or(0, str::len))
+}
+
+/// What is in front of the colon before a password, in an address without scheme; nothing if
+/// it holds no password.
+fn split_secret(rest: &str) -> Option<&str> {
+    if let Some(end) = rest.rfind('@') {
+        return before_colon(&rest[..end]).map(|(user, _)| user);
+    }
+    let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    if host.parse::<Ipv6Addr>().is_ok() {
+        return None;
+    }
+    let brackets = host.strip_prefix('[').and_then(|inner| inner.find(']')).map_or(0, |at| at + 2);
+    let (before, port) = before_colon(&host[brackets..])?;
+    // nothing is a port only where nothing follows
+    let is_port =
+        port.bytes().all(|byte| byte.is_ascii_digit()) && !(port.is_empty() && host.len() < rest.len());
+    (!is_port).then(|| &host[..brackets + before.len()])
+}
+
+/// A user as it is shown: a part of an address that has no password.
+pub(super) fn shown_user(user: &str) -> &str {
+    before_colon(user).map_or(user, |(user, _)| user)
+}
+
+/// What is in front of the first colon and behind it. It may be encoded (`%3A`), also more than
+/// once (`%253A`).
+fn before_colon(text: &str) -> Option<(&str, &str)> {
+    text.char_indices().find_map(|(at, _)| colon(&text[at..]).map(|rest| (&text[..at], rest)))
+}
+
+/// What is behind a colon at the beginning of a text.
+fn colon(text: &str) -> Option<&str> {
+    if let Some(rest) = text.strip_prefix(':') {
+        return Some(rest);
+    }
+    let mut code = text.strip_prefix('%')?;
+    while let Some(rest) = code.strip_prefix("25") {
+        code = rest;
+    }
+    code.strip_prefix("3A").or_else(|| code.strip_prefix("3a"))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Access, Manner, Session};
     use super::*;
 
     fn place(word: &str) -> Place {
@@ -197,6 +267,8 @@ mod tests {
         let secret = |text: &str| Some(Secret::new(text));
         assert_eq!(login("https://u:p@h:1"), Some(("u".into(), secret("p"))));
         assert_eq!(login("https://u%40x:p%2Fw%C3%A9@h"), Some(("u@x".into(), secret("p/wé"))));
+        assert_eq!(login("https://u%3ap@h"), Some(("u".into(), secret("p"))));
+        assert_eq!(login("https://u%3Ap:q@h"), Some(("u".into(), secret("p:q"))));
         for word in ["https://u@h", "https://u:@h", "u@h"] {
             assert_eq!(login(word), Some(("u".into(), None)), "{word}");
         }
@@ -215,10 +287,64 @@ mod tests {
             ("u:pw@h:1", "u:***@h:1", "h:1"),
             ("http://u@h", "http://u@h", "http://h"),
             ("http://h:1", "http://h:1", "http://h:1"),
-            ("foo://:pw@", "foo://:***@", "foo://"),
+            // only Ganeti's are schemes
+            ("foo://:pw@", "foo:***@", ""),
+            ("us:p://w@h", "us:***@h", "h"),
+            ("HTTPS://us:pw@h", "HTTPS://us:***@h", "HTTPS://h"),
+            ("us%3Apw@h", "us:***@h", "h"),
+            ("https://us%253apw@h:1", "https://us:***@h:1", "https://h:1"),
+            // the host was forgotten
+            ("us:pw", "us:***", "us"),
+            ("us:pw@", "us:***@", ""),
+            ("us%3Apw", "us:***", "us"),
+            ("http://us:5080pw/x", "http://us:***", "http://us"),
+            ("us:p/w", "us:***", "us"),
+            ("us:/pw", "us:***", "us"),
+            ("h:5080/2/x%3Ay", "h:5080/2/x%3Ay", "h:5080/2/x%3Ay"),
+            ("[::1]:5080", "[::1]:5080", "[::1]:5080"),
+            ("[::1]:pw", "[::1]:***", "[::1]"),
+            ("2001:db8::1", "2001:db8::1", "2001:db8::1"),
+            ("/2/x:y", "/2/x:y", "/2/x:y"),
+            ("%", "%", "%"),
         ] {
             assert_eq!(without_password(typed), shown);
             assert_eq!(without_user(typed), bare);
+        }
+    }
+
+    /// A text, and the same with some or all of its characters encoded.
+    fn spellings(text: &str) -> [String; 3] {
+        let all: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let some = percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
+        [text.to_owned(), some.to_string(), all]
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_spelling_shows_a_password(
+            user in "[a-z0-9._-]{0,6}",
+            before in "[ -~é]{0,4}",
+            behind in "[ -~é]{0,4}",
+            scheme in proptest::sample::select(vec!["", "http://", "https://", "HTTP://", "foo://", " https://"]),
+            colon in proptest::sample::select(vec![":", "%3A", "%3a", "%253A"]),
+            end in proptest::sample::select(vec!["", "@", "@h", "@h:5080", "@[::1]:1/x", "/", "?"]),
+        ) {
+            // what could as well be a port, or stand in front of a host, is none that was meant as a password
+            let end_of_port = before.find(|c: char| !c.is_ascii_digit());
+            let port = end_of_port.is_some_and(|at| at > 0 && before[at..].starts_with(['/', '?', '#']));
+            proptest::prop_assume!(end.starts_with('@') || !(port || before.contains('@')));
+            for password in spellings(&format!("{before}S3CR3T{behind}")) {
+                let address = Address::new(OsStr::new(&format!("{scheme}{user}{colon}{password}{end}")));
+                let login = address.login().map(|(user, _)| shown_user(&user).to_owned());
+                let session = Session::new(&address, &Access::default(), Manner::default());
+                let called = session.as_ref().ok().map(|session| session.source("x", &[]));
+                let texts = [address.shown(), address.bare(), address.host(), format!("{address:?} {login:?}")];
+                let session = format!("{session:?} {called:?}");
+                for text in texts.iter().chain([&session]) {
+                    let whole = percent_decode_str(text).decode_utf8_lossy().to_uppercase();
+                    proptest::prop_assert!(!whole.contains("S3CR3T"), "{}: {}", address.typed, text);
+                }
+            }
         }
     }
 }

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use super::verifier::Distrust;
+use crate::load::cutoff::Cutoff;
 use crate::load::remote::CallError;
 
 /// How long was waited.
@@ -11,6 +13,10 @@ use crate::load::remote::CallError;
 pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) transfer: Duration,
+    /// When all of a reading has to be over.
+    pub(super) end: Cutoff,
+    /// The time for all of a reading, where it leaves less for this answer.
+    pub(super) reading: Option<Duration>,
 }
 
 /// Why no answer has begun.
@@ -43,8 +49,11 @@ fn is_nonsense(error: &reqwest::Error) -> bool {
     innermost(error).contains("pars")
 }
 
-fn too_late(limits: Limits) -> String {
-    format!("no complete answer within {:.1?}", limits.transfer)
+pub(super) fn too_late(limits: Limits) -> String {
+    match limits.reading {
+        Some(reading) => format!("the cluster was not read within {reading:.1?}"),
+        None => format!("no complete answer within {:.1?}", limits.transfer),
+    }
 }
 
 fn words(error: &reqwest::Error, limits: Limits, trusted: Option<&str>) -> String {
@@ -68,13 +77,13 @@ fn words(error: &reqwest::Error, limits: Limits, trusted: Option<&str>) -> Strin
     if texts.iter().any(|text| text.contains("dns error")) {
         return format!("cannot resolve the host name: {last}");
     }
-    if let (Some(file), Some(text)) =
-        (trusted, texts.iter().find(|t| t.contains("certificate verify failed")))
-    {
-        return untrusted(text, file);
-    }
-    if texts.iter().any(|text| text.contains("SSL") || text.contains("TLS")) {
-        return format!("no TLS connection: {last}");
+    match (chain.iter().find_map(|e| of_tls(*e)), trusted) {
+        (Some(rustls::Error::InvalidCertificate(reason)), Some(file)) => {
+            let reason = Distrust::of(reason);
+            return format!("the server's certificate is not trusted by '{file}': {reason}");
+        }
+        (Some(wrong), _) => return format!("no TLS connection: {wrong}"),
+        (None, _) => {}
     }
     match error.is_connect() {
         true => format!("no connection: {last}"),
@@ -82,13 +91,10 @@ fn words(error: &reqwest::Error, limits: Limits, trusted: Option<&str>) -> Strin
     }
 }
 
-/// What OpenSSL has against a certificate; the reason is in the last parentheses.
-fn untrusted(text: &str, file: &str) -> String {
-    let reason = text.rsplit_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(reason, _)| reason);
-    match reason {
-        Some(reason) => format!("the server's certificate is not trusted by '{file}': {reason}"),
-        None => format!("the server's certificate is not trusted by '{file}'"),
-    }
+/// What TLS says, which comes in an error of the connection, or in one in another.
+fn of_tls<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
+    inner.downcast_ref().or_else(|| of_tls(inner))
 }
 
 /// An error and what caused it, outermost first.

@@ -4,20 +4,38 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use native_tls::Certificate;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use webpki::anchor_from_trusted_cert;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::BasicConstraints;
 
 use crate::load::error::{LoadError, Result, shown_source};
 
 /// Most bytes of a file.
 const SIZE: u64 = 1 << 20;
 
-/// Certificates that are trusted.
+/// A certificate that is trusted as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pinned {
+    /// As DER, the form in which a server sends its own.
+    der: CertificateDer<'static>,
+    /// The first second in which it is valid, since 1970.
+    pub(super) begin: u64,
+    /// The last one.
+    pub(super) end: u64,
+}
+
+/// Certificates that are trusted.
+#[derive(Debug, Clone)]
 pub(super) struct Trusted {
     /// The file that they are from.
     pub(super) source: String,
-    /// Each as DER, the form in which a server sends its own.
-    pub(super) certificates: Vec<Vec<u8>>,
+    certificates: Vec<Pinned>,
+    /// Those that may sign others.
+    authorities: RootCertStore,
 }
 
 impl Trusted {
@@ -38,20 +56,43 @@ impl Trusted {
         if bytes.len() as u64 > SIZE {
             return Err(wrong(&format!("more than {SIZE} bytes")));
         }
-        let broken = || wrong("not a file of certificates in PEM form");
-        let certificates = Certificate::stack_from_pem(&bytes).map_err(|_| broken())?;
-        let certificates: std::result::Result<Vec<_>, _> =
-            certificates.iter().map(Certificate::to_der).collect();
-        let certificates = certificates.map_err(|_| broken())?;
-        if certificates.is_empty() {
-            return Err(wrong("no certificate in PEM form"));
-        }
-        Ok(Trusted { source, certificates })
+        Trusted::parse(&bytes, source.clone()).map_err(wrong)
     }
 
-    /// Whether exactly this certificate is one of them.
-    pub(super) fn contains(&self, certificate: &[u8]) -> bool {
-        self.certificates.iter().any(|trusted| trusted == certificate)
+    fn parse(pem: &[u8], source: String) -> std::result::Result<Trusted, &'static str> {
+        const BROKEN: &str = "not a file of certificates in PEM form";
+        let mut trusted = Trusted { source, certificates: Vec::new(), authorities: RootCertStore::empty() };
+        for der in CertificateDer::pem_slice_iter(pem) {
+            trusted.add(der.map_err(|_| BROKEN)?).ok_or(BROKEN)?;
+        }
+        if trusted.certificates.is_empty() {
+            return Err("no certificate in PEM form");
+        }
+        Ok(trusted)
+    }
+
+    /// Trusts one more; nothing if it is no certificate.
+    fn add(&mut self, der: CertificateDer<'static>) -> Option<()> {
+        let read = Certificate::from_der(&der).ok()?.tbs_certificate;
+        let anchor = anchor_from_trusted_cert(&der).ok()?.to_owned();
+        // those of version 1 cannot say so
+        if read.get::<BasicConstraints>().ok()?.is_some_and(|(_, limits)| limits.ca) {
+            self.authorities.roots.push(anchor);
+        }
+        let [begin, end] =
+            [read.validity.not_before, read.validity.not_after].map(|time| time.to_unix_duration().as_secs());
+        self.certificates.push(Pinned { der, begin, end });
+        Some(())
+    }
+
+    /// The certificate that is exactly this one.
+    pub(super) fn pinned(&self, shown: &CertificateDer<'_>) -> Option<&Pinned> {
+        self.certificates.iter().find(|trusted| trusted.der == *shown)
+    }
+
+    /// The certificates whose signatures on others are trusted.
+    pub(super) fn authorities(&self) -> &RootCertStore {
+        &self.authorities
     }
 }
 

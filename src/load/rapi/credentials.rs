@@ -7,6 +7,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::address::shown_user;
 use super::secret::{Credentials, Secret};
 use crate::load::encoding::decode;
 use crate::load::error::{LoadError, Result, printable, shown_source};
@@ -15,6 +16,9 @@ use crate::load::error::{LoadError, Result, printable, shown_source};
 const USER: &str = "GANETI_RAPI_USER";
 /// The variable with the password.
 const PASSWORD: &str = "GANETI_RAPI_PASSWORD";
+/// The variables of the environment that say who is asking: no program that is started needs
+/// them.
+pub const VARIABLES: [&str; 2] = [USER, PASSWORD];
 /// Most bytes of a file.
 const SIZE: u64 = 1 << 20;
 
@@ -129,7 +133,7 @@ pub(super) fn choose<'c>(
 ) -> Result<&'c Credentials> {
     let found = users.iter().find(|one| wanted.is_none_or(|wanted| one.user == wanted));
     found.ok_or_else(|| {
-        let user = printable(wanted.unwrap_or_default(), 60);
+        let user = printable(shown_user(wanted.unwrap_or_default()), 60);
         LoadError::one_line(
             &shown_source(&source.to_string_lossy()),
             &format!("no password for the user '{user}'"),

@@ -1,14 +1,18 @@
 //! Getting the answers.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::address::Place;
+use super::address;
+use super::cause::Limits;
 use super::session::{Session, Verb};
-use super::{Access, Address, Answer, Answers};
+use super::{Access, Address, Resource};
+use crate::load::cutoff::Cutoff;
 use crate::load::error::{LoadError, Result, shown_source};
+use crate::load::json::Body;
+use crate::load::local::{self, Limited};
+use crate::load::remote::CallError;
 
 /// How long to wait, how much to read, and by which way.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +21,8 @@ pub struct Manner {
     pub connect: Duration,
     /// Until a whole answer is there.
     pub transfer: Duration,
+    /// Until a whole cluster is read.
+    pub reading: Duration,
     /// Most bytes of an answer.
     pub size: u64,
     /// Whether to use the proxies that the environment names.
@@ -28,66 +34,59 @@ impl Default for Manner {
         Manner {
             connect: Duration::from_secs(15),
             transfer: Duration::from_secs(60),
-            size: 512 << 20,
+            reading: Duration::from_secs(120),
+            size: local::SIZE,
             proxies: true,
         }
     }
 }
 
-/// Gets the four answers, one after the other and each on its own: all are asked for
-/// even if one fails.
-///
-/// # Errors
-/// See [`Session::new`].
-pub fn fetch(address: &Address, access: &Access) -> Result<Answers> {
-    fetch_in(address, access, Manner::default())
+/// Where the answers are; what is read of a server has one deadline.
+pub(super) enum Place {
+    Directory(PathBuf, u64),
+    Server(Box<Session>, Manner, Cutoff),
 }
 
-/// The same in another manner.
-///
-/// # Errors
-/// See [`fetch`].
-pub fn fetch_in(address: &Address, access: &Access, manner: Manner) -> Result<Answers> {
-    if let Place::Directory(path) = address.place() {
-        let answer = |name: &str| read_file(&path.join(name), manner.size);
-        return Ok(Answers {
-            groups: answer("groups.json"),
-            nodes: answer("nodes.json"),
-            instances: answer("instances.json"),
-            info: answer("info.json"),
-        });
+impl Place {
+    /// The place of an address. Nothing is asked yet, but time begins to run.
+    ///
+    /// # Errors
+    /// See [`Session::new`].
+    pub(super) fn of(address: &Address, access: &Access, manner: Manner) -> Result<Place> {
+        if let address::Place::Directory(path) = address.place() {
+            return Ok(Place::Directory(path.clone(), manner.size));
+        }
+        let session = Box::new(Session::new(address, access, manner)?);
+        Ok(Place::Server(session, manner, Cutoff::after(manner.reading)))
     }
-    let session = Session::new(address, access, manner)?;
-    let bulk = [("bulk", "1")];
-    let answer = |resource: &str, query: &[(&str, &str)]| get(&session, resource, query, manner.transfer);
-    Ok(Answers {
-        groups: answer("groups", &bulk),
-        nodes: answer("nodes", &bulk),
-        instances: answer("instances", &bulk),
-        info: answer("info", &[]),
-    })
-}
 
-fn get(session: &Session, resource: &str, query: &[(&str, &str)], limit: Duration) -> Answer {
-    let source = session.source(resource, query);
-    let body = session.call(Verb::Get, resource, query, None, limit);
-    let body = body.map_err(|e| LoadError::one_line(&shown_source(&source), &e.to_string()));
-    Answer { source, body }
-}
-
-fn read_file(path: &Path, most: u64) -> Answer {
-    let source = path.display().to_string();
-    let body = File::open(path).and_then(|file| read_limited(file, most));
-    let body = body.map_err(|e| LoadError::one_line(&shown_source(&source), &format!("cannot be read: {e}")));
-    Answer { source, body }
-}
-
-/// Reads all there is, or fails if that is too much.
-fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("more than {most} bytes")));
+    /// The bytes of an answer, which may still be on their way.
+    ///
+    /// # Errors
+    /// There is none; the text names the URL or the file.
+    pub(super) fn open(&self, resource: Resource) -> Result<Body<'_>> {
+        match self {
+            Place::Directory(path, most) => {
+                let path = path.join(resource.name()).with_extension("json");
+                let source = path.display().to_string();
+                let file = File::open(path).map_err(|error| {
+                    LoadError::one_line(&shown_source(&source), &format!("cannot be read: {error}"))
+                })?;
+                Ok(Body { source, bytes: Box::new(Limited::new(file, *most)) })
+            }
+            Place::Server(session, manner, end) => {
+                let query: &[_] = if resource == Resource::Info { &[] } else { &[("bulk", "1")] };
+                let source = session.source(resource.name(), query);
+                let wrong =
+                    |error: CallError| LoadError::one_line(&shown_source(&source), &error.to_string());
+                let left = end.left().unwrap_or_default();
+                let limits = match left < manner.transfer {
+                    true => Limits { end: *end, reading: Some(manner.reading), ..session.limits(left) },
+                    false => Limits { end: *end, ..session.limits(manner.transfer) },
+                };
+                let body = session.open(Verb::Get, resource.name(), query, None, limits).map_err(wrong)?;
+                Ok(Body { source: source.clone(), bytes: Box::new(body) })
+            }
+        }
     }
-    Ok(bytes)
 }

@@ -1,14 +1,24 @@
 //! Node groups, as RAPI describes them.
 
 use crate::load::error::Result;
-use crate::load::json::{Json, Place, each_described, read_disk_parameters, read_policy};
+use crate::load::json::{Body, Budget, Shape, read_disk_parameters, read_policy};
 use crate::load::raw::RawGroup;
 use crate::load::remote::Detail;
 use crate::model::DiskParameters;
 
+/// What is read of a group.
+const SHAPE: Shape = Shape::Checked(&[
+    ("name", Shape::Whole),
+    ("uuid", Shape::Whole),
+    ("alloc_policy", Shape::Whole),
+    ("ipolicy", Shape::Whole),
+    ("diskparams", Shape::Whole),
+    ("tags", Shape::Whole),
+]);
+
 /// Reads the answer of `/2/groups`.
-pub(super) fn read_groups(document: &Json, place: &Place<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
-    each_described(document, place, "group", |name, group| {
+pub(super) fn read_groups(answer: Body<'_>, detail: Detail, budget: &Budget) -> Result<Vec<RawGroup>> {
+    answer.each_described("group", SHAPE, budget, |name, group| {
         Ok(RawGroup {
             name: name.to_owned(),
             uuid: group.string("uuid")?.to_owned(),

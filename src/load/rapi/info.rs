@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, Object, Place, read_policy};
+use crate::load::json::{self, Body, Budget, Object, Place, Shape, read_policy};
 use crate::model::{Hypervisor, InstancePolicy, NodeIdx};
 
 /// What counts of the answer of `/2/info`.
@@ -14,9 +14,19 @@ pub(super) struct Info {
     pub(super) hypervisor: Hypervisor,
 }
 
+/// What is read.
+const SHAPE: Shape = Shape::Checked(&[
+    ("master", Shape::Whole),
+    ("tags", Shape::Whole),
+    ("ipolicy", Shape::Whole),
+    ("default_hypervisor", Shape::Whole),
+]);
+
 /// Reads the answer.
-pub(super) fn read_info(document: &Json, place: &Place<'_>, nodes: &HashMap<&str, NodeIdx>) -> Result<Info> {
-    let info = Object::new(document, *place)?;
+pub(super) fn read_info(answer: Body<'_>, nodes: &HashMap<&str, NodeIdx>, budget: &Budget) -> Result<Info> {
+    let source = answer.source.clone();
+    let document = json::read(answer, SHAPE, budget)?;
+    let info = Object::new(&document, Place::source(&source))?;
     let master = info.string("master")?;
     let tags = info.strings("tags")?;
     let policy = read_policy(&info, "ipolicy")?;

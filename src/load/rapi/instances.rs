@@ -3,33 +3,33 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, Object, Place, each_described};
+use crate::load::json::{Body, Budget, Json, Object, Shape};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
 
 /// What is read of an instance.
-pub(super) const KEYS: &[&str] = &[
-    "name",
-    "disk_usage",
-    "disk.sizes",
-    "disk.spindles",
-    "oper_ram",
-    "beparams",
-    "pnode",
-    "snodes",
-    "status",
-    "tags",
-    "disk_template",
-    "forthcoming",
-];
+const SHAPE: Shape = Shape::Keys(&[
+    ("name", Shape::Whole),
+    ("disk_usage", Shape::Whole),
+    ("disk.sizes", Shape::Whole),
+    ("disk.spindles", Shape::Whole),
+    ("oper_ram", Shape::Whole),
+    ("beparams", Shape::Whole),
+    ("pnode", Shape::Whole),
+    ("snodes", Shape::Whole),
+    ("status", Shape::Whole),
+    ("tags", Shape::Whole),
+    ("disk_template", Shape::Whole),
+    ("forthcoming", Shape::Whole),
+]);
 
 /// Reads the answer of `/2/instances`.
 pub(super) fn read_instances(
-    document: &Json,
-    place: &Place<'_>,
+    answer: Body<'_>,
     nodes: &HashMap<&str, NodeIdx>,
+    budget: &Budget,
 ) -> Result<Vec<RawInstance>> {
-    each_described(document, place, "instance", |name, instance| read_instance(name, &instance, nodes))
+    answer.each_described("instance", SHAPE, budget, |name, instance| read_instance(name, &instance, nodes))
 }
 
 fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
@@ -81,7 +81,7 @@ fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, Node
 /// The memory of an instance that runs; else what it is to have, under its
 /// old name or, failing that, its newer one.
 fn memory(object: &Object<'_, '_>, parameters: &Object<'_, '_>) -> Result<i64> {
-    if let Json::Int(_) | Json::Float(_) = object.required("oper_ram")? {
+    if let Json::Int(_) | Json::Huge(_) | Json::Float(_) = object.required("oper_ram")? {
         return object.int("oper_ram");
     }
     parameters.int("memory").or_else(|first| {

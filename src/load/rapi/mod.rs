@@ -15,20 +15,21 @@ mod nodes;
 mod refusal;
 mod secret;
 mod session;
+mod verifier;
 
 use std::collections::HashMap;
 
 pub use access::{Access, AccessFiles};
 pub use address::Address;
-pub use fetch::{Manner, fetch, fetch_in};
+pub use credentials::VARIABLES;
+pub use fetch::Manner;
 pub use secret::{Credentials, Secret};
 pub use session::{Session, Verb};
 
 use info::Info;
 
-use super::encoding::decode;
 use super::error::Result;
-use super::json::{self, Json, Place};
+use super::json::{Body, Budget};
 use super::raw::RawCluster;
 use super::remote::Detail;
 use crate::model::{GroupIdx, NodeIdx};
@@ -55,13 +56,43 @@ pub struct Answers {
     pub info: Answer,
 }
 
-/// Reads the cluster at an address.
+/// One of the four resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resource {
+    Groups,
+    Nodes,
+    Instances,
+    Info,
+}
+
+impl Resource {
+    /// What follows `/2/` in its path; in a directory, `.json` follows it.
+    fn name(self) -> &'static str {
+        match self {
+            Resource::Groups => "groups",
+            Resource::Nodes => "nodes",
+            Resource::Instances => "instances",
+            Resource::Info => "info",
+        }
+    }
+}
+
+/// Reads the cluster at an address: groups, nodes, instances, info, one after the other. Each is
+/// read while it arrives, and nothing is asked for after a failure.
 ///
 /// # Errors
-/// The first in the order groups, nodes, instances, info: an answer that did not
-/// come, or that is wrong.
+/// The first in that order: an answer that did not come, or that is wrong.
 pub fn load(address: &Address, access: &Access, detail: Detail) -> Result<RawCluster> {
-    parse_detailed(&fetch(address, access)?, detail)
+    load_in(address, access, detail, Manner::default())
+}
+
+/// The same in another manner.
+///
+/// # Errors
+/// See [`load`].
+pub fn load_in(address: &Address, access: &Access, detail: Detail, manner: Manner) -> Result<RawCluster> {
+    let place = fetch::Place::of(address, access, manner)?;
+    read_cluster(|resource| place.open(resource), detail)
 }
 
 /// Reads the cluster from the answers, no more of it than all tools need.
@@ -78,44 +109,37 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
 /// # Errors
 /// See [`load`].
 pub fn parse_detailed(answers: &Answers, detail: Detail) -> Result<RawCluster> {
-    // most of the work is finding out where strings end: all at once
-    let ((groups, nodes), (instances, info)) = rayon::join(
-        || rayon::join(|| document(&answers.groups, None), || document(&answers.nodes, Some(nodes::KEYS))),
-        || {
-            rayon::join(
-                || document(&answers.instances, Some(instances::KEYS)),
-                || document(&answers.info, None),
-            )
-        },
-    );
-    let groups = groups::read_groups(&groups?, &place(&answers.groups), detail)?;
+    let open = |resource| {
+        let answer = match resource {
+            Resource::Groups => &answers.groups,
+            Resource::Nodes => &answers.nodes,
+            Resource::Instances => &answers.instances,
+            Resource::Info => &answers.info,
+        };
+        let bytes = answer.body.as_ref().map_err(Clone::clone)?;
+        Ok(Body { source: answer.source.clone(), bytes: Box::new(bytes.as_slice()) })
+    };
+    read_cluster(open, detail)
+}
+
+/// Reads the cluster from the resources that `open` opens.
+fn read_cluster<'a>(open: impl Fn(Resource) -> Result<Body<'a>>, detail: Detail) -> Result<RawCluster> {
+    let budget = Budget::new(Budget::CLUSTER);
+    let groups = groups::read_groups(open(Resource::Groups)?, detail, &budget)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
     let mut warnings = Vec::new();
-    let mut nodes = nodes::read_nodes(&nodes?, &place(&answers.nodes), &group_by_uuid, &mut warnings)?;
+    let mut nodes = nodes::read_nodes(open(Resource::Nodes)?, &group_by_uuid, &mut warnings, &budget)?;
     let node_by_name: HashMap<&str, NodeIdx> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
-    let instances = instances::read_instances(&instances?, &place(&answers.instances), &node_by_name)?;
-    let info = info::read_info(&info?, &place(&answers.info), &node_by_name)?;
+    let instances = instances::read_instances(open(Resource::Instances)?, &node_by_name, &budget)?;
+    let info = info::read_info(open(Resource::Info)?, &node_by_name, &budget)?;
     for node in &mut nodes {
         node.hypervisor = Some(info.hypervisor);
     }
     nodes[info.master.get()].master = true;
     let Info { tags, policy, .. } = info;
     Ok(RawCluster { groups, nodes, instances, tags, policy, warnings, first_node_number: 0 })
-}
-
-fn document(answer: &Answer, wanted: Option<&'static [&'static str]>) -> Result<Json> {
-    let bytes = answer.body.as_ref().map_err(Clone::clone)?;
-    let text = decode(bytes, &answer.source)?;
-    match wanted {
-        Some(keys) => json::parse_wanted(text, &answer.source, keys),
-        None => json::parse(text, &answer.source),
-    }
-}
-
-fn place(answer: &Answer) -> Place<'_> {
-    Place::source(&answer.source)
 }
 
 #[cfg(test)]

@@ -3,30 +3,30 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, Object, Place, each_described};
+use crate::load::json::{Body, Budget, Json, Object, Shape};
 use crate::load::raw::RawNode;
 use crate::load::silent;
 use crate::model::{GroupIdx, Mib};
 
 /// What is read of a node.
-pub(super) const KEYS: &[&str] = &[
-    "name",
-    "offline",
-    "drained",
-    "vm_capable",
-    "ndparams",
-    "group.uuid",
-    "sptotal",
-    "spfree",
-    "mtotal",
-    "mnode",
-    "mfree",
-    "dtotal",
-    "dfree",
-    "ctotal",
-    "cnos",
-    "tags",
-];
+const SHAPE: Shape = Shape::Keys(&[
+    ("name", Shape::Whole),
+    ("offline", Shape::Whole),
+    ("drained", Shape::Whole),
+    ("vm_capable", Shape::Whole),
+    ("ndparams", Shape::Whole),
+    ("group.uuid", Shape::Whole),
+    ("sptotal", Shape::Whole),
+    ("spfree", Shape::Whole),
+    ("mtotal", Shape::Whole),
+    ("mnode", Shape::Whole),
+    ("mfree", Shape::Whole),
+    ("dtotal", Shape::Whole),
+    ("dfree", Shape::Whole),
+    ("ctotal", Shape::Whole),
+    ("cnos", Shape::Whole),
+    ("tags", Shape::Whole),
+]);
 
 /// What is null of a node that is in use but does not answer.
 const FIGURES: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
@@ -36,12 +36,12 @@ const NO_GROUP: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Reads the answer of `/2/nodes`; tells which nodes do not answer.
 pub(super) fn read_nodes(
-    document: &Json,
-    place: &Place<'_>,
+    answer: Body<'_>,
     groups: &HashMap<&str, GroupIdx>,
     warnings: &mut Vec<String>,
+    budget: &Budget,
 ) -> Result<Vec<RawNode>> {
-    each_described(document, place, "node", |name, node| read_node(name, &node, groups, warnings))
+    answer.each_described("node", SHAPE, budget, |name, node| read_node(name, &node, groups, warnings))
 }
 
 fn read_node(

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::address::shown_user;
+
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -25,10 +27,19 @@ impl fmt::Debug for Secret {
 }
 
 /// A user of RAPI, and the password.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user's name.
     pub user: String,
     /// The password.
     pub password: Secret,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("user", &shown_user(&self.user))
+            .field("password", &self.password)
+            .finish()
+    }
 }

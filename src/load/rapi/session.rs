@@ -1,12 +1,12 @@
 //! Talking to RAPI: one call is one request.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::blocking::{RequestBuilder, Response};
+use reqwest::blocking::{Client, RequestBuilder, Response};
 use reqwest::{Method, Url, header};
 use serde_json::Value;
 
@@ -14,10 +14,12 @@ use super::access::Access;
 use super::address::{Address, Place, without_password};
 use super::cause::{self, Limits};
 use super::certificates::Trusted;
-use super::client::Checked;
+use super::client::client;
 use super::secret::Credentials;
 use super::{Manner, refusal};
+use crate::load::cutoff::Cutoff;
 use crate::load::error::{LoadError, Result, printable, shown_source};
+use crate::load::json::{self, Budget, Shape};
 use crate::load::remote::CallError;
 
 /// What is left as it is in a part of a path, and in a query.
@@ -49,6 +51,39 @@ impl Verb {
     }
 }
 
+/// An answer that has begun.
+pub(super) struct Incoming {
+    response: Response,
+    limits: Limits,
+    most: u64,
+    seen: u64,
+}
+
+impl Read for Incoming {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.response.read(into);
+        let count = count.map_err(|error| io::Error::other(cause::of_body(&error, self.limits)))?;
+        self.seen += count as u64;
+        match self.seen > self.most {
+            true => Err(io::Error::other(CallError::Nonsense(format!("more than {} bytes", self.most)))),
+            false => Ok(count),
+        }
+    }
+}
+
+/// Why an answer that has begun could not be read.
+fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
+    if budget.is_spent() {
+        return CallError::Nonsense(budget.excess().to_string());
+    }
+    if !error.is_io() {
+        return CallError::Nonsense(format!("the answer is no JSON: {error}"));
+    }
+    let error = io::Error::from(error);
+    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<CallError>());
+    known.cloned().unwrap_or_else(|| CallError::Lost(error.to_string()))
+}
+
 /// A cluster's RAPI, with all that it takes to ask it. Nothing is kept open between
 /// calls, and nothing is ever sent twice.
 pub struct Session {
@@ -57,7 +92,7 @@ pub struct Session {
     credentials: Option<Credentials>,
     trusted: Option<Trusted>,
     manner: Manner,
-    client: Mutex<Option<Checked>>,
+    client: Mutex<Option<Client>>,
 }
 
 impl fmt::Debug for Session {
@@ -92,11 +127,26 @@ impl Session {
     /// # Errors
     /// See [`Session::send`].
     pub fn get(&self, resource: &str) -> std::result::Result<Value, CallError> {
-        self.send(Verb::Get, resource, &[], None, self.manner.transfer)
+        self.look(resource, &[], Shape::Whole, self.manner.transfer)
+    }
+
+    /// Asks for a resource, of which the parts in `shape` are read.
+    ///
+    /// # Errors
+    /// See [`Session::send`].
+    pub fn look(
+        &self,
+        resource: &str,
+        query: &[(&str, &str)],
+        shape: Shape,
+        limit: Duration,
+    ) -> std::result::Result<Value, CallError> {
+        self.read(resource, self.open(Verb::Get, resource, query, None, self.limits(limit)), shape)
     }
 
     /// Sends a request, once. `resource` is what follows `/2/` in the path, as plain text;
-    /// `limit` is the time until the whole answer is there.
+    /// `limit` is the time until the whole answer is there. What the answer says has to fit into
+    /// [`Budget::ANSWER`].
     ///
     /// # Errors
     /// The variant says whether the request may have been carried out; the text names
@@ -109,13 +159,28 @@ impl Session {
         body: Option<&Value>,
         limit: Duration,
     ) -> std::result::Result<Value, CallError> {
-        let answer = self.call(verb, resource, query, body, limit).and_then(|bytes| {
-            serde_json::from_slice(&bytes)
-                .map_err(|e| CallError::Nonsense(format!("the answer is no JSON: {e}")))
+        self.read(resource, self.open(verb, resource, query, body, self.limits(limit)), Shape::Whole)
+    }
+
+    /// The limits of a call by itself.
+    pub(super) fn limits(&self, transfer: Duration) -> Limits {
+        Limits { connect: self.manner.connect, transfer, end: Cutoff::NEVER, reading: None }
+    }
+
+    /// Reads an answer while it arrives, if there is one.
+    fn read(
+        &self,
+        resource: &str,
+        answer: std::result::Result<Incoming, CallError>,
+        shape: Shape,
+    ) -> std::result::Result<Value, CallError> {
+        let budget = Budget::new(Budget::ANSWER);
+        let value = answer.and_then(|answer| {
+            json::any(answer, shape, &budget).map(Value::from).map_err(|error| misread(error, &budget))
         });
         // the query holds free text
         let source = shown_source(&self.source(resource, &[]));
-        answer.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
+        value.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
     }
 
     /// The URL of a resource for messages.
@@ -123,59 +188,52 @@ impl Session {
         without_password(&self.text(resource, query))
     }
 
-    /// The bytes of an answer. Errors are without the URL.
-    pub(super) fn call(
+    /// Sends a request, once; the answer has begun, and has to be there as a whole within the
+    /// limits. Errors are without the URL.
+    pub(super) fn open(
         &self,
         verb: Verb,
         resource: &str,
         query: &[(&str, &str)],
         body: Option<&Value>,
-        limit: Duration,
-    ) -> std::result::Result<Vec<u8>, CallError> {
-        let limits = Limits { connect: self.manner.connect, transfer: limit };
+        limits: Limits,
+    ) -> std::result::Result<Incoming, CallError> {
         let failed = |e: &reqwest::Error| cause::of_request(e, limits, self.trusted_source());
         let url = self.url(resource, query)?;
-        let checked = self.client(&url, limits)?;
-        let request = checked.client.request(verb.method(), url).timeout(limit);
+        let client = self.client(limits)?;
+        // making the client may have taken time of a reading; a call by itself begins now
+        let left = limits.end.or_after(limits.transfer).left();
+        let left = left.ok_or_else(|| CallError::NotSent(cause::too_late(limits)))?;
+        // a limit of the request is one of its whole answer
+        let request = client.request(verb.method(), url).timeout(left);
         let request = with_body(self.with_login(request), body);
         let response = request.send().map_err(|e| failed(&e))?;
-        if !checked.is_from(&response) {
-            return Err(CallError::Nonsense("the server has changed its certificate".to_owned()));
-        }
-        self.read(response, limits)
+        self.accept(response, limits)
     }
 
-    fn read(&self, response: Response, limits: Limits) -> std::result::Result<Vec<u8>, CallError> {
+    /// The answer, if it is one.
+    fn accept(&self, response: Response, limits: Limits) -> std::result::Result<Incoming, CallError> {
         let status = response.status();
+        if status.is_success() {
+            return Ok(Incoming { response, limits, most: self.manner.size, seen: 0 });
+        }
         let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
         let location = location.map(str::to_owned);
-        let most = if status.is_success() { self.manner.size } else { REFUSAL };
         let mut bytes = Vec::new();
-        let read = response.take(most.saturating_add(1)).read_to_end(&mut bytes);
         // of a refusal the status is enough
-        if let Some(error) =
-            refusal::of_status(status, location.as_deref(), &bytes, self.credentials.is_some())
-        {
-            return Err(error);
-        }
-        read.map_err(|e| cause::of_body(&e, limits))?;
-        if bytes.len() as u64 > most {
-            return Err(CallError::Nonsense(format!("more than {most} bytes")));
-        }
-        Ok(bytes)
+        let _ = response.take(REFUSAL).read_to_end(&mut bytes);
+        Err(refusal::of_status(status, location.as_deref(), &bytes, self.credentials.is_some())
+            .unwrap_or_else(|| CallError::Nonsense(status.to_string())))
     }
 
-    /// The client, made when it is first needed: it may have to look at the server first.
-    fn client(&self, url: &Url, limits: Limits) -> std::result::Result<Checked, CallError> {
+    /// The client, made when it is first needed.
+    fn client(&self, limits: Limits) -> std::result::Result<Client, CallError> {
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(checked) = &*kept {
-            return Ok(checked.clone());
+        if let Some(made) = &*kept {
+            return Ok(made.clone());
         }
-        let limits = Limits { transfer: self.manner.transfer, ..limits };
-        let made = Checked::new(url, self.trusted.as_ref(), self.manner).map_err(|e| {
-            // whatever happened, it was not the request
-            CallError::NotSent(cause::of_request(&e, limits, self.trusted_source()).to_string())
-        })?;
+        let made = client(self.trusted.as_ref(), self.manner)
+            .map_err(|e| cause::of_request(&e, limits, self.trusted_source()))?;
         Ok(kept.insert(made).clone())
     }
 

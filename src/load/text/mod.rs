@@ -17,8 +17,9 @@ use std::collections::HashMap;
 
 use super::encoding::decode;
 use super::error::{LoadError, Result, shown_source};
-use super::raw::RawCluster;
-use crate::model::{GroupIdx, NodeIdx};
+use super::json::Budget;
+use super::raw::{RawCluster, RawInstance};
+use crate::model::{Disk, GroupIdx, NodeIdx};
 use policies::Owners;
 
 /// Empty lines in the shortest complete file, which may lack the policies.
@@ -44,11 +45,15 @@ pub fn parse(text: &str, source: &str) -> Result<RawCluster> {
     check_sections(text, source)?;
     let mut reader = Reader::new(source);
     let mut section = 0;
+    let budget = Budget::new(Budget::FILE);
     for (i, line) in text.split_terminator('\n').enumerate() {
         if line.is_empty() {
             section += 1;
             continue;
         }
+        budget.take(weight(line, section)).map_err(|spent| {
+            LoadError::one_line(&format!("{}, line {}", shown_source(source), i + 1), &spent.to_string())
+        })?;
         match section {
             0 => reader.read_group(line, i + 1)?,
             1 => reader.read_node(line, i + 1)?,
@@ -60,6 +65,17 @@ pub fn parse(text: &str, source: &str) -> Result<RawCluster> {
         }
     }
     Ok(reader.cluster)
+}
+
+/// About how many bytes a line becomes in memory.
+fn weight(line: &str, section: usize) -> usize {
+    let row = match section {
+        3 => 0,
+        _ => size_of::<RawInstance>() + size_of::<Disk>(),
+    };
+    let items = 1 + line.bytes().filter(|byte| *byte == b',').count();
+    // an item of one character takes as much as one of twenty
+    row + line.len() + items * (size_of::<String>() + 32)
 }
 
 /// A file cut short, or with other line ends, must not pass for a smaller

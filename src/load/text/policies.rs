@@ -11,24 +11,31 @@ use crate::load::number::parse_int;
 use crate::load::raw::RawGroup;
 use crate::model::{GroupIdx, InstancePolicy, InstanceSpec, Mib, SpecRange};
 
-/// Groups by name and UUID; `None` where several groups answer to a text.
+/// Groups by name, and those that are left by UUID; `None` where several groups answer to a
+/// text. What is saved has names, so that a name that is the UUID of another group means its
+/// bearer.
 pub(super) struct Owners(HashMap<String, Option<GroupIdx>>);
 
 impl Owners {
     fn new(groups: &[RawGroup]) -> Self {
-        let mut owners: HashMap<String, Option<GroupIdx>> = HashMap::new();
+        let names = groups.iter().map(|group| &group.name);
+        let mut owners = HashMap::new();
+        for (i, name) in names.enumerate() {
+            add(&mut owners, name, GroupIdx::new(i));
+        }
+        let mut others = HashMap::new();
         for (i, group) in groups.iter().enumerate() {
-            let index = GroupIdx::new(i);
-            for key in [&group.name, &group.uuid] {
-                owners
-                    .entry(key.clone())
-                    // a group whose name is its UUID is still one group
-                    .and_modify(|found| *found = found.filter(|f| *f == index))
-                    .or_insert(Some(index));
+            if !owners.contains_key(&group.uuid) {
+                add(&mut others, &group.uuid, GroupIdx::new(i));
             }
         }
+        owners.extend(others);
         Owners(owners)
     }
+}
+
+fn add(owners: &mut HashMap<String, Option<GroupIdx>>, key: &str, group: GroupIdx) {
+    owners.entry(key.to_owned()).and_modify(|found| *found = None).or_insert(Some(group));
 }
 
 impl<'a> Reader<'a> {

@@ -202,8 +202,12 @@ fn policies_find_their_owners() {
     assert!(row("").is_ok_and(|c| c.policy.vcpu_ratio == 4.0 && c.policy.disk_templates.len() == 2));
     assert!(row("same").is_ok_and(|c| c.groups[1].policy.disk_templates.len() == 2));
     assert!(row("u3").is_ok_and(|c| c.groups[2].policy.disk_templates.len() == 2));
-    let error = row("u1").unwrap_err().to_string();
-    assert_eq!(error, "c.data, line 8, policy 'u1': owner: several groups have the name or UUID 'u1'");
+    // saved states have names
+    assert!(row("u1").is_ok_and(|c| c.groups[2].policy.disk_templates.len() == 2));
+    for groups in ["g|u1|preferred|\ng|u2|preferred|", "a|g|preferred|\nb|g|preferred|"] {
+        let error = with(groups, "", "", &POLICY.replacen("g1", "g", 1)).unwrap_err().to_string();
+        assert_eq!(error, "c.data, line 7, policy 'g': owner: several groups have the name or UUID 'g'");
+    }
     assert!(row("gx").unwrap_err().problem.starts_with("owner: no group has"));
     let both = format!("{POLICY}\n{}", POLICY.replace("|4|", "|5|"));
     assert!(with(groups, "", "", &both).is_ok_and(|c| c.groups[0].policy.vcpu_ratio == 5.0));

@@ -209,9 +209,7 @@ impl Checker<'_> {
                     return Err(PassageFault::Offline(number));
                 }
                 let transit = leaves(s);
-                if !offline(p) {
-                    migrates(state, p, s)?;
-                }
+                migrates(state, p, s)?;
                 state.leave_all(i);
                 arrive_primary(state, i, s, transit)?;
                 // the disks are there, and the node has had the instance

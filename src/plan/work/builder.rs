@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{Place, Relocation, Task, Way, Work, WorkStep};
 use crate::model::{Cluster, NodeIdx, Placement};
 use crate::plan::jobset::{Jobset, nodes_of};
+use crate::plan::names::Impossible;
 use crate::plan::opcode::{Opcode, job};
 use crate::plan::regroup::opcodes;
 use crate::search::Step;
@@ -79,8 +80,12 @@ impl Builder {
     }
 
     /// The work.
-    pub fn finish(self) -> Work {
-        self.work
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have: no jobs are made with it, and no command is given it.
+    pub fn finish(self) -> Result<Work, Impossible> {
+        self.work.steps.iter().try_for_each(WorkStep::check_names)?;
+        Ok(self.work)
     }
 }
 

@@ -26,7 +26,7 @@ fn planned() -> (Cluster, Vec<Step>) {
 fn plans_come_back_from_names() {
     let (start, steps) = planned();
     assert!(!steps.is_empty());
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
     let text = serde_json::to_string(&work).unwrap();
     let read: Work = serde_json::from_str(&text).unwrap();
     assert_eq!(read, work);
@@ -39,7 +39,7 @@ fn plans_come_back_from_names() {
 #[test]
 fn steps_wait_for_the_last_ones_on_their_nodes() {
     let (start, steps) = planned();
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
     for (at, step) in work.steps.iter().enumerate() {
         let nodes = |step: &WorkStep| -> Vec<String> {
             let Task::Move(relocation) = &step.task else { panic!("{step:?}") };
@@ -56,7 +56,7 @@ fn steps_wait_for_the_last_ones_on_their_nodes() {
 #[test]
 fn unknown_names_are_told() {
     let (start, steps) = planned();
-    let mut work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let mut work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
     work.steps[0].subject = "nobody".into();
     let error = work.steps_on(&start, &[0]).unwrap_err();
     assert_eq!(error.to_string(), "step 1: there is no instance 'nobody'");
@@ -65,10 +65,10 @@ fn unknown_names_are_told() {
 #[test]
 fn work_side_by_side() {
     let (start, steps) = planned();
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
     let (count, sets) = (work.steps.len(), work.jobsets.len());
     assert!(sets > 1);
-    let first = Work::of(&start, &steps, &jobsets(&start, &steps)[..1]);
+    let first = Work::of(&start, &steps, &jobsets(&start, &steps)[..1]).unwrap();
     let joined = Work::side_by_side([work.clone(), Work::default(), first.clone(), work.clone()]);
     assert_eq!(joined.fault(), None);
     assert_eq!((joined.steps.len(), joined.jobsets.len()), (2 * count + first.steps.len(), sets));
@@ -86,7 +86,7 @@ fn work_side_by_side() {
 #[test]
 fn jobsets_that_make_no_sense() {
     let (start, steps) = planned();
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps));
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
     let count = work.steps.len();
     let once = format!("the jobsets do not list each of the {count} steps once");
     let waiting = work.steps.iter().position(|step| !step.after.is_empty()).unwrap();
@@ -102,4 +102,32 @@ fn jobsets_that_make_no_sense() {
     for (jobsets, fault) in [(reversed, &waits), (twice, &once), (missing, &once), (beyond, &once)] {
         assert_eq!(Work { jobsets, ..work.clone() }.fault().as_ref(), Some(fault));
     }
+}
+
+#[test]
+fn names_that_ganeti_cannot_have() {
+    let (mut start, steps) = planned();
+    let sets = jobsets(&start, &steps);
+    let work = Work::of(&start, &steps, &sets).unwrap();
+    let fault =
+        "step 1: instance '$(x)': Ganeti can have no such name, so there are no commands or jobs with it";
+    let mut read = work.clone();
+    read.steps[0].subject = "$(x)".to_owned();
+    assert_eq!(read.fault().as_deref(), Some(fault));
+    // by any way into a job
+    for field in ["instance_name", "target_node", "remote_node"] {
+        let text = serde_json::to_string(&work).unwrap();
+        let changed = text.replace(&format!("\"{field}\":\""), &format!("\"{field}\":\"/"));
+        let read: Work = serde_json::from_str(&changed).unwrap();
+        assert!(
+            changed == text || read.fault().is_some_and(|fault| fault.contains("Ganeti can have")),
+            "{field}"
+        );
+    }
+    let mut tags = Builder::default();
+    tags.nodes(&Task::Tag, ["n".to_owned()], |n| vec![Opcode::tag_node(n, vec!["a;b".to_owned()])]);
+    assert_eq!(tags.finish().unwrap_err().name, "a;b");
+    let instance = steps[0].instance;
+    start.instances[instance.get()].name = "a\nb".to_owned();
+    assert_eq!(Work::of(&start, &steps, &sets).unwrap_err().name, "a\nb");
 }

@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::quick;
-use super::relocation::{self, Load};
+use super::relocation::Load;
 use super::rooms::{Changed, Sorted};
 use super::simulate;
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
@@ -100,6 +100,8 @@ pub(super) struct Burden {
     /// DRBD primaries by secondary.
     pub failover: Vec<Backed>,
     pub relocate: Bundle,
+    /// The memory in use of what is relocated; what leaves first is last.
+    pub relocated: Vec<Mib>,
     pub recreate: Bundle,
     /// Something whose verdict is left to the simulation: absurd sizes, a DRBD
     /// instance without a secondary.
@@ -108,8 +110,13 @@ pub(super) struct Burden {
 
 impl Burden {
     fn of(cluster: &Cluster, node: NodeIdx) -> Burden {
-        let mut burden =
-            Burden { failover: Vec::new(), relocate: Bundle::NONE, recreate: Bundle::NONE, odd: false };
+        let mut burden = Burden {
+            failover: Vec::new(),
+            relocate: Bundle::NONE,
+            relocated: Vec::new(),
+            recreate: Bundle::NONE,
+            odd: false,
+        };
         let node = cluster.node(node);
         for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
             burden.add(cluster, &node.spec, instance, instance.mirror());
@@ -122,7 +129,10 @@ impl Burden {
         let plausible = Mib::ZERO..PLAUSIBLE;
         self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
         match (Class::of(instance.template), mirror) {
-            (Class::Relocate, _) => self.relocate.add(instance),
+            (Class::Relocate, _) => {
+                self.relocate.add(instance);
+                self.relocated.push(instance.mem_in_use());
+            }
             (Class::Recreate, _) => self.recreate.add_anew(cluster, spec, instance),
             (Class::Failover, None) => self.odd = true,
             (Class::Failover, Some(mirror)) => self.back(instance, mirror),
@@ -219,26 +229,13 @@ impl Figures {
         self.rooms[spec.group.get()].changed(gone, added)
     }
 
-    /// Whether a node of the set could be emptied.
-    pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
-        let quick = self.burdens[node.get()].as_ref().and_then(|b| quick::verdict(cluster, self, node, b));
-        quick.unwrap_or_else(|| {
-            self.is_certain(cluster, node, None) || simulate::evacuates(cluster, &self.nodes, node)
-        })
+    /// What sums say about whether a node of the set could be emptied.
+    pub fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
+        self.burdens[node.get()].as_ref().and_then(|burden| quick::verdict(cluster, self, node, burden))
     }
 
-    /// Whether a node about which sums alone say nothing can certainly be emptied, wherever
-    /// each of its instances goes: of instances on shared storage, in their order, with one
-    /// that has just arrived first.
-    pub fn is_certain(&self, cluster: &Cluster, node: NodeIdx, arrived: Option<&Instance>) -> bool {
-        let Some(burden) = &self.burdens[node.get()] else { return false };
-        let there = cluster.node(node);
-        if burden.odd || self.absurd || burden.recreate.count > 0 || !there.spec.migration_tags.is_empty() {
-            return false;
-        }
-        let primaries = there.state.primaries.iter().rev().map(|i| cluster.instance(*i));
-        let leaving = arrived.into_iter().chain(primaries);
-        let sizes = leaving.filter(|i| Class::of(i.template) == Class::Relocate).map(Instance::mem_in_use);
-        relocation::is_certain(sizes, &self.rooms_for(cluster, node, burden))
+    /// Whether a node of the set could be emptied.
+    pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
+        self.verdict(cluster, node).unwrap_or_else(|| simulate::evacuates(cluster, &self.nodes, node))
     }
 }

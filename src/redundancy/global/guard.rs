@@ -21,8 +21,9 @@ pub struct Guard<'c> {
     seekers: Vec<(NodeIdx, Option<Mib>)>,
     /// By node: the nodes whose DRBD primaries it backs.
     backs: Vec<Vec<NodeIdx>>,
-    /// The node to be simulated first: the last one that could not be emptied.
-    first: Option<NodeIdx>,
+    /// The node that an arrival left without a way out when one did so last. The next arrival is likely
+    /// to do the same to it, so it is looked at first.
+    suspect: Option<NodeIdx>,
 }
 
 impl<'c> Guard<'c> {
@@ -37,7 +38,7 @@ impl<'c> Guard<'c> {
             sound: true,
             seekers: Vec::new(),
             backs: vec![Vec::new(); cluster.nodes.len()],
-            first: None,
+            suspect: None,
         };
         for &node in nodes.iter().filter(|n| scope.includes(cluster, **n)) {
             guard.enlist(node);
@@ -45,15 +46,15 @@ impl<'c> Guard<'c> {
         guard
     }
 
-    /// Simulates this node first where several have to be: one that could not be emptied in a
-    /// state much like this. It changes no verdict.
+    /// Looks at this node first: one that could not be emptied in a state much like this. It
+    /// changes no verdict.
     pub fn begin_with(&mut self, node: Option<NodeIdx>) {
-        self.first = node;
+        self.suspect = node.filter(|n| self.scope.includes(self.cluster, *n));
     }
 
-    /// The last node of which a simulation has shown that it could not be emptied.
+    /// The last node that could not be emptied with an arrival.
     pub fn last_stuck(&self) -> Option<NodeIdx> {
-        self.first
+        self.suspect
     }
 
     fn enlist(&mut self, node: NodeIdx) {
@@ -132,6 +133,15 @@ impl<'c> Guard<'c> {
 
     /// The verdict on the figures as they are with the arrival.
     fn verdict(&mut self, instance: &Instance, place: &Place) -> bool {
+        let figures = &self.figures;
+        let is_lost = |node: &NodeIdx| figures.verdict(self.cluster, *node) == Some(false);
+        let lost = self.suspect.filter(is_lost).or_else(|| self.lost(instance, place));
+        self.suspect = lost.or(self.suspect);
+        lost.is_none()
+    }
+
+    /// The first node found that cannot be emptied with the arrival.
+    fn lost(&self, instance: &Instance, place: &Place) -> Option<NodeIdx> {
         let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
@@ -143,7 +153,7 @@ impl<'c> Guard<'c> {
             verdict != Some(false)
         };
         if self.scope.includes(self.cluster, primary) && !survives(primary) {
-            return false;
+            return Some(primary);
         }
         // the node takes over from others, with less memory
         let backed = self.backs[primary.get()].iter().filter(|n| **n != primary);
@@ -153,31 +163,24 @@ impl<'c> Guard<'c> {
                 && !self.figures.absurd
                 && !quick::failovers(self.cluster, &self.figures, node, burden)
             {
-                return false;
+                return Some(node);
             }
         }
         let taken = instance.mem_in_use();
         for &(node, slack) in self.seekers.iter().filter(|s| s.0 != primary) {
             if slack.is_none_or(|s| s <= taken) && !survives(node) {
-                return false;
+                return Some(node);
             }
         }
         if undecided.is_empty() {
-            return true;
+            return None;
         }
-        let certain = |node: &NodeIdx| {
-            let arrived = Some(instance).filter(|i| *node == primary && !i.forthcoming);
-            self.figures.is_certain(self.cluster, *node, arrived)
-        };
-        undecided.retain(|node| !certain(node));
         // where most has to leave, room is most likely to be missing
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
-        undecided.sort_by_key(|n| Some(*n) != self.first);
+        undecided.sort_by_key(|n| Some(*n) != self.suspect);
         let arrival = (instance, place);
         let stuck =
             |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures.nodes, *node);
-        let found = undecided.into_iter().find(stuck);
-        self.first = found.or(self.first);
-        found.is_none()
+        undecided.into_iter().find(stuck)
     }
 }

@@ -50,6 +50,14 @@ pub fn is_redundant(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bool
     nodes.iter().filter(|n| scope.includes(cluster, **n)).all(|n| figures.survives_loss_of(cluster, *n))
 }
 
+/// Whether sums say that some node of `nodes` (ascending) that `scope` includes could not be
+/// emptied, so that it cannot be after more instances have arrived either.
+pub fn is_surely_lost(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bool {
+    let figures = Figures::of(cluster, nodes);
+    let lost = |n: &NodeIdx| figures.verdict(cluster, *n) == Some(false);
+    nodes.iter().filter(|n| scope.includes(cluster, **n)).any(lost)
+}
+
 /// Groups that could not lose each of their nodes, one at a time: every group
 /// is looked at for itself.
 pub fn groups_at_risk(cluster: &Cluster, scope: &Scope) -> Vec<GroupIdx> {

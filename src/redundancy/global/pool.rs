@@ -2,7 +2,7 @@
 //! of these arrive: nodes with the same memory free and the same burden are looked
 //! at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Scope;
 use super::class::Class;
@@ -27,8 +27,22 @@ pub struct Pool {
     /// By node of the cluster; nothing outside the set.
     nodes: Vec<Option<(GroupIdx, Alike)>>,
     groups: Vec<BTreeMap<Alike, i64>>,
-    /// The verdict on each group, as far as it is known.
-    verdicts: Vec<Option<bool>>,
+    /// By node of the cluster: the memory of its instances, those that leave it last first.
+    sizes: Vec<Vec<Mib>>,
+    /// What is known about each group.
+    standings: Vec<Option<Standing>>,
+    /// By group: the node that could not be emptied when one was found last. It is the first that
+    /// is looked at, for it is likely to stand in the way of the next instance, too.
+    suspects: Vec<Option<NodeIdx>>,
+}
+
+/// What sums say about the nodes of a group.
+#[derive(Debug, Clone)]
+enum Standing {
+    /// One of them cannot be emptied.
+    Lost,
+    /// All can be, but those for which that has to be simulated.
+    Open(Vec<NodeIdx>),
 }
 
 /// What a node of the pool holds, to be put back.
@@ -40,8 +54,13 @@ impl Pool {
     /// or migration is restricted.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<Pool> {
         let groups = vec![BTreeMap::new(); cluster.groups.len()];
-        let mut pool =
-            Pool { nodes: vec![None; cluster.nodes.len()], verdicts: vec![None; groups.len()], groups };
+        let mut pool = Pool {
+            nodes: vec![None; cluster.nodes.len()],
+            sizes: vec![Vec::new(); cluster.nodes.len()],
+            standings: vec![None; groups.len()],
+            suspects: vec![None; groups.len()],
+            groups,
+        };
         for node in nodes.iter().map(|n| cluster.node(*n)) {
             let mut load = Load::NONE;
             for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
@@ -50,6 +69,7 @@ impl Pool {
                     return None;
                 }
                 load.add(instance.mem_in_use());
+                pool.sizes[node.spec.idx.get()].push(instance.mem_in_use());
             }
             let free = Free::of(&node.spec, &node.state.ledger);
             if !node.spec.migration_tags.is_empty() || !free.is_plausible() {
@@ -79,7 +99,7 @@ impl Pool {
         }
         *members.entry(to).or_insert(0) += 1;
         self.nodes[node.get()] = Some((GroupIdx::new(group), to));
-        self.verdicts[group] = None;
+        self.standings[group] = None;
         Some(Before(alike))
     }
 
@@ -88,93 +108,124 @@ impl Pool {
         let (_, mut alike) = self.nodes[node.get()]?;
         alike.load.add(mem);
         alike.free -= mem;
+        self.sizes[node.get()].push(mem);
         self.change(node, alike)
     }
 
-    /// A node is again as it was.
+    /// A node is again as it was before its last arrival.
     pub fn restore(&mut self, node: NodeIdx, before: Before) {
+        self.sizes[node.get()].pop();
         self.change(node, before.0);
     }
 
-    /// Whether every node could be emptied; nothing if that has to be simulated.
+    /// Whether every node could be emptied; nothing if that has to be simulated. If not, it
+    /// will not be after more arrivals either: they take room and give none.
     pub fn holds(&mut self) -> Option<bool> {
         let mut all = Some(true);
-        for at in 0..self.groups.len() {
-            let verdict = match self.verdicts[at] {
-                Some(known) => Some(known),
-                None => verdict(&self.groups[at]),
-            };
-            self.verdicts[at] = verdict;
-            match verdict {
-                Some(false) => return Some(false),
-                Some(true) => {}
-                None => all = None,
+        for group in 0..self.groups.len() {
+            match self.standing(group) {
+                Standing::Lost => return Some(false),
+                Standing::Open(nodes) if nodes.is_empty() => {}
+                Standing::Open(_) => all = None,
             }
         }
         all
     }
 
-    /// The nodes whose verdict has to be simulated, in order; nothing if there is no
-    /// need, because another one cannot be emptied.
-    pub fn undecided(&self) -> Option<Vec<NodeIdx>> {
-        let mut open: Vec<(usize, Alike)> = Vec::new();
-        for (group, members) in self.groups.iter().enumerate() {
-            open.extend(undecided(members)?.into_iter().map(|alike| (group, alike)));
-        }
-        let is_open = |(group, alike): &(GroupIdx, Alike)| open.contains(&(group.get(), *alike));
-        let nodes = self.nodes.iter().enumerate();
-        Some(nodes.filter(|n| n.1.as_ref().is_some_and(is_open)).map(|n| NodeIdx::new(n.0)).collect())
+    fn standing(&mut self, group: usize) -> &Standing {
+        let known = self.standings[group].take();
+        let standing = known.unwrap_or_else(|| self.judge(group));
+        self.standings[group].insert(standing)
     }
 
-    /// Whether a node can certainly be emptied of instances of these sizes, which leave it
-    /// one after the other.
-    pub fn is_expendable(&self, node: NodeIdx, sizes: impl Iterator<Item = Mib>) -> bool {
-        let Some((group, alike)) = self.nodes[node.get()] else { return false };
-        let members = self.groups[group.get()].iter().filter(|m| m.0.online);
-        let rooms: Vec<(Mib, i64)> =
-            members.map(|(m, count)| (m.free, count - i64::from(*m == alike))).collect();
-        relocation::is_certain(sizes, &rooms[..])
+    /// The nodes whose verdict has to be simulated, by group in order; nothing if there is no
+    /// need, because another one cannot be emptied.
+    pub fn undecided(&mut self) -> Option<Vec<NodeIdx>> {
+        let mut open = Vec::new();
+        for group in 0..self.groups.len() {
+            match self.standing(group) {
+                Standing::Lost => return None,
+                Standing::Open(nodes) => open.extend(nodes),
+            }
+        }
+        Some(open)
+    }
+
+    /// Looks at the nodes of a group.
+    fn judge(&mut self, group: usize) -> Standing {
+        let rooms = rooms(&self.groups[group]);
+        if self.suspects[group].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
+            return Standing::Lost;
+        }
+        let doubtful = doubtful(&self.groups[group], &rooms);
+        let mut open = Vec::new();
+        if doubtful.is_empty() {
+            return Standing::Open(open);
+        }
+        for (at, node) in self.nodes.iter().enumerate() {
+            let Some((of, alike)) = node else { continue };
+            if of.get() != group || !doubtful.contains(alike) {
+                continue;
+            }
+            let node = NodeIdx::new(at);
+            match self.verdict(node, &rooms) {
+                Some(true) => {}
+                Some(false) => {
+                    self.suspects[group] = Some(node);
+                    return Standing::Lost;
+                }
+                None => open.push(node),
+            }
+        }
+        Standing::Open(open)
+    }
+
+    /// Whether a node can be emptied of the instances that it holds, in their order.
+    fn verdict(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> Option<bool> {
+        let (_, alike) = self.nodes[node.get()]?;
+        if !alike.counts || alike.load.count == 0 {
+            return Some(true);
+        }
+        let sizes: Vec<Mib> = self.sizes[node.get()].iter().rev().copied().collect();
+        relocation::verdict_in_order(&sizes, others(rooms, alike))
     }
 
     /// Whether nodes are alike in what an arrival does to the pool.
     pub fn are_alike(&self, a: NodeIdx, b: NodeIdx) -> bool {
-        self.nodes[a.get()] == self.nodes[b.get()]
+        self.nodes[a.get()] == self.nodes[b.get()] && self.sizes[a.get()] == self.sizes[b.get()]
     }
 }
 
-/// The verdict on the nodes of a group.
-fn verdict(members: &BTreeMap<Alike, i64>) -> Option<bool> {
-    match undecided(members) {
-        None => Some(false),
-        Some(open) if open.is_empty() => Some(true),
-        Some(_) => None,
-    }
+/// The memory of the others than a node, in descending order.
+fn others(rooms: &[(Mib, i64)], node: Alike) -> impl Iterator<Item = (Mib, i64)> + Clone {
+    let own = node.online.then_some(node.free);
+    rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
 }
 
-/// The nodes of a group about which sums say nothing; nothing if they say that one of
-/// the nodes cannot be emptied.
-fn undecided(members: &BTreeMap<Alike, i64>) -> Option<Vec<Alike>> {
-    let mut open = Vec::new();
+/// The memory of the online nodes of a group, in descending order, of each amount how many.
+fn rooms(members: &BTreeMap<Alike, i64>) -> Vec<(Mib, i64)> {
+    let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
+    for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
+        match rooms.last_mut() {
+            Some((free, nodes)) if *free == alike.free => *nodes += count,
+            _ => rooms.push((alike.free, *count)),
+        }
+    }
+    rooms
+}
+
+/// The nodes of a group that can perhaps not be emptied, judged by the sums of their instances.
+fn doubtful(members: &BTreeMap<Alike, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<Alike> {
     // what all nodes certainly take, by the largest instance that seeks a place
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
-    for alike in members.keys().filter(|a| a.counts && a.load.count > 0) {
+    let is_doubtful = |alike: &&Alike| {
         let load = &alike.load;
         let room = *sure.entry(load.most).or_insert_with(|| {
-            let online = members.iter().filter(|m| m.0.online);
-            online.map(|(m, count)| Mib(relocation::sure(m.free, load).0.saturating_mul(*count))).sum()
+            let open = rooms.iter().take_while(|r| r.0 > load.most);
+            open.map(|(free, count)| Mib(relocation::sure(*free, load).0.saturating_mul(*count))).sum()
         });
         let own = if alike.online { relocation::sure(alike.free, load) } else { Mib::ZERO };
-        if room - own > relocation::demand(load) {
-            continue;
-        }
-        let online = members.iter().filter(|m| m.0.online);
-        let rooms: Vec<(Mib, i64)> =
-            online.map(|(m, count)| (m.free, count - i64::from(m == alike))).collect();
-        match relocation::verdict(load, &rooms[..]) {
-            Some(true) => {}
-            Some(false) => return None,
-            None => open.push(*alike),
-        }
-    }
-    Some(open)
+        room - own <= relocation::demand(load) && !relocation::has_spare_targets(load, others(rooms, **alike))
+    };
+    members.keys().filter(|a| a.counts && a.load.count > 0).filter(is_doubtful).copied().collect()
 }

@@ -7,10 +7,12 @@
 //!
 //! *Creation*: as for relocation, with memory and disk. A target that refuses has
 //! too little of one or the other; the instances cannot use up all targets' memory
-//! *and* disk if the smaller shares add up to more than 2.
+//! *and* disk if the smaller shares add up to more than 2. And one that is stuck has another instance before it on
+//! every target that has room for the largest, so that as many such targets as instances are enough.
 
 use super::figures::{Burden, Figures};
 use super::relocation;
+use super::rooms::Rooms;
 use crate::model::{Cluster, Mib, NodeIdx};
 
 /// Whether `node`, which carries `burden`, could be emptied; nothing if that has
@@ -31,11 +33,12 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         others.map(|t| Escape::of(cluster, figures, node, burden, *t)).collect()
     };
     let relocated = match spec.migration_tags.is_empty() {
-        true => relocation::verdict(&burden.relocate.load(), &figures.rooms_for(cluster, node, burden)),
+        true => relocations(burden, &figures.rooms_for(cluster, node, burden)),
         false => {
             let reachable = escapes().into_iter().filter(|t| t.reachable);
-            let rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
-            relocation::verdict(&burden.relocate.load(), &rooms[..])
+            let mut rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
+            rooms.sort_unstable_by(|a, b| b.cmp(a));
+            relocations(burden, &rooms[..])
         }
     };
     if relocated == Some(false) || burden.recreate.count == 0 {
@@ -43,6 +46,14 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
     }
     let created = creations(burden, &escapes());
     if created == Some(false) { created } else { relocated.and(created) }
+}
+
+/// Whether all instances on shared storage find one of these rooms.
+fn relocations(burden: &Burden, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+    relocation::verdict(&burden.relocate.load(), rooms).or_else(|| {
+        let in_order: Vec<Mib> = burden.relocated.iter().rev().copied().collect();
+        relocation::verdict_in_order(&in_order, rooms.descending())
+    })
 }
 
 /// A node that can take instances in.
@@ -100,6 +111,11 @@ fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
     let largest_on_disk = escapes.iter().any(|t| !uses_disk || t.disk > bundle.disk_most);
     if !largest_in_memory || !largest_on_disk {
         return Some(false);
+    }
+    // one that is stuck has another one before it on every node where the largest fits
+    let spare = escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t)).count() as i64;
+    if spare >= bundle.count + burden.relocate.count {
+        return Some(true);
     }
     let mem = bundle.mem + burden.relocate.mem;
     let plain = || escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t));

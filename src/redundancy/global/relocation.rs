@@ -36,6 +36,11 @@ impl Load {
     }
 }
 
+/// Memory that can be used, if one MiB has to stay free.
+fn usable(room: Mib) -> Mib {
+    (room - Mib(1)).max(Mib::ZERO)
+}
+
 /// What `room` certainly takes while the largest instance of `load` fits.
 pub(super) fn sure(room: Mib, load: &Load) -> Mib {
     (room - load.most).max(Mib::ZERO)
@@ -46,17 +51,90 @@ pub(super) fn demand(load: &Load) -> Mib {
     load.mem - load.most
 }
 
-/// Whether instances of these sizes, one after the other, certainly find a target in these
-/// rooms, wherever the others went.
-pub(super) fn is_certain(sizes: impl Iterator<Item = Mib>, rooms: &(impl Rooms + ?Sized)) -> bool {
-    let mut gone = Mib::ZERO;
-    for (earlier, size) in (0..).zip(sizes) {
-        if rooms.beyond(size) <= i128::from(gone.0) && rooms.above(size) <= earlier {
+/// As many targets as instances have room for the largest.
+pub(super) fn has_spare_targets(load: &Load, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
+    let mut open = 0;
+    rooms.take_while(|room| room.0 > load.most).any(|room| {
+        open += room.1;
+        open >= load.count
+    })
+}
+
+/// Whether instances of these sizes, one after the other, find a target in these rooms, which
+/// are descending, of each amount how many; nothing if that depends on the choice of targets.
+pub(super) fn verdict_in_order(
+    sizes: &[Mib],
+    rooms: impl Iterator<Item = (Mib, i64)> + Clone,
+) -> Option<bool> {
+    if are_too_many(sizes, &rooms) {
+        return Some(false);
+    }
+    let mut gone = Gone::default();
+    for size in sizes {
+        if !gone.leaves_room(*size, rooms.clone()) {
+            return None;
+        }
+        gone.add(*size);
+    }
+    Some(true)
+}
+
+/// Whether no choice of targets holds all instances of some size and more.
+fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone)) -> bool {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let mut memory = Mib::ZERO;
+    sorted.iter().zip(1i64..).any(|(size, count)| {
+        memory += (*size).max(Mib::ZERO);
+        if *size <= Mib::ZERO {
             return false;
         }
-        gone += size;
+        let (mut places, mut room) = (0i64, 0i64);
+        let enough = rooms.clone().take_while(|r| r.0 > *size).any(|(free, targets)| {
+            let free = usable(free).0;
+            places = places.saturating_add((free / size.0).saturating_mul(targets));
+            room = room.saturating_add(free.saturating_mul(targets));
+            places >= count && room >= memory.0
+        });
+        !enough
+    })
+}
+
+/// Instances that have left a node, wherever they went.
+#[derive(Default)]
+struct Gone {
+    /// Ascending.
+    sizes: Vec<Mib>,
+    /// The memory of all.
+    memory: i64,
+}
+
+impl Gone {
+    fn add(&mut self, size: Mib) {
+        let size = size.max(Mib::ZERO);
+        let at = self.sizes.partition_point(|s| *s < size);
+        self.sizes.insert(at, size);
+        self.memory += size.0;
     }
-    true
+
+    /// Whether they cannot be in the way of one more of this size.
+    fn leaves_room(&self, size: Mib, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
+        // targets with at least that much room beyond the size, and the sum of it
+        let (mut targets, mut beyond) = (0i64, 0i64);
+        rooms.take_while(|r| r.0 > size).any(|(room, count)| {
+            let d = room - size;
+            targets += count;
+            beyond = beyond.saturating_add(d.0.saturating_mul(count));
+            beyond > self.memory || d.0.saturating_mul(targets) > self.within(d)
+        })
+    }
+
+    /// What they can give to targets of which each needs `most`.
+    fn within(&self, most: Mib) -> i64 {
+        let smaller = self.sizes.partition_point(|s| *s < most);
+        let sum: Mib = self.sizes[..smaller].iter().copied().sum();
+        sum.0.saturating_add(most.0.saturating_mul((self.sizes.len() - smaller) as i64))
+    }
 }
 
 /// Whether all instances find a target in these rooms; nothing if that depends on the
@@ -90,6 +168,7 @@ pub(super) fn verdict(load: &Load, rooms: &(impl Rooms + ?Sized)) -> Option<bool
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redundancy::global::rooms::Sorted;
     use proptest::prelude::*;
 
     /// Whether no choice of targets leaves one of the instances without any.
@@ -104,15 +183,47 @@ mod tests {
             })
     }
 
+    /// Whether some choice of targets leaves none of the instances without one.
+    fn ever_fits(sizes: &[i64], rooms: &[i64]) -> bool {
+        let [size, rest @ ..] = sizes else { return true };
+        (0..rooms.len()).filter(|at| rooms[*at] > *size).any(|at| {
+            let mut left = rooms.to_vec();
+            left[at] -= size;
+            ever_fits(rest, &left)
+        })
+    }
+
+    fn counted(rooms: &[i64]) -> Vec<(Mib, i64)> {
+        let mut sorted = rooms.to_vec();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let mut counted: Vec<(Mib, i64)> = Vec::new();
+        for room in sorted {
+            match counted.last_mut() {
+                Some((last, count)) if last.0 == room => *count += 1,
+                _ => counted.push((Mib(room), 1)),
+            }
+        }
+        counted
+    }
+
     proptest! {
         #[test]
         fn what_is_certain_holds_for_all_choices(
             sizes in prop::collection::vec(0i64..12, 0..5),
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
-            let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
-            if is_certain(sizes.iter().map(|size| Mib(*size)), &counted[..]) {
-                prop_assert!(always_fits(&sizes, &rooms));
+            let sizes_in_mib: Vec<Mib> = sizes.iter().map(|size| Mib(*size)).collect();
+            // as they are, and with one that is not to be counted
+            let mut with_own = rooms.clone();
+            with_own.push(7);
+            let own = [Mib(7)];
+            let sorted = [&rooms, &with_own].map(|r| Sorted::of(r.iter().map(|room| Mib(*room))));
+            for rooms_of in [sorted[0].changed(Vec::new(), Vec::new()), sorted[1].changed(own.to_vec(), Vec::new())] {
+                match verdict_in_order(&sizes_in_mib, rooms_of.descending()) {
+                    Some(true) => prop_assert!(always_fits(&sizes, &rooms)),
+                    Some(false) => prop_assert!(!ever_fits(&sizes, &rooms)),
+                    None => {}
+                }
             }
         }
 
@@ -121,10 +232,13 @@ mod tests {
             sizes in prop::collection::vec(0i64..12, 0..5),
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
-            let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (Mib(*room), 1)).collect();
+            let counted = counted(&rooms);
             let mut load = Load::NONE;
             sizes.iter().for_each(|size| load.add(Mib(*size)));
             let fits = always_fits(&sizes, &rooms);
+            if has_spare_targets(&load, counted.iter().copied()) {
+                prop_assert!(fits);
+            }
             match verdict(&load, &counted[..]) {
                 Some(true) => prop_assert!(fits),
                 Some(false) => prop_assert!(!fits),

@@ -1,6 +1,9 @@
 //! Where instances that have to leave a node can go: the free memory of other nodes, as
 //! far as sums need it.
 
+use std::cmp::Reverse;
+use std::iter;
+
 use crate::model::Mib;
 
 /// Amounts of free memory.
@@ -14,6 +17,10 @@ pub(super) trait Rooms {
     /// How many instances of `size`, which is more than 0, all hold together, if a MiB of
     /// each has to stay free.
     fn places(&self, size: Mib) -> i128;
+
+    /// The amounts in descending order, of each how many. An amount may come in pieces, of which
+    /// those that take nodes away come first.
+    fn descending(&self) -> impl Iterator<Item = (Mib, i64)> + Clone;
 }
 
 fn excess(room: Mib, size: Mib) -> i128 {
@@ -24,7 +31,7 @@ fn places(room: Mib, size: Mib) -> i128 {
     excess(room, Mib(1)) / i128::from(size.0)
 }
 
-/// One after the other: an amount, and how many nodes have it.
+/// One after the other, descending: an amount, and how many nodes have it.
 impl Rooms for [(Mib, i64)] {
     fn above(&self, size: Mib) -> i64 {
         self.iter().filter(|room| room.0 > size).map(|room| room.1).sum()
@@ -36,6 +43,10 @@ impl Rooms for [(Mib, i64)] {
 
     fn places(&self, size: Mib) -> i128 {
         self.iter().map(|room| places(room.0, size) * i128::from(room.1)).sum()
+    }
+
+    fn descending(&self) -> impl Iterator<Item = (Mib, i64)> + Clone {
+        self.iter().copied()
     }
 }
 
@@ -81,7 +92,10 @@ impl Sorted {
 
     /// The same with some amounts gone, which were there, and some others added.
     pub fn changed<'a>(&'a self, gone: Vec<Mib>, added: Vec<Mib>) -> Changed<'a> {
-        Changed { sorted: self, gone, added }
+        let with = |rooms: Vec<Mib>, count: i64| rooms.into_iter().map(move |room| (room, count));
+        let mut changes: Vec<(Mib, i64)> = with(gone, -1).chain(with(added, 1)).collect();
+        changes.sort_unstable_by_key(|(room, count)| (Reverse(*room), *count));
+        Changed { sorted: self, changes }
     }
 }
 
@@ -97,37 +111,40 @@ impl Rooms for Sorted {
     fn places(&self, size: Mib) -> i128 {
         self.ascending[self.position(size)..].iter().map(|room| places(*room, size)).sum()
     }
+
+    fn descending(&self) -> impl Iterator<Item = (Mib, i64)> + Clone {
+        self.ascending.iter().rev().map(|room| (*room, 1))
+    }
 }
 
 /// Many amounts, of which some are others.
 pub(super) struct Changed<'a> {
     sorted: &'a Sorted,
-    gone: Vec<Mib>,
-    added: Vec<Mib>,
-}
-
-impl Changed<'_> {
-    /// A sum with those that are gone taken off it, and those that were added.
-    fn settled<N>(&self, all: N, of: impl Fn(Mib) -> N) -> N
-    where
-        N: std::ops::Sub<Output = N> + std::ops::Add<Output = N>,
-    {
-        let left = self.gone.iter().fold(all, |sum, room| sum - of(*room));
-        self.added.iter().fold(left, |sum, room| sum + of(*room))
-    }
+    /// Amounts that are gone (-1) or added (1); descending, what is gone first.
+    changes: Vec<(Mib, i64)>,
 }
 
 impl Rooms for Changed<'_> {
     fn above(&self, size: Mib) -> i64 {
-        self.settled(self.sorted.above(size), |room| i64::from(room > size))
+        self.sorted.above(size) + self.changes[..].above(size)
     }
 
     fn beyond(&self, size: Mib) -> i128 {
-        self.settled(self.sorted.beyond(size), |room| excess(room, size))
+        self.sorted.beyond(size) + self.changes[..].beyond(size)
     }
 
     fn places(&self, size: Mib) -> i128 {
-        self.settled(self.sorted.places(size), |room| places(room, size))
+        self.sorted.places(size) + self.changes[..].places(size)
+    }
+
+    fn descending(&self) -> impl Iterator<Item = (Mib, i64)> + Clone {
+        let mut sorted = self.sorted.descending().peekable();
+        let mut changes = self.changes.iter().copied().peekable();
+        iter::from_fn(move || match (sorted.peek(), changes.peek()) {
+            (Some(room), Some(change)) if change.0 < room.0 => sorted.next(),
+            (Some(_), None) => sorted.next(),
+            _ => changes.next(),
+        })
     }
 }
 
@@ -161,8 +178,17 @@ mod tests {
                 added.extend(new.map(Mib));
             }
             rooms.extend(&added);
+            rooms.sort_unstable_by_key(|room| Reverse(*room));
             let counted: Vec<(Mib, i64)> = rooms.iter().map(|room| (*room, 1)).collect();
             let changed = sorted.changed(gone, added);
+            let descending: Vec<(Mib, i64)> = changed.descending().collect();
+            prop_assert!(descending.is_sorted_by_key(|(room, _)| Reverse(*room)));
+            let number = |of: &[(Mib, i64)], room: Mib| of.iter().filter(|r| r.0 == room).map(|r| r.1).sum::<i64>();
+            for (at, (room, _)) in descending.iter().enumerate() {
+                prop_assert_eq!(number(&descending, *room), number(&counted, *room));
+                prop_assert!(number(&descending[..at], *room) <= number(&counted, *room));
+            }
+            prop_assert!(rooms.iter().all(|room| descending.iter().any(|r| r.0 == *room)));
             let size = Mib(size);
             prop_assert_eq!(changed.above(size), counted[..].above(size));
             prop_assert_eq!(changed.beyond(size), counted[..].beyond(size));

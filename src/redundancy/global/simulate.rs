@@ -360,9 +360,7 @@ impl<'c> Loss<'c> {
         }
         for (node, by) in [(from, -1), (Some(to), 1)] {
             let Some(node) = node.filter(|_| !instance.exclusion_tags.is_empty()) else { continue };
-            for &tag in &instance.exclusion_tags {
-                self.change(node).tag_count.add(tag, by);
-            }
+            self.change(node).tag_count.add_tags(&instance.exclusion_tags, by);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was in the way of an instance, and how to make room for it, for people.
 
-use super::text::{metric_text, name, no_targets};
+use super::text::{metric_text, name, no_targets, no_time};
 use crate::load::error::printable;
 use crate::model::{Cluster, Placement, PolicyBreach};
 use crate::plan::command::commands;
@@ -41,6 +41,7 @@ pub(super) fn untried_name(untried: &Untried) -> &'static str {
         Untried::Nodes(NoTargets::NoOnlineNodes) => "no-online-nodes",
         Untried::Nodes(NoTargets::NotEnoughOnlineNodes) => "not-enough-online-nodes",
         Untried::Nodes(NoTargets::UnsupportedNumber) => "unsupported-number-of-nodes",
+        Untried::NoTime(_) => "no-time",
     }
 }
 
@@ -63,6 +64,7 @@ fn group_lines(cluster: &Cluster, why: &GroupWhy) -> Vec<String> {
             vec![format!("  {title}: not connected to network {}", networks.join(", "))]
         }
         Some(Untried::Nodes(reason)) => vec![format!("  {title}: {}", no_targets(*reason))],
+        Some(Untried::NoTime(stopped)) => vec![format!("  {title}: {}", no_time(*stopped))],
     }
 }
 
@@ -107,7 +109,12 @@ pub fn plan_lines(cluster: &Cluster, room: &Room) -> Vec<String> {
     let group = &cluster.group(plan.group).name;
     let score = metric_text(&plan.metric);
     let title = format!("{moves} room on node(s) {nodes} of group {group}, score {score}:");
-    let commands = plan.steps.iter().flat_map(|step| commands(cluster, step));
-    let commands = commands.map(|command| format!("  {command}"));
-    std::iter::once(title).chain(commands).map(|line| printable(&line, LINE)).collect()
+    let commands: Result<Vec<_>, _> = plan.steps.iter().map(|step| commands(cluster, step)).collect();
+    let mut lines = vec![printable(&title, LINE)];
+    match commands {
+        // whole: what is cut is another command
+        Ok(commands) => lines.extend(commands.iter().flatten().map(|command| format!("  {command}"))),
+        Err(refused) => lines.push(format!("  {refused}")),
+    }
+    lines
 }

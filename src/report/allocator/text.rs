@@ -2,6 +2,7 @@
 
 use crate::model::{Cluster, GroupIdx, NodeIdx, Place};
 use crate::report::components::score;
+use crate::search::Stopped;
 use crate::search::allocate::{Metric, NoTargets, Search};
 use crate::search::allocator::{Choice, Failure, Trial, TrialResult};
 use crate::search::evacuate::{PairStep, Stuck};
@@ -35,6 +36,7 @@ fn trial_text(cluster: &Cluster, trial: &Trial, instance: &str) -> String {
             error(&format!("The group {}", not_connected(cluster, trial.group, instance)))
         }
         TrialResult::NoTargets(reason) => error(no_targets(*reason)),
+        TrialResult::NoTime(stopped) => error(&no_time(*stopped)),
         TrialResult::Searched(search) => {
             format!("Group {} ({}): {}", group.name, group.alloc_policy, search_text(cluster, search))
         }
@@ -53,6 +55,11 @@ pub(super) fn no_targets(reason: NoTargets) -> &'static str {
         // the reference has two blanks there
         NoTargets::UnsupportedNumber => "Unsupported number of nodes, only one or two  supported",
     }
+}
+
+/// That nothing was tried, and why.
+pub(super) fn no_time(stopped: Stopped) -> String {
+    format!("not looked at: {} ended the search", stopped.subject().to_lowercase())
 }
 
 /// What came of looking for a place in one group.
@@ -118,6 +125,7 @@ pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
                 numbers(given.iter().map(number))
             )
         }
+        Failure::NoTime(stopped) => no_time(*stopped),
         Failure::HasSecondary => "Instance already has a secondary".to_owned(),
         Failure::Stuck(stuck) => stuck_text(cluster, stuck),
         Failure::NowhereElse(here, elsewhere) => {

@@ -10,6 +10,7 @@ pub use statistics::{Entry, entries};
 use super::shell::Assignments;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
+use crate::search::Stopped;
 use crate::search::check::{Counts, GroupHealth};
 
 /// What the keys of the lines for shells begin with.
@@ -46,6 +47,8 @@ pub struct Check {
     pub rebalanced: Option<State>,
     /// How many steps that took, by group as in the states.
     pub steps: Vec<usize>,
+    /// What ended the balancing of a group early, if anything did.
+    pub stopped: Option<Stopped>,
     /// Whether there was no simulation because it was not wanted.
     pub without_simulation: bool,
     /// Tags that do nothing.

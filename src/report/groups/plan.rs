@@ -8,6 +8,7 @@ use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, StorageMap};
 use crate::report::components::score;
 use crate::report::number::fixed;
 use crate::report::table::{Align, Table};
+use crate::search::Stopped;
 use crate::search::regroup::balance::Balance;
 use crate::search::regroup::compress::{self, Candidate, Compression, Unfit};
 use crate::search::regroup::load::{KINDS, Loads};
@@ -101,6 +102,9 @@ fn repair_lines(
         redistribute::Outcome::TooLong(needed) => {
             lines
                 .push(format!("  It stays as it is: {} are needed (--max-length)", counted(*needed, "move")));
+        }
+        redistribute::Outcome::NoTime(stopped) => {
+            lines.push(format!("  It stays as it is: {}", no_time(*stopped)));
         }
         redistribute::Outcome::Stuck(instances) => {
             lines.push("  It cannot be repaired:".to_owned());
@@ -196,6 +200,7 @@ fn candidate_row(candidate: &Candidate, cluster: &Cluster) -> Vec<String> {
         compress::Outcome::TooLong(moves) => {
             (moves.to_string(), "-".to_owned(), "not with so few moves (--max-length)".to_owned())
         }
+        compress::Outcome::NoTime(stopped) => ("-".to_owned(), "-".to_owned(), no_time(*stopped)),
         compress::Outcome::Emptied(passages) => {
             let amount = passages.iter().map(|p| p.copied).sum();
             (passages.len().to_string(), copied(amount), "yes".to_owned())
@@ -212,6 +217,11 @@ fn amounts(name: &str, capacity: &Capacity, instances: usize) -> Vec<String> {
     let sizes = [memory.total, memory.free, disk[0], disk[1], vcpus.total, vcpus.free];
     let numbers = [capacity.nodes, instances].map(|n| n.to_string());
     [name.to_owned()].into_iter().chain(numbers).chain(sizes.map(|n| n.to_string())).collect()
+}
+
+/// Why nobody knows what can be done for a group.
+pub fn no_time(stopped: Stopped) -> String {
+    format!("unknown: {} ended the search", stopped.subject().to_lowercase())
 }
 
 /// Why a group is not even tried.

@@ -1,6 +1,6 @@
 //! Why instances stay in their groups, in words.
 
-use crate::model::{Cluster, GroupIdx, Immobile, StorageMap};
+use crate::model::{Cluster, GroupIdx, Immobile, Rule, StorageMap};
 use crate::report::explain::{hold_name, hold_text, rule_name, shortfall_text};
 use crate::search::explain;
 use crate::search::regroup::reach::{Bar, Barrier, Hold, Nearest};
@@ -15,9 +15,13 @@ pub fn held_text(hold: Hold, cluster: &Cluster) -> String {
         Hold::Denied => "moves from its group to others are denied".to_owned(),
         Hold::NominalSecondary => "it has a secondary node that its disk template does not use".to_owned(),
         Hold::NoOnlineNode => "both its nodes are offline".to_owned(),
-        Hold::NoFailover(node, _) => {
+        Hold::NoFailover(node, rule) => {
             let name = &cluster.node(node).spec.name;
-            format!("its primary node is offline, and its secondary node {name} has no room to run it")
+            let why = match rule {
+                Rule::MigrationTags => "does not receive migrations from there",
+                _ => "has no room to run it",
+            };
+            format!("its primary node is offline, and its secondary node {name} {why}")
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::allocator::{Amounts, amounts};
 use crate::report::check::loss::cause_name;
 use crate::report::check::{Check, State as Findings};
+use crate::search::Stopped;
 use crate::search::check::loss::{Hurdle, Stranded};
 use crate::search::check::{Counts as Found, GroupHealth, Loss};
 
@@ -31,6 +32,7 @@ struct Checked {
     initial: State,
     /// Null if nothing was balanced.
     rebalanced: Option<State>,
+    stopped: Option<Stopped>,
     tags_without_effect: Vec<Tag>,
 }
 
@@ -117,6 +119,7 @@ pub fn of_check(check: &Check, cluster: &Cluster) -> Document {
             needs_rebalance: check.initial.needs_rebalance(),
             initial: state(&check.initial, cluster, &[]),
             rebalanced: rebalanced.map(|found| state(found, cluster, &check.steps)),
+            stopped: check.stopped,
             tags_without_effect: check.idle_tags.iter().map(tag).collect(),
         }),
         None,

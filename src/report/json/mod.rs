@@ -24,6 +24,11 @@ pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
+/// Commands as they are written.
+fn texts<'t>(lines: impl IntoIterator<Item = &'t (impl ToString + 't)>) -> Vec<String> {
+    lines.into_iter().map(ToString::to_string).collect()
+}
+
 /// The program that made a document.
 #[derive(Debug, Clone, Serialize)]
 pub struct Generator {

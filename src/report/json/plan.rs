@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::cluster::{Node, State};
 use super::explain::Explained;
-use super::{Generator, Nodes, Score, kind};
+use super::{Generator, Nodes, Score, kind, texts};
 use crate::model::Cluster;
 use crate::plan::command::{commands, notation};
 use crate::plan::jobset::Jobset;
+use crate::plan::names::Impossible;
 use crate::search::{Step, Stopped};
 
 /// The name of the schema.
@@ -115,10 +116,12 @@ pub struct PlanStep {
 }
 
 /// The steps of a plan.
-pub fn steps(cluster: &Cluster, steps: &[Step]) -> Vec<PlanStep> {
-    (1..)
-        .zip(steps)
-        .map(|(number, step)| PlanStep {
+///
+/// # Errors
+/// A name that Ganeti cannot have: there would be commands with it.
+pub fn steps(cluster: &Cluster, steps: &[Step]) -> Result<Vec<PlanStep>, Impossible> {
+    let row = |(number, step): (usize, &Step)| {
+        Ok(PlanStep {
             number,
             instance: cluster.instance(step.instance).name.clone(),
             kind: kind(step.mv),
@@ -126,9 +129,10 @@ pub fn steps(cluster: &Cluster, steps: &[Step]) -> Vec<PlanStep> {
             from: Nodes::of(cluster, step.from),
             to: Nodes::of(cluster, step.to),
             score: step.score,
-            commands: commands(cluster, step),
+            commands: texts(&commands(cluster, step)?),
         })
-        .collect()
+    };
+    (1..).zip(steps).map(row).collect()
 }
 
 /// The jobsets of a plan, by the numbers of their steps.

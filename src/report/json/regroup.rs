@@ -5,13 +5,17 @@ use serde::Serialize;
 
 use super::group_status::Sizes;
 use super::plan::jobsets;
-use super::{Generator, Nodes, kind};
+use super::{Generator, Nodes, kind, texts};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, StorageMap};
 use crate::plan::jobset::Jobset;
+use crate::plan::names::Impossible;
 use crate::plan::regroup::commands;
 use crate::report::explain::shortfall_text;
-use crate::report::groups::plan::{balance_summary, compression_summary, redistribution_summary, unfit_text};
+use crate::report::groups::plan::{
+    balance_summary, compression_summary, no_time, redistribution_summary, unfit_text,
+};
 use crate::report::groups::reasons::{bar_name, bar_text, held_name, held_text};
+use crate::search::Stopped;
 use crate::search::regroup::balance::Balance;
 use crate::search::regroup::compress::{self, Candidate, Compression};
 use crate::search::regroup::load::{LoadSource, Loads};
@@ -28,6 +32,7 @@ pub struct Document {
     schema: &'static str,
     generator: Generator,
     command: &'static str,
+    stopped: Option<Stopped>,
     summary: String,
     moves: Vec<MoveRow>,
     jobsets: Vec<Vec<usize>>,
@@ -134,28 +139,34 @@ struct Frame<'c> {
 }
 
 impl Frame<'_> {
-    fn document(&self, command: &'static str, summary: String, scores: impl Fn(usize) -> f64) -> Document {
+    fn document(
+        &self,
+        command: &'static str,
+        summary: String,
+        scores: impl Fn(usize) -> f64,
+    ) -> Result<Document, Impossible> {
         let row = |(at, passage): (usize, &Passage)| move_row(self.cluster, passage, at, scores(at));
-        Document {
+        Ok(Document {
             schema: SCHEMA,
             generator: Generator::this(),
             command,
+            stopped: None,
             summary,
-            moves: self.passages.iter().enumerate().map(row).collect(),
+            moves: self.passages.iter().enumerate().map(row).collect::<Result<_, _>>()?,
             jobsets: jobsets(self.jobsets),
             repairs: None,
             capacity: None,
             candidates: None,
             emptied: None,
             loads: None,
-        }
+        })
     }
 }
 
-fn move_row(cluster: &Cluster, passage: &Passage, at: usize, score: f64) -> MoveRow {
+fn move_row(cluster: &Cluster, passage: &Passage, at: usize, score: f64) -> Result<MoveRow, Impossible> {
     let group = |g: GroupIdx| cluster.group(g).name.clone();
     let nodes = |p: Placement| Nodes::of(cluster, p);
-    MoveRow {
+    Ok(MoveRow {
         number: at + 1,
         instance: cluster.instance(passage.instance).name.clone(),
         from_group: group(passage.source),
@@ -167,18 +178,21 @@ fn move_row(cluster: &Cluster, passage: &Passage, at: usize, score: f64) -> Move
         legs: (passage.legs.iter())
             .map(|leg| Leg { kind: kind(leg.mv), from: nodes(leg.from), to: nodes(leg.to) })
             .collect(),
-        commands: commands(cluster, passage),
-    }
+        commands: texts(&commands(cluster, passage)?),
+    })
 }
 
 /// The document of a plan that heals groups.
+///
+/// # Errors
+/// A name that Ganeti cannot have: there would be commands with it.
 pub fn redistribution(
     cluster: &Cluster,
     storage: &StorageMap,
     plan: &Redistribution,
     passages: &[Passage],
     sets: &[Jobset],
-) -> Document {
+) -> Result<Document, Impossible> {
     let frame = Frame { cluster, passages, jobsets: sets };
     let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
@@ -186,6 +200,7 @@ pub fn redistribution(
         let (moves, blocked) = match &repair.outcome {
             redistribute::Outcome::Repaired(passages) => (passages.len(), Vec::new()),
             redistribute::Outcome::TooLong(moves) => (*moves, Vec::new()),
+            redistribute::Outcome::NoTime(_) => (0, Vec::new()),
             redistribute::Outcome::Stuck(all) => {
                 (0, all.iter().map(|b| blocked_row(cluster, storage, b)).collect())
             }
@@ -201,18 +216,21 @@ pub fn redistribution(
         }
     };
     let repairs = Some(plan.repairs.iter().map(row).collect());
-    let document = frame.document("redistribute", redistribution_summary(plan), |at| passages[at].score);
-    Document { repairs, ..document }
+    let document = frame.document("redistribute", redistribution_summary(plan), |at| passages[at].score)?;
+    Ok(Document { stopped: plan.stopped, repairs, ..document })
 }
 
 /// The document of groups that can be emptied.
+///
+/// # Errors
+/// A name that Ganeti cannot have: there would be commands with it.
 pub fn compression(
     cluster: &Cluster,
     storage: &StorageMap,
     found: &Compression,
     chosen: Option<&Candidate>,
     sets: &[Jobset],
-) -> Document {
+) -> Result<Document, Impossible> {
     let passages = chosen.map_or(&[][..], Candidate::passages);
     let frame = Frame { cluster, passages, jobsets: sets };
     let row = |candidate: &Candidate| {
@@ -222,6 +240,7 @@ pub fn compression(
                 (None, 0, *placed, Some(blocked_row(cluster, storage, blocked)))
             }
             compress::Outcome::TooLong(moves) => (None, *moves, *moves, None),
+            compress::Outcome::NoTime(stopped) => (Some(no_time(*stopped)), 0, 0, None),
             compress::Outcome::Emptied(passages) => (None, passages.len(), passages.len(), None),
         };
         CandidateRow {
@@ -239,12 +258,21 @@ pub fn compression(
     let candidates = Some(found.candidates.iter().map(row).collect());
     let emptied = chosen.map(|c| cluster.group(c.group).name.clone());
     let summary = compression_summary(found, chosen, cluster);
-    let document = frame.document("compress", summary, |at| passages[at].score);
-    Document { capacity: Some((&found.total).into()), candidates, emptied, ..document }
+    let document = frame.document("compress", summary, |at| passages[at].score)?;
+    let capacity = Some((&found.total).into());
+    Ok(Document { stopped: found.stopped, capacity, candidates, emptied, ..document })
 }
 
 /// The document of a plan that evens out load.
-pub fn balance(cluster: &Cluster, plan: &Balance, passages: &[Passage], sets: &[Jobset]) -> Document {
+///
+/// # Errors
+/// A name that Ganeti cannot have: there would be commands with it.
+pub fn balance(
+    cluster: &Cluster,
+    plan: &Balance,
+    passages: &[Passage],
+    sets: &[Jobset],
+) -> Result<Document, Impossible> {
     let frame = Frame { cluster, passages, jobsets: sets };
     let shares = |loads: &Loads, group: GroupIdx| {
         let [cpu, memory, disk, network] = loads.relative(group);
@@ -264,8 +292,8 @@ pub fn balance(cluster: &Cluster, plan: &Balance, passages: &[Passage], sets: &[
         imbalance_after: plan.loads.score(),
         groups: cluster.groups.iter().map(row).collect(),
     };
-    let document = frame.document("balance", balance_summary(plan), |at| plan.steps[at].score);
-    Document { loads: Some(loads), ..document }
+    let document = frame.document("balance", balance_summary(plan), |at| plan.steps[at].score)?;
+    Ok(Document { stopped: plan.stopped, loads: Some(loads), ..document })
 }
 
 fn blocked_row(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Generator, Nodes};
+use super::{Generator, Nodes, texts};
 use crate::model::Cluster;
 use crate::plan::maintenance::Maintenance;
 use crate::report::rolling::node_names;
@@ -73,7 +73,7 @@ pub fn document(
         number,
         nodes: node_names(cluster, part).into_iter().map(str::to_owned).collect(),
         moves: part.moves.iter().map(moved).collect(),
-        commands: lines.all().cloned().collect(),
+        commands: texts(lines.all()),
     });
     Document {
         schema: SCHEMA,

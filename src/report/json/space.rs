@@ -6,6 +6,7 @@ use super::cluster::{Node, State, nodes};
 use super::{Generator, Nodes};
 use crate::model::{Cluster, FailKind, Instance, NodeIdx, Placement};
 use crate::report::space::{Amounts, Run, Share, Start, Tier, Totals, size_of};
+use crate::search::Stopped;
 use crate::search::allocate::Targets;
 use crate::search::fill::{Ground, Size};
 
@@ -98,6 +99,8 @@ struct InstanceSize {
 struct Allocation {
     sizes: Vec<InstanceSize>,
     allocated: usize,
+    /// What ended it, when it could have gone on.
+    stopped: Option<Stopped>,
     tiers: Vec<SizeCount>,
     failure_reason: &'static str,
     failures: Vec<Failure>,
@@ -246,6 +249,7 @@ fn allocation(run: &Run) -> Allocation {
     Allocation {
         sizes: run.sizes.iter().map(|size| instance_size(*size)).collect(),
         allocated: run.allocated(),
+        stopped: run.filled.stopped,
         tiers: run.tiers().into_iter().map(tier).collect(),
         failure_reason: run.main_reason().as_str(),
         failures: run.reasons().into_iter().map(failure).collect(),

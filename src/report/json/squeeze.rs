@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use super::Generator;
 use super::plan::{PlanStep, jobsets, steps};
+use super::{Generator, texts};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::plan::command::Line;
 use crate::plan::jobset;
+use crate::plan::names::Impossible;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
 use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
-    Decision, GroupPlan, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
+    Decision, GroupPlan, Harm, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
 };
 
 /// The name of the schema.
@@ -99,12 +99,15 @@ struct KeptNode {
 }
 
 /// The document of some plans, as they are before anything is done.
-pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> Document {
+///
+/// # Errors
+/// A name that Ganeti cannot have: there would be commands with it.
+pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> Result<Document, Impossible> {
     let reserve = |factor: f64| {
         let reserve = Reserve::of(&cluster.policy, factor);
         ReserveSize { factor, memory: reserve.memory().0, vcpus: reserve.vcpus() }
     };
-    Document {
+    Ok(Document {
         schema: SCHEMA,
         generator: Generator::this(),
         minimal: reserve(asked.minimal),
@@ -112,24 +115,19 @@ pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> D
         idle: found.plans.iter().all(GroupPlan::is_idle),
         summary: summary(&planned(found, cluster), Tense::Planned),
         stopped: found.stopped,
-        groups: found.plans.iter().map(|plan| group(cluster, plan)).collect(),
-    }
+        groups: found.plans.iter().map(|plan| group(cluster, plan)).collect::<Result<_, _>>()?,
+    })
 }
 
 fn name(cluster: &Cluster, node: NodeIdx) -> String {
     cluster.node(node).spec.name.clone()
 }
 
-fn group(cluster: &Cluster, plan: &GroupPlan) -> Group {
+fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<Group, Impossible> {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
-    let lines = group_commands(cluster, plan).into_iter().filter_map(|line| match line {
-        Line::Text(text) if text.starts_with("  gnt-") || text.starts_with("  until ") => {
-            Some(text.trim_start().to_owned())
-        }
-        _ => None,
-    });
-    Group {
+    let lines = group_commands(cluster, plan)?;
+    Ok(Group {
         name: there.name.clone(),
         uuid: there.uuid.clone(),
         decision: match plan.decision {
@@ -145,10 +143,10 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Group {
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps),
+        steps: steps(cluster, &plan.steps)?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
-        commands: lines.collect(),
-    }
+        commands: texts(lines.iter().filter(|line| line.is_command())),
+    })
 }
 
 fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<Missing> {
@@ -187,10 +185,14 @@ fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
         }
         Obstacle::Memory(missing) => (None, None, Some(*missing)),
         Obstacle::Reserve(lack) => (None, Some(name(cluster, lack.node)), lack.shortfall.missing()),
-        Obstacle::Redundancy(n) | Obstacle::Expendable(n) | Obstacle::Exposed(n) => {
-            (None, Some(name(cluster, *n)), None)
+        Obstacle::Redundancy(node)
+        | Obstacle::Expendable(node)
+        | Obstacle::Exposed(node)
+        | Obstacle::Worse(Harm::Exclusion { node, .. } | Harm::Policy { node, .. }) => {
+            (None, Some(name(cluster, *node)), None)
         }
-        Obstacle::Master
+        Obstacle::Worse(Harm::SharedLocation | Harm::DesiredLocation)
+        | Obstacle::Master
         | Obstacle::LeftAlone
         | Obstacle::LastNode
         | Obstacle::MaxNodes

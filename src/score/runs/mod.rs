@@ -44,12 +44,12 @@ struct Stretch {
     by: f64,
 }
 
-fn exponent(x: f64) -> u64 {
+pub(super) fn exponent(x: f64) -> u64 {
     (x.to_bits() >> 52) & 0x7ff
 }
 
 /// The next power of two above a positive number.
-fn next_power(x: f64) -> f64 {
+pub(super) fn next_power(x: f64) -> f64 {
     f64::from_bits((exponent(x) + 1) << 52)
 }
 
@@ -105,7 +105,7 @@ pub fn sum(runs: &[Run]) -> f64 {
 
 /// By how much an addition of `x` advances all sums between the same two powers of
 /// two as `sum`; nothing if that is not so.
-fn constant_step(sum: f64, x: f64) -> Option<f64> {
+pub(super) fn constant_step(sum: f64, x: f64) -> Option<f64> {
     let next = sum + x;
     let by = next - sum;
     let rest = (x - by).abs();

@@ -8,7 +8,7 @@
 //! bound is a sum of two parts. The other metrics are sums anyway; common locations
 //! only add to them.
 
-use crate::score::metrics::{Kind, LANES, TABLE, lane};
+use crate::score::metrics::{Counted, Kind, LANES, TABLE, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
 use crate::score::{Change, Statistics};
 
@@ -49,11 +49,19 @@ impl Bounds {
         places: &[(Option<Change>, Option<Change>)],
         surplus: &[i64],
     ) -> Bounds {
-        let count = |arrived: &Option<Change>, surplus: i64| match arrived {
+        // most places differ in no count
+        let mut last: Option<((Counted, i64), f64)> = None;
+        let mut count = |arrived: &Option<Change>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
                 let total = RESERVED_TOTAL_WEIGHT * a.by(lane::RESERVED_MEM);
-                counted_score(&a.counted(), surplus) + total
+                let counts = (a.counted(), surplus);
+                let counted = match last {
+                    Some((known, score)) if known == counts => score,
+                    _ => counted_score(&counts.0, counts.1),
+                };
+                last = Some((counts, counted));
+                counted + total
             }
         };
         let mut bounds = Bounds {

@@ -28,7 +28,7 @@ pub(crate) struct Kind {
 
 /// What is fixed, of all that matters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Fixed {
+pub(crate) struct Fixed {
     numbers: [u64; 9],
     group: usize,
     flags: [bool; 3],
@@ -38,7 +38,8 @@ struct Fixed {
 }
 
 impl Fixed {
-    fn of(spec: &NodeSpec, usable: bool, alone: bool) -> Fixed {
+    /// Of one node. If `alone`, it is like no other.
+    pub fn of(spec: &NodeSpec, usable: bool, alone: bool) -> Fixed {
         Fixed {
             numbers: [
                 spec.mem_total.to_bits(),
@@ -60,7 +61,7 @@ impl Fixed {
 }
 
 /// All numbers of a ledger, bit by bit.
-fn bits(ledger: &Ledger) -> [u64; 20] {
+pub(crate) fn bits(ledger: &Ledger) -> [u64; 20] {
     let l = ledger;
     [
         l.mem_instances.0 as u64,

@@ -5,7 +5,7 @@ pub mod dedicated;
 mod exact;
 mod fit;
 pub(crate) mod floor;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod offers;
 mod pairs;
 pub mod plain;
@@ -114,6 +114,17 @@ pub(crate) fn find_on(
         (Targets::Singles(_), Some(holds)) => singles::find(floor, offers, holds),
         (_, None) => pairs::find(floor, offers),
         (_, Some(holds)) => pairs::find_checked(floor, offers, holds),
+    }
+}
+
+/// How many places on a floor are possible, and why others are not; none is chosen.
+pub(crate) fn count_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Search {
+    match floor.targets {
+        Targets::Singles(_) => {
+            let (failures, successes) = singles::count(floor, offers);
+            Search { best: None, successes, failures }
+        }
+        _ => Search { best: None, ..pairs::find(floor, offers) },
     }
 }
 

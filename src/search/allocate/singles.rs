@@ -7,6 +7,7 @@ use super::offers::{Arrived, Offers};
 use super::{Metric, Search};
 use crate::model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 use crate::score::Touched;
+use crate::score::metrics::Counted;
 use crate::score::running::counted_score;
 
 /// Nodes of one kind that could take the instance.
@@ -44,13 +45,20 @@ impl<'f, 'c> Ranking<'f, 'c> {
         let instance = offers.instance;
         let mut candidates = Vec::new();
         let mut surplus = Vec::new();
+        // most kinds differ in no count
+        let mut last: Option<((Counted, i64), f64)> = None;
         for kind in floor.usable_kinds() {
             let Ok(arrived) = offers.primary(floor, kind) else { continue };
             let sample = floor.kinds.get(kind);
             let spec = &floor.cluster.node(sample.sample).spec;
             let spread = floor.board.spread();
             let changed = spread.surplus() + spread.change(instance, None, Some(spec));
-            let counted = counted_score(&(floor.board.counted() + arrived.change.counted()), changed);
+            let counts = (floor.board.counted() + arrived.change.counted(), changed);
+            let counted = match last {
+                Some((known, score)) if known == counts => score,
+                _ => counted_score(&counts.0, counts.1),
+            };
+            last = Some((counts, counted));
             let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);
             // what is not a number says nothing
             let least = if bounds.lo.is_nan() { f64::NEG_INFINITY } else { bounds.lo };

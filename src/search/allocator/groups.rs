@@ -2,6 +2,7 @@
 
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
 use crate::search::allocate::{self, Conditions, Metric, NoTargets, Search, Targets, dedicated};
+use crate::search::{Deadline, Stopped};
 
 /// How an instance is placed in a group.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +17,7 @@ pub(super) struct Wanted<'a> {
     /// By lost allocations, not by score.
     pub dedicated: bool,
     pub conditions: &'a Conditions,
+    pub deadline: &'a Deadline,
 }
 
 impl Wanted<'_> {
@@ -34,6 +36,8 @@ pub enum TrialResult {
     NotConnected,
     /// It has no place to try.
     NoTargets(NoTargets),
+    /// The search ended before.
+    NoTime(Stopped),
     /// What was found.
     Searched(Box<Search>),
 }
@@ -138,10 +142,15 @@ pub(super) fn search(
 /// Tries several groups and chooses the best one in which something may be placed.
 pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> Choice {
     let nodes = cluster.all_nodes();
-    let result = |group: GroupIdx| {
+    let mut searched = 0;
+    let mut result = |group: GroupIdx| {
         if !is_connected(cluster, group, wanted.instance) {
             return TrialResult::NotConnected;
         }
+        if let Some(stopped) = wanted.deadline.reached_before(searched) {
+            return TrialResult::NoTime(stopped);
+        }
+        searched += 1;
         match search(cluster, group, &nodes, wanted) {
             Ok(search) => TrialResult::Searched(Box::new(search)),
             Err(error) => TrialResult::NoTargets(error),

@@ -14,12 +14,13 @@ use self::why::Why;
 use super::allocate::{Conditions, NoTargets, Search};
 use super::evacuate::{Moved, Stuck};
 use super::moves::MoveRules;
+use super::{Deadline, Stopped};
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 use crate::redundancy::global::Scope;
 
 /// What the command line says about answering.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Soft limits do not count (`--ignore-soft-errors`).
     pub ignore_soft_errors: bool,
@@ -35,6 +36,8 @@ pub struct Settings {
     pub explain: bool,
     /// Moves that make room for a new instance are looked for (`--make-room`).
     pub make_room: bool,
+    /// When to answer with what was found.
+    pub deadline: Deadline,
 }
 
 impl Settings {
@@ -160,6 +163,8 @@ pub enum Failure {
     NotItsNode(&'static str, Option<NodeIdx>, Vec<NodeIdx>),
     /// The instance has a secondary already.
     HasSecondary,
+    /// The search ended before anything was tried.
+    NoTime(Stopped),
     /// It cannot be moved.
     Stuck(Stuck),
     /// It cannot be moved in its group, and not to another one.

@@ -18,7 +18,11 @@ pub(super) fn node_evacuate(
 ) -> Answer {
     let avoided = nodes_to_leave(cluster, instances, mode);
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
-    for idx in each_once(instances) {
+    for (tried, idx) in each_once(instances).enumerate() {
+        if let Some(stopped) = settings.deadline.reached_before(tried) {
+            failed.push((idx, Failure::NoTime(stopped)));
+            continue;
+        }
         let group = cluster.node(cluster.instance(idx).primary).spec.group;
         let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
@@ -150,9 +154,13 @@ pub(super) fn change_group(
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
     let others = Others { groups, avoided: &[], conditions: settings.conditions() };
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
-    for idx in each_once(instances) {
+    for (tried, idx) in each_once(instances).enumerate() {
         if others.groups.is_empty() {
             failed.push((idx, Failure::NoTargetGroups(targets.to_vec())));
+            continue;
+        }
+        if let Some(stopped) = settings.deadline.reached_before(tried) {
+            failed.push((idx, Failure::NoTime(stopped)));
             continue;
         }
         match to_another_group(cluster, notes, idx, &others, settings) {
@@ -186,6 +194,7 @@ fn to_another_group(
         avoided: others.avoided,
         dedicated: false,
         conditions: &others.conditions,
+        deadline: &settings.deadline,
     };
     let choice = groups::choose(cluster, &others.groups, &wanted);
     let Some(selected) = choice.selected else {

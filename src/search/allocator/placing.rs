@@ -108,6 +108,7 @@ pub(super) fn allocate(
         avoided: &[],
         dedicated: is_dedicated(cluster, group),
         conditions: &settings.conditions(),
+        deadline: &settings.deadline,
     };
     let found = choose(cluster, group, &wanted);
     if settings.explain {
@@ -138,7 +139,7 @@ pub(super) fn multi_allocate(
     let dedicated = is_dedicated(cluster, group);
     let conditions = settings.conditions();
     let (mut allocated, mut failed) = (Vec::new(), Vec::new());
-    for allocation in allocations {
+    for (tried, allocation) in allocations.into_iter().enumerate() {
         let instance = new_instance(cluster, allocation.description);
         let wanted = Wanted {
             instance: &instance,
@@ -147,8 +148,12 @@ pub(super) fn multi_allocate(
             avoided: &[],
             dedicated,
             conditions: &conditions,
+            deadline: &settings.deadline,
         };
-        let found = choose(cluster, group, &wanted);
+        let found = match settings.deadline.reached_before(tried) {
+            Some(stopped) => Err(Failure::NoTime(stopped)),
+            None => choose(cluster, group, &wanted),
+        };
         if found.is_err() && settings.explain {
             notes.why.extend(reasons(cluster, &wanted, &found, group));
         }
@@ -161,6 +166,7 @@ pub(super) fn multi_allocate(
             Err(Failure::NoGroup(choice)) if group.is_some() => {
                 failed.push((instance.name, no_place(choice)))
             }
+            Err(failure @ Failure::NoTime(_)) if group.is_some() => failed.push((instance.name, failure)),
             Err(failure) => return Err(failure),
         }
     }
@@ -214,9 +220,7 @@ fn take_off(cluster: &mut Cluster, instance: &Instance) {
     let conflicts = TagArrival::conflicts_of_primary(&node.state, instance);
     node.state.ledger =
         node.state.ledger.remove_primary(&node.spec, instance, instance.location_score, conflicts);
-    for &tag in &instance.exclusion_tags {
-        node.state.tag_count.add(tag, -1);
-    }
+    node.state.tag_count.add_tags(&instance.exclusion_tags, -1);
     node.state.primaries.retain(|i| *i != instance.idx);
 }
 

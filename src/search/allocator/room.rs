@@ -5,7 +5,8 @@
 //! would help at a node that refuses; those after which a place seems to exist are
 //! held against the whole search for one, best score first. If none stands, the next
 //! round begins with the states nearest to a place. Every limit is a number of
-//! things looked at, never a time, so that the same request gives the same plan.
+//! things looked at, so that the same request gives the same plan; a deadline only ends
+//! the search between rounds.
 
 mod lack;
 
@@ -109,6 +110,9 @@ struct Promise {
 fn in_group(cluster: &Cluster, task: Task<'_>, most: usize) -> Option<Plan> {
     let mut beam = vec![State { cluster: cluster.clone(), steps: Vec::new() }];
     for round in 0..most {
+        if task.wanted.deadline.reached().is_some() {
+            break;
+        }
         let mut promises: Vec<Promise> =
             beam.iter().enumerate().flat_map(|(at, state)| promises(state, at, task)).collect();
         promises.sort_by(|a, b| a.lack.total_cmp(&b.lack).then(a.step.score.total_cmp(&b.step.score)));

@@ -5,6 +5,7 @@ use super::groups::{self, Choice, Trial, TrialResult, Wanted};
 use crate::model::{
     Cluster, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, PolicyBreach, Rule,
 };
+use crate::search::Stopped;
 use crate::search::allocate::{Fit, NoTargets, Obstacle, Targets};
 use crate::search::evacuate::Destination;
 use crate::search::moves::{Move, MoveRules, Refusal, Trial as MoveTrial, perform};
@@ -42,6 +43,8 @@ pub enum Untried {
     Networks(Vec<String>),
     /// It has no nodes for it.
     Nodes(NoTargets),
+    /// The search ended before.
+    NoTime(Stopped),
 }
 
 /// What stands in the way.
@@ -139,6 +142,7 @@ fn of_group(cluster: &Cluster, trial: &Trial, wanted: &Wanted<'_>) -> GroupWhy {
             untried(Untried::Networks(lacking.cloned().collect()))
         }
         TrialResult::NoTargets(reason) => untried(Untried::Nodes(*reason)),
+        TrialResult::NoTime(stopped) => untried(Untried::NoTime(*stopped)),
         TrialResult::Searched(search) => {
             let places = match groups::targets(cluster, group, wanted) {
                 // a possible place that was not chosen fell through the check of redundancy

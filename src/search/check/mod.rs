@@ -5,7 +5,7 @@ pub mod loss;
 mod rebalance;
 
 pub use loss::{Loss, loss};
-pub use rebalance::{Rebalanced, rebalance};
+pub use rebalance::{Rebalanced, rebalance, rebalance_until};
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -84,13 +84,16 @@ impl GroupHealth {
 
 fn conflicts_on(cluster: &Cluster, node: NodeIdx) -> Vec<Conflict> {
     let shared = cluster.node(node).state.tag_count.iter().filter(|(_, count)| *count > 1);
-    shared
-        .map(|(tag, _)| {
-            let has_it =
-                cluster.instances.iter().filter(|i| i.primary == node && i.exclusion_tags.contains(&tag));
-            Conflict { node, tag, instances: has_it.map(|i| i.idx).collect() }
-        })
-        .collect()
+    let mut conflicts: Vec<Conflict> =
+        shared.map(|(tag, _)| Conflict { node, tag, instances: Vec::new() }).collect();
+    for instance in cluster.instances.iter().filter(|i| i.primary == node) {
+        for (tag, _) in instance.exclusion_tags.counts().iter() {
+            if let Ok(at) = conflicts.binary_search_by_key(&tag, |conflict| conflict.tag) {
+                conflicts[at].instances.push(instance.idx);
+            }
+        }
+    }
+    conflicts
 }
 
 /// How much is wrong, in numbers.

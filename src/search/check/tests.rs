@@ -1,5 +1,8 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::*;
-use crate::search::BalanceOptions;
+use crate::search::{BalanceOptions, Deadline, Stopped};
 use crate::testing::cluster;
 
 fn group_health(cluster: &Cluster) -> GroupHealth {
@@ -40,6 +43,12 @@ fn conflicts_are_named() {
     // balancing parts them, and the cluster itself stays as it was
     let after = rebalance(&cluster, &[health.group], BalanceOptions::default(), true);
     assert!(after[0].steps > 0 && after[0].health.conflicting.is_empty());
+    assert_eq!(after[0].stopped, None);
+    // without time everything is as it was
+    let over = Deadline::new(Some(Duration::ZERO), Arc::default());
+    let after = rebalance_until(&cluster, &[health.group], BalanceOptions::default(), true, &over);
+    assert_eq!((after[0].steps, after[0].stopped), (0, Some(Stopped::TimeLimit)));
+    assert_eq!(after[0].health, health);
     assert_eq!(group_health(&cluster), health);
 }
 

@@ -1,13 +1,15 @@
 //! A cluster while it is being filled.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use super::loss::{Pooled, is_simple, losses_are_borne};
+use super::reach;
 use super::size::Thresholds;
-use super::{Filled, Settings, Size};
-use crate::model::{Cluster, FailCounts, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place};
-use crate::redundancy::global::{Before, Class, Guard, Pool, Scope, is_redundant};
+use super::{Filled, Settings, Size, Watch};
+use crate::model::{Cluster, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place};
+use crate::redundancy::global::{Before, Class, Guard, Pool, Scope, is_redundant, is_surely_lost};
 use crate::score::Statistics;
+use crate::search::Stopped;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
 use crate::search::allocate::{self, Conditions, Search, Targets, plain};
@@ -38,6 +40,9 @@ pub(super) struct Filling<'a> {
     unordered: bool,
     /// The loss of nodes can be followed on the floor.
     simple: bool,
+    watch: &'a Watch<'a>,
+    /// What has ended the search.
+    stopped: Cell<Option<Stopped>>,
 }
 
 impl<'a> Filling<'a> {
@@ -47,6 +52,7 @@ impl<'a> Filling<'a> {
         scope: Option<Scope>,
         targets: &'a Targets,
         size: Size,
+        watch: &'a Watch<'a>,
     ) -> Filling<'a> {
         let nodes = base.all_nodes();
         let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
@@ -66,7 +72,18 @@ impl<'a> Filling<'a> {
             pool,
             redundant: None,
             unordered,
+            watch,
+            stopped: Cell::new(None),
         }
+    }
+
+    /// What has ended the search, or does so now. What was found out since it was asked last means nothing
+    /// then.
+    pub fn stopped(&self) -> Option<Stopped> {
+        if self.stopped.get().is_none() {
+            self.stopped.set(self.watch.deadline.reached());
+        }
+        self.stopped.get()
     }
 
     /// Beyond which amounts every size is too large.
@@ -98,7 +115,8 @@ impl<'a> Filling<'a> {
     pub fn finish(self, failures: FailCounts) -> Filled {
         let first = self.base.instances.len();
         let added = (first..first + self.placed.len()).map(InstanceIdx::new).collect();
-        Filled { cluster: cluster(self.base, &self.settings, &self.placed), added, failures }
+        let cluster = cluster(self.base, &self.settings, &self.placed);
+        Filled { cluster, added, failures, stopped: self.stopped.get() }
     }
 
     /// Looks for a place for one more instance, under all conditions.
@@ -110,19 +128,29 @@ impl<'a> Filling<'a> {
 
     /// Places instances one by one until no more fits or `limit` are placed; says
     /// why places were refused at the last attempt. If `checked`, each has to leave
-    /// the cluster redundant.
+    /// the cluster redundant; if not, they may end as soon as it is certain that the cluster is
+    /// not redundant any more.
     pub fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
         let instance = size.instance(&self.settings, 0);
         let mut offers = offers(&instance);
         let scope = self.scope.clone().filter(|_| checked);
+        let first = self.placed.len();
         loop {
             let mut found = None;
-            if limit != Some(0) {
+            if limit != Some(0) && self.stopped().is_none() {
                 found = self.best(&mut offers, scope.as_ref());
             }
+            // what was found while the search ended was not judged
+            let found = found.filter(|_| self.stopped().is_none());
             let Some(place) = found else { return self.find(&mut offers, scope.as_ref()).failures };
             self.place(size, &instance, place);
             limit = limit.map(|n| n - 1);
+            let count = self.placed.len() - first;
+            let asked = count.is_power_of_two() && (self.pool.is_some() || count >= WORTH_A_LOOK);
+            let takes = size.memory >= Mib::ZERO && !checked;
+            if asked && takes && self.is_checked() && self.is_surely_lost() {
+                return FailCounts::default();
+            }
         }
     }
 
@@ -136,7 +164,8 @@ impl<'a> Filling<'a> {
 
     /// The best place, and how often which refusals occur.
     fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Search {
-        let Filling { base, nodes, settings, targets, floor, placed, pool, unordered, simple, .. } = self;
+        let Filling { base, nodes, settings, targets, floor, placed, pool, unordered, simple, watch, .. } =
+            self;
         let state: OnceCell<Cluster> = OnceCell::new();
         let state = || state.get_or_init(|| cluster(base, settings, placed));
         let instance = offers.instance;
@@ -145,11 +174,21 @@ impl<'a> Filling<'a> {
             return plain::find(state(), nodes, instance.into(), targets, &conditions);
         }
         let Some(scope) = scope else { return allocate::find_on(floor, offers, None) };
+        // what arrives makes that no better
+        if instance.mem >= Mib::ZERO && pool.as_mut().is_some_and(|pool| pool.holds() == Some(false)) {
+            return all_refused(allocate::count_on(floor, offers));
+        }
+        let deadline = watch.deadline;
         let mut guard: Option<Guard<'_>> = None;
         let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, floor, instance, *simple));
         let mut holds = |place: &Place| {
+            if deadline.reached().is_some() {
+                // the first that is left is taken, and nobody asks for it
+                return true;
+            }
             let instances = present(base, settings, placed, Some((place.placement.primary, instance)));
-            if let Some(verdict) = pooled.as_mut().and_then(|pooled| pooled.verdict(place, &instances)) {
+            let verdict = pooled.as_mut().and_then(|pooled| pooled.verdict(place, &instances, deadline));
+            if let Some(verdict) = verdict {
                 return verdict;
             }
             let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
@@ -165,6 +204,7 @@ impl<'a> Filling<'a> {
         let pool = self.pool.as_mut().and_then(|pool| pool.arrive(p, instance.mem_in_use()));
         self.placed.push(Placed { size, place, before, pool });
         self.redundant = None;
+        (self.watch.placed)(self.placed.len());
     }
 
     /// Takes instances off again, until `count` are left.
@@ -180,16 +220,33 @@ impl<'a> Filling<'a> {
         }
     }
 
+    /// Whether it is certain that some node could not be emptied, now and after more arrivals.
+    fn is_surely_lost(&mut self) -> bool {
+        let Filling { base, settings, placed, nodes, scope, pool, .. } = self;
+        match (pool, scope) {
+            (Some(pool), _) => pool.holds() == Some(false),
+            (None, Some(scope)) => is_surely_lost(&cluster(base, settings, placed), nodes, scope),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether an instance of some smaller size could be placed, if a size shrinks for one reason only,
+    /// whatever that does to redundancy. False is certain.
+    pub fn could_fit(&self, size: Size, kind: FailKind) -> bool {
+        reach::could_fit(&self.floor, &self.settings, size, kind)
+    }
+
     /// Whether every node could be emptied now.
     pub fn is_redundant(&mut self) -> bool {
         let Some(scope) = &self.scope else { return true };
         if let Some(known) = self.redundant {
             return known;
         }
-        let Filling { base, settings, placed, floor, simple, pool, .. } = self;
+        let Filling { base, settings, placed, floor, simple, pool, watch, .. } = self;
         let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
             None if *simple => {
-                Some(losses_are_borne(pool, floor, &present(base, settings, placed, None)).survives)
+                let instances = present(base, settings, placed, None);
+                Some(losses_are_borne(pool, floor, &instances, watch.deadline).survives)
             }
             verdict => verdict,
         });
@@ -198,6 +255,16 @@ impl<'a> Filling<'a> {
         self.redundant = Some(verdict);
         verdict
     }
+}
+
+/// Without a pool, a look at redundancy is dear; smaller batches are looked at in the end only.
+const WORTH_A_LOOK: usize = 16;
+
+/// A search in which every place that is possible was refused for the sake of redundancy.
+fn all_refused(search: Search) -> Search {
+    let Search { successes, mut failures, .. } = search;
+    failures.add(FailKind::N1, successes);
+    Search { best: None, successes: 0, failures }
 }
 
 /// Verdicts on one instance, place by place; soft limits count.

@@ -27,7 +27,14 @@ pub(super) fn iterate(filling: &mut Filling<'_>, size: Size, limit: Option<i64>)
         let batch = if large { large_batch(filling, size) } else { SMALL_BATCH };
         let before = filling.added();
         let failures = filling.steps(size, Some(limit.map_or(batch, |l| l.min(batch))), false);
-        if filling.is_redundant() {
+        let redundant = filling.is_redundant();
+        if filling.stopped().is_some() {
+            if !redundant {
+                filling.back_to(before);
+            }
+            return failures;
+        }
+        if redundant {
             let left = limit.map(|l| l - batch);
             if left.is_some_and(|left| left <= 0) || filling.added() == before {
                 return failures;

@@ -4,6 +4,7 @@
 
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place};
 use crate::redundancy::global::Pool;
+use crate::search::Deadline;
 use crate::search::allocate::best_elsewhere;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
@@ -57,18 +58,19 @@ fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) 
 /// Whether every node that a pool says nothing about can be emptied; `present` are a
 /// node's instances in the order in which they go.
 pub(super) fn losses_are_borne(
-    pool: &Pool,
+    pool: &mut Pool,
     floor: &mut Floor<'_>,
     present: &impl Fn(NodeIdx) -> Vec<Instance>,
+    deadline: &Deadline,
 ) -> Verdict {
     let mut all = Verdict { survives: true, of_kind: true };
     let Some(undecided) = pool.undecided() else { return Verdict { survives: false, of_kind: true } };
     for node in undecided {
-        let instances = present(node);
-        if pool.is_expendable(node, instances.iter().map(Instance::mem_in_use)) {
-            continue;
+        if deadline.reached().is_some() {
+            // nobody will ask
+            return Verdict { survives: false, of_kind: false };
         }
-        let verdict = can_be_emptied(floor, node, &instances);
+        let verdict = can_be_emptied(floor, node, &present(node));
         all.of_kind &= verdict.of_kind;
         if !verdict.survives {
             return Verdict { survives: false, ..all };
@@ -102,7 +104,12 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
 
     /// Whether every node could be emptied with the instance in a place; nothing if
     /// that has to be simulated. `present` are a node's instances then.
-    pub fn verdict(&mut self, place: &Place, present: &impl Fn(NodeIdx) -> Vec<Instance>) -> Option<bool> {
+    pub fn verdict(
+        &mut self,
+        place: &Place,
+        present: &impl Fn(NodeIdx) -> Vec<Instance>,
+        deadline: &Deadline,
+    ) -> Option<bool> {
         let node = place.placement.primary;
         let kind = |n: NodeIdx| self.floor.kinds.of_node(n);
         let same =
@@ -118,7 +125,7 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
             let trial = self.trial.get_or_insert_with(|| self.floor.clone());
             let ledger = trial.ledgers[node.get()];
             trial.place(self.instance, place);
-            let followed = losses_are_borne(self.pool, trial, present);
+            let followed = losses_are_borne(self.pool, trial, present, deadline);
             trial.take_back(self.instance, place.placement, (ledger, None));
             if followed.of_kind {
                 self.known.push((node, followed.survives, true));

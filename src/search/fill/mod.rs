@@ -4,12 +4,14 @@
 mod filling;
 mod iterate;
 mod loss;
+mod reach;
 mod size;
 mod tiered;
 
 pub use size::Size;
 
 use super::allocate::{NoTargets, Targets};
+use super::{Deadline, Stopped};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,
 };
@@ -43,6 +45,14 @@ impl Settings {
     }
 }
 
+/// What a search heeds while it runs.
+pub struct Watch<'a> {
+    /// How long it may go on.
+    pub deadline: &'a Deadline,
+    /// Is told after each placement how many instances are in place.
+    pub placed: &'a (dyn Fn(usize) + Sync),
+}
+
 /// What a cluster looks like before it is filled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ground {
@@ -67,6 +77,8 @@ pub struct Filled {
     /// Why the last attempt failed; if a limit ended the run, why places were
     /// refused to the last one.
     pub failures: FailCounts,
+    /// What ended the search, when it could have gone on.
+    pub stopped: Option<Stopped>,
 }
 
 impl Ground {
@@ -102,20 +114,36 @@ impl Ground {
         s.capacity_checks.then_some(Scope { online_only: s.accept_existing_errors, exempt })
     }
 
-    fn filling<'a>(&'a self, cluster: &'a Cluster, size: Size) -> Result<Filling<'a>, NoTargets> {
+    fn filling<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        size: Size,
+        watch: &'a Watch<'a>,
+    ) -> Result<Filling<'a>, NoTargets> {
         let targets = self.targets.as_ref().map_err(|e| *e)?;
-        Ok(Filling::new(cluster, self.settings, self.scope(), targets, size))
+        Ok(Filling::new(cluster, self.settings, self.scope(), targets, size, watch))
+    }
+
+    /// Whether the policy of no group with places to try lists the disk template, so that no instance of any
+    /// size can be placed.
+    pub fn template_is_nowhere_allowed(&self, cluster: &Cluster) -> bool {
+        let allowed = |node: &NodeIdx| {
+            let policy = &cluster.group(cluster.node(*node).spec.group).policy;
+            policy.disk_templates.contains(&self.settings.template)
+        };
+        self.targets.as_ref().is_ok_and(|targets| !targets.primaries().iter().any(allowed))
     }
 
     /// Nothing, because existing trouble has to be mended first.
     fn nothing(&self, cluster: &Cluster) -> Filled {
         let failures = FailCounts::one(FailKind::N1);
-        Filled { cluster: cluster.clone(), added: Vec::new(), failures }
+        Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
     }
 
     /// Nothing, because nothing is asked for.
     fn untouched(&self, cluster: &Cluster) -> Filled {
-        Filled { cluster: cluster.clone(), added: Vec::new(), failures: FailCounts::default() }
+        let failures = FailCounts::default();
+        Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
     }
 
     /// Fills a cluster with instances of one size, up to `limit` of them.
@@ -123,10 +151,24 @@ impl Ground {
     /// # Errors
     /// If there is no place to try.
     pub fn standard(&self, cluster: &Cluster, size: Size, limit: Option<i64>) -> Result<Filled, NoTargets> {
+        self.standard_until(cluster, size, limit, &unwatched(&Deadline::never()))
+    }
+
+    /// As [`standard`](Self::standard), or as far as it comes.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn standard_until(
+        &self,
+        cluster: &Cluster,
+        size: Size,
+        limit: Option<i64>,
+        watch: &Watch<'_>,
+    ) -> Result<Filled, NoTargets> {
         if self.hopeless {
             return Ok(self.nothing(cluster));
         }
-        let mut filling = self.filling(cluster, size)?;
+        let mut filling = self.filling(cluster, size, watch)?;
         let failures = iterate(&mut filling, size, limit);
         Ok(filling.finish(failures))
     }
@@ -137,21 +179,46 @@ impl Ground {
     /// # Errors
     /// If there is no place to try.
     pub fn tiered(&self, cluster: &Cluster, sizes: &[Size], limit: Option<i64>) -> Result<Filled, NoTargets> {
+        self.tiered_until(cluster, sizes, limit, &unwatched(&Deadline::never()))
+    }
+
+    /// As [`tiered`](Self::tiered), or as far as it comes.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn tiered_until(
+        &self,
+        cluster: &Cluster,
+        sizes: &[Size],
+        limit: Option<i64>,
+        watch: &Watch<'_>,
+    ) -> Result<Filled, NoTargets> {
         if self.hopeless {
             return Ok(self.nothing(cluster));
         }
         // where nothing is asked for, it does not matter whether there is a place
         let first = sizes.first().filter(|_| limit.is_none_or(|limit| limit > 0));
         let Some(first) = first else { return Ok(self.untouched(cluster)) };
-        let mut filling = self.filling(cluster, *first)?;
+        let mut filling = self.filling(cluster, *first, watch)?;
+        let barren = self.template_is_nowhere_allowed(cluster);
         let mut failures = FailCounts::default();
         for &size in sizes {
             let added = filling.added() as i64;
             let left = limit.map(|limit| limit - added);
-            if left.is_none_or(|left| left > 0) {
-                failures = tiered::fill(&mut filling, size, left);
+            if filling.stopped().is_some() || left.is_some_and(|left| left <= 0) {
+                break;
             }
+            // where no smaller size can fit either, the first one says why
+            failures = match barren {
+                true => iterate(&mut filling, size, left),
+                false => tiered::fill(&mut filling, size, left),
+            };
         }
         Ok(filling.finish(failures))
     }
+}
+
+/// Nobody looks on.
+fn unwatched(deadline: &Deadline) -> Watch<'_> {
+    Watch { deadline, placed: &|_| () }
 }

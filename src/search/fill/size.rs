@@ -47,6 +47,28 @@ impl Size {
         }
     }
 
+    /// The smallest size, at least the amount `least`, of those that come by shrinking for one reason and can
+    /// themselves still be made smaller.
+    pub(super) fn least_shrunk(self, kind: FailKind, least: i64) -> Option<Size> {
+        let (amount, unit) = match kind {
+            FailKind::Mem => (self.memory.0, MEMORY_UNIT.0),
+            FailKind::Disk => (self.disk.0, DISK_UNIT.0),
+            FailKind::Cpu => (self.vcpus, 1),
+            FailKind::Spindles => (self.spindles, 1),
+            FailKind::N1 | FailKind::Tags | FailKind::Mig | FailKind::DiskCount | FailKind::Internal => {
+                return None;
+            }
+        };
+        let spare = amount.checked_sub(least.max(2 * unit))?;
+        let amount = amount - spare.div_euclid(unit) * unit;
+        (spare >= 0).then_some(match kind {
+            FailKind::Mem => Size { memory: Mib(amount), ..self },
+            FailKind::Disk => Size { disk: Mib(amount), ..self },
+            FailKind::Cpu => Size { vcpus: amount, ..self },
+            _ => Size { spindles: amount, ..self },
+        })
+    }
+
     /// An instance of this size, the next one after `number` others.
     pub(super) fn instance(self, settings: &Settings, number: usize) -> Instance {
         Instance {
@@ -123,6 +145,30 @@ impl Thresholds {
             FailKind::Cpu => Size { vcpus: size.vcpus - steps, ..size },
             FailKind::Spindles => Size { spindles: size.spindles - steps, ..size },
             FailKind::N1 | FailKind::Tags | FailKind::Mig | FailKind::DiskCount | FailKind::Internal => size,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_least_size_is_the_last_on_the_way_down(amount in -3i64..3000, least in -100i64..3000) {
+            let size = Size { memory: Mib(amount), disk: Mib(amount), vcpus: amount, spindles: amount };
+            for kind in FailKind::ALL {
+                let amount_of = |size: &Size| match kind {
+                    FailKind::Mem => size.memory.0,
+                    FailKind::Disk => size.disk.0,
+                    FailKind::Cpu => size.vcpus,
+                    _ => size.spindles,
+                };
+                let way = std::iter::successors(Some(size), |size| size.shrunk(kind));
+                let last = way.filter(|size| size.shrunk(kind).is_some() && amount_of(size) >= least).last();
+                prop_assert_eq!(size.least_shrunk(kind, least), last);
+            }
         }
     }
 }

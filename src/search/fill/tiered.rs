@@ -4,7 +4,7 @@
 //! with the next smaller one for the most frequent reason of refusal, and so on; if
 //! none of these ever fits, go back and look, size by size, for any shrinking that
 //! makes an instance fit. Here the sizes that have led to nothing yet are a stack,
-//! and what was found out about a state is remembered until the state changes.
+//! and what was found out about a state is remembered, within limits, until the state changes.
 
 use std::collections::HashMap;
 
@@ -38,6 +38,9 @@ pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) ->
         let before = filling.added();
         let failures = iterate(filling, size, limit);
         let added = filling.added();
+        if filling.stopped().is_some() {
+            return failures;
+        }
         if added > before {
             // what comes now is the result, whatever was tried before
             levels.clear();
@@ -103,6 +106,9 @@ fn skip(
     (thresholds.shrunk_by(size, kind, steps), limit.map(|limit| limit - steps * added))
 }
 
+/// How many sizes are remembered at most; what is forgotten is found out again.
+const MOST_SIZES: usize = 1 << 15;
+
 /// What is known about the present state.
 #[derive(Default)]
 struct Memory {
@@ -113,6 +119,9 @@ struct Memory {
 impl Memory {
     /// Whether an instance of a size fits, and why not.
     fn attempt(&mut self, filling: &mut Filling<'_>, size: Size) -> (bool, FailCounts) {
+        if self.attempts.len() >= MOST_SIZES {
+            self.attempts.clear();
+        }
         *self.attempts.entry(size).or_insert_with(|| {
             let search = filling.attempt(size);
             (search.best.is_some(), search.failures)
@@ -129,6 +138,10 @@ impl Memory {
         size: Size,
         kind: FailKind,
     ) -> Option<Size> {
+        // a size that cannot be made smaller is not looked at, others are in vain if none can fit
+        if !filling.could_fit(size, kind) {
+            return None;
+        }
         let mut passed = Vec::new();
         let mut at = size;
         let found = loop {
@@ -136,7 +149,12 @@ impl Memory {
                 break *known;
             }
             let Some(smaller) = at.shrunk(kind) else { break None };
-            passed.push(at);
+            if filling.stopped().is_some() {
+                return None;
+            }
+            if passed.len() < MOST_SIZES {
+                passed.push(at);
+            }
             let (fits, failures) = self.attempt(filling, at);
             if fits {
                 break Some(at);
@@ -146,6 +164,9 @@ impl Memory {
             }
             at = thresholds.shrunk_by(smaller, kind, thresholds.idle_steps(smaller, kind));
         };
+        if self.sufficient.len() + passed.len() > MOST_SIZES {
+            self.sufficient.clear();
+        }
         for size in passed {
             self.sufficient.insert((size, kind), found);
         }

@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 use super::ground::{COUNT_ERROR, Ground};
 use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, dot, lanewise, least, most};
-use super::place::Places;
+use super::place::{Outlay, Places};
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx};
 use crate::score::Board;
@@ -203,21 +203,20 @@ impl Departure {
         ends: &Ends,
     ) -> [f64; SLOTS] {
         let mut fixed = [f64::INFINITY; SLOTS];
+        let mut outlay = Outlay::new(scene.places, scene.board.spread(), scene.cluster, instance);
         let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
         if let Some(outcome) = failover {
             let changes = outcome.touched().iter().map(|t| scene.counted(t.spec.idx, &t.after));
-            let spread = scene.places.failover(scene.board.spread(), scene.cluster, instance);
             fixed[FAILOVER] = fixed_score(
                 changes.fold(Counted::default(), |a, b| a + b),
-                spread,
+                outlay.failover(),
                 self.reserve_of_p() + self.reserve_of_s(),
             );
         }
         for mv in repertoire.to_target {
             let slot = super::slot(mv(instance.primary));
             if let Some((counts, reserve)) = self.states(scene, instance, ends, slot) {
-                let places = scene.places.least(scene.board.spread(), scene.cluster, instance, slot);
-                fixed[slot] = fixed_score(counts, places, reserve);
+                fixed[slot] = fixed_score(counts, outlay.least(slot), reserve);
             }
         }
         fixed

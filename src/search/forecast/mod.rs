@@ -84,8 +84,6 @@ const NO_ROW: u32 = u32::MAX;
 pub struct Forecast {
     ground: Ground,
     places: Places,
-    /// Whether locations or services in locations add to the score.
-    places_matter: bool,
     kinds: Kinds,
     sizes: Vec<Size>,
     rows: Vec<Row>,
@@ -141,7 +139,6 @@ impl Forecast {
             }
         }
         let mut forecast = Forecast {
-            places_matter: places.matter(cluster),
             places,
             kinds: Kinds::of(cluster),
             sizes,

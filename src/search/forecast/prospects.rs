@@ -6,10 +6,12 @@ use super::amounts::Amounts;
 use super::closely::Arrivals;
 use super::departure::{Changes, Departure};
 use super::lanes::least;
+use super::place::Outlay;
 use super::row::Row;
 use super::size::Size;
 use super::{FAILOVER, Forecast, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
+use crate::search::balance::Balancer;
 use crate::search::moves::Move;
 
 /// A move that the bounds do not exclude.
@@ -77,8 +79,8 @@ impl Forecast {
     /// be `limit` or less.
     pub fn prospects(
         &self,
-        position: u32,
-        instance: &Instance,
+        balancer: &Balancer<'_>,
+        (position, instance): (u32, &Instance),
         limit: f64,
         found: &mut Vec<Prospect>,
         seen: &mut Seen,
@@ -91,6 +93,7 @@ impl Forecast {
         let amounts = self.amounts_of(size, instance);
         let changes = departure.changes(&self.ground);
         let reach = changes.reach();
+        let mut outlay = self.outlay(balancer, instance);
         for slot in 0..SLOTS {
             if departure.fixed[slot] == f64::INFINITY {
                 continue;
@@ -106,10 +109,14 @@ impl Forecast {
             if base + row.smallest > limit {
                 continue;
             }
-            let rows: Vec<u32> = row.up_to(limit - base).map(|at| at as u32).collect();
+            let extras = outlay.as_mut().map(|outlay| outlay.extras(slot));
+            let extra = |at: usize| extras.as_ref().map_or(0.0, |extras| extras[self.places.of_row(at)]);
+            let near = row.up_to(limit - base).filter(|at| base + row.cost[*at] + extra(*at) <= limit);
+            let rows: Vec<u32> = near.map(|at| at as u32).collect();
             seen.bounds += rows.len() as u64;
             let bounds = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&rows);
-            for (at, bound) in rows.into_iter().zip(bounds).filter(|(_, bound)| *bound <= limit) {
+            let bounds = rows.iter().zip(bounds).map(|(at, bound)| (*at, bound + extra(*at as usize)));
+            for (at, bound) in bounds.filter(|(_, bound)| *bound <= limit) {
                 let target = self.ground.nodes[at as usize];
                 if target != instance.primary && Some(target) != instance.secondary {
                     found.push(Prospect { bound, mv: mv(slot, instance, target) });
@@ -122,7 +129,7 @@ impl Forecast {
     /// instance's, that of the lines, and its own. Nothing for instances that do not
     /// move or of which an earlier one is alike; infinite where the move is known to
     /// be impossible.
-    pub fn bounds(&self, instance: &Instance, mv: Move) -> Option<[f64; 4]> {
+    pub fn bounds(&self, balancer: &Balancer<'_>, instance: &Instance, mv: Move) -> Option<[f64; 4]> {
         let position = self.position[instance.idx.get()]?;
         let departure = &self.departures[position as usize];
         if !self.alike.is_first(position) {
@@ -144,7 +151,15 @@ impl Forecast {
         };
         let row = &self.rows[group.rows[slot] as usize];
         let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&[at as u32]);
-        Some([bounds[0], bounds[1], base + row.cost[at], own[0]])
+        let extra = self.outlay(balancer, instance).map(|mut outlay| outlay.extras(slot));
+        let extra = extra.map_or(0.0, |extras| extras[self.places.of_row(at)]);
+        Some([bounds[0], bounds[1], base + row.cost[at] + extra, own[0] + extra])
+    }
+
+    /// What places cost an instance, if there is a difference between them.
+    fn outlay<'a>(&'a self, balancer: &'a Balancer<'_>, instance: &'a Instance) -> Option<Outlay<'a>> {
+        let outlay = || Outlay::new(&self.places, balancer.board().spread(), balancer.cluster(), instance);
+        self.places.matter().then(outlay)
     }
 
     /// The amounts of one instance of a size.

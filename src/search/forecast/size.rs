@@ -11,7 +11,7 @@ use super::departure::Reach;
 use super::ground::{Ground, Present};
 use super::lanes::{NONE, Range, dot, lanewise, most};
 use super::row::Role;
-use crate::model::{Instance, TagSet};
+use crate::model::{ExclusionTags, Instance, TagSet};
 use crate::score::metrics::Lanes;
 use crate::score::running::U;
 
@@ -51,7 +51,7 @@ impl Size {
             smallest.spindles = smallest.spindles.min(i.spindles);
         }
         // these do not depend on the size
-        smallest.exclusion_tags = Vec::new();
+        smallest.exclusion_tags = ExclusionTags::default();
         smallest.desired_locations = TagSet::default();
         Size {
             change: amounts.largest_change(ground),

@@ -129,7 +129,7 @@ impl Forecast {
         for node in changed {
             touched.extend(&self.at_node[node.get()]);
         }
-        if self.places_matter {
+        if self.places.matter() {
             for tag in &moved.exclusion_tags {
                 touched.extend(self.by_tag.get(tag).into_iter().flatten());
             }

@@ -18,6 +18,7 @@ use super::{Passage, Placing, RegroupOptions, Setting};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, TagId, TagSet,
 };
+use crate::search::{Deadline, Stopped};
 
 /// When balancing ends, and what moves count for.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,10 +79,17 @@ pub struct Balance {
     pub loads: Loads,
     /// The cluster afterwards.
     pub after: Cluster,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
 }
 
 /// Plans how to even out the load of the groups.
 pub fn balance(cluster: &Cluster, options: &BalanceOptions) -> Balance {
+    balance_until(cluster, options, &Deadline::never())
+}
+
+/// The same, with as many steps as there is time for.
+pub fn balance_until(cluster: &Cluster, options: &BalanceOptions, deadline: &Deadline) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
     let before = Loads::of(cluster, options.loads);
     let course = Course {
@@ -91,7 +99,7 @@ pub fn balance(cluster: &Cluster, options: &BalanceOptions) -> Balance {
         after: cluster.clone(),
     };
     let shapes = shapes(cluster, &setting);
-    let mut search = Search { options, shapes, course, refused: HashSet::new() };
+    let mut search = Search { options, shapes, course, refused: HashSet::new(), deadline, stopped: None };
     let most = options.regroup.max_moves.unwrap_or(usize::MAX);
     while search.course.steps.len() < most {
         let Some(step) = search.next_step() else { break };
@@ -102,8 +110,9 @@ pub fn balance(cluster: &Cluster, options: &BalanceOptions) -> Balance {
             search.refused.clear();
         }
     }
+    let stopped = search.stopped;
     let Course { steps, loads, after, .. } = search.course;
-    Balance { before, steps, loads, after }
+    Balance { before, steps, loads, after, stopped }
 }
 
 /// Everything about an instance that decides whether a group has a place for it.
@@ -131,7 +140,7 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> Shape<'c> {
     (
         (i.template, i.mem, i.mem_in_use(), i.mem_reserved(), i.disk),
         (i.vcpus_in_use(), i.spindle_use, i.spindles, i.disks.iter().map(|d| d.size).collect()),
-        (&i.exclusion_tags, &i.desired_locations, &i.networks, setting.storage.of_instance(i.idx)),
+        (&i.exclusion_tags[..], &i.desired_locations, &i.networks, setting.storage.of_instance(i.idx)),
     )
 }
 
@@ -165,6 +174,8 @@ struct Search<'o> {
     course: Course<'o>,
     /// Groups that have no place: for instances of a shape, from a group.
     refused: HashSet<(usize, GroupIdx, GroupIdx)>,
+    deadline: &'o Deadline,
+    stopped: Option<Stopped>,
 }
 
 impl Search<'_> {
@@ -183,6 +194,11 @@ impl Search<'_> {
         let mut heap = BinaryHeap::from(first);
         let mut dull = HashSet::new();
         while let Some(candidate) = heap.pop() {
+            // however short the time, there is a step if there can be one
+            self.stopped = self.deadline.reached_before(self.course.steps.len());
+            if self.stopped.is_some() {
+                return None;
+            }
             let (instance, target) = (candidate.instance.0, candidate.target.0);
             let source = self.course.loads.home(instance);
             let key = (self.shapes[instance.get()], source, target);

@@ -8,6 +8,7 @@ use super::reach::Hold;
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node};
+use crate::search::{Deadline, Stopped};
 
 /// Why a group is not even tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub enum Outcome {
     Stuck(Blocked, usize),
     /// It takes more moves than are wanted.
     TooLong(usize),
+    /// Nobody knows: the search ended before, for this reason.
+    NoTime(Stopped),
     /// It is empty after these moves.
     Emptied(Vec<Passage>),
 }
@@ -62,6 +65,8 @@ pub struct Compression {
     pub candidates: Vec<Candidate>,
     /// All nodes together.
     pub total: Capacity,
+    /// What ended the search before all groups were tried, if anything did.
+    pub stopped: Option<Stopped>,
 }
 
 impl Compression {
@@ -84,36 +89,74 @@ impl Candidate {
         let placing = Placing::new(cluster, &setting);
         let mut after = cluster.clone();
         // the same search, and so the same places
-        let _ = empty(&placing, &mut after, self.group);
+        let _ = empty(&placing, &mut after, self.group, &Deadline::never());
         after
     }
 }
 
 /// Tries for each of some groups to place all its instances in others.
 pub fn compress(cluster: &Cluster, groups: &[GroupIdx], options: &RegroupOptions) -> Compression {
+    compress_until(cluster, groups, options, &Deadline::never())
+}
+
+/// The same, as far as there is time.
+pub fn compress_until(
+    cluster: &Cluster,
+    groups: &[GroupIdx],
+    options: &RegroupOptions,
+    deadline: &Deadline,
+) -> Compression {
     let setting = Setting::of(cluster, options);
     let placing = Placing::new(cluster, &setting);
     let capacities: Vec<Capacity> =
-        cluster.groups.iter().map(|g| Capacity::of(cluster, &cluster.nodes_of(g.idx))).collect();
-    let candidate = |group: &GroupIdx| {
+        cluster.members().iter().map(|members| Capacity::of(cluster, &members.nodes)).collect();
+    let candidate = |copy: &mut Option<Cluster>, group: &GroupIdx| {
         let instances = residents(cluster, *group);
         let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
             Some(unfit) => Outcome::Unfit(unfit),
-            None => match empty(&placing, &mut cluster.clone(), *group) {
-                Err((blocked, placed)) => Outcome::Stuck(blocked, placed),
-                Ok(passages) if options.max_moves.is_some_and(|most| passages.len() > most) => {
-                    Outcome::TooLong(passages.len())
+            None => {
+                let copy = copy.get_or_insert_with(|| cluster.clone());
+                let (passages, obstacle) = empty(&placing, copy, *group, deadline);
+                passages.iter().for_each(|passage| restore(copy, cluster, passage));
+                match obstacle {
+                    Some(Obstacle::Blocked(blocked)) => Outcome::Stuck(blocked, passages.len()),
+                    Some(Obstacle::NoTime(stopped)) => Outcome::NoTime(stopped),
+                    None if options.max_moves.is_some_and(|most| passages.len() > most) => {
+                        Outcome::TooLong(passages.len())
+                    }
+                    None => Outcome::Emptied(passages),
                 }
-                Ok(passages) => Outcome::Emptied(passages),
-            },
+            }
         };
         let capacity = capacities[group.get()];
         Candidate { group: *group, capacity, instances: instances.len(), outcome }
     };
-    Compression {
-        candidates: groups.par_iter().map(candidate).collect(),
-        total: Capacity::of(cluster, &cluster.all_nodes()),
+    let candidates: Vec<Candidate> = groups.par_iter().map_init(|| None, candidate).collect();
+    let stopped = candidates.iter().find_map(|candidate| match candidate.outcome {
+        Outcome::NoTime(stopped) => Some(stopped),
+        _ => None,
+    });
+    Compression { candidates, total: Capacity::of(cluster, &cluster.all_nodes()), stopped }
+}
+
+/// Makes the nodes of a passage, and its instance, what they are in the cluster that was
+/// copied.
+fn restore(copy: &mut Cluster, original: &Cluster, passage: &Passage) {
+    let nodes = [passage.from, passage.to].map(|at| [Some(at.primary), at.secondary]);
+    for node in nodes.into_iter().flatten().flatten() {
+        copy.nodes[node.get()].state.clone_from(&original.node(node).state);
     }
+    let (here, there) = (&mut copy.instances[passage.instance.get()], original.instance(passage.instance));
+    (here.primary, here.secondary) = (there.primary, there.secondary);
+    here.location_score = there.location_score;
+}
+
+/// Why a group is not emptied.
+enum Obstacle {
+    /// An instance finds no place.
+    Blocked(Blocked),
+    /// The search ended before.
+    NoTime(Stopped),
 }
 
 /// The instances with a node in a group.
@@ -166,29 +209,32 @@ fn unfit(
 }
 
 /// Moves all instances of a group elsewhere: those that cannot move are found first, then
-/// they go by memory, largest first.
-///
-/// # Errors
-/// The first instance without a place, and how many found one before.
+/// they go by memory, largest first. Returns the moves, and what is in the way of more, if
+/// some stay.
 fn empty(
     placing: &Placing<'_>,
     cluster: &mut Cluster,
     group: GroupIdx,
-) -> Result<Vec<Passage>, (Blocked, usize)> {
+    deadline: &Deadline,
+) -> (Vec<Passage>, Option<Obstacle>) {
     let mut instances = residents(cluster, group);
     for instance in &instances {
         let hold: Option<Hold> = super::reach::hold(cluster, cluster.instance(*instance));
         if let Some(hold) = hold {
-            return Err((Blocked { instance: *instance, why: Why::Held(hold) }, 0));
+            let blocked = Blocked { instance: *instance, why: Why::Held(hold) };
+            return (Vec::new(), Some(Obstacle::Blocked(blocked)));
         }
     }
     instances.sort_by_key(|i| (Reverse(cluster.instance(*i).mem), *i));
     let mut passages = Vec::with_capacity(instances.len());
     for instance in instances {
+        if let Some(stopped) = deadline.reached() {
+            return (passages, Some(Obstacle::NoTime(stopped)));
+        }
         match placing.place(cluster, instance, |_| true) {
             Ok(passage) => passages.push(passage),
-            Err(why) => return Err((Blocked { instance, why }, passages.len())),
+            Err(why) => return (passages, Some(Obstacle::Blocked(Blocked { instance, why }))),
         }
     }
-    Ok(passages)
+    (passages, None)
 }

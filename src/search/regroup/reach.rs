@@ -24,7 +24,8 @@ pub enum Hold {
     NominalSecondary,
     /// Both its nodes are offline.
     NoOnlineNode,
-    /// Its primary node is offline, and its secondary node cannot run it.
+    /// Its primary node is offline, and its secondary node cannot run it, or does not receive
+    /// migrations from there.
     NoFailover(NodeIdx, Rule),
 }
 
@@ -96,14 +97,19 @@ pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     no_failover(cluster, instance)
 }
 
-/// A DRBD instance on an offline node fails over to its secondary before anything else.
+/// A DRBD instance on an offline node fails over to its secondary before anything else, by the
+/// rules of balancing: migration tags count for failovers, too.
 fn no_failover(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     let mirror = cluster.node(instance.mirror()?);
-    if !cluster.node(instance.primary).spec.offline {
+    let primary = &cluster.node(instance.primary).spec;
+    if !primary.offline {
         return None;
     }
     if mirror.spec.offline {
         return Some(Hold::NoOnlineNode);
+    }
+    if !primary.can_migrate_to(&mirror.spec) {
+        return Some(Hold::NoFailover(mirror.spec.idx, Rule::MigrationTags));
     }
     let trial = Trial::new(cluster, instance, &MoveRules::default());
     let left = trial.mirror_left()?;

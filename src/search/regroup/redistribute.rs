@@ -12,6 +12,7 @@ use super::health::{Condition, Health};
 use super::reach::Bar;
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx};
+use crate::search::{Deadline, Stopped};
 
 /// What can be done for a group.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub enum Outcome {
     Stuck(Vec<Blocked>),
     /// It stays as it is: the moves would be more than are wanted.
     TooLong(usize),
+    /// It stays as it is: the search ended before, for this reason.
+    NoTime(Stopped),
 }
 
 /// A group that is not healthy.
@@ -43,6 +46,8 @@ pub struct Redistribution {
     pub repairs: Vec<Repair>,
     /// The cluster afterwards.
     pub after: Cluster,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
 }
 
 impl Redistribution {
@@ -50,7 +55,7 @@ impl Redistribution {
     pub fn passages(&self) -> impl Iterator<Item = &Passage> {
         self.repairs.iter().flat_map(|repair| match &repair.outcome {
             Outcome::Repaired(passages) => &passages[..],
-            Outcome::Stuck(_) | Outcome::TooLong(_) => &[],
+            Outcome::Stuck(_) | Outcome::TooLong(_) | Outcome::NoTime(_) => &[],
         })
     }
 
@@ -63,6 +68,15 @@ impl Redistribution {
 /// Plans how to heal the groups of a cluster. Groups that could not be healed are tried again
 /// after others have been, which can take instances then.
 pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
+    redistribute_until(cluster, options, &Deadline::never())
+}
+
+/// The same, as far as there is time: what cannot be healed by then stays as it is.
+pub fn redistribute_until(
+    cluster: &Cluster,
+    options: &RegroupOptions,
+    deadline: &Deadline,
+) -> Redistribution {
     let setting = Setting::of(cluster, options);
     let mut placing = Placing::new(cluster, &setting);
     let mut after = cluster.clone();
@@ -74,7 +88,11 @@ pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistributi
         let healed_before = repaired.len();
         for (group, before) in pending {
             let mut tried = after.clone();
-            match heal(&placing, &mut tried, group) {
+            let healed = heal(&placing, &mut tried, group, deadline);
+            match healed {
+                Err(Obstacle::NoTime(stopped)) => {
+                    others.push(Repair { group, before, outcome: Outcome::NoTime(stopped) });
+                }
                 Ok(passages) if passages.len() > left => {
                     others.push(Repair { group, before, outcome: Outcome::TooLong(passages.len()) });
                 }
@@ -84,7 +102,7 @@ pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistributi
                     placing.refresh(&after, group);
                     repaired.push(Repair { group, before, outcome: Outcome::Repaired(passages) });
                 }
-                Err(blocked) => {
+                Err(Obstacle::Blocked(blocked)) => {
                     let waits = blocked.iter().any(waits_for_others);
                     again.push((group, before.clone()));
                     waiting.push((waits, Repair { group, before, outcome: Outcome::Stuck(blocked) }));
@@ -99,8 +117,20 @@ pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistributi
     }
     let order = worst_first(cluster);
     others.sort_by_key(|repair| order.iter().position(|(group, _)| *group == repair.group));
+    let stopped = others.iter().find_map(|repair| match repair.outcome {
+        Outcome::NoTime(stopped) => Some(stopped),
+        _ => None,
+    });
     repaired.extend(others);
-    Redistribution { repairs: repaired, after }
+    Redistribution { repairs: repaired, after, stopped }
+}
+
+/// Why a group is not healed.
+enum Obstacle {
+    /// These instances would have to leave, or could have helped, and find no place.
+    Blocked(Vec<Blocked>),
+    /// The search ended before.
+    NoTime(Stopped),
 }
 
 /// Whether an instance might find a place once other groups are healthy.
@@ -120,20 +150,27 @@ fn worst_first(cluster: &Cluster) -> Vec<(GroupIdx, Condition)> {
 /// Moves instances out of a group until it is healthy.
 ///
 /// # Errors
-/// The instances that would have to leave, or could have helped, and find no place.
-fn heal(placing: &Placing<'_>, cluster: &mut Cluster, group: GroupIdx) -> Result<Vec<Passage>, Vec<Blocked>> {
+/// What is in the way.
+fn heal(
+    placing: &Placing<'_>,
+    cluster: &mut Cluster,
+    group: GroupIdx,
+    deadline: &Deadline,
+) -> Result<Vec<Passage>, Obstacle> {
+    let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(Obstacle::NoTime(stopped)));
     let mut passages = Vec::new();
     let mut blocked = Vec::new();
     let mut leaving = Condition::of(cluster, group).stranded;
     leaving.sort_by_key(|i| Reverse(cluster.instance(*i).mem));
     for instance in leaving {
+        in_time()?;
         match placing.place(cluster, instance, |_| true) {
             Ok(passage) => passages.push(passage),
             Err(why) => blocked.push(Blocked { instance, why }),
         }
     }
     if !blocked.is_empty() {
-        return Err(blocked);
+        return Err(Obstacle::Blocked(blocked));
     }
     let mut passed_over = HashSet::new();
     loop {
@@ -141,7 +178,10 @@ fn heal(placing: &Placing<'_>, cluster: &mut Cluster, group: GroupIdx) -> Result
         if failing.is_empty() {
             return Ok(passages);
         }
-        let Some(instance) = relief(cluster, &failing, &passed_over) else { return Err(blocked) };
+        let Some(instance) = relief(cluster, &failing, &passed_over) else {
+            return Err(Obstacle::Blocked(blocked));
+        };
+        in_time()?;
         match placing.place(cluster, instance, |_| true) {
             Ok(passage) => passages.push(passage),
             Err(why) => {

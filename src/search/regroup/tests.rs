@@ -4,19 +4,22 @@
 mod detours;
 mod storage;
 
-use super::balance::{BalanceOptions, balance};
-use super::compress::{self, Unfit, compress};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::balance::{BalanceOptions, balance, balance_until};
+use super::compress::{self, Unfit, compress, compress_until};
 use super::health::{Health, health};
 use super::load::{LoadSource, Loads};
 use super::reach::{Bar, Hold};
-use super::redistribute::{Outcome, Redistribution, redistribute};
+use super::redistribute::{Outcome, Redistribution, redistribute, redistribute_until};
 use super::status::Status;
 use super::{Passage, RegroupOptions, Why};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Rule, StorageMap};
 use crate::plan::checker::check_passages;
 use crate::plan::regroup::{commands, jobsets, opcodes};
 use crate::plan::work::{Builder, Work};
-use crate::search::Move;
+use crate::search::{Deadline, Move, Stopped};
 use crate::testing::groups;
 
 /// Nodes of groups that are called as the first letter of the node, each with this much free
@@ -260,7 +263,9 @@ fn drbd_goes_one_copy_at_a_time() {
             assert!(before.contains(&Some(leg.to.primary)) || before.contains(&leg.to.secondary));
         }
         assert_eq!(opcodes(&cluster, &passage).len(), legs.len());
-        (legs, commands(&cluster, &passage))
+        let lines: Vec<String> =
+            commands(&cluster, &passage).unwrap().iter().map(ToString::to_string).collect();
+        (legs, lines)
     };
     let (legs, lines) = moves(&["a1", "-a2", "b1", "b2"]);
     assert!(matches!(legs[..], [Move::ReplaceSecondary(_), Move::Failover, Move::ReplaceSecondary(_)]));
@@ -293,7 +298,29 @@ fn drbd_without_an_online_node_stays() {
     );
     let plan = healed(&cluster);
     let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(..))));
+    assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(_, Rule::Memory))));
+}
+
+/// The first leg, away from the offline node, is a failover as any other: a2 has to receive
+/// migrations from a1. Of all the other rules of a failover only the impossible count.
+#[test]
+fn drbd_leaves_an_offline_node_by_the_migration_tags() {
+    let names = ["-a1", "a2", "b1", "b2"];
+    let tagged = |own: &str| {
+        let mut rows = nodes(&names.map(|name| (name, if name == "-a1" { 8000 } else { 9000 })));
+        for (row, tag) in rows.iter_mut().zip(["hv:1", own, own, own]) {
+            *row = row.replace("|1||N|", &format!("|1|{tag}|N|"));
+        }
+        let instances = [instance("i", 1000, "a1:a2", "drbd")];
+        groups(&["a||drbd", "b||drbd"], &rows, &instances, &["htools:migration:hv"])
+    };
+    let cluster = tagged("hv:1");
+    assert_eq!(healed(&cluster).passages().count(), 1);
+    let cluster = tagged("hv:2");
+    let plan = healed(&cluster);
+    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let a2 = cluster.instances[0].secondary.unwrap();
+    assert_eq!(blocked[0].why, Why::Held(Hold::NoFailover(a2, Rule::MigrationTags)));
 }
 
 #[test]
@@ -414,6 +441,30 @@ fn load_is_evened_out() {
 }
 
 #[test]
+fn what_is_found_in_time_is_the_plan() {
+    let over = Deadline::new(Some(Duration::ZERO), Arc::default());
+    let cluster = uneven("ext");
+    let options = options(0.01, 0.0);
+    assert_eq!(balance(&cluster, &options).stopped, None);
+    // one step, and it ends by itself if there is nothing to do
+    let plan = balance_until(&cluster, &options, &over);
+    assert_eq!((plan.steps.len(), plan.stopped), (1, Some(Stopped::TimeLimit)));
+    let plan = balance_until(&balance(&cluster, &options).after, &options, &over);
+    assert_eq!((plan.steps.len(), plan.stopped), (0, None));
+    let found = compress_until(&cluster, &cluster.groups_with_nodes(), &FREELY, &over);
+    assert_eq!(found.candidates[0].outcome, compress::Outcome::NoTime(Stopped::TimeLimit));
+    // what is known without a search is known in any case
+    assert_eq!(found.candidates[1].outcome, compress::Outcome::Unfit(Unfit::Empty));
+    assert_eq!(found.stopped, Some(Stopped::TimeLimit));
+    let broken =
+        made(&["a||drbd,ext", "b||drbd,ext"], &["-a1", "a2", "b1"], &[("i", 1000, "a1", "ext")], &[]);
+    assert!(redistribute(&broken, &FREELY).heals_all());
+    let plan = redistribute_until(&broken, &FREELY, &over);
+    assert_eq!((plan.passages().count(), plan.stopped), (0, Some(Stopped::TimeLimit)));
+    assert_eq!(plan.repairs[0].outcome, Outcome::NoTime(Stopped::TimeLimit));
+}
+
+#[test]
 fn copies_cost() {
     let cluster = uneven("drbd");
     // cpu, memory and disk: a step gains 150, and copies 2 GiB
@@ -440,7 +491,7 @@ fn plans_are_data_for_the_execution() {
     let sets = jobsets(&passages);
     let mut builder = Builder::default();
     builder.passages(&cluster, &passages, &sets);
-    let work = builder.finish();
+    let work = builder.finish().unwrap();
     assert_eq!(work.fault(), None);
     // each instance is one job: its legs cannot overtake each other
     let legs: Vec<usize> = work.steps.iter().map(|step| step.opcodes.len()).collect();

@@ -74,12 +74,12 @@ impl<'a> Layout<'a> {
             if from.primary != to.primary {
                 let new = &mut self.nodes[to.primary.get()];
                 new.primaries.pop();
-                instance.exclusion_tags.iter().for_each(|tag| new.tags.add(*tag, -1));
+                new.tags.add_tags(&instance.exclusion_tags, -1);
                 let old = &mut self.nodes[from.primary.get()];
                 if let Some(at) = change.at[0] {
                     old.primaries.insert(at, change.instance);
                 }
-                instance.exclusion_tags.iter().for_each(|tag| old.tags.add(*tag, 1));
+                old.tags.add_tags(&instance.exclusion_tags, 1);
             }
             if from.secondary != to.secondary {
                 if let Some(node) = to.secondary {
@@ -202,10 +202,10 @@ impl<'a> Layout<'a> {
         if from.primary != to.primary {
             let old = &mut self.nodes[from.primary.get()];
             at[0] = take_out(&mut old.primaries, instance);
-            tags.iter().for_each(|tag| old.tags.add(*tag, -1));
+            old.tags.add_tags(tags, -1);
             let new = &mut self.nodes[to.primary.get()];
             new.primaries.push(instance);
-            tags.iter().for_each(|tag| new.tags.add(*tag, 1));
+            new.tags.add_tags(tags, 1);
         }
         if from.secondary != to.secondary {
             if let Some(node) = from.secondary {

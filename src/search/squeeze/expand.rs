@@ -1,24 +1,38 @@
 //! Bringing nodes online.
 
+use super::harm::{Standing, release};
 use super::trial::{Balanced, Scope};
 use super::{Decision, GroupPlan, Standby};
 use crate::model::{Cluster, Instance};
 use crate::search::squeeze::standby::{SizeSource, bring_online};
 
+/// The group with some standby nodes online.
+struct Tried {
+    /// How many.
+    count: usize,
+    balanced: Balanced,
+    /// Whether the minimal reserve holds.
+    enough: bool,
+    /// Whether nothing is worse than before, and nothing had to stay where it is for that.
+    harmless: bool,
+}
+
 /// Finds the first so many standby nodes with which balancing makes the minimal reserve
-/// hold; all of them, if it never does. Returns the cluster after that, too.
+/// hold without worsening anything; where there is none, the first ones that make it hold; all of
+/// them, if it never does. Returns the cluster after that, too.
 pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
     let wanted = scope.standby.len().min(most);
-    let mut count = 0;
-    let (balanced, enough) = loop {
-        let balanced = with_online(scope, state, &scope.standby[..count]);
-        let enough = suffices(scope, &balanced, &scope.standby[..count]);
-        if enough || count == wanted || scope.has_to_end() {
-            break (balanced, enough);
+    let mut best = with_online(scope, state, 0);
+    for count in 1..=wanted {
+        if (best.enough && best.harmless) || scope.has_to_end() {
+            break;
         }
-        count += 1;
-    };
-    let Balanced { cluster, steps, score } = balanced;
+        let tried = with_online(scope, state, count);
+        if !best.enough || (tried.enough && tried.harmless) {
+            best = tried;
+        }
+    }
+    let Tried { count, balanced: Balanced { cluster, steps, score }, enough, .. } = best;
     let plan = GroupPlan {
         group: scope.group,
         decision: Decision::Expand,
@@ -36,10 +50,17 @@ pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupP
     (plan, Some(cluster))
 }
 
-fn with_online(scope: &Scope<'_>, state: &Cluster, standby: &[Standby]) -> Balanced {
-    let mut cluster = state.clone();
-    standby.iter().for_each(|s| bring_online(&mut cluster, s));
-    scope.balanced(cluster)
+fn with_online(scope: &Scope<'_>, state: &Cluster, count: usize) -> Tried {
+    let standby = &scope.standby[..count];
+    let mut start = state.clone();
+    standby.iter().for_each(|s| bring_online(&mut start, s));
+    let (mut balanced, held) = scope.balanced_within_rules(&start, |cluster| scope.balanced(cluster));
+    let enough = suffices(scope, &balanced, standby);
+    release(&mut balanced.cluster, &held);
+    let soft = scope.options.ignore_soft_errors;
+    let harm = || Standing::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
+    let harmless = soft || (held.is_empty() && harm().is_none());
+    Tried { count, balanced, enough, harmless }
 }
 
 /// Whether every online node has the minimal reserve, and nothing that balancing could

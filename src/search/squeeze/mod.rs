@@ -4,7 +4,8 @@
 //! than the *minimal* reserve, or could not use it without some node becoming impossible
 //! to empty (global N+1), standby nodes are brought online, until balancing makes
 //! the reserve hold. Otherwise nodes are freed as long as balancing can empty them, and
-//! every node that stays online keeps the *target* reserve and what N+1 asks for.
+//! every node that stays online keeps the *target* reserve and what N+1 asks for, and no tag
+//! conflict, location or policy becomes worse.
 //!
 //! A plan says which nodes are switched, and the moves of balancing the group with
 //! these nodes switched.
@@ -13,6 +14,7 @@ mod candidates;
 mod condense;
 pub mod cooldown;
 mod expand;
+mod harm;
 mod reserve;
 #[cfg(test)]
 mod settling;
@@ -22,6 +24,7 @@ mod tests;
 mod trial;
 
 pub use candidates::{AUTO, STANDBY, is_standby, standby_tags};
+pub use harm::Harm;
 pub use reserve::{Lack, Reserve};
 
 use self::standby::{Size, SizeSource, Sizes};
@@ -51,6 +54,8 @@ pub struct SqueezeOptions {
     pub reach: Reach,
     /// Whether every node must remain expendable (global N+1).
     pub capacity_checks: bool,
+    /// Whether tags, locations and policies may be worse afterwards.
+    pub ignore_soft_errors: bool,
     /// Most nodes that are switched, in all groups together.
     pub max_nodes: Option<usize>,
     /// Nodes that are neither freed nor brought online.
@@ -66,6 +71,7 @@ impl Default for SqueezeOptions {
             target: 2.0,
             reach: Reach::External,
             capacity_checks: true,
+            ignore_soft_errors: false,
             max_nodes: None,
             left_alone: Vec::new(),
             known_sizes: Sizes::default(),
@@ -107,6 +113,8 @@ pub enum Obstacle {
     Reserve(Lack),
     /// A node would fail N+1.
     Redundancy(NodeIdx),
+    /// Something would be worse than before.
+    Worse(Harm),
     /// A node could not be emptied any more (global N+1).
     Expendable(NodeIdx),
     /// The same would be so wherever the target reserve were used; this node has most room.
@@ -255,7 +263,13 @@ pub fn squeeze_watched(
     for scope in poor.into_iter().chain(rich) {
         let (plan, state) = match scope.needs_more() {
             true => expand::expand(scope, left, &after),
-            false => condense::condense(scope, left, &after),
+            false => {
+                let held = scope.held(&after);
+                let holding = (!held.is_empty()).then(|| harm::holding(&after, &held));
+                let (plan, mut state) = condense::condense(scope, left, holding.as_ref().unwrap_or(&after));
+                state.iter_mut().for_each(|state| harm::release(state, &held));
+                (plan, state)
+            }
         };
         left -= plan.nodes.len();
         after = state.unwrap_or(after);

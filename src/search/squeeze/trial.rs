@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::candidates::{offline_candidates, online_candidates};
+use super::harm::Standing;
 use super::reserve::{Lack, Reserve};
 use super::{Obstacle, SqueezeOptions, Standby, Watch, balance_options};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx};
@@ -25,6 +26,8 @@ pub(super) struct Scope<'c> {
     pub exposed: Option<NodeIdx>,
     pub standby: Vec<Standby>,
     pub candidates: Vec<NodeIdx>,
+    /// What must not become worse.
+    pub standing: Standing<'c>,
     /// Nodes that could not be emptied from the start.
     at_risk: HashSet<NodeIdx>,
     pub watch: Watch<'c>,
@@ -65,6 +68,7 @@ impl<'c> Scope<'c> {
             target: Reserve::of(&cluster.policy, options.target),
             standby: online_candidates(cluster, &nodes, options),
             candidates: offline_candidates(cluster, &nodes, options),
+            standing: Standing::of(cluster, &nodes),
             cluster,
             options,
             group,
@@ -182,6 +186,9 @@ impl<'c> Scope<'c> {
         let failed = |cluster: &Cluster, n: NodeIdx| cluster.node(n).state.ledger.n1_fail;
         if let Some(node) = online().find(|n| failed(after, *n) && !failed(self.cluster, *n)) {
             return Some(Obstacle::Redundancy(node));
+        }
+        if let Some(worse) = self.harm(after) {
+            return Some(worse);
         }
         if !self.options.capacity_checks {
             return None;

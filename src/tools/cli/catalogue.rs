@@ -156,6 +156,11 @@ pub const TIME_LIMIT: OptionDef =
     OptionDef::new("time-limit", "end the search after the step in progress once SECONDS have passed")
         .takes("SECONDS", Kind::Float)
         .added();
+/// `--time-limit` of hail
+pub const ANSWER_TIME_LIMIT: OptionDef =
+    OptionDef::new("time-limit", "once SECONDS have passed, answer with what was found by then [840]")
+        .takes("SECONDS", Kind::Float)
+        .added();
 /// `--max-cpu`
 pub const MAX_CPU: OptionDef =
     OptionDef::new("max-cpu", "most virtual CPUs per physical CPU, above 0 [from the group's policy]")
@@ -355,7 +360,7 @@ pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
 /// `--minimal-resources`
 pub const MINIMAL_RESOURCES: OptionDef = OptionDef::new(
     "minimal-resources",
-    "bring nodes online if a node has room for less than FACTOR standard instances [2]",
+    "bring nodes online if a node has room for less than FACTOR standard instances [2, or --target-resources if that is less]",
 )
 .takes("FACTOR", Kind::Float);
 /// `--target-resources`

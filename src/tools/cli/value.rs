@@ -34,8 +34,10 @@ pub enum ValueProblem {
         expected: &'static str,
     },
     /// None of the words that are possible.
-    #[error("invalid choice '{value}', pass one of {}", quoted(.allowed))]
+    #[error("Unknown {option} '{value}', pass one of {}", quoted(.allowed))]
     Choice {
+        /// The long name of the option.
+        option: &'static str,
         /// The text.
         value: String,
         /// The words.
@@ -87,7 +89,9 @@ impl Given {
         let value = self.value.as_ref().map_or(Some(""), |v| v.to_str());
         value.ok_or_else(|| {
             let lossy = self.value.as_ref().map(|v| v.to_string_lossy()).unwrap_or_default();
-            self.error(ValueProblem::NotText(shown(&lossy)))
+            // an address may hold a password
+            let hidden = matches!(self.option.kind, Kind::Host);
+            self.error(ValueProblem::NotText(if hidden { "***".to_owned() } else { shown(&lossy) }))
         })
     }
 
@@ -122,11 +126,9 @@ impl Given {
     pub fn choice(&self) -> Result<&'static str, ValueError> {
         let Kind::Choices(allowed) = self.option.kind else { return Ok("") };
         let text = self.text()?;
-        allowed
-            .iter()
-            .find(|word| **word == text)
-            .copied()
-            .ok_or_else(|| self.error(ValueProblem::Choice { value: shown(text), allowed }))
+        allowed.iter().find(|word| **word == text).copied().ok_or_else(|| {
+            self.error(ValueProblem::Choice { option: self.option.long, value: shown(text), allowed })
+        })
     }
 }
 

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Stage;
@@ -18,6 +17,7 @@ use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{Signals, Wish};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
 use crate::plan::work::{Work, WorkStep};
+use crate::report::file::open_stream;
 use crate::tools::interrupts;
 use crate::tools::output::Output;
 
@@ -58,18 +58,13 @@ impl<'a> Console<'a> {
     pub fn begin(work: &'a Work, stage: &Stage<'a>, output: &'a mut Output) -> anyhow::Result<Console<'a>> {
         let events = stage.options.json_events.as_ref().map(|path| {
             // the runs of one command share the file
-            let file = if stage.number == 1 {
-                File::create(path)
-            } else {
-                File::options().create(true).append(true).open(path)
-            };
-            let file = file.with_context(|| format!("cannot write file '{}'", path.display()))?;
+            let file = open_stream(path, stage.number > 1)?;
             anyhow::Ok(Events { path: path.clone(), file, failed: false })
         });
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
         output.flush()?;
-        let talkative = stage.verbosity >= 1;
+        let talkative = stage.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
         Ok(Console {

@@ -1,11 +1,15 @@
 //! One run at a time: a lock of a tool on a cluster.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 
 use super::place;
 use crate::execute::ClusterId;
@@ -15,17 +19,19 @@ use crate::execute::ClusterId;
 pub struct Lock(#[allow(dead_code, reason = "it is the open file that holds the lock")] File);
 
 impl Lock {
-    /// Takes the lock of a tool on a cluster, in the state directory of the user; where there is
-    /// none, beside the journal.
+    /// Takes the lock of a tool on a cluster, in a directory of the user's own: the state
+    /// directory, or the one for the time that the user is logged in where there is none. The
+    /// first is the same for a run of a timer and one by hand.
     ///
     /// # Errors
-    /// If another process has it, or it cannot be taken.
-    pub fn take(tool: &str, cluster: &ClusterId, journal: Option<&Path>) -> anyhow::Result<Lock> {
-        let beside = journal.map(|path| path.parent().unwrap_or(Path::new("")).to_owned());
-        let directory = match (place::state(), beside) {
-            (Ok(directory), _) => directory,
-            (Err(_), Some(directory)) => directory,
-            (Err(error), None) => return Err(error),
+    /// If another process has it, or it cannot be taken; if there is no such directory, or
+    /// others can write to it.
+    pub fn take(tool: &str, cluster: &ClusterId) -> anyhow::Result<Lock> {
+        let directory = match place::state() {
+            Ok(directory) => directory,
+            Err(_) => runtime_directory(env::var_os("XDG_RUNTIME_DIR")).context(
+                "there is no place for the lock, as neither XDG_STATE_HOME, HOME nor XDG_RUNTIME_DIR is set",
+            )?,
         };
         Lock::of(tool, cluster, &directory)
     }
@@ -34,10 +40,11 @@ impl Lock {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let uuid: String = cluster.uuid.chars().take(100).map(plain).collect();
         let path = directory.join(format!("{tool}-{uuid}.lock"));
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let what = || format!("cannot take the lock '{}'", path.display());
-        let mut file = options.open(&path).with_context(what)?;
+        own(&fs::metadata(directory).with_context(what)?).with_context(|| {
+            format!("the directory '{}' cannot be used for the lock", directory.display())
+        })?;
+        let mut file = open(&path).with_context(what)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!(held(tool, cluster, &path, &mut file)),
@@ -47,6 +54,50 @@ impl Lock {
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).with_context(what)?;
         Ok(Lock(file))
     }
+}
+
+/// The directory of the user while logged in, as the XDG base directory specification names
+/// it, or where systemd makes it.
+fn runtime_directory(named: Option<OsString>) -> Option<PathBuf> {
+    let named = named.map(PathBuf::from).filter(|path| path.is_absolute());
+    let usual =
+        || Some(PathBuf::from(format!("/run/user/{}", geteuid().as_raw()))).filter(|path| path.is_dir());
+    named.or_else(usual)
+}
+
+/// Opens the file of a lock: a new one, or one that nobody else can have put there. Links are
+/// not followed.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        done => return done,
+    }
+    // nor is the other end of a pipe waited for
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    let file = options.open(path).map_err(|error| match fs::symlink_metadata(path) {
+        Ok(about) if about.is_symlink() => io::Error::other("it is a symbolic link"),
+        _ => error,
+    })?;
+    let about = file.metadata()?;
+    if !about.is_file() || about.nlink() > 1 {
+        return Err(io::Error::other("it is not a regular file with one name"));
+    }
+    own(&about)?;
+    Ok(file)
+}
+
+/// Refuses what is another's, or what others can write to.
+fn own(about: &fs::Metadata) -> io::Result<()> {
+    if about.uid() != geteuid().as_raw() {
+        return Err(io::Error::other(format!("it belongs to another user ({})", about.uid())));
+    }
+    let mode = about.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(io::Error::other(format!("others can write to it (mode {mode:04o})")));
+    }
+    Ok(())
 }
 
 fn held(tool: &str, cluster: &ClusterId, path: &Path, file: &mut File) -> String {
@@ -61,6 +112,11 @@ fn held(tool: &str, cluster: &ClusterId, path: &Path, file: &mut File) -> String
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
 
     #[test]
@@ -77,5 +133,54 @@ mod tests {
         Lock::of("t", &cluster("a/b"), directory.path()).unwrap();
         let nowhere = directory.path().join("x");
         assert!(Lock::of("t", &cluster("a"), &nowhere).is_err());
+    }
+
+    /// What others might have put in the way is neither written to nor believed.
+    #[test]
+    fn only_files_of_ones_own() {
+        let base = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let take = || {
+            let cluster = ClusterId { name: "c".into(), uuid: "u".into() };
+            Lock::of("t", &cluster, base.path()).map(drop).map_err(|error| format!("{error:#}"))
+        };
+        let path = base.path().join("t-u.lock");
+        let why = |what: &str| Err(format!("cannot take the lock '{}': {what}", path.display()));
+        let victim = base.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        symlink(&victim, &path).unwrap();
+        assert_eq!(take(), why("it is a symbolic link"));
+        fs::remove_file(&path).unwrap();
+        symlink(base.path().join("new"), &path).unwrap();
+        assert_eq!(take(), why("it is a symbolic link"));
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&victim, &path).unwrap();
+        assert_eq!(take(), why("it is not a regular file with one name"));
+        fs::remove_file(&path).unwrap();
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(take(), why("it is not a regular file with one name"));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "1").unwrap();
+        mode(&path, 0o666);
+        assert_eq!(take(), why("others can write to it (mode 0666)"));
+        fs::remove_file(&path).unwrap();
+        mode(base.path(), 0o777);
+        let place = base.path().display();
+        let open = format!(
+            "the directory '{place}' cannot be used for the lock: others can write to it (mode 0777)"
+        );
+        assert_eq!(take(), Err(open));
+        mode(base.path(), 0o755);
+        assert_eq!(take(), Ok(()));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(!base.path().join("new").exists());
+    }
+
+    #[test]
+    fn the_directory_of_a_login() {
+        assert_eq!(runtime_directory(Some("/r".into())), Some("/r".into()));
+        let usual = format!("/run/user/{}", geteuid().as_raw());
+        let usual = Some(PathBuf::from(usual)).filter(|path| path.is_dir());
+        assert_eq!([runtime_directory(Some("r".into())), runtime_directory(None)], [usual.clone(), usual]);
     }
 }

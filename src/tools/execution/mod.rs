@@ -1,5 +1,6 @@
 //! Carrying out what a tool has planned: everything between a plan and the exit status.
 
+mod arrival;
 mod console;
 mod fresh;
 mod lock;
@@ -13,6 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
+pub use arrival::Arrival;
 pub use fresh::{ATTEMPTS, announce, crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use question::{Answer, ask};
@@ -22,7 +24,7 @@ pub use undoing::take_back;
 use console::Console;
 
 use super::ExitStatus;
-use super::options::{ExecutionOptions, SourceOptions};
+use super::options::{ExecutionOptions, LoadOptions, SourceOptions};
 use super::output::Output;
 use crate::execute::job::Run;
 use crate::execute::journal::{self, Header, Journal};
@@ -72,8 +74,8 @@ pub struct Order {
 pub struct Stage<'a> {
     /// What is asked for.
     pub options: &'a ExecutionOptions,
-    /// How much is said.
-    pub verbosity: i32,
+    /// How the cluster is read, and how much is said.
+    pub load: &'a LoadOptions,
     /// Whether standard output is for something else.
     pub silent: bool,
     /// What is listened to.
@@ -90,6 +92,8 @@ pub struct Ran {
     pub report: Report,
     /// Its journal.
     pub journal: PathBuf,
+    /// What the cluster is like then.
+    pub arrival: Arrival,
 }
 
 /// Version as opcodes and reasons state it.
@@ -143,7 +147,8 @@ pub fn carry_out(
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).walk();
     console.finish(&report);
-    Ok(Ran { header, report, journal: path })
+    let arrival = Arrival::of(&header.work, &report, client, stage.load);
+    Ok(Ran { header, report, journal: path, arrival })
 }
 
 /// Carries the only plan of a command out, and concludes.
@@ -154,18 +159,14 @@ pub fn carry_out_alone(
     order: Order,
     client: &mut dyn JobClient,
     options: &ExecutionOptions,
-    verbosity: i32,
+    load: &LoadOptions,
     silent: bool,
     output: &mut Output,
 ) -> anyhow::Result<(Ran, ExitStatus)> {
     output.flush()?;
     let signals = listen(silent)?;
-    let ran = carry_out(
-        order,
-        client,
-        &Stage { options, verbosity, silent, signals: &signals, number: 1 },
-        output,
-    )?;
+    let stage = Stage { options, load, silent, signals: &signals, number: 1 };
+    let ran = carry_out(order, client, &stage, output)?;
     let status = conclude(&ran, silent, output)?;
     Ok((ran, status))
 }
@@ -212,11 +213,14 @@ pub fn check_resumed(
 
 /// What is to be said and returned at the end of a run.
 pub fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let Ran { header, report, journal } = ran;
+    let Ran { header, report, journal, arrival } = ran;
     let tool = &header.run.tool;
     let goes_on = || format!("{tool} --resume {} goes on from here", journal.display());
     match &report.ending {
-        Ending::Done => Ok(ExitStatus::Success),
+        Ending::Done => match arrival.tell(output)? {
+            Some(problem) => bail!("{tool}: {problem}"),
+            None => Ok(ExitStatus::Success),
+        },
         Ending::Interrupted => {
             for line in console::interrupted(&header.work, report) {
                 if silent { output.error_line(&line)? } else { output.line(&line)? }

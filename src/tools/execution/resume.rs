@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 
 use super::console::Console;
 use super::{
-    Answer, Ran, Stage, ask, check_resumed, client, conclude, failures, listen, read_again, take_back,
-    violation,
+    Answer, Arrival, Ran, Stage, ask, check_resumed, client, conclude, failures, listen, read_again,
+    take_back, violation,
 };
 use crate::execute::journal::{self, Header};
 use crate::execute::signals::Signals;
@@ -49,14 +49,16 @@ pub fn resume(
     check_resumed(&header, tool, &cluster, client.joins_opcodes(), path)?;
     if state.steps().all(|step| state.is_done(step)) {
         output.error_line(&format!("All {} steps are done already", header.work.steps.len()))?;
-        return Ok(ExitStatus::Success);
+        drop(journal);
+        let ran = resumption.over(header, Report::of(Ending::Done, &state), path, client);
+        return conclude(&ran, resumption.silent, output);
     }
     if let Some(step) = state.steps().find(|step| state.has_failed(*step)) {
         let what = header.work.steps[step].described();
         let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step + 1);
         drop(journal);
         let report = Report::of(Ending::Failed, &state);
-        let ran = Ran { header, report, journal: path.to_owned() };
+        let ran = resumption.over(header, report, path, client);
         let taken_back = resumption.take_back(&ran, client, output)?;
         bail!("{failed}; let {tool} make a new plan{taken_back}");
     }
@@ -82,7 +84,7 @@ pub fn resume(
             "{tool}: the steps that are left do not fit the cluster any more, let {tool} make a new plan: {found}"
         );
     }
-    let ran = Ran { header, report, journal: path.to_owned() };
+    let ran = resumption.over(header, report, path, client);
     if ran.report.ending == Ending::Failed && resumption.takes_back {
         let stage = resumption.stage(&signals, 2);
         let taken_back = take_back(&ran, tool, client, &stage, output)?;
@@ -103,9 +105,14 @@ impl Resumption<'_> {
         }
     }
 
+    /// A run that is over, and the cluster then.
+    fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> Ran {
+        let arrival = Arrival::of(&header.work, &report, client, self.load);
+        Ran { header, report, journal: path.to_owned(), arrival }
+    }
+
     fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> Stage<'s> {
-        let verbosity = self.load.verbosity;
-        Stage { options: self.execution, verbosity, silent: self.silent, signals, number }
+        Stage { options: self.execution, load: self.load, silent: self.silent, signals, number }
     }
 
     /// Takes back what a run did that had failed before.

@@ -17,11 +17,11 @@ pub fn take_back(
     stage: &Stage<'_>,
     output: &mut Output,
 ) -> anyhow::Result<String> {
-    let work = undo(&ran.header.work, &ran.report);
+    let work = undo(&ran.header.work, &ran.report)?;
     if work.steps.is_empty() {
         return Ok(String::new());
     }
-    if stage.verbosity >= 1 {
+    if stage.load.verbosity >= 1 {
         output.error_line(&format!("Taking back: {}", listed(&work, |_| true)))?;
     }
     let order = Order {
@@ -33,6 +33,9 @@ pub fn take_back(
     };
     let undone = carry_out(order, client, stage, output)?;
     let work = &undone.header.work;
+    if let Some(problem) = undone.arrival.tell(output)? {
+        return Ok(format!("; it is not certain that everything was taken back: {problem}"));
+    }
     Ok(match &undone.report.ending {
         Ending::Done => format!("; taken back: {}", listed(work, |_| true)),
         Ending::Failed => format!("; not everything could be taken back: {}", failures(&undone)),

@@ -33,6 +33,7 @@ pub const SPEC: Spec = Spec {
         OTHER_GROUPS,
         MAKE_ROOM,
         DETAILS,
+        ANSWER_TIME_LIMIT,
         VERSION,
         HELP,
         HELP_COMPLETION,

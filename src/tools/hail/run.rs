@@ -4,10 +4,12 @@ use anyhow::Context;
 
 use super::HailOptions;
 use crate::load::iallocator::Request;
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::{Cluster, InstanceIdx, RunStatus};
 use crate::report::allocator::{Response, Wish, plan_lines, why_lines};
 use crate::report::text::cluster_text;
+use crate::search::Deadline;
 use crate::search::allocator::{Reply, Settings, answer, is_dedicated};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;
 use crate::tools::save::save;
@@ -28,7 +30,10 @@ pub fn run(
     }
     let single = matches!(request, Request::Allocate { .. });
     let wish = Wish { solutions: options.all_solutions && single, details: options.details };
-    let reply = answer(cluster, request, &settings(options));
+    let reply = {
+        let interruptible = Interruptible::begin(Some(options.time_limit))?;
+        answer(cluster, request, &settings(options, &interruptible))
+    };
     let line = Response::of(&reply, wish).line().context("cannot write the response")?;
     explain(options, &reply, output)?;
     let order = in_order(&reply, existing, single);
@@ -43,7 +48,7 @@ pub fn run(
     Ok(())
 }
 
-fn settings(options: &HailOptions) -> Settings {
+fn settings(options: &HailOptions, deadline: &Deadline) -> Settings {
     Settings {
         ignore_soft_errors: options.ignore_soft_errors,
         no_capacity_checks: options.no_capacity_checks,
@@ -51,6 +56,7 @@ fn settings(options: &HailOptions) -> Settings {
         other_groups: options.other_groups,
         explain: options.details || options.load.verbosity > 1,
         make_room: options.make_room,
+        deadline: deadline.clone(),
     }
 }
 
@@ -77,11 +83,41 @@ fn describe(
         output.error_line(&format!(
             "Received cluster data: {groups} groups, {nodes} nodes, {instances} instances, tags: {tags}"
         ))?;
+        for (status, count) in run_states(cluster) {
+            output.error_line(&format!("  instances with runSt = {}: {count}", dump_name(status)))?;
+        }
     }
     if level > 1 && is_dedicated(cluster, request) {
         output.error_line("Allocation on a dedicated cluster; using lost-allocations metrics.")?;
     }
     Ok(())
+}
+
+/// How many instances are in each state that there is, in the order of their first ones.
+fn run_states(cluster: &Cluster) -> Vec<(RunStatus, usize)> {
+    let mut counts: Vec<(RunStatus, usize)> = Vec::new();
+    for instance in &cluster.instances {
+        match counts.iter_mut().find(|(status, _)| *status == instance.status) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((instance.status, 1)),
+        }
+    }
+    counts
+}
+
+/// What a state is called in the dumps of Ganeti's hail, which scripts look for.
+fn dump_name(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "Running",
+        RunStatus::AdminDown => "StatusDown",
+        RunStatus::AdminOffline => "StatusOffline",
+        RunStatus::ErrorDown => "ErrorDown",
+        RunStatus::ErrorUp => "ErrorUp",
+        RunStatus::ErrorNodeDown => "NodeDown",
+        RunStatus::ErrorNodeOffline => "NodeOffline",
+        RunStatus::ErrorWrongNode => "WrongNode",
+        RunStatus::UserDown => "UserDown",
+    }
 }
 
 /// Says at higher verbosity what was in the way, and how to make room.

@@ -4,12 +4,13 @@ use super::HbalOptions;
 use super::run::{Text, balance_options};
 use super::scope::Scope;
 use super::search::{Found, Watch, search};
-use crate::model::{Cluster, GroupIdx, Mib};
+use crate::model::{Cluster, Mib};
 use crate::plan::jobset::{Jobset, jobsets};
+use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::{components, score};
 use crate::report::json::plan::Ending;
 use crate::report::number::general;
-use crate::score::Components;
+use crate::score::{Board, Components};
 use crate::search::{Balancer, Step, Stopped};
 
 /// A group after its search.
@@ -33,25 +34,67 @@ pub struct Balanced {
     totals: (Mib, Mib),
 }
 
+/// A group before its search.
+#[derive(Clone)]
+pub struct Start {
+    /// The group.
+    pub scope: Scope,
+    /// Its score.
+    pub initial: Components,
+    /// The part of it that cannot be avoided.
+    pub unavoidable: f64,
+}
+
+impl Start {
+    /// Looks at a group.
+    pub fn of(cluster: &Cluster, scope: Scope) -> Start {
+        let initial = Board::new(cluster, &scope.nodes).components();
+        let unavoidable = unavoidable_score(cluster, &scope.nodes);
+        Start { scope, initial, unavoidable }
+    }
+
+    /// Whether there is nothing to gain.
+    pub fn is_balanced(&self, options: &HbalOptions) -> bool {
+        self.initial.score() - self.unavoidable < options.min_score
+    }
+}
+
 /// Balances a group; says how it is, each step, and what came of it.
 pub fn balance(
     options: &HbalOptions,
     cluster: &mut Cluster,
-    group: GroupIdx,
+    start: Start,
     watch: &Watch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
+    let balanced = begin(options, cluster, start, text)?;
+    if balanced.was_searched() { search_group(options, cluster, balanced, watch, text) } else { Ok(balanced) }
+}
+
+/// Says how a group is, and if there is nothing to gain, that it is so. The ending tells
+/// whether it has to be searched.
+pub fn begin(
+    options: &HbalOptions,
+    cluster: &Cluster,
+    start: Start,
+    text: &mut Text<'_>,
+) -> anyhow::Result<Balanced> {
     let level = options.load.verbosity;
-    let scope = Scope::of(cluster, group);
+    let is_balanced = start.is_balanced(options);
+    let Start { scope, initial, unavoidable } = start;
     scope.describe(cluster, options, text)?;
     scope.print_lists("Initial", options, cluster, text.output)?;
     let totals = scope.totals(cluster);
-    let mut balancer = Balancer::new(cluster, &scope.nodes, balance_options(options));
-    let initial = balancer.components();
     announce_score(&initial, level, text)?;
-    let unavoidable = balancer.unavoidable();
-    let mut balanced = Balanced {
-        ending: Ending::Balanced,
+    if is_balanced {
+        for line in balanced_message(initial.score(), unavoidable, options.min_score) {
+            text.line(line)?;
+        }
+    } else {
+        text.line("Trying to minimize the CV...")?;
+    }
+    Ok(Balanced {
+        ending: if is_balanced { Ending::Balanced } else { Ending::NoSolution },
         last: initial.clone(),
         initial,
         unavoidable,
@@ -60,21 +103,25 @@ pub fn balance(
         stopped: None,
         totals,
         scope,
-    };
-    if balancer.is_balanced() {
-        for line in balanced_message(balancer.score(), unavoidable, options.min_score) {
-            text.line(line)?;
-        }
-        return Ok(balanced);
-    }
-    text.line("Trying to minimize the CV...")?;
+    })
+}
+
+/// Searches a group that is not balanced.
+pub fn search_group(
+    options: &HbalOptions,
+    cluster: &mut Cluster,
+    mut balanced: Balanced,
+    watch: &Watch<'_>,
+    text: &mut Text<'_>,
+) -> anyhow::Result<Balanced> {
+    let mut balancer = Balancer::new(cluster, &balanced.scope.nodes, balance_options(options));
     let Found { steps, stopped } = search(options, &mut balancer, &balanced.scope.instances, watch, text)?;
     balanced.last = balancer.components();
     balanced.jobsets = jobsets(cluster, &steps);
     balanced.ending = if steps.is_empty() { Ending::NoSolution } else { Ending::Improved };
     balanced.steps = steps;
     balanced.stopped = stopped;
-    balanced.report(level, text)?;
+    balanced.report(options.load.verbosity, text)?;
     Ok(balanced)
 }
 

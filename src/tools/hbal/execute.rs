@@ -10,6 +10,7 @@ use crate::execute::JobClient;
 use crate::load::error::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::names::Impossible;
 use crate::plan::work::{Place, Relocation, Task, Work};
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
@@ -31,7 +32,7 @@ pub fn plan_and_execute(
         let document = plan.document.take();
         let Some(mut client) = execution::client(&options.load.source)? else {
             print_document(document, output)?;
-            bail!("hbal: plans can be executed over LUXI (-L) and RAPI (-m) only");
+            bail!("hbal: Execution of commands possible only on LUXI");
         };
         if plan.stopped == Some(Stopped::Interrupt) {
             print_document(document, output)?;
@@ -43,7 +44,7 @@ pub fn plan_and_execute(
             print_document(document, output)?;
             bail!("hbal: two instances are called '{}', so nothing is executed", shown_name(name));
         }
-        let work = work(options, &plan);
+        let work = work(options, &plan)?;
         if !options.execution.yes && ask(&question(&work, options.json), output)? == Answer::No {
             print_document(document, output)?;
             output.error_line("Nothing was executed.")?;
@@ -65,9 +66,9 @@ pub fn plan_and_execute(
 }
 
 /// What there is to do, all groups side by side.
-fn work(options: &HbalOptions, plan: &Plan) -> Work {
+fn work(options: &HbalOptions, plan: &Plan) -> Result<Work, Impossible> {
     let part = |part: &Part| Work::of(&plan.before, &part.steps, wanted_sets(options, &part.jobsets));
-    Work::side_by_side(plan.parts.iter().map(part))
+    Ok(Work::side_by_side(plan.parts.iter().map(part).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// What is asked; where the plan is not to be seen yet, with its steps.
@@ -126,8 +127,8 @@ fn carry_out(
         ignore_soft_errors: options.ignore_soft_errors,
         work,
     };
-    let (execution, verbosity) = (&options.execution, options.load.verbosity);
-    let (_, status) = execution::carry_out_alone(order, client, execution, verbosity, options.json, output)?;
+    let (execution, load) = (&options.execution, &options.load);
+    let (_, status) = execution::carry_out_alone(order, client, execution, load, options.json, output)?;
     Ok(status)
 }
 

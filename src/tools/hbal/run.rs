@@ -1,12 +1,14 @@
 //! A balancing run: from a loaded cluster to plans and their views.
 
-use super::balanced::{Balanced, balance};
+use super::balanced::{Balanced, Start, balance};
 use super::scope::Scope;
 use super::search::Watch;
 use super::{ExitStatus, HbalOptions, several};
 use crate::model::{Cluster, GroupIdx, NodeIdx};
-use crate::plan::command::{command_list, listing as command_listing, script};
+use crate::plan::command::{SCRIPT_TITLE, command_list};
 use crate::plan::jobset::Jobset;
+use crate::plan::names::Impossible;
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
@@ -155,7 +157,8 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         // after the search an interrupt ends the program
         let deadline = Interruptible::begin(options.time_limit)?;
         let watch = Watch { deadline: &deadline, shown: true };
-        balance(options, cluster, group, &watch, &mut text)?
+        let start = Start::of(cluster, Scope::of(cluster, group));
+        balance(options, cluster, start, &watch, &mut text)?
     };
     if found.was_searched() {
         give_commands(options, cluster, &found.steps, &found.jobsets, &mut text)?;
@@ -163,7 +166,8 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         save_balanced(options, || cluster_text(cluster, &scope.nodes, &scope.instances), text.output)?;
         found.show_final(options, cluster, &mut text)?;
     }
-    let document = start.map(|start| json::text(&document(cluster, &found, start))).transpose()?;
+    let document = start.map(|start| document(cluster, &found, start)).transpose()?;
+    let document = document.map(|document| json::text(&document)).transpose()?;
     let stopped = found.stopped;
     Ran::of([found], before, stopped, document, text.output)
 }
@@ -206,9 +210,9 @@ pub fn give_commands(
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let Some(target) = &options.commands else { return Ok(()) };
-    let lines = command_list(cluster, steps, wanted_sets(options, jobsets));
+    let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
     if let CommandTarget::File(path) = target {
-        write_whole(path, &script(&lines))?;
+        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
     }
     if text.json {
         return Ok(());
@@ -217,7 +221,7 @@ pub fn give_commands(
         true => "First set of jobs:",
         false => "Commands to run to reach the above solution:",
     };
-    commands::show(Some(target), heading, || command_listing(&lines), text.output)
+    commands::show(Some(target), heading, || shell::listing(&lines), text.output)
 }
 
 /// The jobsets that are to be shown or carried out.
@@ -240,20 +244,20 @@ fn document(
     cluster: &Cluster,
     found: &Balanced,
     (state, group): (json::cluster::State, json::plan::Group),
-) -> json::plan::Document {
+) -> Result<json::plan::Document, Impossible> {
     // the nodes among which instances were moved; none without steps
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
-    json::plan::Document {
+    Ok(json::plan::Document {
         stopped: found.stopped,
         group: Some(group),
         initial_score: Some(json::Score::of(&found.initial)),
         unavoidable_score: Some(found.unavoidable),
         final_score: Some(json::Score::of(&found.last)),
-        steps: json::plan::steps(cluster, &found.steps),
+        steps: json::plan::steps(cluster, &found.steps)?,
         jobsets: json::plan::jobsets(&found.jobsets),
         nodes_after: json::cluster::nodes(cluster, moved),
         ..json::plan::Document::new(found.ending, state)
-    }
+    })
 }
 
 /// Prints a document, if there is one.

@@ -2,13 +2,14 @@
 
 use super::HbalOptions;
 use super::run::Text;
-use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Members, Mib, NodeIdx};
 use crate::redundancy::n_plus_one::Failures;
 use crate::report::{debug, json};
 use crate::tools::listing;
 use crate::tools::output::Output;
 
 /// The group being balanced.
+#[derive(Clone)]
 pub struct Scope {
     /// The group.
     pub group: GroupIdx,
@@ -24,10 +25,16 @@ pub struct Scope {
 impl Scope {
     /// The group in its present state.
     pub fn of(cluster: &Cluster, group: GroupIdx) -> Scope {
-        let nodes = cluster.nodes_of(group);
+        let members = Members { nodes: cluster.nodes_of(group), instances: cluster.instances_of(group) };
+        Scope::with(cluster, group, members)
+    }
+
+    /// The same, where it is known what belongs to the group.
+    pub fn with(cluster: &Cluster, group: GroupIdx, members: Members) -> Scope {
+        let Members { nodes, instances } = members;
         let failures = Failures::of(cluster, &nodes);
         let happy = nodes.iter().copied().filter(|n| !failures.nodes.contains(n)).collect();
-        Scope { group, instances: cluster.instances_of(group), nodes, failures, happy }
+        Scope { group, instances, nodes, failures, happy }
     }
 
     fn policy_violating(&self, cluster: &Cluster) -> Vec<NodeIdx> {

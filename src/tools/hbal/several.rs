@@ -7,20 +7,19 @@ use anyhow::ensure;
 use rayon::prelude::*;
 
 use super::HbalOptions;
-use super::balanced::{Balanced, balance};
+use super::balanced::{Balanced, Start, balance, begin, search_group};
 use super::run::{Ran, Text, balance_options, give_commands, save_balanced};
 use super::scope::Scope;
 use super::search::Watch;
-use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::model::{Cluster, GroupIdx, Members, NodeIdx};
 use crate::plan::jobset::{Jobset, side_by_side};
-use crate::redundancy::n_plus_one::unavoidable_score;
+use crate::plan::names::Impossible;
 use crate::report::components::score;
 use crate::report::json;
 use crate::report::json::group_plans::{Choice, Document, GroupPlan, SCHEMA};
 use crate::report::json::plan::Ending;
 use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
-use crate::score::{Board, Components};
 use crate::search::moves::perform;
 use crate::search::{Step, Stopped};
 use crate::tools::interrupts::Interruptible;
@@ -29,29 +28,25 @@ use crate::tools::progress::Progress;
 
 /// A group before anything is moved.
 struct Candidate {
-    group: GroupIdx,
+    start: Start,
     shown: json::plan::Group,
-    initial: Components,
-    unavoidable: f64,
     /// What came of its search, if it had one.
     found: Option<Balanced>,
 }
 
 impl Candidate {
-    fn of(cluster: &Cluster, group: GroupIdx) -> Candidate {
-        let scope = Scope::of(cluster, group);
-        Candidate {
-            group,
-            shown: scope.json(cluster),
-            initial: Board::new(cluster, &scope.nodes).components(),
-            unavoidable: unavoidable_score(cluster, &scope.nodes),
-            found: None,
-        }
+    fn of(cluster: &Cluster, group: GroupIdx, members: Members) -> Candidate {
+        let scope = Scope::with(cluster, group, members);
+        Candidate { shown: scope.json(cluster), start: Start::of(cluster, scope), found: None }
+    }
+
+    fn group(&self) -> GroupIdx {
+        self.start.scope.group
     }
 
     /// Whether there is nothing to gain from the start.
     fn is_balanced(&self, options: &HbalOptions) -> bool {
-        self.initial.score() - self.unavoidable < options.min_score
+        self.start.is_balanced(options)
     }
 
     fn steps(&self) -> &[Step] {
@@ -64,14 +59,16 @@ impl Candidate {
 
     /// Worse groups come first; scores that are no numbers last.
     fn compare(&self, other: &Candidate) -> Ordering {
-        let (a, b) = (self.initial.score(), other.initial.score());
+        let (a, b) = (self.start.initial.score(), other.start.initial.score());
         a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
     }
 }
 
 /// All groups that have nodes, in order.
 fn survey(cluster: &Cluster) -> Vec<Candidate> {
-    cluster.groups_with_nodes().into_par_iter().map(|group| Candidate::of(cluster, group)).collect()
+    let members = cluster.members().into_par_iter().enumerate();
+    let with_nodes = members.filter(|(_, members)| !members.nodes.is_empty());
+    with_nodes.map(|(at, members)| Candidate::of(cluster, GroupIdx::new(at), members)).collect()
 }
 
 /// What is to be known of a run from its beginning.
@@ -124,6 +121,7 @@ impl Run<'_> {
         }
         let document =
             state.map(|state| document(choice, cluster, &groups, &steps, &jobsets, stopped, state));
+        let document = document.transpose()?;
         let document = document.map(|document| json::text(&document)).transpose()?;
         let found = groups.into_iter().filter_map(|group| group.found);
         Ran::of(found, before, stopped, document, text.output)
@@ -139,7 +137,7 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
     let watch = Watch { deadline: &run.deadline, shown: true };
     for candidate in groups.iter_mut().filter(|group| !group.is_balanced(options)) {
         text.line("")?;
-        let found = balance(options, cluster, candidate.group, &watch, &mut text)?;
+        let found = balance(options, cluster, candidate.start.clone(), &watch, &mut text)?;
         found.show_final(options, cluster, &mut text)?;
         let improved = found.ending == Ending::Improved;
         candidate.found = Some(found);
@@ -158,26 +156,30 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
     let (count, over) = (groups.len(), AtomicUsize::new(0));
     let start: &Cluster = cluster;
     // however short the time, there is a step if one group can be improved
-    let first = groups.iter().find(|group| !group.is_balanced(options)).map(|group| group.group);
-    let search = |candidate: &mut Candidate| -> anyhow::Result<Recording> {
-        let recording = Recording::default();
-        if Some(candidate.group) != first && run.deadline.reached().is_some() {
+    let first = groups.iter().find(|group| !group.is_balanced(options)).map(Candidate::group);
+    let is_shown = text.output.is_shown();
+    let search = |own: &mut Option<Cluster>, candidate: &mut Candidate| -> anyhow::Result<Recording> {
+        let recording = Recording::shown(is_shown);
+        if Some(candidate.group()) != first && run.deadline.reached().is_some() {
             return Ok(recording);
         }
         let mut output = recording.output();
         let mut text = Text { output: &mut output, json: options.json };
-        let mut own = start.clone();
         text.line("")?;
-        let watch = Watch { deadline: &run.deadline, shown: false };
-        let found = balance(options, &mut own, candidate.group, &watch, &mut text)?;
+        let mut found = begin(options, start, candidate.start.clone(), &mut text)?;
         if found.was_searched() {
-            found.show_final(options, &own, &mut text)?;
+            // what was moved in other groups makes no difference to this one
+            let own = own.get_or_insert_with(|| start.clone());
+            let watch = Watch { deadline: &run.deadline, shown: false };
+            found = search_group(options, own, found, &watch, &mut text)?;
+            found.show_final(options, own, &mut text)?;
         }
         candidate.found = Some(found);
         progress.say(format!("{} of {count} groups", 1 + over.fetch_add(1, Atomically::Relaxed)));
         Ok(recording)
     };
-    let recordings: Vec<Recording> = groups.par_iter_mut().map(search).collect::<anyhow::Result<_>>()?;
+    let recordings = groups.par_iter_mut().map_init(|| None, search);
+    let recordings: Vec<Recording> = recordings.collect::<anyhow::Result<_>>()?;
     drop(progress);
     recordings.iter().try_for_each(|recording| recording.replay(text.output))?;
     let rules = balance_options(options).rules;
@@ -192,16 +194,9 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
 /// What there is to say about a cluster without instances.
 pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Ran> {
     let choice = if options.all_groups { Choice::AllGroups } else { Choice::WorstGroup };
-    let document = || {
-        json::text(&document(
-            choice,
-            cluster,
-            &survey(cluster),
-            &[],
-            &[],
-            None,
-            json::cluster::State::whole(cluster),
-        ))
+    let document = || -> anyhow::Result<String> {
+        let state = json::cluster::State::whole(cluster);
+        Ok(json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, state)?)?)
     };
     let document = options.json.then(document).transpose()?;
     Ran::of([], None, None, document, output)
@@ -219,7 +214,7 @@ fn list(options: &HbalOptions, groups: &[Candidate], text: &mut Text<'_>) -> any
             group.shown.name.clone(),
             group.shown.nodes.to_string(),
             group.shown.instances.to_string(),
-            score(group.initial.score()),
+            score(group.start.initial.score()),
             note.to_owned(),
         ]);
     }
@@ -234,7 +229,7 @@ fn summary(choice: Choice, cluster: &Cluster, groups: &[Candidate], jobsets: usi
     match (choice, &improved[..]) {
         (_, []) => "No node group can be improved.".to_owned(),
         (Choice::WorstGroup, [group, ..]) => {
-            let name = &cluster.group(group.group).name;
+            let name = &cluster.group(group.group()).name;
             format!("Node group {name} is improved with {steps} in {jobsets}.")
         }
         (Choice::AllGroups, improved) => {
@@ -253,7 +248,7 @@ fn document(
     jobsets: &[Jobset],
     stopped: Option<Stopped>,
     state: json::cluster::State,
-) -> Document {
+) -> Result<Document, Impossible> {
     let mut next = 1;
     let plan = |group: &Candidate| {
         let numbers: Vec<usize> = (next..next + group.steps().len()).collect();
@@ -263,24 +258,24 @@ fn document(
             group: group.shown.clone(),
             ending: found.map(|found| found.ending),
             stopped: found.and_then(|found| found.stopped),
-            initial_score: json::Score::of(&group.initial),
-            unavoidable_score: group.unavoidable,
-            final_score: json::Score::of(found.map_or(&group.initial, |found| &found.last)),
+            initial_score: json::Score::of(&group.start.initial),
+            unavoidable_score: group.start.unavoidable,
+            final_score: json::Score::of(found.map_or(&group.start.initial, |found| &found.last)),
             steps: numbers,
         }
     };
     let moved = groups.iter().filter(|group| !group.steps().is_empty());
-    let mut moved: Vec<NodeIdx> = moved.flat_map(|group| cluster.nodes_of(group.group)).collect();
+    let mut moved: Vec<NodeIdx> = moved.flat_map(|group| &group.start.scope.nodes).copied().collect();
     moved.sort();
-    Document {
+    Ok(Document {
         schema: SCHEMA,
         generator: json::Generator::this(),
         choice,
         stopped,
         cluster: state,
         groups: groups.iter().map(plan).collect(),
-        steps: json::plan::steps(cluster, steps),
+        steps: json::plan::steps(cluster, steps)?,
         jobsets: json::plan::jobsets(jobsets),
         nodes_after: json::cluster::nodes(cluster, &moved),
-    }
+    })
 }

@@ -97,9 +97,9 @@ fn values_are_checked_and_named() {
     assert_eq!(refused(&["--max-cpu=0"]), "option --max-cpu: '0' is not a ratio above 0");
     assert_eq!(
         refused(&["--priority=x"]),
-        "option --priority: invalid choice 'x', pass one of 'low', 'normal' or 'high'"
+        "option --priority: Unknown priority 'x', pass one of 'low', 'normal' or 'high'"
     );
-    assert!(refused(&["--mond="]).contains("invalid choice ''"));
+    assert!(refused(&["--mond="]).contains("Unknown mond ''"));
     assert_eq!(parsed(&["--priority", "high"]).execution.priority, Some(Priority::High));
 }
 

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HcheckOptions;
+use super::options::one_form;
 use super::output::Output;
 use super::{ExitStatus, source};
 
@@ -49,6 +50,7 @@ pub const SPEC: Spec = Spec {
         LIST_PROBLEMS,
         WITHOUT_NODE,
         JSON,
+        TIME_LIMIT.says("end the simulation once SECONDS have passed, with the steps found by then"),
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -65,6 +67,7 @@ pub fn parse(args: &[OsString]) -> Result<HcheckOptions, Stop> {
 
 /// Does what the options ask for.
 pub fn run(options: HcheckOptions) -> anyhow::Result<ExitStatus> {
+    one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;

@@ -11,11 +11,15 @@ use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, Check, State};
 use crate::report::json;
 use crate::search::check::{self as search, GroupHealth};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
 
 /// Checks the cluster, and what balancing would mend.
 pub fn check(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let found = find(options, cluster);
+    let found = find(options, cluster)?;
+    if let Some(stopped) = found.stopped {
+        output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
+    }
     if options.json {
         output.write(&json::text(&json::check::of_check(&found, cluster))?)?;
     } else if options.machine_readable {
@@ -29,26 +33,32 @@ pub fn check(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) ->
     Ok(if found.is_unhealthy() { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
-fn find(options: &HcheckOptions, cluster: &Cluster) -> Check {
+fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Check> {
     let checks = options.capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
     let initial = State::of(health, checks);
-    let mut steps = Vec::new();
-    let rebalanced = (options.simulation && initial.needs_rebalance()).then(|| {
-        let after = search::rebalance(cluster, &groups, options.balance, checks);
-        steps.extend(after.iter().map(|group| group.steps));
-        State::of(after.into_iter().map(|group| group.health).collect(), checks)
-    });
+    let after = match options.simulation && initial.needs_rebalance() {
+        false => None,
+        true => {
+            let deadline = Interruptible::begin(options.time_limit)?;
+            Some(search::rebalance_until(cluster, &groups, options.balance, checks, &deadline))
+        }
+    };
+    let each = || after.iter().flatten();
+    let (steps, stopped) = (each().map(|g| g.steps).collect(), each().find_map(|g| g.stopped));
+    let rebalanced =
+        after.map(|groups| State::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // for those who ask for it only
     let named = options.json || options.list_problems;
-    Check {
+    Ok(Check {
         initial,
         rebalanced,
         steps,
+        stopped,
         without_simulation: !options.simulation,
         idle_tags: if named { idle_tags(cluster) } else { Vec::new() },
-    }
+    })
 }
 
 /// Tells what the loss of nodes would mean.

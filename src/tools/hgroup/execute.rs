@@ -55,7 +55,7 @@ pub fn execute(
     }
     let mut builder = Builder::default();
     builder.passages(cluster, passages, jobsets);
-    let work = builder.finish();
+    let work = builder.finish()?;
     let question = match work.steps.len() {
         1 => "Execute this move?".to_owned(),
         count => format!("Execute these {count} moves?"),
@@ -104,9 +104,9 @@ fn carry_out(
         ignore_soft_errors: false,
         work,
     };
-    let (execution, verbosity) = (&options.execution, options.load.verbosity);
+    let (execution, load) = (&options.execution, &options.load);
     let (ran, status) =
-        execution::carry_out_alone(order, client, execution, verbosity, options.is_silent(), output)?;
+        execution::carry_out_alone(order, client, execution, load, options.is_silent(), output)?;
     let done = ran.report.ending == crate::execute::Ending::Done;
     Ok(if options.detailed_status && done { ExitStatus::Done } else { status })
 }

@@ -12,8 +12,8 @@ use anyhow::bail;
 use super::cli::catalogue::*;
 use super::cli::option::Kind;
 use super::cli::{self, Spec, Stop, Words};
-use super::options::GroupCommand;
 pub use super::options::HgroupOptions;
+use super::options::{GroupCommand, one_form};
 use super::output::Output;
 use super::{ExitStatus, source};
 use crate::load::remote::Detail;
@@ -40,6 +40,7 @@ pub const SPEC: Spec = Spec {
         MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON [1e-9]"),
         MOVE_COST,
         MAX_LENGTH.says("plan at most N moves; a negative number sets no limit [-1]"),
+        TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then"),
         NO_CAPACITY_CHECKS,
         PRINT_COMMANDS,
         SAVE,
@@ -112,6 +113,7 @@ pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
             names.join(", ")
         );
     }
+    one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(&options, journal, &mut output);
         output.flush()?;

@@ -5,20 +5,24 @@ use anyhow::bail;
 use super::execute::{Outcome, execute};
 use super::{ExitStatus, HgroupOptions};
 use crate::model::{Cluster, StorageMap};
-use crate::plan::command::{listing, script_titled};
 use crate::plan::jobset::Jobset;
+use crate::plan::names::Impossible;
 use crate::plan::regroup::{SCRIPT_TITLE, command_list, jobsets};
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
 use crate::search::regroup::Passage;
-use crate::search::regroup::balance::balance;
-use crate::search::regroup::compress::{Candidate, Compression, compress};
-use crate::search::regroup::redistribute::redistribute;
+use crate::search::regroup::balance::balance_until;
+use crate::search::regroup::compress::{Candidate, Compression, compress_until};
+use crate::search::regroup::redistribute::redistribute_until;
 use crate::search::regroup::status::Status;
+use crate::search::{Deadline, Stopped};
 use crate::tools::execution::ATTEMPTS;
-use crate::tools::options::{CommandTarget, Drawing, GroupCommand};
+use crate::tools::interrupts::Interruptible;
+use crate::tools::options::{CommandTarget, GroupCommand};
 use crate::tools::output::Output;
+use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, source};
 
@@ -47,14 +51,15 @@ pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -
 
 fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = Status::of(cluster);
-    match (options.drawing, options.json) {
-        (Some(Drawing::Dot), _) => output.write(&draw::dot(&status, cluster))?,
-        (Some(Drawing::Svg), _) => output.write(&draw::svg(&status, cluster))?,
-        (None, true) => output.write(&json::text(&json::group_status::document(&status, cluster))?)?,
-        (None, false) => {
-            let lines = status_view::text(&status, cluster, options.load.verbosity);
-            lines.iter().try_for_each(|line| output.line(line))?;
-        }
+    if options.dot {
+        output.write(&draw::dot(&status, cluster))?;
+    } else if options.svg {
+        output.write(&draw::svg(&status, cluster))?;
+    } else if options.json {
+        output.write(&json::text(&json::group_status::document(&status, cluster))?)?;
+    } else {
+        let lines = status_view::text(&status, cluster, options.load.verbosity);
+        lines.iter().try_for_each(|line| output.line(line))?;
     }
     print_nodes("Cluster", options, cluster, output)?;
     Ok(ExitStatus::Success)
@@ -66,10 +71,21 @@ struct Plan<'p> {
     jobsets: Vec<Jobset>,
     /// What is said to people.
     lines: Vec<String>,
-    document: json::regroup::Document,
+    /// If it is wanted.
+    document: Option<json::regroup::Document>,
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
     success: bool,
+    /// What ended the search early, if anything did.
+    stopped: Option<Stopped>,
+}
+
+/// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
+/// ends the program.
+fn search<F>(options: &HgroupOptions, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
+    let deadline = Interruptible::begin(options.time_limit)?;
+    let _progress = Progress::start();
+    Ok(find(&deadline))
 }
 
 fn heal(
@@ -78,17 +94,20 @@ fn heal(
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
-    let found = redistribute(cluster, &options.regroup());
+    let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let passages: Vec<Passage> = found.passages().cloned().collect();
     let jobsets = jobsets(&passages);
     let plan = Plan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
-        document: json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets),
+        document: wanted(options, || {
+            json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets)
+        })?,
         passages: &passages,
         jobsets,
         after: &found.after,
         success: found.heals_all(),
+        stopped: found.stopped,
     };
     finish(options, cluster, &plan, again, output)
 }
@@ -104,7 +123,8 @@ fn empty(
         Some(key) => vec![group::named(cluster, key)?],
     };
     let regroup = options.regroup();
-    let found: Compression = compress(cluster, &groups, &regroup);
+    let found: Compression =
+        search(options, |deadline| compress_until(cluster, &groups, &regroup, deadline))?;
     let storage = StorageMap::of(cluster);
     let planned = options.evacuate || options.group.is_some();
     let chosen: Option<&Candidate> = found.choice().filter(|_| planned);
@@ -113,11 +133,14 @@ fn empty(
     let jobsets = jobsets(passages);
     let plan = Plan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
-        document: json::regroup::compression(cluster, &storage, &found, chosen, &jobsets),
+        document: wanted(options, || {
+            json::regroup::compression(cluster, &storage, &found, chosen, &jobsets)
+        })?,
         passages,
         jobsets,
         after: &after,
         success: chosen.is_some() || !planned,
+        stopped: found.stopped,
     };
     finish(options, cluster, &plan, again, output)
 }
@@ -128,18 +151,27 @@ fn even_out(
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
-    let found = balance(cluster, &options.balance());
+    let found = search(options, |deadline| balance_until(cluster, &options.balance(), deadline))?;
     let passages: Vec<Passage> = found.steps.iter().map(|step| step.passage.clone()).collect();
     let jobsets = jobsets(&passages);
     let plan = Plan {
         lines: view::balance(&found, cluster),
-        document: json::regroup::balance(cluster, &found, &passages, &jobsets),
+        document: wanted(options, || json::regroup::balance(cluster, &found, &passages, &jobsets))?,
         passages: &passages,
         jobsets,
         after: &found.after,
         success: true,
+        stopped: found.stopped,
     };
     finish(options, cluster, &plan, again, output)
+}
+
+/// The document of a plan, if it is wanted: it has commands, for which every name must be good.
+fn wanted(
+    options: &HgroupOptions,
+    document: impl FnOnce() -> Result<json::regroup::Document, Impossible>,
+) -> Result<Option<json::regroup::Document>, Impossible> {
+    options.json.then(document).transpose()
 }
 
 /// Shows a plan, writes what is to be written, and carries it out if that is wanted.
@@ -150,13 +182,26 @@ fn finish(
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<Outcome> {
-    print_nodes("Initial cluster", options, cluster, output)?;
-    let lines = || command_list(cluster, plan.passages, &plan.jobsets);
-    if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &script_titled(SCRIPT_TITLE, &lines()))?;
+    if let Some(stopped) = plan.stopped {
+        let moves = plan.passages.len();
+        let moves = if moves == 1 { "1 move".to_owned() } else { format!("{moves} moves") };
+        output.error_line(&format!("{} ended the search; the plan has {moves}", stopped.subject()))?;
     }
-    let executes = options.execution.exec && !plan.passages.is_empty();
-    let document = |output: &mut Output| Ok(output.write(&json::text(&plan.document)?)?);
+    print_nodes("Initial cluster", options, cluster, output)?;
+    let lines = match options.commands {
+        Some(_) => command_list(cluster, plan.passages, &plan.jobsets)?,
+        None => Vec::new(),
+    };
+    if let Some(CommandTarget::File(path)) = &options.commands {
+        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
+    }
+    let wanted = options.execution.exec && !plan.passages.is_empty();
+    let interrupted = plan.stopped == Some(Stopped::Interrupt);
+    let executes = wanted && !interrupted;
+    let document = |output: &mut Output| match &plan.document {
+        Some(document) => Ok(output.write(&json::text(document)?)?),
+        None => Ok(()),
+    };
     if options.json {
         // of several plans the last one only
         if !executes {
@@ -166,10 +211,14 @@ fn finish(
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
         shown.iter().try_for_each(|line| output.line(line))?;
-        commands::show(options.commands.as_ref(), "Commands to run:", || listing(&lines()), output)?;
+        commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)?;
     }
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
+    if wanted && interrupted {
+        output.error_line("The search was interrupted, so nothing is executed.")?;
+        return Ok(Outcome::Over(ExitStatus::Failure));
+    }
     if executes {
         let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
         return Ok(match execute(options, cluster, plan.passages, &plan.jobsets, again, show, output)? {

@@ -1,8 +1,11 @@
 //! A plan of a maintenance: from a loaded cluster to the groups and their views.
 
+use std::io::{self, IsTerminal};
+
 use anyhow::{anyhow, bail};
 
 use super::{ExitStatus, HrollerOptions};
+use crate::load::error::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
 use crate::report::file::write_whole;
@@ -33,16 +36,16 @@ pub fn run(
     }
     let selected = select(options, cluster)?;
     check_running(options, cluster, &selected, output)?;
-    let conflicts =
-        Conflicts::among(cluster, &selected, &options.rolling).map_err(|why| no_plan(cluster, why))?;
     let level = options.load.verbosity;
+    let refused = |why| no_plan(cluster, why, level > 1 || io::stderr().is_terminal());
+    let conflicts = Conflicts::among(cluster, &selected, &options.rolling).map_err(refused)?;
     if level > 2 && !options.json {
         output.line(&graph_line(&conflicts.graph))?;
     }
-    let parts = conflicts.plan(cluster, &options.rolling).map_err(|why| no_plan(cluster, why))?;
+    let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
     let commanded = if options.json || options.commands.is_some() { shown } else { &[] };
-    let maintenance = Maintenance::of(cluster, commanded, &options.rolling);
+    let maintenance = Maintenance::of(cluster, commanded, &options.rolling)?;
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &script(&maintenance))?;
     }
@@ -71,8 +74,8 @@ fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output
         [] if options.force => {
             Ok(output.error_line("Warning: no master node found; the source may not know it")?)
         }
-        [] => bail!("no master node found; the source may not know it (-f goes on without)"),
-        _ => bail!("more than one master node: {}", some_names(&masters)),
+        [] => bail!("No master node found; the source may not know it (-f goes on without)"),
+        _ => bail!("Found more than one master node: {}", some_names(&masters)),
     }
 }
 
@@ -117,28 +120,34 @@ fn check_running(
 }
 
 fn some_names(names: &[&str]) -> String {
-    match names.len() > NAMES {
-        true => format!("{}, ...", names[..NAMES].join(", ")),
-        false => names.join(", "),
-    }
+    let shown: Vec<String> = names.iter().take(NAMES).map(|name| shown_name(name)).collect();
+    let more = if names.len() > NAMES { ", ..." } else { "" };
+    shown.join(", ") + more
 }
 
-/// The reason for there being no plan, with names.
-fn no_plan(cluster: &Cluster, why: NoPlan) -> anyhow::Error {
-    let node = |node| &cluster.node(node).spec.name;
-    match why {
-        NoPlan::NoNodes => anyhow!("no node to plan for: each is offline or not selected"),
+/// The reason for there being no plan: in the words that scripts compare with; for people also
+/// what is in the way.
+fn no_plan(cluster: &Cluster, why: NoPlan, for_people: bool) -> anyhow::Error {
+    let node = |node| shown_name(&cluster.node(node).spec.name);
+    let (known, detail) = match why {
+        NoPlan::NoNodes => {
+            ("Cannot create node graph", "no node to plan for: each is offline or not selected".to_owned())
+        }
         NoPlan::NonRedundant { node: n } => {
-            anyhow!("not enough capacity to move non-redundant instances off node '{}'", node(n))
+            let detail = format!("node '{}' cannot be emptied of them", node(n));
+            ("Not enough capacity to move non-redundant instances", detail)
         }
         NoPlan::Migration { instance } => {
-            let name = &cluster.instance(instance).name;
-            anyhow!("instance '{name}' cannot run on its secondary node: its primary cannot be evacuated")
+            let name = shown_name(&cluster.instance(instance).name);
+            let detail = format!("instance '{name}' cannot run on its secondary node");
+            ("Failed to migrate instances off nodes", detail)
         }
         NoPlan::Secondaries { node: n } => {
-            anyhow!("not enough capacity to move secondaries off node '{}'", node(n))
+            let detail = format!("node '{}' cannot be emptied of them", node(n));
+            ("Not enough capacity to move secondaries", detail)
         }
-    }
+    };
+    if for_people { anyhow!("{known}: {detail}") } else { anyhow!("{known}") }
 }
 
 fn print(
@@ -150,9 +159,12 @@ fn print(
     if !options.no_headers {
         output.line(if options.one_step_only { "'First Reboot Group'" } else { "'Node Reboot Groups'" })?;
     }
-    let separator = if options.one_step_only { "\n" } else { "," };
     for part in parts {
-        output.line(&node_names(cluster, part).join(separator))?;
+        let names = node_names(cluster, part);
+        match options.one_step_only {
+            true => names.iter().try_for_each(|name| output.line(name))?,
+            false => output.line(&names.join(","))?,
+        }
         if options.print_moves {
             moves(cluster, part).iter().try_for_each(|line| output.line(line))?;
         }

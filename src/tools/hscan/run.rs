@@ -1,9 +1,14 @@
 //! The flow of hscan.
 
+use std::collections::HashMap;
+
+use anyhow::bail;
+
 use super::file::{checked_text, file_name};
 use super::gather::gather;
 use super::{ExitStatus, HscanOptions};
 use crate::load::anonymise::Anonymiser;
+use crate::load::error::printable;
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::rapi::{Access, Address};
 use crate::load::remote::Detail;
@@ -22,6 +27,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
     let access = Access::read(&options.load.source.rapi_files, &addresses)?;
     let names = Names::new(options, &addresses);
+    names.check(&addresses)?;
     let width = names.shown.iter().map(|name| name.chars().count()).max().unwrap_or(LOCAL.len());
     if !options.no_headers {
         output.line(&scan::heading(width))?;
@@ -108,6 +114,21 @@ impl Names {
             shown: addresses.iter().enumerate().map(|one| name(one, Address::shown)).collect(),
             files: addresses.iter().enumerate().map(|one| file_name(&name(one, Address::bare))).collect(),
         }
+    }
+
+    /// Refuses two clusters with one file. The same cluster may be named twice.
+    fn check(&self, addresses: &[Address]) -> anyhow::Result<()> {
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        for (at, file) in self.files.iter().enumerate() {
+            let before = *first.entry(file).or_insert(at);
+            if !addresses[before].is_same(&addresses[at]) {
+                let [one, other] = [before, at].map(|at| printable(&self.shown[at], 200));
+                bail!(
+                    "'{one}' and '{other}' would both be written to '{file}'; name one of them in another way"
+                );
+            }
+        }
+        Ok(())
     }
 }
 

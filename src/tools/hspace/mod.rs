@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HspaceOptions;
+use super::options::one_form;
 use super::output::Output;
 use super::{ExitStatus, source};
 
@@ -45,6 +46,7 @@ pub const SPEC: Spec = Spec {
         TIERED_ALLOC,
         SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
         STATIC_KVM_NODE_MEMORY,
+        TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
         JSON,
         VERSION,
         HELP,
@@ -62,6 +64,7 @@ pub fn parse(args: &[OsString]) -> Result<HspaceOptions, Stop> {
 
 /// Does what the options ask for.
 pub fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
+    one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;

@@ -1,5 +1,7 @@
 //! An estimate: from a loaded cluster to the two allocations and their views.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use anyhow::anyhow;
 
 use super::request::Request;
@@ -11,9 +13,11 @@ use crate::report::space::{Form, Kind, Run, Start};
 use crate::report::{debug, json};
 use crate::score::Board;
 use crate::search::allocate::NoTargets;
-use crate::search::fill::Ground;
+use crate::search::fill::{Filled, Ground, Watch};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;
+use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
 
 /// What all steps of an estimate need.
@@ -29,6 +33,11 @@ struct Estimate<'a> {
 /// Estimates how much more the cluster could hold.
 pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let request = Request::of(options, cluster)?;
+    let template = request.settings.template.as_str();
+    if options.disk_template.is_none() && options.load.verbosity > 0 {
+        let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
+        output.error_line(&note)?;
+    }
     let form = match options.machine_readable {
         _ if options.json => None,
         true => Some(Form::Shell),
@@ -40,17 +49,50 @@ pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> a
     let ground = Ground::of(cluster, request.settings);
     estimate.describe(&ground)?;
     request.check_sizes()?;
+    if !ground.hopeless && ground.template_is_nowhere_allowed(cluster) {
+        let why = format!("the policy of no node group with usable nodes allows disk template '{template}'");
+        estimate.output.error_line(&format!("Note: {why}"))?;
+    }
 
-    let (tiered, standard) = rayon::join(
-        || ground.tiered(cluster, &request.tiered, request.tiered_limit),
-        || ground.standard(cluster, request.standard, request.standard_limit),
-    );
+    let [tiered, standard] = fill(&ground, cluster, &request, options)?;
     let tiered = Run::of(Kind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
     estimate.report(&tiered)?;
     let standard = standard.map_err(nowhere)?;
     let standard = Run::of(Kind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
     estimate.finish(&ground, [&tiered, &standard])
+}
+
+/// What came of the tiered and of the standard allocation.
+type Outcomes = [Result<Filled, NoTargets>; 2];
+
+/// Makes both allocations, until they are complete or have to end.
+fn fill(
+    ground: &Ground,
+    cluster: &Cluster,
+    request: &Request,
+    options: &HspaceOptions,
+) -> anyhow::Result<Outcomes> {
+    let deadline = Interruptible::begin(options.time_limit)?;
+    let progress = Progress::start();
+    let counts = [AtomicUsize::new(0), AtomicUsize::new(0)];
+    let placed = |which: usize, count: usize| {
+        counts[which].store(count, Ordering::Relaxed);
+        let [tiered, standard] = [0, 1].map(|at| counts[at].load(Ordering::Relaxed));
+        progress.say(format!("{tiered} instances placed in tiers, {standard} of the standard size"));
+    };
+    let (in_tiers, standard) = (|count| placed(0, count), |count| placed(1, count));
+    let (in_tiers, standard) = rayon::join(
+        || {
+            let watch = Watch { deadline: &deadline, placed: &in_tiers };
+            ground.tiered_until(cluster, &request.tiered, request.tiered_limit, &watch)
+        },
+        || {
+            let watch = Watch { deadline: &deadline, placed: &standard };
+            ground.standard_until(cluster, request.standard, request.standard_limit, &watch)
+        },
+    );
+    Ok([in_tiers, standard])
 }
 
 /// The error that there is no place to try.
@@ -123,6 +165,11 @@ impl Estimate<'_> {
             Kind::Tiered => ("Tiered allocation", "tiered", "after tiered allocation"),
             Kind::Standard => ("Standard allocation", "standard", "after standard allocation"),
         };
+        if let Some(stopped) = run.filled.stopped {
+            let (subject, count) = (stopped.subject(), run.allocated());
+            let what = title.to_lowercase();
+            self.output.error_line(&format!("{subject} ended the {what} after {count} instances"))?;
+        }
         let cluster = &run.filled.cluster;
         self.list_nodes(title, cluster)?;
         save_cluster(self.options.save.as_deref(), suffix, when, cluster, self.output)?;

@@ -83,7 +83,10 @@ fn unusable_sizes_are_named() {
 fn other_unusable_values() {
     assert_eq!(refused(&["--spindle-use=-1"]), "option --spindle-use: '-1' is not a number from 0 on");
     assert_eq!(refused(&["--spindle-use=1.5"]), "option --spindle-use: cannot parse string '1.5'");
-    assert!(refused(&["--disk-template=Drbd"]).starts_with("option --disk-template: invalid choice 'Drbd'"));
+    assert!(
+        refused(&["--disk-template=Drbd"])
+            .starts_with("option --disk-template: Unknown disk-template 'Drbd'")
+    );
     assert!(refused(&["--machine-readable="]).contains("pass one of 'yes' or 'no'"));
 }
 

@@ -17,7 +17,8 @@ use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::Deed;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::execution::{
-    ATTEMPTS, Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back, violation,
+    ATTEMPTS, Arrival, Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back,
+    violation,
 };
 use crate::tools::output::Output;
 
@@ -98,7 +99,7 @@ impl<'a> Campaign<'a> {
                 bail!("two instances are called '{name}', so nothing is executed in their group");
             }
             let now = read_again(&self.options.load)?;
-            let changes = self.changes(&current, &now);
+            let changes = self.changes(&current, &now)?;
             if changes.is_empty() {
                 let result = match current.plan.decision {
                     Decision::Condense => self.condense(&current, &mut deed),
@@ -147,12 +148,12 @@ impl<'a> Campaign<'a> {
     }
 
     /// What keeps a plan from being carried out on the cluster as it is now.
-    fn changes(&self, current: &Current, now: &Cluster) -> Vec<String> {
+    fn changes(&self, current: &Current, now: &Cluster) -> anyhow::Result<Vec<String>> {
         let Current { before, plan } = current;
         let changes = differences(before, plan.group, now);
         if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
             // moves to nodes that come up are planned when they are there
-            return changes;
+            return Ok(changes);
         }
         let mut switched = now.clone();
         for node in &plan.nodes {
@@ -160,9 +161,9 @@ impl<'a> Campaign<'a> {
             let there = switched.nodes.iter_mut().filter(|node| node.spec.name == *name);
             there.for_each(|node| node.spec.offline = true);
         }
-        let work = switching::moves(before, plan);
+        let work = switching::moves(before, plan)?;
         let all: Vec<usize> = (0..work.steps.len()).collect();
-        violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect()
+        Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
     }
 
     fn switch(&self) -> Switch {
@@ -172,7 +173,7 @@ impl<'a> Campaign<'a> {
     /// Powers nodes down; if that fails, what was done is taken back.
     fn condense(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
         let Current { before, plan } = current;
-        let work = switching::power_down(before, plan, self.switch(), self.planning.now());
+        let work = switching::power_down(before, plan, self.switch(), self.planning.now())?;
         let purpose = format!("condensing by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         count(&ran, &Task::PowerOff, deed);
@@ -227,7 +228,7 @@ impl<'a> Campaign<'a> {
     /// Whether all nodes came up.
     fn power_up(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<bool> {
         let Current { before, plan } = current;
-        let work = switching::power_up(before, plan, self.switch(), self.planning.now());
+        let work = switching::power_up(before, plan, self.switch(), self.planning.now())?;
         let purpose = format!("expanding by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         let known = deed.nodes.len();
@@ -240,12 +241,14 @@ impl<'a> Campaign<'a> {
             self.failed.extend(failed.map(|(step, _)| step.subject.clone()));
             return Ok(false);
         }
-        Ok(true)
+        let missed = ran.arrival.missed().iter().filter(|missed| missed.is_node);
+        self.failed.extend(missed.map(|missed| missed.subject.clone()));
+        Ok(matches!(ran.arrival, Arrival::AsPlanned))
     }
 
     /// Moves instances, between nodes that are all in use.
     fn balance(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
-        let work = switching::moves(&current.before, &current.plan);
+        let work = switching::moves(&current.before, &current.plan)?;
         let ran = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
         count(&ran, &Task::SetOnline, deed);
         if ran.report.ending == Ending::Failed {
@@ -265,6 +268,7 @@ impl<'a> Campaign<'a> {
         };
         let stage = self.next_stage();
         let ran = carry_out(order, self.client, &stage, self.output)?;
+        self.outcome.problems.extend(ran.arrival.tell(self.output)?);
         match ran.report.ending {
             Ending::Done | Ending::Failed => {}
             // an error unless it was asked to stop
@@ -277,7 +281,7 @@ impl<'a> Campaign<'a> {
         self.runs += 1;
         Stage {
             options: &self.options.execution,
-            verbosity: self.options.load.verbosity,
+            load: &self.options.load,
             silent: self.silent,
             signals: self.signals,
             number: self.runs,
@@ -285,13 +289,17 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// Adds what was done in a run: moves, and nodes by the task that makes them count.
+/// Adds what was done in a run, as far as the cluster shows it: moves, and nodes by the task that
+/// makes them count.
 fn count(ran: &Ran, task: &Task, deed: &mut Deed) {
+    let missed = |step: &WorkStep, is_node: bool| {
+        ran.arrival.missed().iter().any(|missed| missed.is_node == is_node && missed.subject == step.subject)
+    };
     let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
-            deed.moves += 1;
-        } else if step.task == *task {
+            deed.moves += usize::from(!missed(step, false));
+        } else if step.task == *task && !missed(step, true) {
             deed.nodes.push(step.subject.clone());
         }
     }

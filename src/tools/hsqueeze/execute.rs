@@ -35,7 +35,7 @@ pub fn access(options: &HsqueezeOptions) -> anyhow::Result<Option<Access>> {
         );
     }
     let cluster = client.cluster().context(tool)?;
-    let lock = Lock::take(tool, &cluster, options.execution.journal.as_deref())?;
+    let lock = Lock::take(tool, &cluster)?;
     Ok(Some(Access { client, _lock: lock }))
 }
 
@@ -56,7 +56,7 @@ pub fn resume(options: &HsqueezeOptions, path: &Path, output: &mut Output) -> an
     };
     let mut client = resumption.client()?;
     let cluster = client.cluster().context(tool)?;
-    let _lock = Lock::take(tool, &cluster, Some(path))?;
+    let _lock = Lock::take(tool, &cluster)?;
     execution::resume(&resumption, &mut *client, path, output)
 }
 

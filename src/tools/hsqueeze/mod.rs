@@ -42,6 +42,9 @@ pub const SPEC: Spec = Spec {
         NO_CAPACITY_CHECKS
             .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
             .added(),
+        IGNORE_SOFT_ERRORS
+            .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
+            .added(),
         STANDBY_DATA,
         SAVE,
         PRINT_COMMANDS,

@@ -36,6 +36,7 @@ impl<'a> Planning<'a> {
             target: options.target(),
             reach: options.reach,
             capacity_checks: !options.no_capacity_checks,
+            ignore_soft_errors: options.ignore_soft_errors,
             max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
             left_alone,
             known_sizes: self.known_sizes.clone(),

@@ -6,8 +6,8 @@ use super::execute::{Access, Outcome, execute};
 use super::planning::Planning;
 use super::{ExitStatus, HsqueezeOptions};
 use crate::model::{Cluster, GroupIdx};
-use crate::plan::command::{listing, script_titled};
 use crate::plan::power::{self, SCRIPT_TITLE};
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::squeeze as view;
@@ -35,9 +35,12 @@ pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow:
     }
     let given = options.minimal.is_some() || options.target.is_some();
     if given && target <= minimal {
+        let cause = match options.minimal {
+            Some(_) => format!("--target-resources is no more than --minimal-resources ({minimal})"),
+            None => format!("--minimal-resources follows --target-resources ({target})"),
+        };
         output.error_line(&format!(
-            "Warning: --target-resources is no more than --minimal-resources ({minimal}): \
-             small changes of load may power nodes down and up in turns"
+            "Warning: {cause}: small changes of load may power nodes down and up in turns"
         ))?;
     }
     Ok(())
@@ -74,7 +77,7 @@ pub fn run(
     if options.execution.exec && !idle {
         let Some(access) = access else {
             output.flush()?;
-            bail!("hsqueeze: plans can be executed over LUXI (-L) and RAPI (-m) only");
+            bail!("hsqueeze: Execution of commands possible only on LUXI");
         };
         if found.stopped == Some(Stopped::Interrupt) {
             output.error_line("The search was interrupted, so nothing is executed.")?;
@@ -156,15 +159,15 @@ fn show(
 ) -> anyhow::Result<()> {
     let level = options.load.verbosity;
     let wants_lines = options.json || options.commands.is_some();
-    let lines = if wants_lines { power::commands(cluster, &found.plans) } else { Vec::new() };
+    let lines = if wants_lines { power::commands(cluster, &found.plans)? } else { Vec::new() };
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &script_titled(SCRIPT_TITLE, &lines))?;
+        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
     }
     if level > 1 {
         view::reasons(found, cluster).iter().try_for_each(|line| output.error_line(line))?;
     }
     if options.json {
-        output.write(&json::text(&json::squeeze::document(cluster, asked, found))?)?;
+        output.write(&json::text(&json::squeeze::document(cluster, asked, found)?)?)?;
         return Ok(());
     }
     if level >= 1 {
@@ -172,7 +175,7 @@ fn show(
     } else if !options.execution.exec && !found.plans.iter().all(GroupPlan::is_idle) {
         output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
-    commands::show(options.commands.as_ref(), "Commands to run:", || listing(&lines), output)
+    commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)
 }
 
 /// The plans as scripts know them.

@@ -18,6 +18,10 @@ fn defaults_and_values() {
     assert_eq!((options.minimal, options.target, options.no_headers), (Some(1.5), Some(3.0), true));
     // the default follows
     assert_eq!(parse(&words(&["--minimal-resources=4"])).unwrap().target(), 4.0);
+    for (target, minimal) in [("0", 0.0), ("1", 1.0), ("3", 2.0)] {
+        let options = parse(&words(&["--target-resources", target])).unwrap();
+        assert_eq!(options.minimal(), minimal, "{target}");
+    }
     for (line, reach) in [(&["--all", "--drbd"], Reach::All), (&["--drbd", "--drbd"], Reach::Drbd)] {
         assert_eq!(parse(&words(line)).unwrap().reach, reach);
     }
@@ -30,7 +34,9 @@ fn a_target_below_the_minimum_is_refused() {
         let mut silence = Output::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
         run::check_reserves(&parse(&words(line)).unwrap(), &mut silence)
     };
-    assert!(check(&["--target-resources=1.9"]).is_err());
+    assert!(check(&["--minimal-resources=2", "--target-resources=1.9"]).is_err());
+    assert!(check(&["--target-resources=NaN"]).is_err());
+    assert!(check(&["--target-resources=1.9"]).is_ok());
     assert!(check(&["--minimal-resources=3"]).is_ok());
     assert!(check(&["--minimal-resources=3", "--target-resources=3"]).is_ok());
 }

@@ -1,12 +1,13 @@
 //! What the options of `hail` mean.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::LoadOptions;
+use super::{LoadOptions, time_above_zero};
 use crate::tools::cli::{Given, ValueError};
 
 /// What `hail` is asked to do.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HailOptions {
     /// Reading the cluster.
     pub load: LoadOptions,
@@ -30,6 +31,31 @@ pub struct HailOptions {
     pub make_room: bool,
     /// `--json`
     pub details: bool,
+    /// `--time-limit`
+    pub time_limit: Duration,
+}
+
+/// How long hail searches unless `--time-limit` says otherwise. Ganeti gives an allocator up after 15 minutes
+/// (its time limit for calls of normal length), and then learns nothing of what was found.
+const ANSWER_WITHIN: Duration = Duration::from_secs(14 * 60);
+
+impl Default for HailOptions {
+    fn default() -> Self {
+        HailOptions {
+            load: LoadOptions::default(),
+            request: PathBuf::new(),
+            print_nodes: None,
+            save: None,
+            ignore_soft_errors: false,
+            no_capacity_checks: false,
+            restrict_to: None,
+            all_solutions: false,
+            other_groups: false,
+            make_room: false,
+            details: false,
+            time_limit: ANSWER_WITHIN,
+        }
+    }
 }
 
 impl HailOptions {
@@ -45,6 +71,7 @@ impl HailOptions {
             "other-groups" => self.other_groups = true,
             "make-room" => self.make_room = true,
             "json" => self.details = true,
+            "time-limit" => self.time_limit = time_above_zero(given)?,
             _ => return self.load.apply(given),
         }
         Ok(true)

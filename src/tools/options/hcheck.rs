@@ -1,6 +1,8 @@
 //! What the options of `hcheck` mean.
 
-use super::LoadOptions;
+use std::time::Duration;
+
+use super::{LoadOptions, time_above_zero};
 use crate::search::BalanceOptions;
 use crate::tools::cli::{Given, ValueError};
 
@@ -23,6 +25,8 @@ pub struct HcheckOptions {
     pub without: Vec<String>,
     /// `--json`
     pub json: bool,
+    /// `--time-limit`
+    pub time_limit: Option<Duration>,
 }
 
 impl Default for HcheckOptions {
@@ -36,6 +40,7 @@ impl Default for HcheckOptions {
             list_problems: false,
             without: Vec::new(),
             json: false,
+            time_limit: None,
         }
     }
 }
@@ -60,6 +65,7 @@ impl HcheckOptions {
             "list-problems" => self.list_problems = true,
             "without-node" => self.without.push(given.text()?.to_owned()),
             "json" => self.json = true,
+            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             _ => return self.load.apply(given),
         }
         Ok(true)

@@ -1,8 +1,9 @@
 //! What the options of `hgroup` mean.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{CommandTarget, ExecutionOptions, LoadOptions};
+use super::{CommandTarget, ExecutionOptions, LoadOptions, time_above_zero};
 use crate::search::regroup::RegroupOptions;
 use crate::search::regroup::balance::BalanceOptions;
 use crate::search::regroup::load::LoadSource;
@@ -44,22 +45,12 @@ impl GroupCommand {
             "dot" | "svg" => Some(&[Status]),
             "evacuate" | "group" => Some(&[Compress]),
             "min-gain" | "min-score" | "move-cost" => Some(&[Balance]),
-            "print-commands" | "save" | "max-length" | "no-capacity-checks" | "detailed-status" | "exec"
-            | "yes" | "journal" | "resume" | "json-events" | "reason" | "priority" => {
-                Some(&[Redistribute, Compress, Balance])
-            }
+            "print-commands" | "save" | "time-limit" | "max-length" | "no-capacity-checks"
+            | "detailed-status" | "exec" | "yes" | "journal" | "resume" | "json-events" | "reason"
+            | "priority" => Some(&[Redistribute, Compress, Balance]),
             _ => None,
         }
     }
-}
-
-/// How the partitions are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drawing {
-    /// For Graphviz.
-    Dot,
-    /// As a picture.
-    Svg,
 }
 
 /// What `hgroup` is asked to do.
@@ -73,8 +64,10 @@ pub struct HgroupOptions {
     pub misplaced: Option<&'static str>,
     /// `-p`: the fields as typed; empty for the usual ones.
     pub print_nodes: Option<String>,
-    /// `--dot`, `--svg`
-    pub drawing: Option<Drawing>,
+    /// `--dot`
+    pub dot: bool,
+    /// `--svg`
+    pub svg: bool,
     /// `-C`
     pub commands: Option<CommandTarget>,
     /// `-S`: what the names of the saved files start with.
@@ -93,6 +86,8 @@ pub struct HgroupOptions {
     pub min_score: Option<f64>,
     /// `--move-cost`
     pub move_cost: f64,
+    /// `--time-limit`
+    pub time_limit: Option<Duration>,
     /// `--json`
     pub json: bool,
     /// `--detailed-status`
@@ -106,8 +101,8 @@ impl HgroupOptions {
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
             "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
-            "dot" => self.drawing = Some(Drawing::Dot),
-            "svg" => self.drawing = Some(Drawing::Svg),
+            "dot" => self.dot = true,
+            "svg" => self.svg = true,
             "print-commands" => self.commands = Some(CommandTarget::of(given)),
             "save" => self.save = given.path(),
             "max-length" => self.max_length = Some(given.int()?),
@@ -117,6 +112,7 @@ impl HgroupOptions {
             "min-gain" => self.min_gain = Some(given.float()?),
             "min-score" => self.min_score = Some(given.float()?),
             "move-cost" => self.move_cost = cost(given)?,
+            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             "json" => self.json = true,
             "detailed-status" => self.detailed_status = true,
             _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),

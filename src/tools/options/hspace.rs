@@ -1,8 +1,9 @@
 //! What the options of `hspace` mean.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::LoadOptions;
+use super::{LoadOptions, time_above_zero};
 use crate::load::number::parse_int;
 use crate::load::units::parse_size;
 use crate::model::DiskTemplate;
@@ -41,6 +42,8 @@ pub struct HspaceOptions {
     pub save: Option<PathBuf>,
     /// `--json`
     pub json: bool,
+    /// `--time-limit`
+    pub time_limit: Option<Duration>,
 }
 
 impl Default for HspaceOptions {
@@ -59,6 +62,7 @@ impl Default for HspaceOptions {
             tiered: None,
             save: None,
             json: false,
+            time_limit: None,
         }
     }
 }
@@ -81,6 +85,7 @@ impl HspaceOptions {
             "tiered-alloc" => self.tiered = Some(size(given)?),
             "save" => self.save = given.path(),
             "json" => self.json = true,
+            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             _ => return self.load.apply(given),
         }
         Ok(true)

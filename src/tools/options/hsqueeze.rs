@@ -23,6 +23,8 @@ pub struct HsqueezeOptions {
     pub reach: Reach,
     /// `--no-capacity-checks`
     pub no_capacity_checks: bool,
+    /// `--ignore-soft-errors`
+    pub ignore_soft_errors: bool,
     /// `--max-nodes`
     pub max_nodes: Option<usize>,
     /// `--time-limit`
@@ -57,6 +59,7 @@ impl HsqueezeOptions {
             "drbd" => {}
             "all" => self.reach = Reach::All,
             "no-capacity-checks" => self.no_capacity_checks = true,
+            "ignore-soft-errors" => self.ignore_soft_errors = true,
             "max-nodes" => {
                 let most = usize::try_from(given.int()?);
                 self.max_nodes = Some(most.map_err(|_| given.out_of_range("a number of nodes, 0 or more"))?);
@@ -80,9 +83,10 @@ impl HsqueezeOptions {
         self.json || self.load.verbosity < 1
     }
 
-    /// The reserve below which nodes are brought online.
+    /// The reserve below which nodes are brought online: as asked for; else the usual one, or the
+    /// target if that is less.
     pub fn minimal(&self) -> f64 {
-        self.minimal.unwrap_or(RESOURCES)
+        self.minimal.unwrap_or_else(|| self.target.map_or(RESOURCES, |target| target.min(RESOURCES)))
     }
 
     /// The reserve that freeing nodes leaves.

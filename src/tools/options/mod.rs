@@ -17,7 +17,7 @@ use anyhow::bail;
 pub use execution::{ExecutionOptions, Priority};
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
-pub use hgroup::{Drawing, GroupCommand, HgroupOptions};
+pub use hgroup::{GroupCommand, HgroupOptions};
 pub use hroller::HrollerOptions;
 pub use hscan::HscanOptions;
 pub use hspace::HspaceOptions;
@@ -257,6 +257,18 @@ impl Default for HbalOptions {
             json: false,
             explain: Vec::new(),
         }
+    }
+}
+
+/// Refuses options that each say what the whole of standard output is.
+///
+/// # Errors
+/// Two of them, by name.
+pub fn one_form(given: &[(&str, bool)]) -> anyhow::Result<()> {
+    let mut wanted = given.iter().filter(|(_, wanted)| *wanted).map(|(long, _)| long);
+    match (wanted.next(), wanted.next()) {
+        (Some(one), Some(other)) => bail!("options --{one} and --{other} exclude each other"),
+        _ => Ok(()),
     }
 }
 

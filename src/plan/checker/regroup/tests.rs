@@ -122,6 +122,26 @@ fn what_may_not_move_does_not() {
     assert_eq!(verdict(&cluster, &[missing]).unwrap_err(), PassageFault::Step(Fault::NoNode(99)));
 }
 
+/// The failover from an offline node, too.
+#[test]
+fn migration_tags_are_kept_in_every_leg() {
+    let with_tag = |receives: bool| {
+        let mut cluster = two_groups(&ROWS);
+        let (a1, a2) = (idx(&cluster, "a1").get(), idx(&cluster, "a2").get());
+        let tag = crate::model::TagTable::default().intern("hv:1");
+        cluster.nodes[a1].spec.migration_tags = [tag].into_iter().collect();
+        if receives {
+            cluster.nodes[a2].spec.receivable_tags = [tag].into_iter().collect();
+        }
+        cluster.nodes[a1].spec.offline = true;
+        verdict(&cluster, &[passage(&cluster, "d", &["b1", "b2"])])
+    };
+    assert!(with_tag(true).is_ok());
+    let fault = with_tag(false).unwrap_err();
+    let PassageFault::Step(Fault::Rule(unmet)) = &fault else { panic!("{fault:?}") };
+    assert_eq!((unmet.node.as_str(), unmet.rule), ("a2", crate::model::Rule::MigrationTags));
+}
+
 #[test]
 fn exported_pools_are_kept() {
     let mut cluster = two_groups(&ROWS);

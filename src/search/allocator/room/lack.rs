@@ -153,20 +153,21 @@ impl<'a> Lacks<'a> {
     }
 
     fn clash_after(&self, node: NodeIdx, moved: &Instance, outcome: &Outcome<'_>) -> bool {
-        let arrives = outcome.placement.primary == node
-            && moved.exclusion_tags.iter().any(|tag| self.wanted.instance.exclusion_tags.contains(tag));
+        let own = moved.exclusion_tags.counts();
+        let wanted = self.wanted.instance.exclusion_tags.counts();
+        let arrives =
+            outcome.placement.primary == node && wanted.look_up(own.iter(), |e| e.0).any(|e| e.1 > 0);
         arrives || self.clash_without(node, moved)
     }
 
     /// Whether a primary of a node, other than `gone`, has an exclusion tag of the new
     /// instance.
     fn clash_without(&self, node: NodeIdx, gone: &Instance) -> bool {
-        let count = &self.cluster.node(node).state.tag_count;
-        let own = if gone.primary == node { &gone.exclusion_tags[..] } else { &[] };
-        self.wanted.instance.exclusion_tags.iter().any(|tag| {
-            let leaving = own.iter().filter(|t| *t == tag).count() as i64;
-            count.get(*tag) > leaving
-        })
+        let there = &self.cluster.node(node).state.tag_count;
+        let wanted = self.wanted.instance.exclusion_tags.counts().iter();
+        let leaving = gone.exclusion_tags.counts().look_up(wanted, |e| e.0);
+        let mut met = there.look_up(leaving, |((tag, _), _)| *tag);
+        met.any(|((_, leaving), count)| count > if gone.primary == node { leaving } else { 0 })
     }
 
     fn primary(&self, node: NodeIdx, ledger: &Ledger, clash: bool) -> f64 {

@@ -1,0 +1,212 @@
+//! Reading no more of a document than is wanted, and counting what that makes.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::budget::{Budget, Spent};
+use super::value::Json;
+
+/// Most keys of an object that are remembered though nobody wants them: messages name some.
+const NAMED: usize = 20;
+
+/// Which parts of a value are wanted. Where the value has another form, all of it is read.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// All of it.
+    Whole,
+    /// None of it: it becomes null. It must be right all the same.
+    Nothing,
+    /// Of an object the values of these keys. The others become null and may be anything.
+    Keys(&'static [(&'static str, Shape)]),
+    /// The same; the others must be right.
+    Checked(&'static [(&'static str, Shape)]),
+    /// Of a list every item, in this shape.
+    Each(&'static Shape),
+    /// Of a list the first items, each in a shape of its own.
+    Items(&'static [Shape]),
+}
+
+/// Reads a value in a shape.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'b> {
+    pub(super) shape: Shape,
+    pub(super) budget: &'b Budget,
+}
+
+/// Reads a value that nobody wants, as strictly as others.
+struct Skipped;
+
+pub(super) fn no_room<E: Error>(spent: Spent) -> E {
+    E::custom(spent)
+}
+
+impl<'b> Reader<'b> {
+    fn of(self, shape: Shape) -> Reader<'b> {
+        Reader { shape, ..self }
+    }
+
+    fn text(self, text: String) -> Result<Json, Spent> {
+        self.budget.take_text(&text)?;
+        Ok(Json::String(text))
+    }
+
+    fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
+        let (keys, checked) = match self.shape {
+            Shape::Keys(keys) => (keys, false),
+            Shape::Checked(keys) => (keys, true),
+            _ => return entries.next_value_seed(self.of(Shape::Whole)),
+        };
+        match keys.iter().find(|(wanted, _)| *wanted == key) {
+            Some((_, shape)) => entries.next_value_seed(self.of(*shape)),
+            None if checked => entries.next_value_seed(Skipped).map(|()| Json::Null),
+            None => entries.next_value::<IgnoredAny>().map(|_| Json::Null),
+        }
+    }
+
+    /// Whether a member has to be remembered.
+    fn keeps(self, key: &str, so_far: usize) -> bool {
+        match self.shape {
+            Shape::Keys(keys) | Shape::Checked(keys) => {
+                so_far < NAMED || keys.iter().any(|(wanted, _)| *wanted == key)
+            }
+            _ => true,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        match self.shape {
+            Shape::Nothing => Skipped.deserialize(deserializer).map(|()| Json::Null),
+            _ => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(i64::try_from(value).map_or(Json::Huge(value), Json::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::Float(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {
+        self.budget.take_text(value).map_err(no_room)?;
+        Ok(Json::String(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Json, E> {
+        self.text(value).map_err(no_room)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        loop {
+            let shape = match self.shape {
+                Shape::Each(shape) => *shape,
+                Shape::Items(shapes) => match shapes.get(list.len()) {
+                    Some(shape) => *shape,
+                    None => {
+                        while items.next_element_seed(Skipped)?.is_some() {}
+                        return Ok(Json::Array(list));
+                    }
+                },
+                _ => Shape::Whole,
+            };
+            let Some(item) = items.next_element_seed(self.of(shape))? else { return Ok(Json::Array(list)) };
+            self.budget.grow(&mut list).map_err(no_room)?;
+            list.push(item);
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let kept = self.keeps(&key, members.len());
+            if kept {
+                self.budget.take_text(&key).map_err(no_room)?;
+                self.budget.grow(&mut members).map_err(no_room)?;
+            }
+            let value = self.member(&key, &mut entries)?;
+            if kept {
+                members.push((key, value));
+            }
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Skipped {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Skipped {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Skipped)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while entries.next_key_seed(Skipped)?.is_some() {
+            entries.next_value_seed(Skipped)?;
+        }
+        Ok(())
+    }
+}

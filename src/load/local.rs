@@ -1,0 +1,64 @@
+//! Files of this machine, no more of them than fits.
+
+use std::io::{self, Read};
+
+/// Most bytes of a file that is read whole.
+pub const SIZE: u64 = 512 << 20;
+
+/// Reads all there is, or fails if that is too much.
+///
+/// # Errors
+/// It cannot be read, or has more than `most` bytes.
+pub fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut from = Limited::new(from, most);
+    let mut bytes = Vec::new();
+    loop {
+        // a quarter more each time, not twice as much
+        let room = CHUNK.max(bytes.len() / 4);
+        bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if from.by_ref().take(room as u64).read_to_end(&mut bytes)? == 0 {
+            bytes.shrink_to_fit();
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Fewest bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Bytes, of which more than so many are an error of reading.
+pub struct Limited<R> {
+    from: io::Take<R>,
+    most: u64,
+}
+
+impl<R: Read> Limited<R> {
+    /// At most so many bytes.
+    pub fn new(from: R, most: u64) -> Limited<R> {
+        Limited { from: from.take(most.saturating_add(1)), most }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        match self.from.limit() {
+            0 if self.most < u64::MAX => Err(io::Error::other(format!("more than {} bytes", self.most))),
+            _ => Ok(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_an_error() {
+        assert_eq!(read_limited(&b"abc"[..], 3).unwrap(), b"abc");
+        assert_eq!(read_limited(&b"abcd"[..], 3).unwrap_err().to_string(), "more than 3 bytes");
+        assert_eq!(read_limited(io::repeat(0), 0).unwrap_err().to_string(), "more than 0 bytes");
+        assert_eq!(read_limited(io::repeat(0), 1 << 20).unwrap_err().to_string(), "more than 1048576 bytes");
+        assert_eq!(read_limited(&b"abc"[..], u64::MAX).unwrap(), b"abc");
+    }
+}

@@ -1,0 +1,174 @@
+//! Which servers are believed, decided in the handshake: nothing is sent before.
+//!
+//! * Without trusted certificates any server is, as with the reference: Ganeti's own
+//!   certificates are made for no host in particular.
+//! * A server that shows one of the trusted certificates is believed whatever host it
+//!   names (*pinned*), while the dates in it hold. Only who has its private key can finish
+//!   the handshake.
+//! * Any other has to show one for its host, with a chain of signatures to one of the
+//!   trusted certificates that is an authority's.
+//!
+//! All cryptography is the library's. What it does not do is to take the key out of a
+//! certificate of version 1, as Ganeti's are, for the signature of a handshake: it checks
+//! that of TLS 1.3 with a bare key, and that of TLS 1.2 is checked here in the same way.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, PeerMisbehaved, SignatureScheme};
+use webpki::{RawPublicKeyEntity, anchor_from_trusted_cert, spki_for_anchor};
+
+use super::certificates::Trusted;
+
+/// Why a server is not believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Distrust {
+    /// Neither pinned nor with a chain.
+    #[error("it is none of its certificates, and signed by none of them")]
+    Unknown,
+    /// A chain, but for somebody else.
+    #[error("it is not for this host")]
+    OtherHost,
+    /// A certificate whose time is over.
+    #[error("it has expired")]
+    Expired,
+    /// A certificate whose time has not begun.
+    #[error("it is not valid yet")]
+    Early,
+    /// A signature that was not made with the key of the certificate.
+    #[error("the server does not have its key")]
+    WrongKey,
+    /// Anything else that an authority could have against it.
+    #[error("it is not one of a server that can be checked")]
+    Unusable,
+}
+
+impl From<Distrust> for Error {
+    fn from(reason: Distrust) -> Error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(reason))))
+    }
+}
+
+impl Distrust {
+    /// What the library has against a certificate.
+    pub(super) fn of(error: &CertificateError) -> Distrust {
+        match error {
+            CertificateError::Other(OtherError(inner)) => {
+                inner.downcast_ref().copied().unwrap_or(Distrust::Unusable)
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Distrust::Expired,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Distrust::Early,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Distrust::OtherHost
+            }
+            // signed by an authority of the same name
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => Distrust::Unknown,
+            _ => Distrust::Unusable,
+        }
+    }
+}
+
+/// The rule by which servers are believed.
+pub(super) struct Verifier {
+    trusted: Option<Trusted>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verifier").field("trusted", &self.trusted).finish_non_exhaustive()
+    }
+}
+
+impl Verifier {
+    /// Believes whom these certificates vouch for, or anybody if there are none.
+    pub(super) fn new(trusted: Option<Trusted>, algorithms: WebPkiSupportedAlgorithms) -> Verifier {
+        Verifier { trusted, algorithms }
+    }
+
+    fn has_chain(
+        &self,
+        trusted: &Trusted,
+        shown: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        host: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        // one of version 1 cannot be read as a server's: only pinned would it do
+        let shown = ParsedCertificate::try_from(shown).map_err(|_| Distrust::Unknown)?;
+        let roots = trusted.authorities();
+        verify_server_cert_signed_by_trust_anchor(&shown, roots, between, now, self.algorithms.all)?;
+        verify_server_name(&shown, host)
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        host: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(trusted) = &self.trusted {
+            match trusted.pinned(shown) {
+                Some(pinned) if now.as_secs() < pinned.begin => return Err(Distrust::Early.into()),
+                Some(pinned) if now.as_secs() > pinned.end => return Err(Distrust::Expired.into()),
+                Some(_) => {}
+                None => self.has_chain(trusted, shown, between, host, now)?,
+            }
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if self.trusted.is_none() {
+            // whose key it is nobody knows
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        let key = key_of(shown)?;
+        let key = RawPublicKeyEntity::try_from(&key).map_err(|_| Distrust::Unusable)?;
+        let known = self.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
+        // TLS 1.2 names an algorithm without the curve: one of several
+        let (_, choice) = known.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
+        let fits = |algorithm| key.verify_signature(algorithm, message, signed.signature()).is_ok();
+        match choice.iter().any(|algorithm| fits(*algorithm)) {
+            true => Ok(HandshakeSignatureValid::assertion()),
+            false => Err(Distrust::WrongKey.into()),
+        }
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if self.trusted.is_none() {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        verify_tls13_signature_with_raw_key(message, &key_of(shown)?, signed, &self.algorithms)
+            .map_err(|_| Distrust::WrongKey.into())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// The public key in a certificate of any version.
+fn key_of(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDer<'static>, Error> {
+    let parts = anchor_from_trusted_cert(certificate).map_err(|_| Distrust::Unusable)?;
+    Ok(spki_for_anchor(&parts))
+}

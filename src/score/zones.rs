@@ -1,0 +1,217 @@
+//! Stretches of rows in which it makes no difference where a change stands.
+//!
+//! Moves of equal instances between equal nodes have scores that only rounding can
+//! tell apart: the sums are the same but for the rows in which the changed values
+//! stand. As long as a sum stays between two powers of two, with some distance from both, every
+//! addition advances it by an amount of its own, whatever came before; so within such a stretch
+//! the order of the additions does not matter, and all places of a change are one.
+//!
+//! Whoever looks for the best of very many such moves needs one of each combination of
+//! stretches: the first in order.
+
+use std::collections::BTreeSet;
+
+use super::batch::{Draft, Job, Scorer, Spot};
+use super::metrics::LANES;
+use super::runs::next_power;
+use super::trail::Trail;
+
+/// More sums of squares than this are not looked at: with very many means, places are
+/// hardly ever equal.
+const MOST_TRAILS: usize = 64;
+
+/// The zone of each row.
+pub struct Zones(Vec<u32>);
+
+impl Zones {
+    /// The number of the zone of a row.
+    pub fn of_row(&self, row: usize) -> u32 {
+        self.0[row]
+    }
+}
+
+/// Where zones begin, so far as it is known.
+pub struct Cuts {
+    begins: Vec<bool>,
+}
+
+/// What changes may do to one lane.
+struct Changes {
+    /// By how much they change the sum, at most.
+    most: f64,
+    /// The new values.
+    values: Vec<f64>,
+}
+
+impl Cuts {
+    /// The zones between the cuts.
+    pub fn zones(&self) -> Zones {
+        let mut zone = 0;
+        let number = |begins: &bool| {
+            zone += u32::from(*begins);
+            zone
+        };
+        Zones(self.begins.iter().map(number).collect())
+    }
+
+    /// Cuts around every row in which a sum is not sure to be advanced alike.
+    fn cut(&mut self, trail: &Trail, changes: &Changes) {
+        let rows = self.begins.len();
+        let mut stops = trail.stops().iter().peekable();
+        let (mut binade, mut uniform) = (f64::NAN, false);
+        for row in 0..rows {
+            let stops_here = stops.next_if_eq(&&row).is_some();
+            let (before, after) = (trail.before(row), trail.before(row + 1));
+            let mut inner = !stops_here;
+            if inner {
+                let top = next_power(before);
+                let margin = 2.0 * changes.most + rows as f64 * 4.0 * f64::EPSILON * top;
+                inner = before - margin >= top / 2.0 && after + margin < top;
+                if inner && top != binade {
+                    binade = top;
+                    uniform = !changes.values.iter().any(|y| is_half_way(*y, top));
+                }
+                inner &= uniform;
+            }
+            if !inner {
+                self.begins[row] = true;
+                if let Some(next) = self.begins.get_mut(row + 1) {
+                    *next = true;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a number lies exactly between two multiples of the last bit that sums below
+/// the power of two `top` have.
+fn is_half_way(y: f64, top: f64) -> bool {
+    let last_bit = f64::EPSILON * (top / 2.0);
+    (y / last_bit).fract() == 0.5
+}
+
+impl Scorer<'_> {
+    /// Cuts so that in each zone a draft's places have the same sums; nothing if a lane
+    /// has negative values.
+    pub fn cuts_by_sum(&self, drafts: &[Draft]) -> Option<Cuts> {
+        let mut cuts = Cuts { begins: vec![false; self.rows()] };
+        *cuts.begins.first_mut()? = true;
+        for lane in 0..LANES {
+            let jobs = self.jobs_of_examples(drafts, lane);
+            if jobs.is_empty() {
+                continue;
+            }
+            let column = self.column(lane);
+            let changes = changes(&jobs, column, |value| value);
+            if !column.iter().chain(&changes.values).all(|value| *value >= 0.0) {
+                return None;
+            }
+            cuts.cut(self.trail(lane), &changes);
+        }
+        Some(cuts)
+    }
+
+    /// Cuts so that in each zone a draft's places have the same deviations, too. `spots`
+    /// are such that every place has the same sums as one of them. Nothing if there are too many
+    /// means.
+    pub fn cut_by_squares(&self, cuts: &mut Cuts, drafts: &[Draft], spots: &[Spot]) -> Option<()> {
+        let replaced = self.replaced_at(drafts, spots);
+        let mut trails = 0;
+        for lane in 0..LANES {
+            let examples = self.jobs_of_examples(drafts, lane);
+            if examples.is_empty() {
+                continue;
+            }
+            let column = self.column(lane);
+            let trail = self.trail(lane);
+            let sum = |job: Job| job.sum(trail, column).to_bits();
+            let sums: BTreeSet<u64> = self.jobs(&replaced, lane).into_iter().map(sum).collect();
+            trails += sums.len();
+            if trails > MOST_TRAILS {
+                return None;
+            }
+            for sum in sums {
+                let mean = f64::from_bits(sum) / column.len() as f64;
+                if !mean.is_finite() {
+                    return None;
+                }
+                let square = |value: f64| (value - mean) * (value - mean);
+                let trail = Trail::of(column.iter().map(|value| square(*value)));
+                cuts.cut(&trail, &changes(&examples, column, square));
+            }
+        }
+        Some(())
+    }
+}
+
+/// What jobs do to a sum of `f` of the values of a column.
+fn changes(jobs: &[Job], column: &[f64], f: impl Fn(f64) -> f64) -> Changes {
+    let mut changes = Changes { most: 0.0, values: Vec::new() };
+    for job in jobs {
+        let mut change = 0.0;
+        for (row, value) in job.replaced() {
+            change += (f(*value) - f(column[*row])).abs();
+            changes.values.push(f(*value));
+        }
+        changes.most = changes.most.max(change);
+    }
+    changes.values.sort_unstable_by(f64::total_cmp);
+    changes.values.dedup();
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            4 => (0u32..40, 1u32..40).prop_map(|(a, b)| (f64::from(a) / f64::from(b)).powi(2)),
+            2 => (0i32..400).prop_map(|k| f64::from(k) / 16.0),
+            1 => Just(0.0),
+            // few significant bits: sums lie exactly between two doubles
+            1 => (1u64..8, -60i32..-45).prop_map(|(k, e)| k as f64 * 2f64.powi(e)),
+        ]
+    }
+
+    /// The zones of a column for changes from the first two of its numbers to others.
+    fn zones(column: &[f64], few: &[f64], new: (f64, f64)) -> Zones {
+        let mut cuts = Cuts { begins: vec![false; column.len()] };
+        let most = (new.0 - few[0]).abs() + (new.1 - few[1]).abs();
+        cuts.cut(&Trail::of(column.iter().copied()), &Changes { most, values: vec![new.0, new.1] });
+        cuts.zones()
+    }
+
+    proptest! {
+        #[test]
+        fn places_in_the_same_zones_have_the_same_sum(
+            few in prop::collection::vec(value(), 2..4),
+            which in prop::collection::vec(0usize..3, 2..80),
+            new in (value(), value()),
+        ) {
+            let column: Vec<f64> = which.iter().map(|k| few[k % few.len()]).collect();
+            let zones = zones(&column, &few, new);
+            let mut sums: HashMap<(u32, u32), u64> = HashMap::new();
+            for p in (0..column.len()).filter(|p| column[*p] == few[0]) {
+                for t in (0..column.len()).filter(|t| column[*t] == few[1] && *t != p) {
+                    let mut changed = column.clone();
+                    (changed[p], changed[t]) = new;
+                    let sum = changed.iter().fold(0.0, |sum: f64, x| sum + x).to_bits();
+                    let first = *sums.entry((zones.of_row(p), zones.of_row(t))).or_insert(sum);
+                    prop_assert_eq!(first, sum, "{} and {} in {:?}", p, t, &zones.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_rows_have_few_zones() {
+        let few = [0.81f64 * 0.81, 0.1f64 * 0.1];
+        let column: Vec<f64> = (0..1000).map(|row| few[row % 2]).collect();
+        let zones = zones(&column, &few, (0.7, 0.02));
+        assert!(zones.of_row(999) < 120, "{} zones", zones.of_row(999));
+    }
+}

@@ -1,0 +1,98 @@
+//! The cluster after the last step: whether it is as the plan should have left it.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::read_again;
+use crate::execute::{Ending, JobClient, Report};
+use crate::load::error::shown_name;
+use crate::plan::arrival::{End, Missed, NodeFlags};
+use crate::plan::work::Work;
+use crate::tools::options::LoadOptions;
+use crate::tools::output::Output;
+
+/// The pauses before it is read again where it is not as it should be: what answers questions may
+/// learn of a job's effect a little later than of its end.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
+/// Most names in the last line.
+const NAMED: usize = 10;
+
+/// What came of a run in which every job has ended in success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// The run ended otherwise: nothing was compared.
+    Elsewhere,
+    /// The cluster is as planned, in all that the plan is about.
+    AsPlanned,
+    /// It is not.
+    Missed(Vec<Missed>),
+    /// Nobody knows.
+    Unknown(String),
+}
+
+impl Arrival {
+    /// Compares a cluster with the end of the work that was done there.
+    pub fn of(work: &Work, report: &Report, client: &mut dyn JobClient, load: &LoadOptions) -> Arrival {
+        if report.ending != Ending::Done {
+            return Arrival::Elsewhere;
+        }
+        let end = End::of(work);
+        let mut pauses = PAUSES.iter();
+        loop {
+            let found = match missed(&end, client, load) {
+                Ok(missed) if missed.is_empty() => return Arrival::AsPlanned,
+                Ok(missed) => Arrival::Missed(missed),
+                Err(error) => Arrival::Unknown(format!("{error:#}")),
+            };
+            match pauses.next() {
+                Some(pause) => thread::sleep(*pause),
+                None => return found,
+            }
+        }
+    }
+
+    /// What is different.
+    pub fn missed(&self) -> &[Missed] {
+        match self {
+            Arrival::Missed(missed) => missed,
+            _ => &[],
+        }
+    }
+
+    /// Says what is different, a line each; what is wrong in one line, if anything is.
+    ///
+    /// # Errors
+    /// If standard error cannot be written.
+    pub fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
+        let missed = match self {
+            Arrival::Elsewhere | Arrival::AsPlanned => return Ok(None),
+            Arrival::Unknown(why) => {
+                return Ok(Some(format!(
+                    "all jobs ended in success, but it is unknown whether the cluster is as planned: {why}"
+                )));
+            }
+            Arrival::Missed(missed) => missed,
+        };
+        output.error_line("The cluster is not as planned:")?;
+        missed.iter().try_for_each(|missed| output.error_line(&format!("  {}", missed.text)))?;
+        let names = missed.iter().take(NAMED).map(|missed| shown_name(&missed.subject));
+        let mut named = names.collect::<Vec<_>>().join(", ");
+        if missed.len() > NAMED {
+            named.push_str(", ...");
+        }
+        Ok(Some(format!("all jobs ended in success, but the cluster is not as planned: see {named} above")))
+    }
+}
+
+fn missed(end: &End<'_>, client: &mut dyn JobClient, load: &LoadOptions) -> anyhow::Result<Vec<Missed>> {
+    let now = read_again(load)?;
+    let mut flags: HashMap<String, NodeFlags> = HashMap::new();
+    for node in end.nodes().filter(|name| now.nodes.iter().any(|node| node.spec.name == *name)) {
+        let found = client.node_flags(node).with_context(|| format!("node '{}'", shown_name(node)))?;
+        flags.insert(node.to_owned(), found);
+    }
+    Ok(end.missed(&now, &flags))
+}
