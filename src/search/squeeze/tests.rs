@@ -262,7 +262,7 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
     let online = |n: &NodeIdx| !before.node(*n).spec.offline;
     let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes);
     if options.capacity_checks && !at_risk().iter().any(online) {
-        assert_eq!(target.unusable(after, &nodes), None);
+        assert_eq!(target.unusable(after, &nodes, &mut None), None);
     }
     for node in after.nodes.iter().filter(|n| !n.spec.offline) {
         let before = before.node(node.spec.idx).state.ledger.n1_fail;
