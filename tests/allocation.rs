@@ -47,7 +47,7 @@ fn newcomer(cluster: &Cluster, seed: u64) -> Instance {
         template,
         forthcoming: dice.chance(5),
         tags: Vec::new(),
-        exclusion_tags: if dice.chance(30) { model.exclusion_tags.clone() } else { Vec::new() },
+        exclusion_tags: if dice.chance(30) { model.exclusion_tags.clone() } else { Default::default() },
         desired_locations: if dice.chance(30) { model.desired_locations.clone() } else { Default::default() },
         location_score: 0,
         secondary: None,

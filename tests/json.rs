@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use htools::report::json::plan::Stopped;
+use htools::search::Stopped;
 use jsonschema::Validator;
 use serde_json::Value;
 

@@ -33,7 +33,7 @@ fn balanced(start: &Cluster) -> (Work, Vec<Step>, Cluster) {
     let all = end.all_nodes();
     let mut balancer = Balancer::new(&mut end, &all, BalanceOptions::default());
     let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
-    (Work::of(start, &steps, &jobsets(start, &steps)), steps, end)
+    (Work::of(start, &steps, &jobsets(start, &steps)).unwrap(), steps, end)
 }
 
 fn missed(work: &Work, now: &Cluster) -> Vec<Missed> {
@@ -111,7 +111,7 @@ fn flags_and_tags_of_nodes() {
     builder.nodes(&Task::Tag, node(), |node| vec![Opcode::tag_node(node, vec!["new".into()])]);
     builder.nodes(&Task::SetOffline, node(), |node| vec![Opcode::set_offline(node, true)]);
     builder.nodes(&Task::PowerOff, node(), |node| vec![Opcode::power(node, PowerCommand::PowerOff)]);
-    let work = builder.finish();
+    let work = builder.finish().unwrap();
     let end = End::of(&work);
     assert_eq!(end.nodes().collect::<Vec<_>>(), ["n1"]);
     let mut now = crowded();
@@ -135,7 +135,7 @@ fn flags_and_tags_of_nodes() {
     let mut builder = Builder::default();
     builder.nodes(&Task::SetOnline, node(), |node| vec![Opcode::set_offline(node, false)]);
     builder.nodes(&Task::Undrain, node(), |node| vec![Opcode::set_drained(node, false)]);
-    let work = builder.finish();
+    let work = builder.finish().unwrap();
     let flags = NodeFlags { offline: Some(true), drained: Some(true), powered: None };
     let missed = End::of(&work).missed(&crowded(), &[("n1".to_owned(), flags)].into());
     assert_eq!(missed[0].text, "node 'n1' is still offline, is still drained");
