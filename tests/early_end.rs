@@ -166,6 +166,12 @@ fn wide() -> Place {
     Place::with(&text)
 }
 
+/// A cluster with a plan whose commands are more than a pipe holds.
+fn many_commands() -> Place {
+    let made = Made::new(&ClusterSpec::new(20, 300, TemplateMix::Drbd, 1)).unwrap();
+    Place::with(&made.text.replace("node-", &format!("{}-", "n".repeat(220))))
+}
+
 /// A run whose output is read bit by bit.
 struct Run {
     child: Child,
@@ -261,9 +267,9 @@ fn a_second_interrupt_ends_the_program() {
 /// The commands do not fit into a pipe either.
 #[test]
 fn after_the_search_the_first_interrupt_ends_the_program() {
-    let place = wide();
+    let place = many_commands();
     for choice in [&[][..], &["--worst-group"], &["--all-groups"]] {
-        let mut run = Run::start(&place, &[&["-l", "5", "-C"], choice].concat());
+        let mut run = Run::start(&place, &[&["-C"], choice].concat());
         run.read_to_line("Commands to run");
         run.interrupt();
         let output = run.end();

@@ -436,7 +436,7 @@ fn the_estimate_is_alone_on_standard_output() {
     let prefix = directory.path().join("state");
     let sample = ["hspace", "-t", "data/unbalanced-drbd.data", "-l", "4"];
     let validator = validator("htools.space-1.json");
-    let more = ["-p", "-v", "-v", "-v", "-S", prefix.to_str().unwrap(), "--machine-readable"];
+    let more = ["-p", "-v", "-v", "-v", "-S", prefix.to_str().unwrap()];
     assert_eq!(document(&[&sample[..], &more].concat(), &validator), document(&sample, &validator));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }

@@ -38,7 +38,11 @@ pub struct Change {
 impl Change {
     /// A node that becomes `after`.
     pub fn of(spec: &NodeSpec, before: &Ledger, after: &Ledger) -> Change {
-        let (x, y) = (lanes(spec, before), lanes(spec, after));
+        Change::between(spec, (before, &lanes(spec, before)), (after, &lanes(spec, after)))
+    }
+
+    /// The same, for a node whose values are known before and afterwards.
+    pub fn between(spec: &NodeSpec, (before, x): (&Ledger, &Lanes), (after, y): (&Ledger, &Lanes)) -> Change {
         let (mut by, mut squares) = ([0.0; PADDED_LANES], [0.0; PADDED_LANES]);
         for k in 0..LANES {
             by[k] = y[k] - x[k];

@@ -1,7 +1,7 @@
 //! Saved states of a cluster (`-S`).
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::output::Output;
 use crate::load::text;
@@ -9,20 +9,40 @@ use crate::model::Cluster;
 use crate::report::file::{WriteError, write_whole};
 use crate::report::text::whole_cluster_text;
 
+/// A way to write a state to `PREFIX.SUFFIX`, which is said to be that of some moment.
+pub type Write = fn(&Path, &str, &str, &str) -> Result<String, WriteError>;
+
 /// Writes a state of the cluster to `PREFIX.SUFFIX`; returns what is to be said about
 /// it.
 ///
 /// # Errors
 /// If the file cannot be written, or would not load back.
 pub fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<String, WriteError> {
-    let mut path = prefix.as_os_str().to_owned();
-    path.push(".");
-    path.push(suffix);
-    let path = Path::new(&path);
+    let path = file(prefix, suffix);
     if let Err(error) = text::parse(content, "the state") {
         let source = io::Error::other(format!("it would not load back: {error}"));
         return Err(WriteError { path: path.display().to_string(), source });
     }
+    write(&path, when, content)
+}
+
+/// Writes the state of one node group. Its instances may have their secondary nodes in another one,
+/// which the file does not have.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save_group(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<String, WriteError> {
+    write(&file(prefix, suffix), when, content)
+}
+
+fn file(prefix: &Path, suffix: &str) -> PathBuf {
+    let mut path = prefix.as_os_str().to_owned();
+    path.push(".");
+    path.push(suffix);
+    path.into()
+}
+
+fn write(path: &Path, when: &str, content: &str) -> Result<String, WriteError> {
     write_whole(path, content)?;
     Ok(format!("The cluster state {when} has been written to file '{}'", path.display()))
 }

@@ -74,7 +74,7 @@ fn clusters_that_cannot_be_filled() {
         assert_eq!(place.fails(&words, "the cluster's policy lists no disk templates").stdout, "");
     }
     policy("drbd", "");
-    let words = ["hspace", "-t", "c.data"];
+    let words = ["hspace", "-q", "-t", "c.data"];
     let message = "the cluster's policy has no instance sizes to begin with; give one with --tiered-alloc";
     let summary = "The cluster has 1 nodes and the following resources:\n  MEM 1, DSK 1, CPU 1, VCPU 4.\n\
                    There are no initial instances on the cluster.\n";

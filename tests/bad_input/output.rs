@@ -23,11 +23,11 @@ fn files_that_cannot_be_written() {
     assert_eq!(run.stdout, "Loaded 7 nodes, 20 instances\n");
     place.fails(
         &["hbal", "-t", &good, "-S", "state"],
-        "cannot write file 'state.original': Is a directory (os error 21)",
+        "cannot write file 'state.original': it is a directory, not a regular file",
     );
     for (target, message) in [
         ("absent/commands", format!("cannot write file 'absent/commands': {absent}")),
-        ("directory", "cannot write file 'directory': Is a directory (os error 21)".to_owned()),
+        ("directory", "cannot write file 'directory': it is a directory, not a regular file".to_owned()),
         ("/dev/full", "cannot write file '/dev/full': No space left on device (os error 28)".to_owned()),
     ] {
         place.fails(&["hbal", "-t", &good, &format!("-C{target}")], &message);
@@ -38,7 +38,7 @@ fn files_that_cannot_be_written() {
 #[test]
 fn states_that_cannot_be_written() {
     let place = Place::new();
-    let words = ["hspace", "--simulate", "p,2,1t,32g,16", "-l", "1", "-S", "absent/state"];
+    let words = ["hspace", "-q", "--simulate", "p,2,1t,32g,16", "-l", "1", "-S", "absent/state"];
     let absent = "cannot write file 'absent/state.tiered': No such file or directory (os error 2)";
     let run = place.fails(&words, absent);
     assert!(run.stdout.ends_with("CPU 8, using disk template 'diskless'.\n"), "{}", run.stdout);
@@ -84,7 +84,7 @@ fn a_reader_who_has_seen_enough() {
         &["hbal", "-t", &good, "--json"],
         &["hbal", "-t", &good, "--explain", "web1"],
         &["hinfo", "-t", &good, "-v"],
-        &["hspace", "-t", &good, "-l", "2"],
+        &["hspace", "-q", "-t", &good, "-l", "2"],
         &["hcheck", "-t", &good],
         &["hcheck", "-t", &good, "--without-node", "node1"],
     ];
@@ -106,7 +106,7 @@ fn standard_output_on_a_full_disk() {
         &["hbal", "-t", &good],
         &["hbal", "-t", &good, "--json"],
         &["hinfo", "-t", &good],
-        &["hspace", "-t", &good, "-l2"],
+        &["hspace", "-q", "-t", &good, "-l2"],
         &["hcheck", "-t", &good, "--json"],
     ];
     for words in runs {

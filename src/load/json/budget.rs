@@ -155,6 +155,6 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(budget.passing(|| budget.take(50).map(|()| (7, 5))), Ok(7));
         }
-        assert!(budget.passing(|| budget.take(1).map(|()| ((), 0))).is_err());
+        assert!(budget.passing(|| budget.take(51).map(|()| ((), 0))).is_err());
     }
 }

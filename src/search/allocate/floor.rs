@@ -88,6 +88,14 @@ impl<'c> Floor<'c> {
         }
     }
 
+    /// Sets the memory that a node keeps for the failure of `primary`.
+    pub fn set_backing(&mut self, primary: NodeIdx, node: NodeIdx, amount: Mib) {
+        self.backing[primary.get()].retain(|b| b.0 != node);
+        if amount != Mib::ZERO {
+            self.backing[primary.get()].push((node, amount));
+        }
+    }
+
     fn back(&mut self, primary: NodeIdx, node: NodeIdx, more: Mib) {
         let backing = &mut self.backing[primary.get()];
         match backing.iter().position(|b| b.0 == node) {

@@ -137,8 +137,8 @@ pub(crate) fn best_elsewhere(
     singles::best_elsewhere(floor, offers, not)
 }
 
-/// The best place on a floor, whatever it does to redundancy.
-pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
+/// The best place on a floor with the score afterwards, whatever it does to redundancy.
+pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
     match floor.targets {
         Targets::Singles(_) => singles::best(floor, offers),
         _ => pairs::best(floor, offers),

@@ -114,5 +114,7 @@ fn second(floor: &Floor<'_>, instance: &Instance, kind: KindIdx, peer: Mib) -> V
 fn arrived(floor: &Floor<'_>, kind: KindIdx, after: Ledger) -> Arrived {
     let sample = floor.kinds.get(kind);
     let spec = &floor.cluster.node(sample.sample).spec;
-    Arrived { ledger: after, lanes: lanes(spec, &after), change: Change::of(spec, &sample.ledger, &after) }
+    let lanes = lanes(spec, &after);
+    let change = Change::between(spec, (&sample.ledger, &sample.lanes), (&after, &lanes));
+    Arrived { ledger: after, lanes, change }
 }

@@ -276,10 +276,10 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 }
 
-/// The best pair, whatever it does to redundancy.
-pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
+/// The best pair with its score, whatever it does to redundancy.
+pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
     let pairs = Pairs::new(floor, offers);
-    pairs.best().map(|pair| pairs.place(&pair))
+    pairs.best().map(|pair| (pair.score, pairs.place(&pair)))
 }
 
 /// Looks for the best pair.

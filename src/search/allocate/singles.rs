@@ -197,9 +197,9 @@ pub(super) fn find(
     Search { best: None, successes, failures }
 }
 
-/// The best node, whatever it does to redundancy.
-pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<Place> {
-    Ranking::new(floor, offers).next().map(|(_, place)| place)
+/// The best node with its score, whatever it does to redundancy.
+pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
+    Ranking::new(floor, offers).next()
 }
 
 /// The best node but one; and whether nodes of other kinds are worse by so much that

@@ -159,7 +159,7 @@ impl<'a> Filling<'a> {
         if scope.is_some() || self.unordered {
             return self.find(offers, scope).best.map(|b| b.1);
         }
-        allocate::best_on(&self.floor, offers)
+        allocate::best_on(&self.floor, offers).map(|(_, place)| place)
     }
 
     /// The best place, and how often which refusals occur.

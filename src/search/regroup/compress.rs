@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::reach::Hold;
+use super::stage::{Sites, Stage};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node};
@@ -89,7 +90,7 @@ impl Candidate {
         let placing = Placing::new(cluster, &setting);
         let mut after = cluster.clone();
         // the same search, and so the same places
-        let _ = empty(&placing, &mut after, self.group, &Deadline::never());
+        let _ = empty(&placing, (&mut after, &mut None), self.group, &Deadline::never());
         after
     }
 }
@@ -110,14 +111,13 @@ pub fn compress_until(
     let placing = Placing::new(cluster, &setting);
     let capacities: Vec<Capacity> =
         cluster.members().iter().map(|members| Capacity::of(cluster, &members.nodes)).collect();
-    let candidate = |copy: &mut Option<Cluster>, group: &GroupIdx| {
+    let sites = Sites::of(cluster);
+    let candidate = |copy: &mut Option<_>, group: &GroupIdx| {
         let instances = residents(cluster, *group);
         let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
             Some(unfit) => Outcome::Unfit(unfit),
             None => {
-                let copy = copy.get_or_insert_with(|| cluster.clone());
-                let (passages, obstacle) = empty(&placing, copy, *group, deadline);
-                passages.iter().for_each(|passage| restore(copy, cluster, passage));
+                let (passages, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
                 match obstacle {
                     Some(Obstacle::Blocked(blocked)) => Outcome::Stuck(blocked, passages.len()),
                     Some(Obstacle::NoTime(stopped)) => Outcome::NoTime(stopped),
@@ -137,6 +137,27 @@ pub fn compress_until(
         _ => None,
     });
     Compression { candidates, total: Capacity::of(cluster, &cluster.all_nodes()), stopped }
+}
+
+/// Empties a group in a copy of the cluster, as far as that goes, and makes the copy what it
+/// was. What is made for that serves the next group.
+fn tried<'c>(
+    placing: &Placing<'_>,
+    (cluster, sites): (&'c Cluster, &'c Sites),
+    copy: &mut Option<(Cluster, Option<Stage<'c>>)>,
+    group: GroupIdx,
+    deadline: &Deadline,
+) -> (Vec<Passage>, Option<Obstacle>) {
+    let fresh = || (cluster.clone(), Some(Stage::new(cluster, sites)));
+    let (copy, stage) = copy.get_or_insert_with(fresh);
+    let (passages, obstacle) = empty(placing, (copy, stage), group, deadline);
+    for passage in &passages {
+        restore(copy, cluster, passage);
+        let instance = cluster.instance(passage.instance);
+        let back = |stage: &mut Stage<'c>| stage.moved(copy, instance, passage.to, passage.from);
+        stage.iter_mut().for_each(back);
+    }
+    (passages, obstacle)
 }
 
 /// Makes the nodes of a passage, and its instance, what they are in the cluster that was
@@ -209,11 +230,11 @@ fn unfit(
 }
 
 /// Moves all instances of a group elsewhere: those that cannot move are found first, then
-/// they go by memory, largest first. Returns the moves, and what is in the way of more, if
+/// they go by memory, largest first. The stage follows the cluster. Returns the moves, and what is in the way of more, if
 /// some stay.
 fn empty(
     placing: &Placing<'_>,
-    cluster: &mut Cluster,
+    (cluster, stage): (&mut Cluster, &mut Option<Stage<'_>>),
     group: GroupIdx,
     deadline: &Deadline,
 ) -> (Vec<Passage>, Option<Obstacle>) {
@@ -231,7 +252,7 @@ fn empty(
         if let Some(stopped) = deadline.reached() {
             return (passages, Some(Obstacle::NoTime(stopped)));
         }
-        match placing.place(cluster, instance, |_| true) {
+        match placing.place_on(cluster, stage, instance, |_| true) {
             Ok(passage) => passages.push(passage),
             Err(why) => return (passages, Some(Obstacle::Blocked(Blocked { instance, why }))),
         }

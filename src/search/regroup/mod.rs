@@ -18,6 +18,7 @@ mod passage;
 mod place;
 pub mod reach;
 pub mod redistribute;
+mod stage;
 pub mod status;
 #[cfg(test)]
 mod tests;

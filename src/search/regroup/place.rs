@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::health::{Health, health};
 use super::reach::{self, Bar, Barrier, Nearest};
+use super::stage::Stage;
 use super::{Passage, Setting, Why};
 use crate::model::{
     AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, NodeIdx, Place, Placement,
@@ -59,6 +60,17 @@ impl<'s> Placing<'s> {
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
     ) -> Result<Passage, Why> {
+        self.place_on(cluster, &mut None, idx, among)
+    }
+
+    /// The same, with a stage that follows the cluster, if there is one.
+    pub(super) fn place_on(
+        &self,
+        cluster: &mut Cluster,
+        stage: &mut Option<Stage<'_>>,
+        idx: InstanceIdx,
+        among: impl Fn(GroupIdx) -> bool,
+    ) -> Result<Passage, Why> {
         if let Some(hold) = reach::hold(cluster, cluster.instance(idx)) {
             return Err(Why::Held(hold));
         }
@@ -74,11 +86,17 @@ impl<'s> Placing<'s> {
             }
         }
         let before = take_out(cluster, &instance);
-        match self.best(cluster, &instance, &usable) {
+        let follow = |cluster: &Cluster, stage: &mut Option<Stage<'_>>| {
+            stage.iter_mut().for_each(|stage| stage.follow(cluster, &instance, instance.nodes()));
+        };
+        follow(cluster, stage);
+        match self.best(cluster, stage, &instance, &usable) {
             Some((metric, place)) => {
                 let score = if let Metric::Score(score) = metric { score } else { 0.0 };
                 let passage = Passage::of(cluster, &instance, place.placement, score);
                 settle(cluster, idx, &place);
+                let moved = |stage: &mut Stage<'_>| stage.moved(cluster, &instance, passage.from, passage.to);
+                stage.iter_mut().for_each(moved);
                 Ok(passage)
             }
             None => {
@@ -89,6 +107,7 @@ impl<'s> Placing<'s> {
                 bars.extend(usable.iter().map(refused));
                 bars.sort_by_key(|(group, _)| *group);
                 restore(cluster, before);
+                follow(cluster, stage);
                 Err(Why::NoPlace(bars))
             }
         }
@@ -128,6 +147,7 @@ impl<'s> Placing<'s> {
     fn best(
         &self,
         cluster: &Cluster,
+        stage: &mut Option<Stage<'_>>,
         instance: &Instance,
         usable: &[(GroupIdx, Vec<NodeIdx>)],
     ) -> Option<(Metric, Place)> {
@@ -137,8 +157,31 @@ impl<'s> Placing<'s> {
             let mut nodes: Vec<NodeIdx> = of_policy.flat_map(|(_, nodes)| nodes).copied().collect();
             nodes.sort_unstable();
             let targets = Targets::of(cluster, &nodes, required).ok()?;
-            self.search(cluster, instance, &targets).best
+            let quick = stage.as_mut().and_then(|stage| self.quick(cluster, stage, instance, &targets));
+            quick.unwrap_or_else(|| self.search(cluster, instance, &targets).best)
         })
+    }
+
+    /// The best place, if the stage has a floor for the search, and if no node is less
+    /// expendable afterwards.
+    fn quick(
+        &self,
+        cluster: &Cluster,
+        stage: &mut Stage<'_>,
+        instance: &Instance,
+        targets: &Targets,
+    ) -> Option<Option<(Metric, Place)>> {
+        let floor = stage.floor(cluster, instance, targets)?;
+        if has_no_order(floor) {
+            return None;
+        }
+        let best = allocate::best_on(floor, &mut Offers::new(instance, &Conditions::default()));
+        let holds = |(_, place): &(f64, Place)| {
+            let group = cluster.node(place.placement.primary).spec.group;
+            let guard = |scope| Guard::new(cluster, &self.members[group.get()], scope);
+            self.setting.redundancy.as_ref().is_none_or(|scope| guard(scope).holds_with(instance, place))
+        };
+        best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (Metric::Score(score), place)))
     }
 
     /// Looks for the best place by the score of the whole cluster. Whether nodes stay
@@ -146,9 +189,7 @@ impl<'s> Placing<'s> {
     fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> Search {
         let conditions = Conditions::default();
         let floor = Floor::new(cluster, &self.nodes, targets, instance);
-        let pairs = !matches!(targets, Targets::Singles(_));
-        if pairs && Statistics::of(&floor.board).score(0).is_nan() {
-            // ties between scores that are not numbers depend on the order of all pairs
+        if has_no_order(&floor) {
             let mut redundancy = self.setting.redundancy.clone();
             let source = cluster.node(instance.primary).spec.group;
             redundancy.iter_mut().for_each(|scope| scope.exempt.push(source));
@@ -176,6 +217,11 @@ impl<'s> Placing<'s> {
             _ => found,
         }
     }
+}
+
+/// Whether ties between scores, which are not numbers, depend on the order of all pairs.
+fn has_no_order(floor: &Floor<'_>) -> bool {
+    !matches!(floor.targets, Targets::Singles(_)) && Statistics::of(&floor.board).score(0).is_nan()
 }
 
 /// Takes an instance off the numbers of its nodes; returns these as they were.

@@ -16,7 +16,7 @@ use crate::search::{BalanceOptions, Effort, MoveRules, Step, Stopped};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, Groups};
 use crate::tools::output::Output;
-use crate::tools::save::save;
+use crate::tools::save::{self, save};
 use crate::tools::{commands, group, source};
 
 /// What the options mean for the search.
@@ -163,7 +163,8 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
     if found.was_searched() {
         give_commands(options, cluster, &found.steps, &found.jobsets, &mut text)?;
         let scope = &found.scope;
-        save_balanced(options, || cluster_text(cluster, &scope.nodes, &scope.instances), text.output)?;
+        let content = || cluster_text(cluster, &scope.nodes, &scope.instances);
+        save_balanced(options, save::save_group, content, text.output)?;
         found.show_final(options, cluster, &mut text)?;
     }
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
@@ -191,11 +192,12 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
 /// Writes the state after the last step, if that is wanted.
 pub fn save_balanced(
     options: &HbalOptions,
+    write: save::Write,
     content: impl FnOnce() -> String,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     if let Some(prefix) = &options.save {
-        let note = save(prefix, "balanced", "after balancing", &content())?;
+        let note = write(prefix, "balanced", "after balancing", &content())?;
         output.error_line(&note)?;
     }
     Ok(())

@@ -25,6 +25,7 @@ use crate::search::{Step, Stopped};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::{Output, Recording};
 use crate::tools::progress::Progress;
+use crate::tools::save::save;
 
 /// A group before anything is moved.
 struct Candidate {
@@ -108,7 +109,7 @@ impl Run<'_> {
         }
         give_commands(options, cluster, &steps, &jobsets, &mut text)?;
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
-            save_balanced(options, || whole_cluster_text(cluster), text.output)?;
+            save_balanced(options, save, || whole_cluster_text(cluster), text.output)?;
         }
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
         let enough = choice == Choice::WorstGroup && !steps.is_empty();

@@ -1,5 +1,7 @@
 //! An estimate: from a loaded cluster to the two allocations and their views.
 
+use std::io::{self, IsTerminal};
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::anyhow;
@@ -34,7 +36,9 @@ struct Estimate<'a> {
 pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let request = Request::of(options, cluster)?;
     let template = request.settings.template.as_str();
-    if options.disk_template.is_none() && options.load.verbosity > 0 {
+    // scripts keep the standard error that they know
+    let for_people = options.load.verbosity > 1 || (options.load.verbosity > 0 && io::stderr().is_terminal());
+    if options.disk_template.is_none() && for_people {
         let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
         output.error_line(&note)?;
     }
