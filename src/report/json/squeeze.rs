@@ -28,7 +28,6 @@ pub struct Document {
     target: ReserveSize,
     idle: bool,
     summary: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<Stopped>,
     groups: Vec<Group>,
 }
