@@ -146,6 +146,13 @@ impl Cluster {
         self.groups.iter().map(|g| g.idx).filter(|g| used[g.get()]).collect()
     }
 
+    /// By node, whether it is one of these.
+    pub fn mask(&self, nodes: &[NodeIdx]) -> Vec<bool> {
+        let mut mask = vec![false; self.nodes.len()];
+        nodes.iter().for_each(|n| mask[n.get()] = true);
+        mask
+    }
+
     /// Whether primary and secondary of an instance are in different groups.
     pub fn is_split(&self, instance: &Instance) -> bool {
         let group = |n: NodeIdx| self.node(n).spec.group;

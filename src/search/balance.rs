@@ -84,13 +84,21 @@ pub struct Balancer<'c> {
     memory: Memory,
 }
 
+/// Whether a node of an instance is offline.
+fn is_on_offline(cluster: &Cluster, instance: &Instance) -> bool {
+    instance.nodes().any(|n| cluster.node(n).spec.offline)
+}
+
 impl<'c> Balancer<'c> {
     /// Prepares to balance the set `nodes` (ascending) with the instances whose
     /// primary is there.
     pub fn new(cluster: &'c mut Cluster, nodes: &[NodeIdx], options: BalanceOptions) -> Balancer<'c> {
         let board = Board::new(cluster, nodes);
+        // when only evacuating, no move brings an instance to an offline node, so no others ever take part
+        let takes_part =
+            |i: &&Instance| board.contains(i.primary) && (!options.evacuate || is_on_offline(cluster, i));
         let instances: Vec<InstanceIdx> =
-            cluster.instances.iter().filter(|i| board.contains(i.primary)).map(|i| i.idx).collect();
+            cluster.instances.iter().filter(takes_part).map(|i| i.idx).collect();
         let unavoidable = unavoidable_score(cluster, nodes);
         let shapes = Shapes::of(cluster, &instances);
         let score = board.score();
@@ -202,7 +210,7 @@ impl<'c> Balancer<'c> {
         &self.board
     }
 
-    /// The instances of the set, movable or not.
+    /// The instances of the set, movable or not; when only evacuating, those on offline nodes.
     pub(super) fn instances(&self) -> &[InstanceIdx] {
         &self.instances
     }
@@ -231,7 +239,7 @@ impl<'c> Balancer<'c> {
     /// Whether an instance takes part: it may move and, when only evacuating, has
     /// a node offline.
     pub fn is_candidate(&self, instance: &Instance) -> bool {
-        let evacuates = !self.options.evacuate || instance.nodes().any(|n| self.cluster.node(n).spec.offline);
+        let evacuates = !self.options.evacuate || is_on_offline(self.cluster, instance);
         instance.is_movable() && instance.auto_balance && evacuates
     }
 

@@ -68,6 +68,9 @@ impl Limit {
 
 /// The best move that beats the present score.
 pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Scored> {
+    if balancer.instances().is_empty() {
+        return None;
+    }
     let limit = Limit::new(balancer.starting_limit());
     let scored = AtomicU64::new(0);
     let mut likeness = std::mem::take(&mut memory.likeness);

@@ -4,6 +4,7 @@
 
 mod equal;
 mod space;
+mod squeeze;
 mod tags;
 
 use crate::common::Bench;
@@ -27,7 +28,7 @@ pub struct Case {
 /// The cases of one kind, made when they are measured.
 type Cases = fn() -> Vec<Case>;
 
-const KINDS: [Cases; 3] = [equal::cases, space::cases, tags::cases];
+const KINDS: [Cases; 4] = [equal::cases, space::cases, squeeze::cases, tags::cases];
 
 /// Prints the table.
 pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {

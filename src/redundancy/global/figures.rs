@@ -3,6 +3,7 @@
 use super::class::Class;
 use super::quick;
 use super::relocation::Load;
+use super::rooms::{Changed, Sorted};
 use super::simulate;
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
 
@@ -43,7 +44,7 @@ pub(super) struct Bundle {
     pub disk: Mib,
     pub disk_most: Mib,
     /// Whether the policy accepts all of them on nodes without and with exclusive
-    /// storage.
+    /// storage, where they are to be created anew.
     pub accepted: [bool; 2],
 }
 
@@ -63,7 +64,7 @@ impl Bundle {
         accepted: [true; 2],
     };
 
-    fn add(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance) {
+    fn add(&mut self, instance: &Instance) {
         let mem = instance.mem_in_use();
         self.count += 1;
         self.mem += mem;
@@ -71,6 +72,11 @@ impl Bundle {
         self.mem_least = self.mem_least.min(mem);
         self.disk += instance.local_disk();
         self.disk_most = self.disk_most.max(instance.local_disk());
+    }
+
+    /// Asks the policy of the node `spec` as well.
+    fn add_anew(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance) {
+        self.add(instance);
         let policy = &cluster.group(spec.group).policy;
         for (exclusive, accepted) in [false, true].into_iter().zip(&mut self.accepted) {
             *accepted &= policy.accepts(instance, exclusive).is_ok();
@@ -124,10 +130,10 @@ impl Burden {
         self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
         match (Class::of(instance.template), mirror) {
             (Class::Relocate, _) => {
-                self.relocate.add(cluster, spec, instance);
+                self.relocate.add(instance);
                 self.relocated.push(instance.mem_in_use());
             }
-            (Class::Recreate, _) => self.recreate.add(cluster, spec, instance),
+            (Class::Recreate, _) => self.recreate.add_anew(cluster, spec, instance),
             (Class::Failover, None) => self.odd = true,
             (Class::Failover, Some(mirror)) => self.back(instance, mirror),
         }
@@ -142,6 +148,11 @@ impl Burden {
             }
             None => self.failover.push(Backed { mirror, mem: instance.mem_in_use(), spindles_known: known }),
         }
+    }
+
+    /// Memory that DRBD primaries take on a node when they fail over to it.
+    pub fn backed_by(&self, node: NodeIdx) -> Mib {
+        self.failover.iter().find(|b| b.mirror == node).map_or(Mib::ZERO, |b| b.mem)
     }
 
     /// Whether it matters where there is room, not only on the secondaries.
@@ -161,6 +172,8 @@ pub(super) struct Figures {
     pub burdens: Vec<Option<Burden>>,
     /// The online nodes of the set, by group.
     pub escapes: Vec<Vec<NodeIdx>>,
+    /// The unallocated memory of these, by group.
+    rooms: Vec<Sorted>,
     /// Some amounts are absurd: every verdict is left to the simulation.
     pub absurd: bool,
 }
@@ -179,7 +192,41 @@ impl Figures {
                 escapes[spec.group.get()].push(node);
             }
         }
-        Figures { nodes: nodes.to_vec(), free, burdens, escapes, absurd }
+        let room = |n: &NodeIdx| free[n.get()].mem;
+        let rooms = escapes.iter().map(|nodes| Sorted::of(nodes.iter().map(room))).collect();
+        Figures { nodes: nodes.to_vec(), free, burdens, escapes, rooms, absurd }
+    }
+
+    /// A node has other amounts free.
+    pub fn set_free(&mut self, spec: &NodeSpec, free: Free) {
+        let before = std::mem::replace(&mut self.free[spec.idx.get()], free);
+        if self.is_escape(spec) {
+            self.rooms[spec.group.get()].replace(before.mem, free.mem);
+        }
+    }
+
+    /// Whether a node is an online one of the set.
+    fn is_escape(&self, spec: &NodeSpec) -> bool {
+        !spec.offline && self.burdens[spec.idx.get()].is_some()
+    }
+
+    /// The memory that the other nodes of a node's group have once its DRBD primaries have
+    /// failed over.
+    pub fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> Changed<'_> {
+        let spec = &cluster.node(node).spec;
+        let (mut gone, mut added) = (Vec::new(), Vec::new());
+        if self.is_escape(spec) {
+            gone.push(self.free[node.get()].mem);
+        }
+        for backed in burden.failover.iter().filter(|b| b.mirror != node) {
+            let mirror = &cluster.node(backed.mirror).spec;
+            if mirror.group == spec.group && self.is_escape(mirror) {
+                let room = self.free[backed.mirror.get()].mem;
+                gone.push(room);
+                added.push(room - backed.mem);
+            }
+        }
+        self.rooms[spec.group.get()].changed(gone, added)
     }
 
     /// What sums say about whether a node of the set could be emptied.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::figures::{Figures, Free};
+use super::rooms::Rooms;
 use super::{Scope, quick, relocation, simulate};
 use crate::model::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
@@ -21,7 +22,7 @@ pub struct Guard<'c> {
     /// By node: the nodes whose DRBD primaries it backs.
     backs: Vec<Vec<NodeIdx>>,
     /// The node that an arrival left without a way out when one did so last. The next arrival is likely
-    /// to do the same to it.
+    /// to do the same to it, so it is looked at first.
     suspect: Option<NodeIdx>,
 }
 
@@ -45,6 +46,17 @@ impl<'c> Guard<'c> {
         guard
     }
 
+    /// Looks at this node first: one that could not be emptied in a state much like this. It
+    /// changes no verdict.
+    pub fn begin_with(&mut self, node: Option<NodeIdx>) {
+        self.suspect = node.filter(|n| self.scope.includes(self.cluster, *n));
+    }
+
+    /// The last node that could not be emptied with an arrival.
+    pub fn last_stuck(&self) -> Option<NodeIdx> {
+        self.suspect
+    }
+
     fn enlist(&mut self, node: NodeIdx) {
         let Some(burden) = &self.figures.burdens[node.get()] else { return };
         if quick::verdict(self.cluster, &self.figures, node, burden) == Some(false) {
@@ -66,12 +78,19 @@ impl<'c> Guard<'c> {
             return None;
         }
         let spec = &self.cluster.node(node).spec;
-        let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
-        let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
-        let taken = |t: NodeIdx| burden.failover.iter().find(|b| b.mirror == t).map_or(Mib::ZERO, |b| b.mem);
         let load = burden.relocate.load();
-        let rooms = reachable.map(|t| self.figures.free[t.get()].mem - taken(*t));
-        Some(rooms.map(|room| relocation::sure(room, &load)).sum::<Mib>() - relocation::demand(&load))
+        let sure = match spec.migration_tags.is_empty() {
+            true => self.figures.rooms_for(self.cluster, node, burden).beyond(load.most),
+            false => {
+                let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+                let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
+                let rooms: Vec<(Mib, i64)> =
+                    reachable.map(|t| (self.figures.free[t.get()].mem - burden.backed_by(*t), 1)).collect();
+                rooms[..].beyond(load.most)
+            }
+        };
+        let slack = sure - i128::from(relocation::demand(&load).0);
+        Some(Mib(i64::try_from(slack).unwrap_or(i64::MAX)))
     }
 
     /// Whether every node could still be emptied with a new instance at a place.
@@ -85,42 +104,44 @@ impl<'c> Guard<'c> {
         let backing = secondary.map(|s| (s, self.figures.free[s.get()]));
         self.enter(instance, place);
         let verdict = self.verdict(instance, place);
-        self.figures.free[primary.get()] = before.0;
+        self.set_free(primary, before.0);
         self.figures.burdens[primary.get()] = before.1;
         if let Some((node, free)) = backing {
-            self.figures.free[node.get()] = free;
+            self.set_free(node, free);
         }
         verdict
     }
 
+    fn set_free(&mut self, node: NodeIdx, free: Free) {
+        self.figures.set_free(&self.cluster.node(node).spec, free);
+    }
+
     fn enter(&mut self, instance: &Instance, place: &Place) {
         let Placement { primary, secondary } = place.placement;
-        let spec = |n: NodeIdx| &self.cluster.node(n).spec;
-        self.figures.free[primary.get()] = Free::of(spec(primary), &place.primary);
+        self.set_free(primary, Free::of(&self.cluster.node(primary).spec, &place.primary));
         if let (Some(node), Some(ledger)) = (secondary, &place.secondary) {
-            self.figures.free[node.get()] = Free::of(spec(node), ledger);
+            self.set_free(node, Free::of(&self.cluster.node(node).spec, ledger));
         }
         if instance.forthcoming {
             return;
         }
         if let Some(burden) = &mut self.figures.burdens[primary.get()] {
             let mirror = secondary.filter(|_| instance.template.has_secondary());
-            burden.add(self.cluster, spec(primary), instance, mirror);
+            burden.add(self.cluster, &self.cluster.node(primary).spec, instance, mirror);
         }
     }
 
     /// The verdict on the figures as they are with the arrival.
     fn verdict(&mut self, instance: &Instance, place: &Place) -> bool {
-        if self.suspect.is_some_and(|node| self.figures.verdict(self.cluster, node) == Some(false)) {
-            return false;
-        }
-        let (verdict, suspect) = self.judge(instance, place);
-        self.suspect = suspect.or(self.suspect);
-        verdict
+        let figures = &self.figures;
+        let is_lost = |node: &NodeIdx| figures.verdict(self.cluster, *node) == Some(false);
+        let lost = self.suspect.filter(is_lost).or_else(|| self.lost(instance, place));
+        self.suspect = lost.or(self.suspect);
+        lost.is_none()
     }
 
-    /// The verdict, with the node that sums say cannot be emptied if that decides it.
-    fn judge(&self, instance: &Instance, place: &Place) -> (bool, Option<NodeIdx>) {
+    /// The first node found that cannot be emptied with the arrival.
+    fn lost(&self, instance: &Instance, place: &Place) -> Option<NodeIdx> {
         let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
@@ -132,7 +153,7 @@ impl<'c> Guard<'c> {
             verdict != Some(false)
         };
         if self.scope.includes(self.cluster, primary) && !survives(primary) {
-            return (false, Some(primary));
+            return Some(primary);
         }
         // the node takes over from others, with less memory
         let backed = self.backs[primary.get()].iter().filter(|n| **n != primary);
@@ -142,22 +163,24 @@ impl<'c> Guard<'c> {
                 && !self.figures.absurd
                 && !quick::failovers(self.cluster, &self.figures, node, burden)
             {
-                return (false, Some(node));
+                return Some(node);
             }
         }
         let taken = instance.mem_in_use();
         for &(node, slack) in self.seekers.iter().filter(|s| s.0 != primary) {
             if slack.is_none_or(|s| s <= taken) && !survives(node) {
-                return (false, Some(node));
+                return Some(node);
             }
         }
         if undecided.is_empty() {
-            return (true, None);
+            return None;
         }
         // where most has to leave, room is most likely to be missing
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
-        let mut state = self.cluster.clone();
-        state.adopt(instance, place);
-        (undecided.into_iter().all(|node| simulate::evacuates(&state, &self.figures.nodes, node)), None)
+        undecided.sort_by_key(|n| Some(*n) != self.suspect);
+        let arrival = (instance, place);
+        let stuck =
+            |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures.nodes, *node);
+        undecided.into_iter().find(stuck)
     }
 }

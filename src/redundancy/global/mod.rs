@@ -14,6 +14,7 @@ mod guard;
 mod pool;
 mod quick;
 mod relocation;
+mod rooms;
 mod simulate;
 
 pub use class::Class;

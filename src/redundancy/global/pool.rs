@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Scope;
 use super::class::Class;
 use super::figures::{Free, PLAUSIBLE};
-use super::relocation::{self, Load, Rooms};
+use super::relocation::{self, Load};
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx};
 
 /// Nodes that are alike.
@@ -181,13 +181,13 @@ impl Pool {
     }
 
     /// Whether a node can be emptied of the instances that it holds, in their order.
-    fn verdict(&self, node: NodeIdx, rooms: &Rooms) -> Option<bool> {
+    fn verdict(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> Option<bool> {
         let (_, alike) = self.nodes[node.get()]?;
         if !alike.counts || alike.load.count == 0 {
             return Some(true);
         }
         let sizes: Vec<Mib> = self.sizes[node.get()].iter().rev().copied().collect();
-        relocation::verdict_in_order(&sizes, rooms, alike.online.then_some(alike.free))
+        relocation::verdict_in_order(&sizes, others(rooms, alike))
     }
 
     /// Whether nodes are alike in what an arrival does to the pool.
@@ -196,7 +196,13 @@ impl Pool {
     }
 }
 
-/// The memory of the online nodes of a group.
+/// The memory of the others than a node, in descending order.
+fn others(rooms: &[(Mib, i64)], node: Alike) -> impl Iterator<Item = (Mib, i64)> + Clone {
+    let own = node.online.then_some(node.free);
+    rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
+}
+
+/// The memory of the online nodes of a group, in descending order, of each amount how many.
 fn rooms(members: &BTreeMap<Alike, i64>) -> Vec<(Mib, i64)> {
     let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
     for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
@@ -209,7 +215,7 @@ fn rooms(members: &BTreeMap<Alike, i64>) -> Vec<(Mib, i64)> {
 }
 
 /// The nodes of a group that can perhaps not be emptied, judged by the sums of their instances.
-fn doubtful(members: &BTreeMap<Alike, i64>, rooms: &Rooms) -> BTreeSet<Alike> {
+fn doubtful(members: &BTreeMap<Alike, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<Alike> {
     // what all nodes certainly take, by the largest instance that seeks a place
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
     let is_doubtful = |alike: &&Alike| {
@@ -219,9 +225,7 @@ fn doubtful(members: &BTreeMap<Alike, i64>, rooms: &Rooms) -> BTreeSet<Alike> {
             open.map(|(free, count)| Mib(relocation::sure(*free, load).0.saturating_mul(*count))).sum()
         });
         let own = if alike.online { relocation::sure(alike.free, load) } else { Mib::ZERO };
-        let itself = alike.online.then_some(alike.free);
-        let others = || rooms.iter().map(|(free, n)| (*free, n - i64::from(Some(*free) == itself)));
-        room - own <= relocation::demand(load) && !relocation::has_spare_targets(load, others())
+        room - own <= relocation::demand(load) && !relocation::has_spare_targets(load, others(rooms, **alike))
     };
     members.keys().filter(|a| a.counts && a.load.count > 0).filter(is_doubtful).copied().collect()
 }

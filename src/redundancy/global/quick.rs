@@ -12,6 +12,7 @@
 
 use super::figures::{Burden, Figures};
 use super::relocation;
+use super::rooms::Rooms;
 use crate::model::{Cluster, Mib, NodeIdx};
 
 /// Whether `node`, which carries `burden`, could be emptied; nothing if that has
@@ -27,22 +28,32 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         return Some(true);
     }
     let spec = &cluster.node(node).spec;
-    let escapes: Vec<Escape> = figures.escapes[spec.group.get()]
-        .iter()
-        .filter(|t| **t != node)
-        .map(|t| Escape::of(cluster, figures, node, burden, *t))
-        .collect();
-    let mut rooms: Vec<(Mib, i64)> = escapes.iter().filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
-    let relocated = relocation::verdict(&burden.relocate.load(), &rooms).or_else(|| {
-        rooms.sort_unstable_by(|a, b| b.cmp(a));
-        let in_order: Vec<Mib> = burden.relocated.iter().rev().copied().collect();
-        relocation::verdict_in_order(&in_order, &rooms, None)
-    });
+    let escapes = || -> Vec<Escape> {
+        let others = figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+        others.map(|t| Escape::of(cluster, figures, node, burden, *t)).collect()
+    };
+    let relocated = match spec.migration_tags.is_empty() {
+        true => relocations(burden, &figures.rooms_for(cluster, node, burden)),
+        false => {
+            let reachable = escapes().into_iter().filter(|t| t.reachable);
+            let mut rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
+            rooms.sort_unstable_by(|a, b| b.cmp(a));
+            relocations(burden, &rooms[..])
+        }
+    };
     if relocated == Some(false) || burden.recreate.count == 0 {
         return relocated;
     }
-    let created = creations(burden, &escapes);
+    let created = creations(burden, &escapes());
     if created == Some(false) { created } else { relocated.and(created) }
+}
+
+/// Whether all instances on shared storage find one of these rooms.
+fn relocations(burden: &Burden, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+    relocation::verdict(&burden.relocate.load(), rooms).or_else(|| {
+        let in_order: Vec<Mib> = burden.relocated.iter().rev().copied().collect();
+        relocation::verdict_in_order(&in_order, rooms.descending())
+    })
 }
 
 /// A node that can take instances in.
@@ -59,9 +70,8 @@ impl Escape {
     fn of(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden, target: NodeIdx) -> Escape {
         let spec = &cluster.node(target).spec;
         let free = figures.free[target.get()];
-        let taken = burden.failover.iter().find(|b| b.mirror == target).map_or(Mib::ZERO, |b| b.mem);
         Escape {
-            mem: free.mem - taken,
+            mem: free.mem - burden.backed_by(target),
             disk: free.disk,
             exclusive: spec.exclusive_storage,
             reachable: cluster.node(node).spec.can_migrate_to(spec),

@@ -6,7 +6,11 @@
 //! is ever stuck, wherever the others went. If no r exceeds m, or all r together
 //! cannot hold M, one is. A target holds at most floor((r - 1) / q) instances of size
 //! q and more, and if all sizes are equal, it holds just as many, in any order.
+//! An instance of size q that finds no target has at least one earlier one on each that
+//! it would have fit at first; so if there are more of these targets than earlier
+//! instances, it finds one.
 
+use super::rooms::Rooms;
 use crate::model::Mib;
 
 /// Memory in use of several instances.
@@ -47,9 +51,6 @@ pub(super) fn demand(load: &Load) -> Mib {
     load.mem - load.most
 }
 
-/// Memory of several targets, of each amount how many: descending, each amount once.
-pub(super) type Rooms = [(Mib, i64)];
-
 /// As many targets as instances have room for the largest.
 pub(super) fn has_spare_targets(load: &Load, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
     let mut open = 0;
@@ -59,16 +60,18 @@ pub(super) fn has_spare_targets(load: &Load, rooms: impl Iterator<Item = (Mib, i
     })
 }
 
-/// Whether instances of these sizes, one after the other, find a target among `rooms`, of
-/// which the node that they leave (if it is one of them) has `own`; nothing if that depends on the choice
-/// of targets.
-pub(super) fn verdict_in_order(sizes: &[Mib], rooms: &Rooms, own: Option<Mib>) -> Option<bool> {
-    if are_too_many(sizes, rooms, own) {
+/// Whether instances of these sizes, one after the other, find a target in these rooms, which
+/// are descending, of each amount how many; nothing if that depends on the choice of targets.
+pub(super) fn verdict_in_order(
+    sizes: &[Mib],
+    rooms: impl Iterator<Item = (Mib, i64)> + Clone,
+) -> Option<bool> {
+    if are_too_many(sizes, &rooms) {
         return Some(false);
     }
     let mut gone = Gone::default();
     for size in sizes {
-        if !gone.leaves_room(*size, rooms, own) {
+        if !gone.leaves_room(*size, rooms.clone()) {
             return None;
         }
         gone.add(*size);
@@ -76,12 +79,8 @@ pub(super) fn verdict_in_order(sizes: &[Mib], rooms: &Rooms, own: Option<Mib>) -
     Some(true)
 }
 
-fn others(rooms: &Rooms, own: Option<Mib>) -> impl Iterator<Item = (Mib, i64)> {
-    rooms.iter().map(move |(room, count)| (*room, count - i64::from(Some(*room) == own)))
-}
-
 /// Whether no choice of targets holds all instances of some size and more.
-fn are_too_many(sizes: &[Mib], rooms: &Rooms, own: Option<Mib>) -> bool {
+fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone)) -> bool {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     let mut memory = Mib::ZERO;
@@ -91,7 +90,7 @@ fn are_too_many(sizes: &[Mib], rooms: &Rooms, own: Option<Mib>) -> bool {
             return false;
         }
         let (mut places, mut room) = (0i64, 0i64);
-        let enough = others(rooms, own).take_while(|r| r.0 > *size).any(|(free, targets)| {
+        let enough = rooms.clone().take_while(|r| r.0 > *size).any(|(free, targets)| {
             let free = usable(free).0;
             places = places.saturating_add((free / size.0).saturating_mul(targets));
             room = room.saturating_add(free.saturating_mul(targets));
@@ -119,10 +118,10 @@ impl Gone {
     }
 
     /// Whether they cannot be in the way of one more of this size.
-    fn leaves_room(&self, size: Mib, rooms: &Rooms, own: Option<Mib>) -> bool {
+    fn leaves_room(&self, size: Mib, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
         // targets with at least that much room beyond the size, and the sum of it
         let (mut targets, mut beyond) = (0i64, 0i64);
-        others(rooms, own).take_while(|r| r.0 > size).any(|(room, count)| {
+        rooms.take_while(|r| r.0 > size).any(|(room, count)| {
             let d = room - size;
             targets += count;
             beyond = beyond.saturating_add(d.0.saturating_mul(count));
@@ -138,29 +137,25 @@ impl Gone {
     }
 }
 
-/// Whether all instances find a target among `rooms`, of each of which there are
-/// several; nothing if that depends on the order.
-pub(super) fn verdict(load: &Load, rooms: &[(Mib, i64)]) -> Option<bool> {
+/// Whether all instances find a target in these rooms; nothing if that depends on the
+/// order.
+pub(super) fn verdict(load: &Load, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
     if load.count == 0 {
         return Some(true);
     }
-    let open: i64 = rooms.iter().filter(|r| r.0 > load.most).map(|r| r.1).sum();
-    if open == 0 {
+    let targets = rooms.above(load.most);
+    if targets <= 0 {
         return Some(false);
     }
-    if open >= load.count {
+    if targets >= load.count || rooms.beyond(load.most) > i128::from(demand(load).0) {
         return Some(true);
     }
-    let total = |f: &dyn Fn(Mib) -> i64| rooms.iter().map(|r| f(r.0).saturating_mul(r.1)).sum::<i64>();
-    if total(&|room| sure(room, load).0) > demand(load).0 {
-        return Some(true);
-    }
-    if total(&|room| usable(room).0) < load.mem.0 {
+    // one MiB has to stay free
+    if rooms.beyond(Mib(1)) < i128::from(load.mem.0) {
         return Some(false);
     }
     if load.least > Mib::ZERO {
-        let places = total(&|room| usable(room).0 / load.least.0);
-        if places < load.count {
+        if rooms.places(load.least) < i128::from(load.count) {
             return Some(false);
         }
         if load.least == load.most {
@@ -173,6 +168,7 @@ pub(super) fn verdict(load: &Load, rooms: &[(Mib, i64)]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redundancy::global::rooms::Sorted;
     use proptest::prelude::*;
 
     /// Whether no choice of targets leaves one of the instances without any.
@@ -217,10 +213,13 @@ mod tests {
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
             let sizes_in_mib: Vec<Mib> = sizes.iter().map(|size| Mib(*size)).collect();
-            let mut own = rooms.clone();
-            own.push(7);
-            for (rooms_with_own, own) in [(&rooms, None), (&own, Some(Mib(7)))] {
-                match verdict_in_order(&sizes_in_mib, &counted(rooms_with_own), own) {
+            // as they are, and with one that is not to be counted
+            let mut with_own = rooms.clone();
+            with_own.push(7);
+            let own = [Mib(7)];
+            let sorted = [&rooms, &with_own].map(|r| Sorted::of(r.iter().map(|room| Mib(*room))));
+            for rooms_of in [sorted[0].changed(Vec::new(), Vec::new()), sorted[1].changed(own.to_vec(), Vec::new())] {
+                match verdict_in_order(&sizes_in_mib, rooms_of.descending()) {
                     Some(true) => prop_assert!(always_fits(&sizes, &rooms)),
                     Some(false) => prop_assert!(!ever_fits(&sizes, &rooms)),
                     None => {}
@@ -240,7 +239,7 @@ mod tests {
             if has_spare_targets(&load, counted.iter().copied()) {
                 prop_assert!(fits);
             }
-            match verdict(&load, &counted) {
+            match verdict(&load, &counted[..]) {
                 Some(true) => prop_assert!(fits),
                 Some(false) => prop_assert!(!fits),
                 None => {}

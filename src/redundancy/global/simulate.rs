@@ -6,13 +6,16 @@
 //! first, where the score of the whole set is best. Ties go to the later node.
 //! Only what is impossible is forbidden: soft limits are ignored.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::class::Class;
 use crate::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, NodeIdx, NodeSpec, NodeState, PolicyBreach, Rule,
-    Strictness, TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
+    PolicyBreach, Rule, Strictness, TagArrival,
 };
+use crate::score::batch::{Changed, Scorer};
+use crate::score::metrics::lanes;
+use crate::score::running::{Interval, Running};
 use crate::score::{Board, Touched};
 
 /// An instance that finds no place when its node is lost.
@@ -54,22 +57,54 @@ pub enum Cause {
 /// Whether all primaries of `node` find a place if it is lost. `nodes` is the
 /// set whose members count (ascending).
 pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
-    lose(cluster, nodes, &[node], true).is_empty()
+    lose(cluster, None, nodes, &[node], true).is_empty()
+}
+
+/// The same once a new instance has arrived at a place.
+pub(super) fn evacuates_with(
+    cluster: &Cluster,
+    (instance, place): (&Instance, &Place),
+    nodes: &[NodeIdx],
+    node: NodeIdx,
+) -> bool {
+    let arrived = Instance {
+        idx: InstanceIdx::new(cluster.instances.len()),
+        primary: place.placement.primary,
+        secondary: place.placement.secondary,
+        location_score: place.location_score,
+        ..instance.clone()
+    };
+    lose(cluster, Some((&arrived, place)), nodes, &[node], true).is_empty()
 }
 
 /// The primaries of one group's `nodes` (ascending) that find no place if the nodes
 /// `lost` are lost together; some of these may be in other groups.
 pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
-    lose(cluster, nodes, lost, false)
+    lose(cluster, None, nodes, lost, false)
 }
 
-/// Finds places for all primaries of the lost nodes, or until the first has none.
-fn lose(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx], stop: bool) -> Vec<Casualty> {
+/// An instance that is not of the cluster yet, and its place there.
+type Arrival<'a> = (&'a Instance, &'a Place);
+
+/// Finds places for all primaries of the lost nodes, or until the first has none; what is
+/// in the way is then not looked for.
+fn lose(
+    cluster: &Cluster,
+    arrival: Option<Arrival<'_>>,
+    nodes: &[NodeIdx],
+    lost: &[NodeIdx],
+    stop: bool,
+) -> Vec<Casualty> {
     let emptied = || lost.iter().filter(|n| nodes.binary_search(n).is_ok());
     let Some(first) = emptied().next() else { return Vec::new() };
+    let existing = arrival.map(|(instance, _)| instance).filter(|i| !i.forthcoming);
     let primaries = |class: Class| -> Vec<&Instance> {
-        let all = emptied().flat_map(|n| cluster.node(*n).state.primaries.iter().rev());
-        all.map(|i| cluster.instance(*i)).filter(|i| Class::of(i.template) == class).collect()
+        let of_node = |n: &NodeIdx| {
+            let there = cluster.node(*n).state.primaries.iter().rev().map(|i| cluster.instance(*i));
+            let node = *n;
+            existing.filter(|i| i.primary == node).into_iter().chain(there)
+        };
+        emptied().flat_map(of_node).filter(|i| Class::of(i.template) == class).collect()
     };
     let [failover, relocate, mut recreate] =
         [Class::Failover, Class::Relocate, Class::Recreate].map(primaries);
@@ -81,12 +116,18 @@ fn lose(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx], stop: bool) -> V
         of_group.iter().copied().filter(|n| !lost.contains(n) && !cluster.node(*n).spec.offline).collect();
     let mut loss = Loss {
         cluster,
-        changed: HashMap::new(),
+        changed: BTreeMap::new(),
         boards: [
             (!relocate.is_empty()).then(|| Board::new(cluster, &of_group)),
             (!recreate.is_empty()).then(|| Board::new(cluster, nodes)),
         ],
+        running: [None, None],
+        verdict_only: stop,
     };
+    if let Some((instance, place)) = arrival {
+        loss.arrive(instance, place);
+    }
+    loss.running = [0, 1].map(|at| loss.boards[at].as_ref().map(Running::of));
     let mut casualties = Vec::new();
     for (instance, class) in
         [failover, relocate, recreate].iter().flatten().map(|i| (*i, Class::of(i.template)))
@@ -110,18 +151,31 @@ fn lose(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx], stop: bool) -> V
 struct Loss<'c> {
     cluster: &'c Cluster,
     /// The nodes that differ.
-    changed: HashMap<NodeIdx, NodeState>,
+    changed: BTreeMap<NodeIdx, NodeState>,
     /// The score of the group (for what is relocated) and of the set (for what is
     /// recreated), where they are needed.
     boards: [Option<Board>; 2],
+    /// Statistics of the boards.
+    running: [Option<Running>; 2],
+    /// Nobody asks what is in the way.
+    verdict_only: bool,
 }
 
 /// Positions in `boards`.
 const GROUP: usize = 0;
 const SET: usize = 1;
 
-/// A candidate for the new primary node: its score and what it would be then.
-type Best = (f64, NodeIdx, Ledger);
+/// A node that can take an instance, and the new states of the nodes that this changes; the
+/// last one is its own.
+struct Offer<'a> {
+    node: NodeIdx,
+    touched: Vec<Touched<'a>>,
+    spread_change: i64,
+    interval: Interval,
+}
+
+/// The new primary node, and what it is then.
+type Best = (NodeIdx, Ledger);
 
 /// Whether an instance has found a place, or what is in the way.
 type Placed = Result<(), Vec<Obstacle>>;
@@ -144,6 +198,12 @@ impl<'c> Loss<'c> {
         let state = self.state(node);
         let conflicts = TagArrival::conflicts_of_primary(state, instance);
         state.ledger.remove_primary(self.spec(node), instance, instance.location_score, conflicts)
+    }
+
+    /// Whether a node has the memory for one more primary.
+    fn has_room(&self, node: NodeIdx, instance: &Instance) -> bool {
+        let left = self.state(node).ledger.mem_unallocated(self.spec(node)) - instance.mem_in_use();
+        instance.forthcoming || left > Mib::ZERO
     }
 
     /// `node` with `instance` as one more primary, unless that is impossible.
@@ -202,7 +262,7 @@ impl<'c> Loss<'c> {
             let allowed = self.spec(node).can_migrate_to(self.spec(n));
             if allowed { Ok(()) } else { Err(Cause::Rule(Rule::MigrationTags)) }
         };
-        let (_, to, arrived) = self.best(GROUP, escapes, allows, instance, Some((node, left)))?;
+        let (to, arrived) = self.best(GROUP, escapes, allows, instance, Some((node, left)))?;
         self.settle(&[(node, left), (to, arrived)], instance, Some(node), to);
         Ok(())
     }
@@ -215,7 +275,7 @@ impl<'c> Loss<'c> {
             let policy = &self.cluster.group(spec.group).policy;
             policy.accepts(instance, spec.exclusive_storage).map_err(Cause::Policy)
         };
-        let (_, to, arrived) = self.best(SET, escapes, accepts, instance, None)?;
+        let (to, arrived) = self.best(SET, escapes, accepts, instance, None)?;
         self.settle(&[(to, arrived)], instance, None, to);
         Ok(())
     }
@@ -232,33 +292,46 @@ impl<'c> Loss<'c> {
         instance: &Instance,
         left: Option<(NodeIdx, Ledger)>,
     ) -> Result<Best, Vec<Obstacle>> {
-        let board = self.boards[board].as_ref().ok_or_else(Vec::new)?;
+        let (Some(board), Some(running)) = (&self.boards[board], &self.running[board]) else {
+            return Err(Vec::new());
+        };
         let from = left.map(|(node, _)| self.spec(node));
         let mut obstacles = Vec::new();
-        let mut best: Option<Best> = None;
-        for &target in targets {
+        let mut offers = Vec::new();
+        for &target in targets.iter().filter(|t| !self.verdict_only || self.has_room(**t, instance)) {
             let allowed = allows(target).map_err(|cause| Box::new(self.obstacle(target, cause)));
             let after = allowed.and_then(|()| self.with_primary(target, self.state(target).ledger, instance));
-            let after = match after {
-                Ok(after) => after,
-                Err(obstacle) => {
-                    obstacles.push(*obstacle);
-                    continue;
+            match after {
+                Err(obstacle) if !self.verdict_only => obstacles.push(*obstacle),
+                Err(_) => {}
+                Ok(after) => {
+                    let changed = left.into_iter().chain([(target, after)]);
+                    let touched: Vec<Touched<'_>> =
+                        changed.map(|(n, after)| self.touched(n, after)).collect();
+                    let spread_change = board.spread().change(instance, from, Some(self.spec(target)));
+                    let spread = board.spread().surplus() + spread_change;
+                    let interval = running.interval(board, &touched, spread);
+                    offers.push(Offer { node: target, touched, spread_change, interval });
                 }
-            };
-            let touched: Vec<Touched<'_>> =
-                left.into_iter().chain([(target, after)]).map(|(n, after)| self.touched(n, after)).collect();
-            let spread = board.spread().change(instance, from, Some(self.spec(target)));
-            let score = board.score_with(&touched, spread);
-            if !best.is_some_and(|b| score > b.0) {
-                best = Some((score, target, after));
             }
         }
-        best.ok_or(obstacles)
+        best_of(board, offers).ok_or(obstacles)
     }
 
     fn touched(&self, node: NodeIdx, after: Ledger) -> Touched<'_> {
         Touched { spec: self.spec(node), before: &self.state(node).ledger, after }
+    }
+
+    /// A new instance arrives at a place.
+    fn arrive(&mut self, instance: &Instance, place: &Place) {
+        let (to, secondary) = (place.placement.primary, place.placement.secondary);
+        let backing = secondary.zip(place.secondary);
+        let ledgers: Vec<(NodeIdx, Ledger)> = [(to, place.primary)].into_iter().chain(backing).collect();
+        self.settle(&ledgers, instance, None, to);
+        if let Some(mirror) = instance.mirror().filter(|_| !instance.forthcoming) {
+            let peers = &mut self.change(mirror).peers;
+            peers.set(to, peers.get(to) + instance.mem_reserved());
+        }
     }
 
     /// Makes a change final: `instance` now runs on `to`.
@@ -270,11 +343,18 @@ impl<'c> Loss<'c> {
         to: NodeIdx,
     ) {
         let mut boards = std::mem::take(&mut self.boards);
+        let mut running = std::mem::take(&mut self.running);
         let touched: Vec<Touched<'_>> = ledgers.iter().map(|(n, after)| self.touched(*n, *after)).collect();
-        for board in boards.iter_mut().flatten() {
+        for (board, running) in boards.iter_mut().zip(&mut running) {
+            let Some(board) = board else { continue };
+            for (row, values) in touched.iter().filter_map(|t| Some((board.row(t.spec.idx)?, t))) {
+                if let Some(running) = running {
+                    running.replace(&board.rows()[row], &lanes(values.spec, &values.after));
+                }
+            }
             board.commit(&touched, instance, from.map(|n| self.spec(n)), self.spec(to));
         }
-        self.boards = boards;
+        (self.boards, self.running) = (boards, running);
         for (node, after) in ledgers {
             self.change(*node).ledger = *after;
         }
@@ -283,4 +363,28 @@ impl<'c> Loss<'c> {
             self.change(node).tag_count.add_tags(&instance.exclusion_tags, by);
         }
     }
+}
+
+/// The offer with the smallest score; the later one among equals. Exact scores are only
+/// computed where the bounds leave it open.
+fn best_of(board: &Board, mut offers: Vec<Offer<'_>>) -> Option<Best> {
+    let known = offers.iter().all(|o| !o.interval.lo.is_nan() && !o.interval.hi.is_nan());
+    if known {
+        let limit = offers.iter().map(|o| o.interval.hi).fold(f64::INFINITY, f64::min);
+        offers.retain(|o| o.interval.lo <= limit);
+    }
+    let chosen = |offer: &Offer<'_>| Some((offer.node, offer.touched.last()?.after));
+    if let [only] = &offers[..] {
+        return chosen(only);
+    }
+    let states: Vec<Changed<'_>> =
+        offers.iter().map(|o| Changed { touched: &o.touched, spread_change: o.spread_change }).collect();
+    let scores = Scorer::of(board).scores(&states);
+    let mut best: Option<(f64, &Offer<'_>)> = None;
+    for (score, offer) in scores.into_iter().zip(&offers) {
+        if !best.is_some_and(|b| score > b.0) {
+            best = Some((score, offer));
+        }
+    }
+    best.and_then(|b| chosen(b.1))
 }

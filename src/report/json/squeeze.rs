@@ -10,6 +10,7 @@ use crate::plan::names::Impossible;
 use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
 use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
+use crate::search::Stopped;
 use crate::search::squeeze::standby::{Size, SizeSource};
 use crate::search::squeeze::{
     Decision, GroupPlan, Harm, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
@@ -27,6 +28,7 @@ pub struct Document {
     target: ReserveSize,
     idle: bool,
     summary: String,
+    stopped: Option<Stopped>,
     groups: Vec<Group>,
 }
 
@@ -111,6 +113,7 @@ pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> R
         target: reserve(asked.target),
         idle: found.plans.iter().all(GroupPlan::is_idle),
         summary: summary(&planned(found, cluster), Tense::Planned),
+        stopped: found.stopped,
         groups: found.plans.iter().map(|plan| group(cluster, plan)).collect::<Result<_, _>>()?,
     })
 }
@@ -191,7 +194,8 @@ fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
         | Obstacle::Master
         | Obstacle::LeftAlone
         | Obstacle::LastNode
-        | Obstacle::MaxNodes => (None, None, None),
+        | Obstacle::MaxNodes
+        | Obstacle::NotTried => (None, None, None),
     };
     KeptNode {
         node: name(cluster, kept.node),

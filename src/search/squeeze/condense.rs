@@ -10,16 +10,26 @@
 //! not enough; when that has helped none of the last few, it is not done any more. The
 //! result is balanced from the beginning. If it does not stand that test, the longest
 //! beginning that does is taken.
+//!
+//! In a very large group balancing alone would take longer than anybody waits. There it is
+//! left to who asks for it: instances only leave the nodes that are freed, in the trials and
+//! in the result.
+//!
+//! A search that has to end tries no more candidates, and balances no further; but what
+//! it has found is made a whole plan: the nodes are emptied from the beginning.
 
 use rayon::prelude::*;
 
 use super::candidates::refusal;
 use super::trial::{Balanced, Scope, mark_offline};
-use super::{Decision, GroupPlan, Kept, Obstacle};
+use super::{Decision, GroupPlan, Kept, Obstacle, Progress};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 
 /// Up to this product of candidates and instances every trial begins anew.
 const SMALL: usize = 6_000;
+
+/// Above this product instances only leave the nodes that are freed.
+const VERY_LARGE: usize = 1_000_000;
 
 /// In a large group: when so many candidates in a row could not be freed, balancing is
 /// not expected to help the others.
@@ -29,27 +39,52 @@ const PATIENCE: usize = 8;
 /// any.
 pub(super) fn condense(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
     let instances = scope.cluster.instances_of(scope.group).len();
-    condense_by(scope, most, state, scope.candidates.len() * instances <= SMALL)
+    let way = match scope.candidates.len().saturating_mul(instances) {
+        ..=SMALL => Way::Anew,
+        ..=VERY_LARGE => Way::Onwards,
+        _ => Way::OnlyEmptied,
+    };
+    condense_by(scope, most, state, way)
 }
 
-/// The same, by the one way or the other.
+/// How candidates are tried; see the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Each from the beginning.
+    Anew,
+    /// Each on what the former left.
+    Onwards,
+    /// The same, without any balancing.
+    OnlyEmptied,
+}
+
+/// The same, by one of the ways.
 pub(super) fn condense_by(
     scope: &Scope<'_>,
     most: usize,
     state: &Cluster,
-    anew: bool,
+    way: Way,
 ) -> (GroupPlan, Option<Cluster>) {
-    let mut walk =
-        Walk { scope, state, fixed: scope.fixed(), most, freed: Vec::new(), kept: Vec::new(), reached: None };
+    let mut walk = Walk {
+        scope,
+        state,
+        way,
+        fixed: scope.fixed(),
+        most,
+        freed: Vec::new(),
+        kept: Vec::new(),
+        reached: None,
+    };
     let order: Vec<NodeIdx> = scope.candidates.iter().rev().copied().collect();
-    if anew {
+    if way == Way::Anew {
         walk.anew(&order);
     } else {
         walk.onwards(&order);
         walk.confirm();
     }
     let Walk { freed, mut kept, reached, .. } = walk;
-    for node in scope.online().filter(|n| !scope.candidates.contains(n)) {
+    let is_candidate = scope.cluster.mask(&scope.candidates);
+    for node in scope.online().filter(|n| !is_candidate[n.get()]) {
         kept.extend(refusal(scope.cluster, node, scope.options).map(|why| Kept { node, why }));
     }
     kept.sort_by_key(|kept| kept.node);
@@ -58,7 +93,8 @@ pub(super) fn condense_by(
         Some(Balanced { cluster, steps, score }) => (steps, score, Some(cluster)),
         None => (Vec::new(), initial_score, None),
     };
-    let nodes: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| freed.contains(n)).collect();
+    let is_freed = scope.cluster.mask(&freed);
+    let nodes: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| is_freed[n.get()]).collect();
     let plan = GroupPlan {
         group: scope.group,
         decision: if nodes.is_empty() { Decision::Nothing } else { Decision::Condense },
@@ -83,6 +119,7 @@ struct Walk<'a> {
     scope: &'a Scope<'a>,
     /// The cluster before anything was done in this group.
     state: &'a Cluster,
+    way: Way,
     fixed: Vec<Option<InstanceIdx>>,
     most: usize,
     /// In the order in which they were taken.
@@ -100,6 +137,9 @@ impl Walk<'_> {
         let width = rayon::current_num_threads().max(1);
         let (mut at, mut taking) = (0, true);
         while at < order.len() {
+            if self.ends(&order[at..]) {
+                return;
+            }
             if self.decided(order[at]) {
                 at += 1;
                 continue;
@@ -133,6 +173,9 @@ impl Walk<'_> {
         let width = rayon::current_num_threads().max(1);
         let (mut at, mut size, mut failures) = (0, 1, 0);
         while at < order.len() {
+            if self.ends(&order[at..]) {
+                return;
+            }
             if self.decided(order[at]) {
                 at += 1;
                 continue;
@@ -153,7 +196,7 @@ impl Walk<'_> {
                 continue;
             }
             let beside = if failures > 0 { width.min(free) } else { 1 };
-            let thorough = failures < PATIENCE;
+            let thorough = failures < PATIENCE && self.way != Way::OnlyEmptied;
             let tried: Vec<Tried> =
                 order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
             for tried in tried {
@@ -167,6 +210,19 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the search has to end with these candidates not looked at; notes that.
+    fn ends(&mut self, rest: &[NodeIdx]) -> bool {
+        let candidates = self.scope.candidates.len();
+        let looked_at = candidates - rest.len();
+        (self.scope.watch.progress)(Progress { looked_at, candidates, freed: self.freed.len() });
+        let ends = self.scope.has_to_end();
+        if ends {
+            let not_tried = |node: &NodeIdx| Kept { node: *node, why: Obstacle::NotTried };
+            self.kept.extend(rest.iter().map(not_tried));
+        }
+        ends
     }
 
     /// Frees some more nodes on the state that was reached so far; with patience, also
@@ -228,14 +284,17 @@ impl Walk<'_> {
         decided
     }
 
-    /// Balances the group as it is with some nodes offline.
+    /// Balances the group as it is with some nodes offline, or only empties these.
     fn try_anew(&self, freed: &[NodeIdx]) -> Tried {
         if let Some(why) = self.scope.hopeless(freed) {
             return Err(why);
         }
         let mut cluster = self.state.clone();
         mark_offline(&mut cluster, freed);
-        let balanced = self.scope.balanced(cluster);
+        let balanced = match self.way {
+            Way::OnlyEmptied => self.scope.evacuated(cluster),
+            Way::Anew | Way::Onwards => self.scope.balanced(cluster),
+        };
         match self.scope.objection(&balanced.cluster, freed, false) {
             Some(why) => Err(why),
             None => Ok(balanced),

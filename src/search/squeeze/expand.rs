@@ -24,7 +24,7 @@ pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupP
     let wanted = scope.standby.len().min(most);
     let mut best = with_online(scope, state, 0);
     for count in 1..=wanted {
-        if best.enough && best.harmless {
+        if (best.enough && best.harmless) || scope.has_to_end() {
             break;
         }
         let tried = with_online(scope, state, count);

@@ -28,7 +28,7 @@ pub use harm::Harm;
 pub use reserve::{Lack, Reserve};
 
 use self::standby::{Size, SizeSource, Sizes};
-use super::{BalanceOptions, Step};
+use super::{BalanceOptions, Deadline, Step, Stopped};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 
 /// Which instances may be moved away from a node that is freed.
@@ -123,6 +123,8 @@ pub enum Obstacle {
     LastNode,
     /// No more nodes are wanted in this run.
     MaxNodes,
+    /// The search ended before it was tried.
+    NotTried,
 }
 
 /// A node that is not freed.
@@ -204,6 +206,28 @@ pub struct Squeeze {
     pub plans: Vec<GroupPlan>,
     /// The cluster with the nodes switched and the moves made.
     pub after: Cluster,
+    /// What ended the search, if it could have gone on. The plans are whole all the same.
+    pub stopped: Option<Stopped>,
+}
+
+/// How far the search in a group is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Candidates that were looked at.
+    pub looked_at: usize,
+    /// Candidates in all.
+    pub candidates: usize,
+    /// Nodes that can be freed so far.
+    pub freed: usize,
+}
+
+/// What a search heeds while it runs.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// When it has to end. What it has found by then is made a whole plan.
+    pub deadline: &'a Deadline,
+    /// Is told how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
 }
 
 /// The balancing that makes room: to the last gain, however small.
@@ -220,10 +244,20 @@ pub fn balance_options() -> BalanceOptions {
 /// Decides for each of some groups what is to be done. Groups that need more nodes are
 /// served first if the number of nodes is limited.
 pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions) -> Squeeze {
+    squeeze_watched(cluster, groups, options, Watch { deadline: &Deadline::never(), progress: &|_| {} })
+}
+
+/// The same, as long as there is time.
+pub fn squeeze_watched(
+    cluster: &Cluster,
+    groups: &[GroupIdx],
+    options: &SqueezeOptions,
+    watch: Watch<'_>,
+) -> Squeeze {
     let mut after = cluster.clone();
     let mut left = options.max_nodes.unwrap_or(usize::MAX);
     let scopes: Vec<trial::Scope<'_>> =
-        groups.iter().map(|group| trial::Scope::of(cluster, *group, options)).collect();
+        groups.iter().map(|group| trial::Scope::of(cluster, *group, options, watch)).collect();
     let (poor, rich): (Vec<_>, Vec<_>) = scopes.iter().partition(|scope| scope.needs_more());
     let mut plans = Vec::with_capacity(groups.len());
     for scope in poor.into_iter().chain(rich) {
@@ -242,5 +276,5 @@ pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions)
         plans.push(plan);
     }
     plans.sort_by_key(|plan| plan.group);
-    Squeeze { plans, after }
+    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::Scope::stopped) }
 }

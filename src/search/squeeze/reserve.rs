@@ -82,7 +82,14 @@ impl Reserve {
     /// with most room, if that would end wherever the reserve were used. An allocator that
     /// keeps global N+1 places nothing in such a group, whatever room it has. Only the nodes
     /// with most room are tried, as those with less hardly help where these do not.
-    pub fn unusable(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<NodeIdx> {
+    /// Where that takes a trial, `stuck` is tried to empty first; then it is the node for which
+    /// that failed last.
+    pub fn unusable(
+        &self,
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        stuck: &mut Option<NodeIdx>,
+    ) -> Option<NodeIdx> {
         let mut online: Vec<NodeIdx> =
             nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
         if self.probe.mem <= Mib::ZERO || online.is_empty() {
@@ -94,12 +101,14 @@ impl Reserve {
         };
         online.sort_by_key(room);
         let mut guard = Guard::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
+        guard.begin_with(*stuck);
         let mut tried = online.iter().take(TRIED);
         let usable = tried.any(|node| {
             let placement = Placement { primary: *node, secondary: None };
             let place = |primary| Place { placement, location_score: 0, primary, secondary: None };
             self.used(cluster, *node).is_ok_and(|ledger| guard.holds_with(&self.probe, &place(ledger)))
         });
+        *stuck = guard.last_stuck();
         (!usable).then_some(online[0])
     }
 }

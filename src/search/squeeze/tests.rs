@@ -1,5 +1,9 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use proptest::prelude::*;
 
+use super::condense::Way;
 use super::standby::{SIZE_TAG, Size};
 use super::trial::Scope;
 use super::*;
@@ -258,7 +262,7 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
     let online = |n: &NodeIdx| !before.node(*n).spec.offline;
     let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes);
     if options.capacity_checks && !at_risk().iter().any(online) {
-        assert_eq!(target.unusable(after, &nodes), None);
+        assert_eq!(target.unusable(after, &nodes, &mut None), None);
     }
     for node in after.nodes.iter().filter(|n| !n.spec.offline) {
         let before = before.node(node.spec.idx).state.ledger.n1_fail;
@@ -271,7 +275,7 @@ proptest! {
 
     #[test]
     fn plans_keep_their_promises((cluster, options) in any_cluster()) {
-        let Squeeze { plans, after } = squeeze(&cluster, &[group()], &options);
+        let Squeeze { plans, after, .. } = squeeze(&cluster, &[group()], &options);
         let plan = &plans[0];
         let mut switched = cluster.clone();
         plan.switch(&mut switched);
@@ -291,7 +295,7 @@ proptest! {
 
     #[test]
     fn what_was_squeezed_is_not_powered_up_again((cluster, options) in any_cluster()) {
-        let Squeeze { plans, after } = squeeze(&cluster, &[group()], &options);
+        let Squeeze { plans, after, .. } = squeeze(&cluster, &[group()], &options);
         if plans[0].decision == Decision::Condense {
             prop_assert_ne!(run(&after, &options).decision, Decision::Expand);
         }
@@ -299,12 +303,44 @@ proptest! {
 
     #[test]
     fn large_groups_get_valid_plans_by_the_quicker_way((cluster, options) in any_cluster()) {
-        let scope = Scope::of(&cluster, group(), &options);
-        if !scope.needs_more() {
-            let (plan, after) = condense::condense_by(&scope, usize::MAX, &cluster, false);
+        let deadline = Deadline::never();
+        let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+        for way in [Way::Onwards, Way::OnlyEmptied] {
+            if !scope.needs_more() {
+                let (plan, after) = condense::condense_by(&scope, usize::MAX, &cluster, way);
+                if let Some(after) = after {
+                    assert_kept(&cluster, &after, &plan, &options);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_found_until_an_interrupt_is_a_whole_plan(
+        (cluster, options) in any_cluster(),
+        asked in 0usize..40,
+    ) {
+        // interrupted when it looks at the candidate of that number
+        let interrupted = Arc::new(AtomicBool::new(asked == 0));
+        let deadline = Deadline::new(None, Arc::clone(&interrupted));
+        let progress = |now: Progress| interrupted.store(now.looked_at >= asked, Ordering::SeqCst);
+        let watch = Watch { deadline: &deadline, progress: &progress };
+        for way in [Way::Anew, Way::Onwards, Way::OnlyEmptied] {
+            let scope = Scope::of(&cluster, group(), &options, watch);
+            if scope.needs_more() {
+                continue;
+            }
+            let (plan, after) = condense::condense_by(&scope, usize::MAX, &cluster, way);
             if let Some(after) = after {
                 assert_kept(&cluster, &after, &plan, &options);
             }
+            let not_tried = plan.kept.iter().any(|kept| kept.why == Obstacle::NotTried);
+            prop_assert!(!not_tried || scope.stopped() == Some(Stopped::Interrupt));
+        }
+        interrupted.store(true, Ordering::SeqCst);
+        let Squeeze { plans, after, .. } = squeeze_watched(&cluster, &[group()], &options, watch);
+        if plans[0].decision == Decision::Condense {
+            assert_kept(&cluster, &after, &plans[0], &options);
         }
     }
 }

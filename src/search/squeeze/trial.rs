@@ -1,15 +1,16 @@
 //! Balancing a group with some nodes switched, and what is to be said of the result.
 
 use std::collections::HashSet;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Standing;
 use super::reserve::{Lack, Reserve};
-use super::{Obstacle, SqueezeOptions, Standby, balance_options};
+use super::{Obstacle, SqueezeOptions, Standby, Watch, balance_options};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx};
 use crate::redundancy::global;
 use crate::score::Board;
-use crate::search::{BalanceOptions, Balancer, Step};
+use crate::search::{BalanceOptions, Balancer, Step, Stopped};
 
 /// A group as it is, and what is asked for.
 pub(super) struct Scope<'c> {
@@ -29,6 +30,11 @@ pub(super) struct Scope<'c> {
     pub standing: Standing<'c>,
     /// Nodes that could not be emptied from the start.
     at_risk: HashSet<NodeIdx>,
+    pub watch: Watch<'c>,
+    /// What ended the search here, once it has.
+    stopped: OnceLock<Stopped>,
+    /// The node that could not be emptied in the last trial; it is looked at first in the next.
+    stuck: Mutex<Option<NodeIdx>>,
 }
 
 /// A balanced group.
@@ -44,7 +50,12 @@ pub(super) fn mark_offline(cluster: &mut Cluster, nodes: &[NodeIdx]) {
 }
 
 impl<'c> Scope<'c> {
-    pub fn of(cluster: &'c Cluster, group: GroupIdx, options: &'c SqueezeOptions) -> Scope<'c> {
+    pub fn of(
+        cluster: &'c Cluster,
+        group: GroupIdx,
+        options: &'c SqueezeOptions,
+        watch: Watch<'c>,
+    ) -> Scope<'c> {
         let nodes = cluster.nodes_of(group);
         let minimal = Reserve::of(&cluster.policy, options.minimal);
         let at_risk: HashSet<NodeIdx> = match options.capacity_checks {
@@ -64,6 +75,9 @@ impl<'c> Scope<'c> {
             nodes,
             minimal,
             at_risk,
+            watch,
+            stopped: OnceLock::new(),
+            stuck: Mutex::new(None),
         };
         if scope.missing.is_none() {
             scope.exposed = scope.unusable(&scope.minimal, cluster);
@@ -81,7 +95,28 @@ impl<'c> Scope<'c> {
         };
         let expected = || self.online().all(|n| !self.at_risk.contains(&n)) || sound();
         let expected = self.options.capacity_checks && expected();
-        expected.then(|| reserve.unusable(state, &self.nodes)).flatten()
+        if !expected {
+            return None;
+        }
+        let stuck = || self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = *stuck();
+        let found = reserve.unusable(state, &self.nodes, &mut first);
+        *stuck() = first;
+        found
+    }
+
+    /// Asked by a search that could go on: whether it has to end.
+    pub fn has_to_end(&self) -> bool {
+        let reached = self.watch.deadline.reached();
+        if let Some(why) = reached {
+            let _ = self.stopped.set(why);
+        }
+        reached.is_some()
+    }
+
+    /// What ended the search, if it did not come to its own end.
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.stopped.get().copied()
     }
 
     /// Whether the group lacks the minimal reserve.
@@ -101,28 +136,45 @@ impl<'c> Scope<'c> {
         Board::new(self.cluster, &self.nodes).score()
     }
 
-    /// Balances the group in a state of the cluster.
+    /// Balances the group in a state of the cluster, as far as there is time; nothing is left
+    /// on offline nodes then that can move.
     pub fn balanced(&self, cluster: Cluster) -> Balanced {
-        self.moved(cluster, balance_options())
+        let (balanced, complete) = self.moved(cluster, balance_options(), false);
+        if complete {
+            return balanced;
+        }
+        let Balanced { cluster, mut steps, .. } = balanced;
+        let rest = self.evacuated(cluster);
+        steps.extend(rest.steps);
+        Balanced { steps, ..rest }
     }
 
     /// Only moves instances away from offline nodes.
     pub fn evacuated(&self, cluster: Cluster) -> Balanced {
-        self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options() })
+        self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options() }, true).0
     }
 
-    fn moved(&self, mut cluster: Cluster, options: BalanceOptions) -> Balanced {
+    /// Makes step after step, to the end if it must be; also says whether that was reached.
+    fn moved(&self, mut cluster: Cluster, options: BalanceOptions, wholly: bool) -> (Balanced, bool) {
         let mut balancer = Balancer::new(&mut cluster, &self.nodes, options);
-        let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
+        let mut steps = Vec::new();
+        let mut complete = true;
+        loop {
+            if !wholly && self.has_to_end() {
+                complete = false;
+                break;
+            }
+            let Some(step) = balancer.next_step() else { break };
+            steps.push(step);
+        }
         let score = balancer.score();
-        Balanced { cluster, steps, score }
+        (Balanced { cluster, steps, score }, complete)
     }
 
     /// What is wrong with a balanced state in which `freed` are offline. A hasty answer
     /// leaves out what hardly ever differs from the rest.
     pub fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Obstacle> {
-        let mut is_freed = vec![false; after.nodes.len()];
-        freed.iter().for_each(|n| is_freed[n.get()] = true);
+        let is_freed = after.mask(freed);
         let is_freed = |n: NodeIdx| is_freed[n.get()];
         if let Some(left) = after.instances.iter().find(|i| places(i).any(is_freed)) {
             return Some(Obstacle::Stays(left.idx));
@@ -154,7 +206,8 @@ impl<'c> Scope<'c> {
     /// What rules a set out before it is tried: balancing can neither move what is
     /// fixed, nor make memory.
     pub fn hopeless(&self, freed: &[NodeIdx]) -> Option<Obstacle> {
-        let online: Vec<NodeIdx> = self.online().filter(|n| !freed.contains(n)).collect();
+        let is_freed = self.cluster.mask(freed);
+        let online: Vec<NodeIdx> = self.online().filter(|n| !is_freed[n.get()]).collect();
         if online.is_empty() {
             return Some(Obstacle::LastNode);
         }

@@ -142,7 +142,8 @@ impl<'a> Campaign<'a> {
         if self.silent {
             return Ok(());
         }
-        let found = Squeeze { plans: vec![current.plan.clone()], after: current.before.clone() };
+        let found =
+            Squeeze { plans: vec![current.plan.clone()], after: current.before.clone(), stopped: None };
         show_text(self.options, &current.before, &found, self.output)
     }
 

@@ -36,6 +36,8 @@ pub const SPEC: Spec = Spec {
         SQUEEZE_ALL,
         GROUP.says("plan for the node group with this name or UUID only").added(),
         MAX_NODES,
+        TIME_LIMIT
+            .says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
         COOLDOWN,
         NO_CAPACITY_CHECKS
             .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")

@@ -1,12 +1,14 @@
 //! From options to plans, the first time and every time after that.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::HsqueezeOptions;
 use crate::model::{Cluster, GroupIdx};
+use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
 use crate::search::squeeze::standby::Sizes;
-use crate::search::squeeze::{Squeeze, SqueezeOptions, squeeze};
+use crate::search::squeeze::{Squeeze, SqueezeOptions, Watch, squeeze_watched};
 
 /// What plans are made by.
 pub struct Planning<'a> {
@@ -41,7 +43,7 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// Makes plans.
+    /// Makes plans once more, in the time that the options leave for it.
     pub fn squeeze(
         &self,
         cluster: &Cluster,
@@ -49,7 +51,9 @@ impl<'a> Planning<'a> {
         switched: usize,
         failed: &[String],
     ) -> Squeeze {
-        squeeze(cluster, groups, &self.asked(cluster, switched, failed))
+        let deadline = Deadline::new(self.options.time_limit, Arc::default());
+        let watch = Watch { deadline: &deadline, progress: &|_| {} };
+        squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
     }
 
     /// Seconds since 1970.

@@ -11,13 +11,17 @@ use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::squeeze as view;
+use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
-use crate::search::squeeze::{Decision, GroupPlan, Squeeze, SqueezeOptions, squeeze};
+use crate::search::squeeze::{
+    Decision, GroupPlan, Progress, Squeeze, SqueezeOptions, Watch, squeeze_watched,
+};
 use crate::tools::execution::{Answer, ask};
+use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save_cluster;
-use crate::tools::{commands, group, source};
+use crate::tools::{commands, group, progress, source};
 
 /// Refuses reserves with which nodes would go up and down in turns.
 pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
@@ -60,7 +64,10 @@ pub fn run(
     let groups = groups(options, cluster)?;
     save_cluster(options.save.as_deref(), "original", "before hsqueeze run", cluster, output)?;
     let asked = planning.asked(cluster, 0, &[]);
-    let found = squeeze(cluster, &groups, &asked);
+    let found = search(options, cluster, &groups, &asked)?;
+    if let Some(stopped) = found.stopped {
+        output.error_line(&format!("{} ended the search early", stopped.subject()))?;
+    }
     show(options, &asked, cluster, &found, output)?;
     let idle = found.plans.iter().all(GroupPlan::is_idle);
     let mut status = match options.detailed_status && !idle {
@@ -72,6 +79,10 @@ pub fn run(
             output.flush()?;
             bail!("hsqueeze: Execution of commands possible only on LUXI");
         };
+        if found.stopped == Some(Stopped::Interrupt) {
+            output.error_line("The search was interrupted, so nothing is executed.")?;
+            return Ok(ExitStatus::Failure);
+        }
         let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
         if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Answer::No {
             output.error_line("Nothing was executed.")?;
@@ -81,6 +92,22 @@ pub fn run(
     }
     save_cluster(options.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
     Ok(status)
+}
+
+/// Makes the plans as long as there is time; a line on a terminal shows how far it is.
+fn search(
+    options: &HsqueezeOptions,
+    cluster: &Cluster,
+    groups: &[GroupIdx],
+    asked: &SqueezeOptions,
+) -> anyhow::Result<Squeeze> {
+    // after the search an interrupt ends the program
+    let deadline = Interruptible::begin(options.time_limit)?;
+    let line = progress::Progress::start();
+    let tell = |Progress { looked_at, candidates, freed }: Progress| {
+        line.say(format!("{looked_at} of {candidates} nodes looked at, {freed} not needed"));
+    };
+    Ok(squeeze_watched(cluster, groups, asked, Watch { deadline: &deadline, progress: &tell }))
 }
 
 fn carry_out(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{CommandTarget, ExecutionOptions, LoadOptions};
+use super::{CommandTarget, ExecutionOptions, LoadOptions, time_above_zero};
 use crate::search::squeeze::Reach;
 use crate::tools::cli::{Given, ValueError};
 
@@ -27,6 +27,8 @@ pub struct HsqueezeOptions {
     pub ignore_soft_errors: bool,
     /// `--max-nodes`
     pub max_nodes: Option<usize>,
+    /// `--time-limit`
+    pub time_limit: Option<Duration>,
     /// `--cooldown`
     pub cooldown: Duration,
     /// `--standby-data`
@@ -62,6 +64,7 @@ impl HsqueezeOptions {
                 let most = usize::try_from(given.int()?);
                 self.max_nodes = Some(most.map_err(|_| given.out_of_range("a number of nodes, 0 or more"))?);
             }
+            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             "cooldown" => self.cooldown = given.time()?,
             "standby-data" => self.standby_data = given.path(),
             "group" => self.group = Some(given.text()?.to_owned()),

@@ -247,7 +247,7 @@ proptest! {
 
     #[test]
     fn nothing_becomes_worse((cluster, options) in tagged_cluster()) {
-        let Squeeze { plans, after } = squeeze(&cluster, &[group()], &options);
+        let Squeeze { plans, after, .. } = squeeze(&cluster, &[group()], &options);
         let (before, now) = (count(&cluster), count(&after));
         for (tag, count) in &now.conflicts {
             prop_assert!(*count <= before.conflicts[tag], "{}: {:?} {:?}", tag, before, now);
