@@ -5,7 +5,7 @@
 //! up side by side, though, in the registers' lanes; and of each state only those
 //! lanes of the score that differ from the present one, and only one of several
 //! lanes whose values are equal bit for bit. Where there are more, they follow the
-//! sums of the present state ([`Trail`]); those of the squares have to have the same
+//! sums of the present state (`Trail`); those of the squares have to have the same
 //! mean for that.
 
 use std::sync::OnceLock;

@@ -54,10 +54,13 @@ const HOSTILE: [&str; 16] = [
 
 type MakeWork = Box<dyn Fn(&Cluster) -> Result<Work, Impossible> + Send + Sync>;
 
+/// What makes a script of a plan for a cluster.
+type ScriptOf = dyn Fn(&Cluster) -> Result<String, Impossible> + Send + Sync;
+
 /// A plan, and the commands that come of it once its instances and nodes have other names.
 struct Planned {
     cluster: Cluster,
-    script: Box<dyn Fn(&Cluster) -> Result<String, Impossible> + Send + Sync>,
+    script: Box<ScriptOf>,
     /// The same plan as work for Ganeti, if all of it is.
     work: Option<MakeWork>,
     /// What its script runs as it is.
@@ -200,7 +203,8 @@ fn meant(calls: &[Vec<String>], names: &HashMap<String, String>) -> Vec<Vec<Stri
 fn is_possible(kind: Kind, name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == '_';
     let host = !name.is_empty() && name.len() <= 255 && name.chars().all(good);
-    host && !name.starts_with('.') && !name.contains("..") && !(kind == Kind::Node && name.starts_with('-'))
+    let option = kind == Kind::Node && name.starts_with('-');
+    host && !option && !name.starts_with('.') && !name.contains("..")
 }
 
 fn any_name() -> impl Strategy<Value = String> {

@@ -40,8 +40,8 @@ const PATIENCE: usize = 8;
 pub(super) fn condense(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
     let instances = scope.cluster.instances_of(scope.group).len();
     let way = match scope.candidates.len().saturating_mul(instances) {
-        ..=SMALL => Way::Anew,
-        ..=VERY_LARGE => Way::Onwards,
+        size if size <= SMALL => Way::Anew,
+        size if size <= VERY_LARGE => Way::Onwards,
         _ => Way::OnlyEmptied,
     };
     condense_by(scope, most, state, way)
