@@ -104,16 +104,28 @@ impl Address {
         })
     }
 
-    /// The host in the URL.
+    /// The host that is asked, which is never a part of the password.
     pub(super) fn host(&self) -> String {
-        let known = self.url().filter(|url| matches!(url.scheme(), "http" | "https"));
-        known.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| self.bare())
+        let bare = self.bare();
+        Address::new(OsStr::new(&bare)).url_host().unwrap_or(bare)
+    }
+
+    /// Whether the password ends a URL before its host, by a slash or the like, so that a part of it
+    /// would be asked for, and sent to whoever resolves names.
+    pub(super) fn has_password_for_host(&self) -> bool {
+        self.url_host().is_some_and(|host| host != self.host())
+    }
+
+    fn url_host(&self) -> Option<String> {
+        self.url().and_then(|url| url.host_str().map(str::to_owned))
     }
 
     fn url(&self) -> Option<Url> {
         match &self.place {
             Place::Directory(_) => None,
-            Place::Url(prefix) => Url::parse(prefix).ok(),
+            Place::Url(prefix) => {
+                Url::parse(prefix).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+            }
         }
     }
 
@@ -180,7 +192,7 @@ fn split_secret(rest: &str) -> Option<&str> {
         return before_colon(&rest[..end]).map(|(user, _)| user);
     }
     let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    if host.parse::<Ipv6Addr>().is_ok() {
+    if host.len() == rest.len() && host.parse::<Ipv6Addr>().is_ok() {
         return None;
     }
     let brackets = host.strip_prefix('[').and_then(|inner| inner.find(']')).map_or(0, |at| at + 2);
@@ -277,6 +289,24 @@ mod tests {
         }
         let shown = format!("{:?}", Address::new(OsStr::new("https://u:p@h:1")));
         assert_eq!(shown, "Address(\"https://u:***@h:1\")");
+    }
+
+    #[test]
+    fn no_part_of_a_password_is_a_host() {
+        let host = |word: &str| {
+            let address = Address::new(OsStr::new(word));
+            (address.host(), address.has_password_for_host())
+        };
+        for (word, name) in
+            [("https://u:p@w/x@h:1/2", "h"), (":@p/@", ""), ("u:1?@h", "h"), (r"u:p@w\x@h", "h")]
+        {
+            assert_eq!(host(word), (name.to_owned(), true), "{word}");
+        }
+        for (word, name) in
+            [("https://u:p@w@h:1/2", "h"), ("HTTP://u:p%2F@H", "h"), ("h", "h"), ("[::1]:1", "[::1]")]
+        {
+            assert_eq!(host(word), (name.to_owned(), false), "{word}");
+        }
     }
 
     #[test]

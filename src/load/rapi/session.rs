@@ -108,11 +108,16 @@ impl Session {
     /// A session with the RAPI at an address. Nothing is sent yet.
     ///
     /// # Errors
-    /// The address is a directory, or names a user without a password.
+    /// The address is a directory, names a user without a password, or has a password with a slash or
+    /// the like in it, behind which no host is found.
     pub fn new(address: &Address, access: &Access, manner: Manner) -> Result<Session> {
         let Place::Url(prefix) = address.place() else {
             return Err(LoadError::one_line(&shown_source(&address.shown()), "a directory cannot be asked"));
         };
+        if address.has_password_for_host() {
+            let what = "the password ends the URL before its host: write '/' as %2F, '?' as %3F, '#' as %23";
+            return Err(LoadError::one_line(&shown_source(&address.shown()), what));
+        }
         Ok(Session {
             prefix: prefix.clone(),
             credentials: access.credentials(address)?,
