@@ -160,9 +160,9 @@ fn requests_that_are_not_taken() {
 fn answers_that_are_no_answers() {
     for (bytes, problem) in [
         (&b"\xff\x03"[..], "the answer is not UTF-8 text (byte 0xff at position 0)"),
-        (b"\x03", "the answer, line 1, column 0: not valid JSON: EOF while parsing a value"),
-        (b"[]\x03", "the answer: expected an object, found a list"),
-        (b"<html>\x03", "the answer, line 1, column 1: not valid JSON: expected value"),
+        (b"\x03", "the answer, line 1, column 0: Invalid JSON: EOF while parsing a value"),
+        (b"[]\x03", "the answer: Unable to read JSObject: expected an object, found a list"),
+        (b"<html>\x03", "the answer, line 1, column 1: Invalid JSON: expected value"),
     ] {
         let place = tempfile::tempdir().unwrap();
         let server = Server::new(place.path(), move |_, _| vec![Act::Send(bytes.to_vec())]);
@@ -371,10 +371,11 @@ fn problems_in_rows_name_object_field_and_value() {
     );
     assert_eq!(
         cell(0, 0, json!([0, 1])),
-        Err("sock, node, item 1: field 'name': expected a string, found 1".into())
+        Err("sock, node, item 1: field 'name': Unable to read String: expected a string, found 1".into())
     );
-    assert_eq!(cell(1, 5, json!([0, "x"])), instance("field 'pnode': no node has the name 'x'"));
-    assert_eq!(cell(1, 6, json!([0, ["x"]])), instance("field 'snodes': no node has the name 'x'"));
+    let unknown = |field: &str| format!("field '{field}': Unknown node 'x' for instance {}", name(1));
+    assert_eq!(cell(1, 5, json!([0, "x"])), instance(&unknown("pnode")));
+    assert_eq!(cell(1, 6, json!([0, ["x"]])), instance(&unknown("snodes")));
     assert_eq!(
         cell(1, 12, json!([0, [1.5, "x"]])),
         instance("field 'disk.spindles': item 2: expected a number, found \"x\"")
@@ -409,7 +410,10 @@ fn disk_parameters_are_asked_for_where_they_are_wanted() {
     let name = small()[3]["result"]["data"][0][1][1].as_str().unwrap().to_owned();
     let problem = |problem: &str| Err(format!("sock, group '{name}'{problem}"));
     assert_eq!(with(json!([2, null])), problem(": field 'diskparams': the master has no data"));
-    assert_eq!(with(json!([0, 7])), problem(": key 'diskparams': expected an object, found 7"));
+    assert_eq!(
+        with(json!([0, 7])),
+        problem(": key 'diskparams': Unable to read JSObject: expected an object, found 7")
+    );
     assert_eq!(
         with(json!([0, {"rbd": {"pool": "a\u{0}"}}])),
         problem(", diskparams, rbd: key 'pool': \"a\\u{0}\" is no name")
@@ -423,7 +427,10 @@ fn problems_in_tables_and_the_cluster() {
         change(&mut answers[which]["result"]);
         parsed(answers.map(|answer| answer.to_string())).unwrap_err()
     };
-    assert_eq!(changed(0, &|result| *result = json!([])), "sock, node: expected an object, found a list");
+    assert_eq!(
+        changed(0, &|result| *result = json!([])),
+        "sock, node: Unable to read JSObject: expected an object, found a list"
+    );
     assert!(
         changed(3, &|result| *result = json!({"fields": []}))
             .starts_with("sock, group: key 'data' not found")
@@ -442,9 +449,15 @@ fn problems_in_tables_and_the_cluster() {
         changed(2, &|result| result["master"] = json!("x")),
         "sock, cluster: key 'master': no node has the name 'x'"
     );
-    assert_eq!(changed(2, &|result| *result = json!(null)), "sock, cluster: expected an object, found null");
+    assert_eq!(
+        changed(2, &|result| *result = json!(null)),
+        "sock, cluster: Unable to read JSObject: expected an object, found null"
+    );
     let policy = |result: &mut Value| result["data"][0][3][1]["std"] = json!(1);
-    assert!(changed(3, &policy).ends_with("ipolicy: key 'std': expected an object, found 1"));
+    assert!(
+        changed(3, &policy)
+            .ends_with("ipolicy: key 'std': Unable to read JSObject: expected an object, found 1")
+    );
 }
 
 /// Where the values of a document are, as JSON pointers.

@@ -79,7 +79,7 @@ fn directory(name: &str, text: &str) -> tempfile::TempDir {
 #[test]
 fn long_answers_of_rapi() {
     for (file, frame, ends) in [
-        ("groups.json", "HERE", ", item 1: expected an object, found 0"),
+        ("groups.json", "HERE", ", item 1: Unable to read JSObject: expected an object, found 0"),
         ("nodes.json", r#"[{"name":"n","tags":HERE}]"#, "takes more than 384 MiB of memory"),
         ("instances.json", r#"[{"name":"i","snodes":HERE}]"#, "takes more than 384 MiB of memory"),
         (
@@ -102,7 +102,7 @@ fn deep_answers_of_rapi() {
     for frame in ["HERE", r#"[{"name":"n","tags":HERE}]"#, r#"[{"name":"n","nobody":HERE}]"#] {
         let place = directory("nodes.json", &with(frame, &"[".repeat(LONG)));
         let found = line(run("hinfo", &["-m", "file://."], place.path()), 1);
-        assert!(found.contains("nodes.json, line 1, column ") && found.contains("not valid JSON"), "{found}");
+        assert!(found.contains("nodes.json, line 1, column ") && found.contains("Invalid JSON"), "{found}");
     }
 }
 

@@ -175,8 +175,8 @@ fn redirects_are_not_followed() {
 fn answers_that_are_no_answers() {
     let cases: [(&[u8], &str); 6] = [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[{", ": the answer is cut off: "),
-        (b"HTTP/1.1 200 OK\r\n\r\n[{", ", line 1, column 2: not valid JSON: EOF while parsing"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", ", line 1, column 1: not valid JSON: "),
+        (b"HTTP/1.1 200 OK\r\n\r\n[{", ", line 1, column 2: Invalid JSON: EOF while parsing"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", ", line 1, column 1: Invalid JSON: "),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\xff", ", line 1: not UTF-8 text (byte 0xff)"),
         (b"", ": no usable answer: connection closed before message completed"),
         (b"SSH-2.0-OpenSSH\r\n", ": no usable answer: invalid HTTP version parsed"),

@@ -495,7 +495,7 @@ fn one_form_of_the_answer() {
 #[test]
 fn exported_pools_that_are_none() {
     for (value, problem) in [
-        (json!(7), "group 'b': key 'diskparams': expected an object, found 7"),
+        (json!(7), "group 'b': key 'diskparams': Unable to read JSObject: expected an object, found 7"),
         (json!({"rbd": {"pool": ""}}), "group 'b', diskparams, rbd: key 'pool': \"\" is no name"),
         (json!({"rbd": {"pool": "a\u{1b}[2J"}}), "rbd: key 'pool': \"a\\u{1b}[2J\" is no name"),
         (json!({"gluster": {"port": 65536}}), "diskparams, gluster: key 'port': 65536 is no port"),

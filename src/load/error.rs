@@ -54,6 +54,11 @@ pub fn shown_name(name: &str) -> String {
     printable(name, NAME_SHOWN)
 }
 
+/// Which node of an instance is missing, in the words that scripts look for.
+pub(super) fn unknown_node(node: &str, instance: &str) -> String {
+    format!("Unknown node '{}' for instance {}", shown_name(node), shown_name(instance))
+}
+
 /// `text` fit for one line of a terminal: what could move the cursor, break
 /// the line or turn the writing direction is escaped, and what is longer than
 /// `most` characters is cut and ends in dots.

@@ -305,7 +305,10 @@ mod tests {
             assert!(error.starts_with(message), "{error}");
         }
         assert_eq!(parse("{}", "m").unwrap_err().to_string(), "m: expected a list, found an object");
-        assert_eq!(parse("[1]", "m").unwrap_err().to_string(), "m, item 1: expected an object, found 1");
+        assert_eq!(
+            parse("[1]", "m").unwrap_err().to_string(),
+            "m, item 1: Unable to read JSObject: expected an object, found 1"
+        );
         assert!(parse("", "m").is_err());
     }
 }

@@ -121,12 +121,12 @@ fn names_that_mean_nothing() {
         (
             "|running|Y|node1.example.com",
             "|running|Y|node9.example.com",
-            format!("{instance}primary node: no node has the name 'node9.example.com'"),
+            format!("{instance}primary node: Unknown node 'node9.example.com' for instance web1.example.com"),
         ),
         (
             "|node2.example.com|drbd",
             "|node2|drbd",
-            format!("{instance}secondary node: no node has the name 'node2'"),
+            format!("{instance}secondary node: Unknown node 'node2' for instance web1.example.com"),
         ),
         (
             "|node2.example.com|drbd",
@@ -162,7 +162,7 @@ fn names_that_mean_nothing() {
         text[1..].split_inclusive('\n').filter(|line| !line.starts_with("node")).collect();
     place.refuses(
         without_nodes,
-        ", line 4, instance 'web1.example.com': primary node: no node has the name 'node1.example.com'",
+        ", line 4, instance 'web1.example.com': primary node: Unknown node 'node1.example.com' for instance web1.example.com",
     );
 }
 

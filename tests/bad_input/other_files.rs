@@ -36,10 +36,10 @@ fn malformed_monitoring_data() {
     let place = Place::new();
     let good = sample("unbalanced-drbd.data");
     let cases: [(&[u8], &str); 7] = [
-        (b"", ", line 1, column 0: not valid JSON: EOF while parsing a value"),
-        (b"{\"a\"", ", line 1, column 4: not valid JSON: EOF while parsing an object"),
+        (b"", ", line 1, column 0: Invalid JSON: EOF while parsing a value"),
+        (b"{\"a\"", ", line 1, column 4: Invalid JSON: EOF while parsing an object"),
         (b"{}", ": expected a list, found an object"),
-        (b"[1]", ", item 1: expected an object, found 1"),
+        (b"[1]", ", item 1: Unable to read JSObject: expected an object, found 1"),
         (b"[{}]", ", item 1: key 'node' not found, object contains only []"),
         (b"[{\"node\":\"n\"}]", ", node 'n': key 'reports' not found, object contains only [\"node\"]"),
         (b"\xff", ", line 1: not UTF-8 text (byte 0xff)"),
@@ -73,7 +73,7 @@ fn malformed_allocator_messages() {
     let text = fs::read_to_string(sample("allocate.json")).unwrap();
     let node = "c.json, node 'node1.example.com': ";
     let cases = [
-        ("", "", "c.json, line 1, column 0: not valid JSON: EOF while parsing a value".to_owned()),
+        ("", "", "c.json, line 1, column 0: Invalid JSON: EOF while parsing a value".to_owned()),
         ("\"request\"", "\"x\"", String::new()),
         ("\"allocate\"", "\"guess\"", String::new()),
         ("\"total_memory\": 49152", "\"total_memory\": \"much\"", format!("{node}key 'total_memory': ")),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::description::read_description;
-use crate::load::error::{Result, shown_name};
+use crate::load::error::{Result, shown_name, unknown_node};
 use crate::load::json::{
     self, At, Budget, Json, Made, Member, Object, Of, Shape, Stream, Weight, read_policy,
 };
@@ -60,9 +60,7 @@ impl Part<'_> {
         let members = Stream { of: Of::Object, shape: Shape::Whole, budget, each };
         match json::seeded(text, source, budget, Member { key, inner: members })? {
             Some(None) => made.done(),
-            Some(Some(other)) => {
-                Err(message.key_error(key, &format!("expected an object, found {}", other.found())))
-            }
+            Some(Some(other)) => Err(message.key_error(key, &other.members().err().unwrap_or_default())),
             None => Err(message.key_error(key, "expected an object")),
         }
     }
@@ -125,11 +123,9 @@ fn read_node(name: &str, node: &Object<'_, '_>, groups: &HashMap<&str, GroupIdx>
 
 fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
     let description = read_description(name, object)?;
-    let node = |value: &Json| match value {
-        Json::String(name) => nodes.get(name.as_str()).copied().ok_or_else(|| {
-            object.key_error("nodes", &format!("no node has the name '{}'", shown_name(name)))
-        }),
-        other => Err(object.key_error("nodes", &format!("expected a string, found {}", other.found()))),
+    let node = |value: &Json| {
+        let node = value.string().map_err(|problem| object.key_error("nodes", &problem))?;
+        nodes.get(node).copied().ok_or_else(|| object.key_error("nodes", &unknown_node(node, name)))
     };
     // more than two nodes have no meaning, and are not looked at
     let (primary, secondary) = match object.list("nodes")? {

@@ -106,7 +106,7 @@ fn problems_name_object_and_key() {
         (
             "\"cluster_tags\":[]",
             "\"cluster_tags\":[1]",
-            "request.json: key 'cluster_tags': item 1: expected a string",
+            "request.json: key 'cluster_tags': item 1: Unable to read String",
         ),
         (
             "\"kvm\"",
@@ -132,9 +132,13 @@ fn problems_name_object_and_key() {
         (
             "[\"n1\",\"n2\"]",
             "[\"n9\"]",
-            "request.json, instance 'i1': key 'nodes': no node has the name 'n9'",
+            "request.json, instance 'i1': key 'nodes': Unknown node 'n9' for instance i1",
         ),
-        ("[\"n1\",\"n2\"]", "[5]", "request.json, instance 'i1': key 'nodes': expected a string, found 5"),
+        (
+            "[\"n1\",\"n2\"]",
+            "[5]",
+            "request.json, instance 'i1': key 'nodes': Unable to read String: expected a string, found 5",
+        ),
         (
             "\"bridged\"",
             "\"x\"",
@@ -151,7 +155,10 @@ fn problems_name_object_and_key() {
         assert!(error.starts_with(message), "{error}");
     }
     assert!(with("[\"n1\",\"n2\"]", "[\"n1\",\"n2\",5]").is_ok(), "a third node is not looked at");
-    assert_eq!(read("[]").unwrap_err().to_string(), "request.json: expected an object, found a list");
+    assert_eq!(
+        read("[]").unwrap_err().to_string(),
+        "request.json: Unable to read JSObject: expected an object, found a list"
+    );
     assert!(parse_bytes(b"{\"\xff\"}", "r").unwrap_err().problem.contains("UTF-8"));
 }
 

@@ -169,7 +169,7 @@ fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) ->
     // the position stands in the place already
     let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
     let mark = if mark { " (the text starts with a byte order mark)" } else { "" };
-    LoadError::one_line(&place, &format!("not valid JSON: {problem}{mark}"))
+    LoadError::one_line(&place, &format!("Invalid JSON: {problem}{mark}"))
 }
 
 /// Why no more bytes came.

@@ -53,7 +53,10 @@ fn errors_name_object_and_key() {
     assert_eq!(nested.to_string(), "x.json, a, b, item 1: key 'c': expected true or false, found 1");
     let text = r#"{"nodes":{"n1":{"x":[1]}}}"#;
     let named = with(text, |o| o.each_named("nodes", "node", |_, n| n.strings("x"))).unwrap_err();
-    assert_eq!(named.to_string(), "x.json, node 'n1': key 'x': item 1: expected a string, found 1");
+    assert_eq!(
+        named.to_string(),
+        "x.json, node 'n1': key 'x': item 1: Unable to read String: expected a string, found 1"
+    );
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn refused_documents() {
     }
     assert_eq!(
         parse("[1,\n x]", "x.json").unwrap_err().to_string(),
-        "x.json, line 2, column 2: not valid JSON: expected value"
+        "x.json, line 2, column 2: Invalid JSON: expected value"
     );
 }
 

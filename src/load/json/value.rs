@@ -53,40 +53,40 @@ impl Json {
             Json::Int(value) => Ok(*value as f64),
             Json::Huge(value) => Ok(*value as f64),
             Json::Float(value) => Ok(*value),
-            _ => self.wrong("a number"),
+            _ => self.wrong("expected a number"),
         }
     }
 
     pub(in crate::load) fn string(&self) -> Wrong<&str> {
         match self {
             Json::String(value) => Ok(value),
-            _ => self.wrong("a string"),
+            _ => self.wrong("Unable to read String: expected a string"),
         }
     }
 
     pub(in crate::load) fn bool(&self) -> Wrong<bool> {
         match self {
             Json::Bool(value) => Ok(*value),
-            _ => self.wrong("true or false"),
+            _ => self.wrong("expected true or false"),
         }
     }
 
     pub(in crate::load) fn list(&self) -> Wrong<&[Json]> {
         match self {
             Json::Array(items) => Ok(items),
-            _ => self.wrong("a list"),
+            _ => self.wrong("expected a list"),
         }
     }
 
     pub(in crate::load) fn members(&self) -> Wrong<&[(String, Json)]> {
         match self {
             Json::Object(members) => Ok(members),
-            _ => self.wrong("an object"),
+            _ => self.wrong("Unable to read JSObject: expected an object"),
         }
     }
 
     fn wrong<T>(&self, expected: &str) -> Wrong<T> {
-        Err(format!("expected {expected}, found {}", self.found()))
+        Err(format!("{expected}, found {}", self.found()))
     }
 
     /// The value for a message: short, in one line.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::rows::{Row, Table};
-use crate::load::error::Result;
+use crate::load::error::{Result, unknown_node};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
 
@@ -30,12 +30,15 @@ pub(super) fn read_instances(table: Table<'_>, nodes: &HashMap<&str, NodeIdx>) -
     table.each_row(FIELDS, |name, instance| read_instance(name, &instance, nodes))
 }
 
-fn read_instance(name: &str, instance: &Row<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
-    let node = |field: &str, name: &str| instance.known(field, "node has the name", name, nodes);
+fn read_instance(of: &str, instance: &Row<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
+    let node = |field: &str, name: &str| {
+        let known = nodes.get(name).copied();
+        known.ok_or_else(|| instance.field_error(field, &unknown_node(name, of)))
+    };
     let sizes = instance.ints("disk.sizes")?;
     let spindles = instance.ints_or_nulls("disk.spindles")?;
     Ok(RawInstance {
-        name: name.to_owned(),
+        name: of.to_owned(),
         disk: Mib(instance.int("disk_usage")?),
         mem: Mib(instance.int("be/memory")?),
         vcpus: instance.int("be/vcpus")?,

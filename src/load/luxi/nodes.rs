@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::rows::{Row, Table};
-use crate::load::error::Result;
+use crate::load::error::{Result, shown_name};
 use crate::load::raw::RawNode;
 use crate::load::silent;
 use crate::model::{GroupIdx, Mib};
@@ -51,7 +51,10 @@ fn read_node(
     let offline = node.bool("offline")?;
     let drained = node.bool("drained")?;
     let vm_capable = node.bool("vm_capable")?;
-    let group = node.known("group.uuid", "group has the UUID", node.string("group.uuid")?, groups)?;
+    let uuid = node.string("group.uuid")?;
+    let group = *groups.get(uuid).ok_or_else(|| {
+        node.field_error("group.uuid", &format!("no group has the UUID '{}'", shown_name(uuid)))
+    })?;
     let tags = node.strings("tags")?;
     let exclusive_storage = node.bool("ndp/exclusive_storage")?;
     let cpu_speed = node.float("ndp/cpu_speed")?;

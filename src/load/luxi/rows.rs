@@ -1,10 +1,9 @@
 //! The results of queries: rows of fields, each with a status.
 
-use std::collections::HashMap;
 use std::str::FromStr;
 
 use super::envelope;
-use crate::load::error::{LoadError, Result, shown_name};
+use crate::load::error::{LoadError, Result};
 use crate::load::json::{
     At, Budget, Json, Made, Member, Object, Of, Place, Shape, Stream, Weight, Wrong, each, named, strings,
 };
@@ -203,20 +202,6 @@ impl<'j, 'p> Row<'j, 'p> {
     /// Where the row stands.
     pub(super) fn place(&self) -> &Place<'p> {
         &self.place
-    }
-
-    /// The index that belongs to a name in a field.
-    pub(super) fn known<T: Copy>(
-        &self,
-        field: &str,
-        kind: &str,
-        name: &str,
-        index: &HashMap<&str, T>,
-    ) -> Result<T> {
-        index
-            .get(name)
-            .copied()
-            .ok_or_else(|| self.field_error(field, &format!("no {kind} '{}'", shown_name(name))))
     }
 }
 

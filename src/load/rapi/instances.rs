@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::load::error::{Result, shown_name};
+use crate::load::error::{Result, unknown_node};
 use crate::load::json::{Body, Budget, Json, Object, Shape};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
@@ -39,21 +39,16 @@ fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, Node
     let parameters = object.object("beparams")?;
     let mem = Mib(memory(object, &parameters)?);
     let vcpus = parameters.int("vcpus")?;
-    let node = |key: &str, name: &str| {
-        nodes
-            .get(name)
-            .copied()
-            .ok_or_else(|| object.key_error(key, &format!("no node has the name '{}'", shown_name(name))))
+    let node = |key: &str, node: &str| {
+        let known = nodes.get(node).copied();
+        known.ok_or_else(|| object.key_error(key, &unknown_node(node, name)))
     };
     let primary = node("pnode", object.string("pnode")?)?;
     // more than one has no meaning, and is not looked at
-    let secondary = match object.list("snodes")?.first() {
-        None => None,
-        Some(Json::String(name)) => Some(node("snodes", name)?),
-        Some(other) => {
-            return Err(object.key_error("snodes", &format!("expected a string, found {}", other.found())));
-        }
-    };
+    let secondary = object.list("snodes")?.first();
+    let secondary =
+        secondary.map(|node| node.string().map_err(|problem| object.key_error("snodes", &problem)));
+    let secondary = secondary.transpose()?.map(|name| node("snodes", name)).transpose()?;
     Ok(RawInstance {
         name: name.to_owned(),
         mem,

@@ -172,10 +172,14 @@ fn nodes_of_instances() {
     assert_eq!(instance(r#"["n2"]"#, "[]").secondary, None);
     assert_eq!(instance(r#"["n2"]"#, r#"["n2",7]"#).secondary.map(|s| s.get()), Some(1));
     for (from, to, wanted) in [
-        (r#"["n2"]"#, "[1]", "key 'snodes': expected a string, found 1"),
-        (r#"["n2"]"#, r#"["x"]"#, "key 'snodes': no node has the name 'x'"),
-        (r#""pnode":"n1""#, r#""pnode":"x""#, "key 'pnode': no node has the name 'x'"),
-        (r#""pnode":"n1""#, r#""pnode":null"#, "key 'pnode': expected a string, found null"),
+        (r#"["n2"]"#, "[1]", "key 'snodes': Unable to read String: expected a string, found 1"),
+        (r#"["n2"]"#, r#"["x"]"#, "key 'snodes': Unknown node 'x' for instance i1"),
+        (r#""pnode":"n1""#, r#""pnode":"x""#, "key 'pnode': Unknown node 'x' for instance i1"),
+        (
+            r#""pnode":"n1""#,
+            r#""pnode":null"#,
+            "key 'pnode': Unable to read String: expected a string, found null",
+        ),
     ] {
         assert_eq!(problem(from, to), format!("d/instances.json, instance 'i1': {wanted}"));
     }
@@ -208,9 +212,12 @@ fn forthcoming_is_true_or_nothing() {
 #[test]
 fn documents_of_another_form() {
     assert_eq!(problem(NODES, "{}"), "d/nodes.json: expected a list, found an object");
-    assert_eq!(problem(NODES, "[1]"), "d/nodes.json, item 1: expected an object, found 1");
+    assert_eq!(
+        problem(NODES, "[1]"),
+        "d/nodes.json, item 1: Unable to read JSObject: expected an object, found 1"
+    );
     assert_eq!(problem(NODES, "[{}]"), "d/nodes.json, item 1: key 'name' not found, object contains only []");
-    assert!(problem(NODES, "xx").starts_with("d/nodes.json, line 1, column 1: not valid JSON"));
+    assert!(problem(NODES, "xx").starts_with("d/nodes.json, line 1, column 1: Invalid JSON"));
     assert_eq!(
         problem(r#""master":"n1""#, r#""master":"zz""#),
         "d/info.json: key 'master': no node has the name 'zz'"
@@ -255,9 +262,15 @@ fn disk_parameters_are_read_if_they_are_wanted() {
         ("ssd", "h", 24008, "vms")
     );
     for (value, wanted) in [
-        ("7", ": key 'diskparams': expected an object, found 7"),
-        (r#"{"rbd":[]}"#, ", diskparams: key 'rbd': expected an object, found a list"),
-        (r#"{"rbd":{"pool":7}}"#, ", diskparams, rbd: key 'pool': expected a string, found 7"),
+        ("7", ": key 'diskparams': Unable to read JSObject: expected an object, found 7"),
+        (
+            r#"{"rbd":[]}"#,
+            ", diskparams: key 'rbd': Unable to read JSObject: expected an object, found a list",
+        ),
+        (
+            r#"{"rbd":{"pool":7}}"#,
+            ", diskparams, rbd: key 'pool': Unable to read String: expected a string, found 7",
+        ),
         (r#"{"rbd":{"pool":""}}"#, ", diskparams, rbd: key 'pool': \"\" is no name"),
         (r#"{"rbd":{"pool":"a\nb"}}"#, ", diskparams, rbd: key 'pool': \"a\\nb\" is no name"),
         (r#"{"gluster":{"port":"1"}}"#, ", diskparams, gluster: key 'port': expected a number, found \"1\""),
@@ -265,7 +278,7 @@ fn disk_parameters_are_read_if_they_are_wanted() {
         (r#"{"gluster":{"host":""}}"#, ", diskparams, gluster: key 'host': \"\" is no name"),
         (
             r#"{"gluster":{"volume":{}}}"#,
-            ", diskparams, gluster: key 'volume': expected a string, found an object",
+            ", diskparams, gluster: key 'volume': Unable to read String: expected a string, found an object",
         ),
     ] {
         let member = format!("\"diskparams\":{value},");

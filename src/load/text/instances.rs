@@ -4,7 +4,7 @@
 
 use super::Reader;
 use super::row::{Row, named};
-use crate::load::error::{Result, shown_name};
+use crate::load::error::{Result, shown_name, unknown_node};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, DiskTemplate, Mib, NodeIdx};
 
@@ -56,8 +56,6 @@ impl<'a> Reader<'a> {
 
     fn node(&self, row: &Row, column: usize, field: &str) -> Result<NodeIdx> {
         let name = row.text(column);
-        self.nodes.get(name).copied().ok_or_else(|| {
-            row.field_error(field, format_args!("no node has the name '{}'", shown_name(name)))
-        })
+        self.nodes.get(name).copied().ok_or_else(|| row.field_error(field, unknown_node(name, row.text(0))))
     }
 }

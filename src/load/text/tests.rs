@@ -158,9 +158,9 @@ fn instance_variants() {
 #[test]
 fn refused_instances() {
     for (row, problem) in [
-        ("i1|1|1|1|running|Y|nx|n2|drbd|", "primary node: no node has the name 'nx'"),
-        ("i1|1|1|1|running|Y||n2|drbd|", "primary node: no node has the name ''"),
-        ("i1|1|1|1|running|Y|n1|nx|drbd|", "secondary node: no node has the name 'nx'"),
+        ("i1|1|1|1|running|Y|nx|n2|drbd|", "primary node: Unknown node 'nx' for instance i1"),
+        ("i1|1|1|1|running|Y||n2|drbd|", "primary node: Unknown node '' for instance i1"),
+        ("i1|1|1|1|running|Y|n1|nx|drbd|", "secondary node: Unknown node 'nx' for instance i1"),
         ("i1|x|1|1|running|Y|n1|n2|drbd|", "memory: cannot parse string 'x'"),
         ("i1|1|1|1|running|y|n1|n2|drbd|", "auto_balance: 'y' is neither 'Y' nor 'N'"),
         ("i1|1|1|1|running|Y|n1|n1|drbd|", "secondary node: 'n1' is the primary node, too"),

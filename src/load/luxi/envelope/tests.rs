@@ -29,9 +29,9 @@ fn results_are_taken_out() {
 #[test]
 fn envelopes_that_are_none() {
     for (text, problem) in [
-        ("", "the answer, line 1, column 0: not valid JSON: EOF while parsing a value"),
-        ("{\"success\":tr", "the answer, line 1, column 13: not valid JSON: EOF while parsing a value"),
-        ("[1]", "the answer: expected an object, found a list"),
+        ("", "the answer, line 1, column 0: Invalid JSON: EOF while parsing a value"),
+        ("{\"success\":tr", "the answer, line 1, column 13: Invalid JSON: EOF while parsing a value"),
+        ("[1]", "the answer: Unable to read JSObject: expected an object, found a list"),
         ("7", "the answer: expected a list or an object, found 7"),
         (r#"{"result":1}"#, r#"the answer: key 'success' not found, object contains only ["result"]"#),
         (r#"{"success":true}"#, r#"the answer: key 'result' not found, object contains only ["success"]"#),
