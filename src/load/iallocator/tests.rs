@@ -121,7 +121,7 @@ fn problems_name_object_and_key() {
         (
             "\"ndparams\":{",
             "\"ndparams\":null,\"x\":{",
-            "request.json, node 'n1': key 'ndparams': expected an object",
+            "request.json, node 'n1': key 'ndparams': Unable to read JSObject",
         ),
         ("\"alloc_policy\"", "\"x\"", "request.json, group 'u1': key 'alloc_policy' not found"),
         (

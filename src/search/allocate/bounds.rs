@@ -46,12 +46,12 @@ impl Bounds {
     /// secondary; `surplus` is the spread's, by primary.
     pub fn of(
         statistics: &Statistics,
-        places: &[(Option<Change>, Option<Change>)],
+        places: &[(Option<&Change>, Option<&Change>)],
         surplus: &[i64],
     ) -> Bounds {
         // most places differ in no count
         let mut last: Option<((Counted, i64), f64)> = None;
-        let mut count = |arrived: &Option<Change>, surplus: i64| match arrived {
+        let mut count = |arrived: Option<&Change>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
                 let total = RESERVED_TOTAL_WEIGHT * a.by(lane::RESERVED_MEM);
@@ -66,8 +66,8 @@ impl Bounds {
         };
         let mut bounds = Bounds {
             fixed: statistics.counted_part(),
-            primaries: places.iter().zip(surplus).map(|(p, surplus)| count(&p.0, *surplus)).collect(),
-            secondaries: places.iter().map(|p| count(&p.1, 0)).collect(),
+            primaries: places.iter().zip(surplus).map(|(p, surplus)| count(p.0, *surplus)).collect(),
+            secondaries: places.iter().map(|p| count(p.1, 0)).collect(),
         };
         for metric in &TABLE {
             if let Kind::Deviation(lane) = metric.kind {
@@ -80,7 +80,7 @@ impl Bounds {
     fn add_lane(
         &mut self,
         statistics: &Statistics,
-        places: &[(Option<Change>, Option<Change>)],
+        places: &[(Option<&Change>, Option<&Change>)],
         lane: usize,
         weight: f64,
     ) {
@@ -95,8 +95,8 @@ impl Bounds {
             let a = change.by(lane);
             (change.squares(lane) - 2.0 * mean * a) / n - a * a / (n * n)
         };
-        let firsts = || places.iter().filter_map(|p| p.0.as_ref());
-        let seconds = || places.iter().filter_map(|p| p.1.as_ref());
+        let firsts = || places.iter().filter_map(|p| p.0);
+        let seconds = || places.iter().filter_map(|p| p.1);
         let [x, y] = [Range::of(firsts().map(part)), Range::of(seconds().map(part))];
         let by = |a: &Change| a.by(lane);
         let [a, b] = [Range::of(firsts().map(by)), Range::of(seconds().map(by))];

@@ -1,5 +1,7 @@
 //! What each kind of node would become with an instance.
 
+use std::sync::Arc;
+
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::{Conditions, Obstacle};
@@ -28,9 +30,9 @@ pub(crate) struct Offers<'a> {
 
 type Verdict = Result<Arrived, FailKind>;
 
-/// Verdicts by position of the kind, each with the kind's serial; boxed, because often
-/// most kinds refuse.
-type Memory = Vec<Option<(u64, Result<Box<Arrived>, FailKind>)>>;
+/// Verdicts by position of the kind, each with the kind's serial; not in line, because often
+/// most kinds refuse, and shared, because they are large.
+type Memory = Vec<Option<(u64, Result<Arc<Arrived>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
     pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
@@ -55,7 +57,7 @@ impl<'a> Offers<'a> {
         floor: &Floor<'_>,
         kind: KindIdx,
         find: impl FnOnce() -> Verdict,
-    ) -> Result<&'o Arrived, FailKind> {
+    ) -> Result<&'o Arc<Arrived>, FailKind> {
         if memory.len() <= kind {
             memory.resize(kind + 1, None);
         }
@@ -64,13 +66,13 @@ impl<'a> Offers<'a> {
         if entry.as_ref().is_some_and(|e| e.0 != serial) {
             *entry = None;
         }
-        let (_, verdict) = entry.get_or_insert_with(|| (serial, find().map(Box::new)));
-        verdict.as_deref().map_err(|reason| *reason)
+        let (_, verdict) = entry.get_or_insert_with(|| (serial, find().map(Arc::new)));
+        verdict.as_ref().map_err(|reason| *reason)
     }
 
     /// A node of a kind with the instance as a primary that has no location in common
     /// with its secondary.
-    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arrived, FailKind> {
+    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
         let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
         Offers::remembered(&mut self.primaries, floor, kind, || {
             let sample = floor.kinds.get(kind);
@@ -92,7 +94,7 @@ impl<'a> Offers<'a> {
 
     /// A node of a kind with the instance as a secondary, of whose primary it backs
     /// nothing yet.
-    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arrived, FailKind> {
+    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
         let instance = self.instance;
         Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
     }

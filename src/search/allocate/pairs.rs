@@ -2,6 +2,8 @@
 
 mod walk;
 
+use std::sync::Arc;
+
 use super::bounds::{Bounds, ENOUGH_NODES};
 use super::floor::Floor;
 use super::kinds::KindIdx;
@@ -17,7 +19,7 @@ pub(super) struct Pairs<'f, 'c, 'o, 'i> {
     statistics: Statistics,
     /// The kinds with the verdicts on them as primaries and as secondaries.
     kinds: Vec<KindIdx>,
-    places: Vec<(Option<Arrived>, Option<Arrived>)>,
+    places: Vec<(Option<Arc<Arrived>>, Option<Arc<Arrived>>)>,
     /// The change of the spread's surplus, by primary.
     spread: Vec<i64>,
     bounds: Bounds,
@@ -53,14 +55,16 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         let kinds: Vec<KindIdx> = floor.usable_kinds().collect();
         let places: Vec<_> = kinds
             .iter()
-            .map(|k| (offers.primary(floor, *k).ok().copied(), offers.secondary(floor, *k).ok().copied()))
+            .map(|k| (offers.primary(floor, *k).ok().cloned(), offers.secondary(floor, *k).ok().cloned()))
             .collect();
         let spec = |k: &KindIdx| &floor.cluster.node(floor.kinds.get(*k).sample).spec;
         let board_spread = floor.board.spread();
         let spread: Vec<i64> =
             kinds.iter().map(|k| board_spread.change(offers.instance, None, Some(spec(k)))).collect();
-        let change = |arrived: &Option<Arrived>| arrived.as_ref().map(|a| a.change);
-        let changes: Vec<_> = places.iter().map(|(p, s)| (change(p), change(s))).collect();
+        let changes: Vec<_> = places
+            .iter()
+            .map(|(p, s)| (p.as_ref().map(|p| &p.change), s.as_ref().map(|s| &s.change)))
+            .collect();
         let bounds = Bounds::of(&statistics, &changes, &spread);
         let mut orders = vec![(Vec::new(), Vec::new()); floor.cluster.groups.len()];
         for (at, kind) in kinds.iter().enumerate() {
@@ -183,7 +187,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
                     if hopeless(bound + self.bounds.secondary(s), &best) {
                         break;
                     }
-                    let Some(second) = self.places[s].1.as_ref() else { continue };
+                    let Some(second) = self.places[s].1.as_deref() else { continue };
                     let score = self.score(&with, (p, s), second);
                     if hopeless(score, &best) {
                         continue;
@@ -259,8 +263,8 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             if !partner {
                 continue;
             }
-            let usual = self.offers.secondary(floor, floor.kinds.of_node(node)).copied();
-            if usual.is_ok_and(|second| self.is_usual(&second, peer)) {
+            let usual = self.offers.secondary(floor, floor.kinds.of_node(node)).cloned();
+            if usual.as_ref().is_ok_and(|second| self.is_usual(second, peer)) {
                 continue;
             }
             match usual {

@@ -62,7 +62,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);
             // what is not a number says nothing
             let least = if bounds.lo.is_nan() { f64::NEG_INFINITY } else { bounds.lo };
-            candidates.push(Candidate { kind, arrived: *arrived, least });
+            candidates.push(Candidate { kind, arrived: **arrived, least });
             surplus.push(changed);
         }
         let mut closed: Vec<usize> = (0..candidates.len()).collect();

@@ -171,7 +171,9 @@ impl<'a> Leaving<'a> {
         let from = Some(self.instance.primary).filter(|p| board.contains(*p)).map(spec);
         let spread: Vec<i64> =
             targets.iter().map(|a| board.spread().change(self.instance, from, Some(spec(*a)))).collect();
-        let change = |taken: &Option<Taken>| taken.as_ref().map(|t| t.change);
+        fn change(taken: &Option<Taken>) -> Option<&Change> {
+            taken.as_ref().map(|taken| &taken.change)
+        }
         let places: Vec<_> = firsts.iter().zip(&seconds).map(|(a, b)| (change(a), change(b))).collect();
         let statistics = Statistics::of(&board);
         let bounds = Bounds::of(&statistics, &places, &spread);

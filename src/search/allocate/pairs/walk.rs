@@ -50,7 +50,7 @@ impl<'w, 'f, 'c, 'o, 'i> Walk<'w, 'f, 'c, 'o, 'i> {
     /// Works out the scores with the secondaries of a kind.
     fn open(&mut self, s: usize) {
         let (pairs, kinds) = (self.pairs, (self.at, s));
-        let Some(usual) = pairs.places[s].1.as_ref() else { return };
+        let Some(usual) = pairs.places[s].1.as_deref() else { return };
         let score = pairs.score(&self.with, kinds, usual);
         let unusual: Vec<Scored> = pairs.unusual_partners(&self.with, self.primary, kinds, usual).collect();
         let backing = pairs.floor.backing(self.primary);
