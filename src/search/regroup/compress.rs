@@ -173,6 +173,7 @@ fn restore(copy: &mut Cluster, original: &Cluster, passage: &Passage) {
 }
 
 /// Why a group is not emptied.
+#[derive(Debug, PartialEq)]
 enum Obstacle {
     /// An instance finds no place.
     Blocked(Blocked),
@@ -258,4 +259,50 @@ fn empty(
         }
     }
     (passages, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::generate::{self, ClusterSpec, TemplateMix};
+    use crate::load::merge::{MergeOptions, finish, merge};
+    use crate::model::Mib;
+
+    fn any_cluster() -> impl Strategy<Value = Cluster> {
+        use TemplateMix::{Drbd, Ext, Mixed, Plain};
+        let mixes = prop::sample::select(vec![Drbd, Ext, Plain, Mixed]);
+        let sizes = (6_usize..40, 5_usize..150, 2_usize..7);
+        (sizes, mixes, any::<[bool; 2]>(), 0.1..0.9, any::<u32>()).prop_map(
+            |((nodes, instances, groups), templates, [heterogeneous, tags], fill, seed)| {
+                let groups = groups.min(nodes / 2);
+                let spec = ClusterSpec::new(nodes, instances, templates, u64::from(seed));
+                let spec = ClusterSpec { groups, heterogeneous, tags, fill, ..spec };
+                let mut cluster = merge(generate::cluster(&spec), &MergeOptions::default()).unwrap();
+                finish(&mut cluster, Mib::ZERO);
+                cluster
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+        /// What is kept from one group to the next finds what a search of its own finds, bit for bit.
+        #[test]
+        fn a_kept_stage_is_as_a_fresh_one(cluster in any_cluster(), capacity_checks in any::<bool>()) {
+            let setting = Setting::of(&cluster, &RegroupOptions { capacity_checks, max_moves: None });
+            let placing = Placing::new(&cluster, &setting);
+            let sites = Sites::of(&cluster);
+            let never = Deadline::never();
+            let mut kept = None;
+            // the second round meets what the first has left
+            for group in cluster.groups.iter().chain(&cluster.groups).map(|group| group.idx) {
+                let found = tried(&placing, (&cluster, &sites), &mut kept, group, &never);
+                let fresh = empty(&placing, (&mut cluster.clone(), &mut None), group, &never);
+                prop_assert_eq!(found, fresh);
+            }
+        }
+    }
 }
