@@ -22,7 +22,7 @@ pub struct NodeSpec {
     pub mem_total: f64,
     /// Memory used by the node itself.
     pub mem_node: Mib,
-    /// Free memory as the source reported it; never updated.
+    /// Free memory as the source reported it; never updated (see [`Node::mem_free`]).
     pub mem_free: Mib,
     /// Memory that nobody accounts for (may be negative): total minus node,
     /// instances and reported free memory, right after loading.
@@ -204,6 +204,16 @@ impl Node {
     /// Existing primaries and secondaries, counted by role.
     pub fn instance_count(&self) -> i64 {
         self.state.ledger.primaries + self.state.ledger.secondaries
+    }
+
+    /// Free memory as the node would report it with the instances that it has now: what
+    /// nobody accounted for at first stays so, and a state that is saved after moves loads back.
+    pub fn mem_free(&self) -> Mib {
+        let spec = &self.spec;
+        Mib(trunc_to_i64(spec.mem_total))
+            - spec.mem_node
+            - self.state.ledger.mem_instances
+            - spec.mem_unaccounted
     }
 
     /// Whether the node breaks its policy; spindles are looked at first.

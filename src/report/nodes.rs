@@ -36,7 +36,7 @@ static FIELDS: [Field; 30] = [
     right("nmem", "n_mem", |_, n| mib(n.spec.mem_node)),
     right("imem", "i_mem", |_, n| mib(n.state.ledger.mem_instances)),
     right("xmem", "x_mem", |_, n| mib(n.spec.mem_unaccounted)),
-    right("fmem", "f_mem", |_, n| mib(n.spec.mem_free)),
+    right("fmem", "f_mem", |_, n| mib(n.mem_free())),
     right("umem", "u_mem", |_, n| mib(n.state.ledger.mem_unallocated(&n.spec))),
     right("amem", "a_mem", |_, n| mib(n.state.ledger.mem_available(&n.spec))),
     right("rmem", "r_mem", |_, n| mib(n.state.ledger.mem_reserved)),

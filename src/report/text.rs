@@ -59,7 +59,8 @@ fn yes_no(yes: bool) -> &'static str {
     if yes { "Y" } else { "N" }
 }
 
-fn node_row(out: &mut String, cluster: &Cluster, Node { spec, state }: &Node) {
+fn node_row(out: &mut String, cluster: &Cluster, node: &Node) {
+    let Node { spec, state } = node;
     let role = match (spec.offline, spec.master) {
         (true, _) => "Y",
         (false, true) => "M",
@@ -72,7 +73,7 @@ fn node_row(out: &mut String, cluster: &Cluster, Node { spec, state }: &Node) {
         spec.name,
         fixed(spec.mem_total, 0),
         spec.mem_node.0,
-        spec.mem_free.0,
+        node.mem_free().0,
         fixed(spec.disk_total, 0),
         state.ledger.disk_free.0,
         fixed(spec.cpu_total, 0),

@@ -11,7 +11,7 @@ use super::rules::{Rule, common_suffix, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
 use super::tools::Tool;
-use super::{answers, hcheck};
+use super::{answers, hcheck, saved};
 
 /// How a case came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,10 @@ const TABLES: [&str; 10] = [
     "Tiered allocation map",
     "Standard allocation map",
 ];
+
+/// States that are saved after moves.
+const AFTER: [&str; 5] =
+    ["state.balanced", "state.post-ialloc", "state.squeezed", "state.tiered", "state.standard"];
 
 /// How other lines on standard error begin that are compared.
 const LINES: [&str; 3] = ["Bad nodes: ", "Bad groups: ", "Allocatable nodes: "];
@@ -160,6 +164,21 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
             part.iter_mut().for_each(|(_, text)| *text = change(text));
         }
     };
+    if Rule::SavedFreeMemory.applies(case) {
+        let states = |parts: &mut Parts, change: &dyn Fn(&str) -> String| {
+            let after = parts.iter_mut().filter(|(name, _)| AFTER.contains(name));
+            after.for_each(|(_, text)| *text = change(text));
+        };
+        if saved::has_namesakes(&case.cluster.raw) {
+            states(a, &saved::without_reported);
+            states(b, &saved::without_reported);
+        } else {
+            states(a, &|text| saved::moved(&case.cluster.raw, text));
+        }
+        let tables = a.iter_mut().chain(b.iter_mut()).filter(|(name, _)| *name == "tables on standard error");
+        tables.for_each(|(_, text)| *text = saved::without_free(text));
+        used = Some(Rule::SavedFreeMemory);
+    }
     if Rule::FullNamesInCommands.applies(case) {
         let suffix = common_suffix(&case.cluster.raw);
         both(&|text| shorten_commands(text, suffix), a, b);

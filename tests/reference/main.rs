@@ -41,6 +41,7 @@ mod requests;
 mod restate;
 mod rules;
 mod run;
+mod saved;
 #[path = "../common/luxi_server.rs"]
 #[allow(dead_code)]
 mod server;

@@ -116,6 +116,10 @@ pub enum Rule {
     /// line is computed; the reference writes what was reported. Compared exactly,
     /// but for that column.
     KvmNodeMemory,
+    /// What is shown and saved after moves has the free memory that nodes have then; the
+    /// reference has what they reported before. Saved states are compared exactly, once moved
+    /// memory is counted in the reference's; tables but for that column.
+    SavedFreeMemory,
     /// A node that does not answer but is not marked as offline counts as offline; the
     /// reference stops. Compared exactly, after marking it.
     SilentNode,
@@ -209,6 +213,7 @@ impl Rule {
             Rule::LabelsWithoutNodes => "labels-without-nodes",
             Rule::UnselectedNodes => "unselected-nodes",
             Rule::KvmNodeMemory => "kvm-node-memory",
+            Rule::SavedFreeMemory => "saved-free-memory",
             Rule::SilentNode => "silent-node",
             Rule::SilentNodes => "silent-nodes",
             Rule::CompleteScript => "complete-script",
@@ -282,6 +287,9 @@ impl Rule {
             Rule::OfflineRescue if hspace => may_rescue_offline(case),
             Rule::SplitInstanceCheck if hspace || hcheck => !split_instances(raw).is_empty(),
             Rule::KvmNodeMemory => case.tool == Tool::Hscan && case.facts.kvm && case.facts.node_memory > 0,
+            Rule::SavedFreeMemory => {
+                matches!(case.tool, Tool::Hbal | Tool::Hail | Tool::Hspace | Tool::Hsqueeze)
+            }
             Rule::SilentNode => case.cluster.features.contains("silent node"),
             Rule::LimitZero => {
                 hspace

@@ -192,7 +192,8 @@ fn load(util: &crate::model::Utilisation) -> Load {
 }
 
 fn node(cluster: &Cluster, idx: NodeIdx) -> Node {
-    let crate::model::Node { spec, state } = cluster.node(idx);
+    let node = cluster.node(idx);
+    let crate::model::Node { spec, state } = node;
     let ledger = &state.ledger;
     let names = |list: &[InstanceIdx]| list.iter().map(|i| cluster.instance(*i).name.clone()).collect();
     Node {
@@ -206,7 +207,7 @@ fn node(cluster: &Cluster, idx: NodeIdx) -> Node {
             node: spec.mem_node.0,
             instances: ledger.mem_instances.0,
             unaccounted: spec.mem_unaccounted.0,
-            reported_free: spec.mem_free.0,
+            reported_free: node.mem_free().0,
             unallocated: ledger.mem_unallocated(spec).0,
             reserved: ledger.mem_reserved.0,
         },
