@@ -80,18 +80,11 @@ pub(super) fn read_description(name: &str, object: &Object<'_, '_>) -> Result<De
     })
 }
 
-/// Reads the network of an interface. The other keys are only checked.
+/// Reads the network of an interface. The other keys are only checked: newer versions of Ganeti
+/// have other modes (`ext`), and none means anything here.
 fn read_nic(nic: Object<'_, '_>) -> Result<Option<String>> {
-    const MODES: [&str; 3] = ["bridged", "routed", "openvswitch"];
-    nic.optional_string("mac")?;
-    nic.optional_string("ip")?;
-    if let Some(mode) = nic.optional_string("mode")?
-        && !MODES.contains(&mode)
-    {
-        let found = Json::String(mode.to_owned()).found();
-        return Err(nic.key_error("mode", &format!("{found} is not one of {}", MODES.join(", "))));
+    for key in ["mac", "ip", "mode", "link", "bridge"] {
+        nic.optional_string(key)?;
     }
-    nic.optional_string("link")?;
-    nic.optional_string("bridge")?;
     Ok(nic.optional_string("network")?.map(str::to_owned))
 }
