@@ -49,3 +49,29 @@ pub fn groups(groups: &[&str], nodes: &[String], instances: &[String], tags: &[&
     finish(&mut cluster, Mib::ZERO);
     cluster
 }
+
+/// A cluster of one group with instances on shared storage: nodes with memory (GiB) and CPUs, instances with
+/// a node (any number), memory (in units of 512 MiB) and CPUs; those that find no room are left out.
+pub fn shared(nodes: &[(i64, i64)], instances: &[(usize, i64, i64)]) -> Cluster {
+    let mut free: Vec<i64> = nodes.iter().map(|node| node.0 * 1024 - 1024).collect();
+    let mut rows = Vec::new();
+    for (at, (node, memory, cpus)) in instances.iter().enumerate() {
+        let (node, memory) = (node % nodes.len(), memory * 512);
+        if free[node] > memory {
+            free[node] -= memory;
+            rows.push(format!("i{at}|{memory}|10240|{cpus}|running|Y|n{node}||ext||1|-"));
+        }
+    }
+    let node = |at: usize| {
+        let ((memory, cpus), free) = (nodes[at], free[at]);
+        format!(
+            "n{at}|{}|1024|{free}|{}|{}|{cpus}|N|u|1||N|1|1|1.0",
+            memory * 1024,
+            memory << 16,
+            memory << 16
+        )
+    };
+    let nodes: Vec<String> = (0..nodes.len()).map(node).collect();
+    let words = |rows: &[String]| rows.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+    cluster(&[&words(&nodes)], &[&words(&rows)], &[])
+}

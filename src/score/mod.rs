@@ -4,6 +4,7 @@ pub mod batch;
 pub mod board;
 pub mod increment;
 pub mod metrics;
+pub(crate) mod rise;
 pub mod running;
 pub mod runs;
 pub mod spread;

@@ -138,17 +138,32 @@ impl Pool {
         self.standings[group].insert(standing)
     }
 
-    /// The nodes whose verdict has to be simulated, by group in order; nothing if there is no
-    /// need, because another one cannot be emptied.
-    pub fn undecided(&mut self) -> Option<Vec<NodeIdx>> {
+    /// The nodes whose verdict has to be simulated, by group in order, and how many of the instances of
+    /// each: those that go first, to the last one that perhaps finds no place. Nothing if there is
+    /// no need, because another node cannot be emptied.
+    pub fn undecided(&mut self) -> Option<Vec<(NodeIdx, usize)>> {
         let mut open = Vec::new();
         for group in 0..self.groups.len() {
-            match self.standing(group) {
+            let nodes = match self.standing(group) {
                 Standing::Lost => return None,
-                Standing::Open(nodes) => open.extend(nodes),
-            }
+                Standing::Open(nodes) => nodes.clone(),
+            };
+            let rooms = rooms(&self.groups[group]);
+            open.extend(nodes.into_iter().map(|node| (node, self.in_doubt(node, &rooms))));
         }
         Some(open)
+    }
+
+    /// How many of a node's instances have to be followed.
+    fn in_doubt(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> usize {
+        let Some((_, alike)) = self.nodes[node.get()] else { return 0 };
+        let sizes = self.in_order(node);
+        relocation::last_in_doubt(&sizes, others(rooms, alike)).map_or(0, |last| last + 1)
+    }
+
+    /// The memory of a node's instances in the order in which they leave it.
+    fn in_order(&self, node: NodeIdx) -> Vec<Mib> {
+        self.sizes[node.get()].iter().rev().copied().collect()
     }
 
     /// Looks at the nodes of a group.
@@ -186,8 +201,7 @@ impl Pool {
         if !alike.counts || alike.load.count == 0 {
             return Some(true);
         }
-        let sizes: Vec<Mib> = self.sizes[node.get()].iter().rev().copied().collect();
-        relocation::verdict_in_order(&sizes, others(rooms, alike))
+        relocation::verdict_in_order(&self.in_order(node), others(rooms, alike))
     }
 
     /// Whether nodes are alike in what an arrival does to the pool.

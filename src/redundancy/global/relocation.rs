@@ -69,14 +69,21 @@ pub(super) fn verdict_in_order(
     if are_too_many(sizes, &rooms) {
         return Some(false);
     }
+    last_in_doubt(sizes, rooms).is_none().then_some(true)
+}
+
+/// The last of instances of these sizes that perhaps finds no target, if all before it do, wherever
+/// they went.
+pub(super) fn last_in_doubt(sizes: &[Mib], rooms: impl Iterator<Item = (Mib, i64)> + Clone) -> Option<usize> {
     let mut gone = Gone::default();
-    for size in sizes {
+    let mut last = None;
+    for (at, size) in sizes.iter().enumerate() {
         if !gone.leaves_room(*size, rooms.clone()) {
-            return None;
+            last = Some(at);
         }
         gone.add(*size);
     }
-    Some(true)
+    last
 }
 
 /// Whether no choice of targets holds all instances of some size and more.

@@ -198,6 +198,11 @@ impl Kinds {
         self.of[node.get()]
     }
 
+    /// The serial of the kind that came last.
+    pub fn newest(&self) -> u64 {
+        self.serials
+    }
+
     /// A kind.
     pub fn get(&self, kind: KindIdx) -> &Kind {
         &self.kinds[kind]

@@ -11,6 +11,7 @@ mod pairs;
 pub mod plain;
 mod rows;
 mod select;
+pub(crate) mod shelf;
 mod singles;
 mod targets;
 
@@ -19,6 +20,7 @@ pub use targets::{NoTargets, Targets};
 
 use self::floor::Floor;
 use self::offers::Offers;
+use self::shelf::Shelf;
 use crate::model::{Cluster, FailCounts, Instance, NodeIdx, Place, Strictness};
 use crate::redundancy::global::{Guard, Scope};
 use crate::score::Statistics;
@@ -143,4 +145,9 @@ pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64
         Targets::Singles(_) => singles::best(floor, offers),
         _ => pairs::best(floor, offers),
     }
+}
+
+/// The best place on a floor of single nodes, found with a shelf for the instance.
+pub(crate) fn best_from(floor: &Floor<'_>, offers: &mut Offers<'_>, shelf: &mut Shelf) -> Option<Place> {
+    singles::best_from(floor, offers, shelf)
 }

@@ -45,6 +45,11 @@ impl<'a> Offers<'a> {
         }
     }
 
+    /// Verdicts under all rules.
+    pub fn strict(instance: &'a Instance) -> Offers<'a> {
+        Offers::new(instance, &Conditions::default())
+    }
+
     /// Verdicts on an instance that has to go somewhere: only what is impossible is
     /// refused.
     pub fn forced(instance: &'a Instance) -> Offers<'a> {

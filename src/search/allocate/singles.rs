@@ -4,6 +4,7 @@ use super::exact;
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
+use super::shelf::{Shelf, View};
 use super::{Metric, Search};
 use crate::model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 use crate::score::Touched;
@@ -40,14 +41,26 @@ pub(super) struct Ranking<'f, 'c> {
     surplus: Vec<i64>,
 }
 
+/// For so many nodes, scores are worked out one by one.
+const WORTH_ALL_ROWS: usize = 4;
+
 impl<'f, 'c> Ranking<'f, 'c> {
     pub fn new(floor: &'f Floor<'c>, offers: &mut Offers<'_>) -> Ranking<'f, 'c> {
+        Ranking::among(floor, offers, floor.usable_kinds())
+    }
+
+    /// The nodes of some kinds only.
+    fn among(
+        floor: &'f Floor<'c>,
+        offers: &mut Offers<'_>,
+        kinds: impl Iterator<Item = KindIdx>,
+    ) -> Ranking<'f, 'c> {
         let instance = offers.instance;
         let mut candidates = Vec::new();
         let mut surplus = Vec::new();
         // most kinds differ in no count
         let mut last: Option<((Counted, i64), f64)> = None;
-        for kind in floor.usable_kinds() {
+        for kind in kinds {
             let Ok(arrived) = offers.primary(floor, kind) else { continue };
             let sample = floor.kinds.get(kind);
             let spec = &floor.cluster.node(sample.sample).spec;
@@ -76,12 +89,14 @@ impl<'f, 'c> Ranking<'f, 'c> {
         let floor = self.floor;
         let sample = floor.kinds.get(*kind);
         let surplus = self.surplus[at];
-        if let [only] = sample.members[..] {
-            let spec = &floor.cluster.node(only).spec;
-            let touched = [Touched { spec, before: &sample.ledger, after: arrived.ledger }];
-            let score = floor.board.score_with(&touched, surplus - floor.board.spread().surplus());
-            let row = floor.board.row(only).unwrap_or_default();
-            self.open.push(Known { score, from: row, to: row + 1, candidate: at, trimmed: true });
+        if sample.members.len() <= WORTH_ALL_ROWS {
+            for &member in &sample.members {
+                let spec = &floor.cluster.node(member).spec;
+                let touched = [Touched { spec, before: &sample.ledger, after: arrived.ledger }];
+                let score = floor.board.score_with(&touched, surplus - floor.board.spread().surplus());
+                let row = floor.board.row(member).unwrap_or_default();
+                self.open.push(Known { score, from: row, to: row + 1, candidate: at, trimmed: true });
+            }
             return;
         }
         let known =
@@ -200,6 +215,23 @@ pub(super) fn find(
 /// The best node with its score, whatever it does to redundancy.
 pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
     Ranking::new(floor, offers).next()
+}
+
+/// The best node, by a shelf for the instance; the same as by [`best`].
+pub(super) fn best_from(floor: &Floor<'_>, offers: &mut Offers<'_>, shelf: &mut Shelf) -> Option<Place> {
+    let view = View { running: &floor.running, counted: floor.board.counted() };
+    let Some(near) = shelf.near(floor, &view, f64::INFINITY, |_| true) else {
+        return best(floor, offers).map(|(_, place)| place);
+    };
+    if let [(kind, _)] = near[..]
+        && let [only] = floor.kinds.get(kind).members[..]
+    {
+        let primary = offers.primary(floor, kind).ok()?.ledger;
+        let placement = Placement { primary: only, secondary: None };
+        return Some(Place { placement, location_score: 0, primary, secondary: None });
+    }
+    let kinds = near.iter().map(|(kind, _)| *kind);
+    Ranking::among(floor, offers, kinds).next().map(|(_, place)| place)
 }
 
 /// The best node but one; and whether nodes of other kinds are worse by so much that

@@ -2,7 +2,8 @@
 
 use std::cell::{Cell, OnceCell};
 
-use super::loss::{Pooled, is_simple, losses_are_borne};
+use super::emptying::Shelves;
+use super::loss::{Arrival, Pooled, is_simple, losses_are_borne};
 use super::reach;
 use super::size::Thresholds;
 use super::{Filled, Settings, Size, Watch};
@@ -12,6 +13,7 @@ use crate::score::Statistics;
 use crate::search::Stopped;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
+use crate::search::allocate::shelf::Shelf;
 use crate::search::allocate::{self, Conditions, Search, Targets, plain};
 
 /// An instance that was placed, and how its nodes were before.
@@ -40,6 +42,7 @@ pub(super) struct Filling<'a> {
     unordered: bool,
     /// The loss of nodes can be followed on the floor.
     simple: bool,
+    shelves: Shelves,
     watch: &'a Watch<'a>,
     /// What has ended the search.
     stopped: Cell<Option<Stopped>>,
@@ -65,6 +68,7 @@ impl<'a> Filling<'a> {
             nodes,
             settings,
             simple,
+            shelves: Shelves::default(),
             targets,
             scope,
             floor,
@@ -133,12 +137,13 @@ impl<'a> Filling<'a> {
     pub fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
         let instance = size.instance(&self.settings, 0);
         let mut offers = offers(&instance);
+        let mut shelf = Shelf::new(&instance, false);
         let scope = self.scope.clone().filter(|_| checked);
         let first = self.placed.len();
         loop {
             let mut found = None;
             if limit != Some(0) && self.stopped().is_none() {
-                found = self.best(&mut offers, scope.as_ref());
+                found = self.best(&mut offers, &mut shelf, scope.as_ref());
             }
             // what was found while the search ended was not judged
             let found = found.filter(|_| self.stopped().is_none());
@@ -155,17 +160,32 @@ impl<'a> Filling<'a> {
     }
 
     /// The best place.
-    fn best(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Option<Place> {
+    fn best(&mut self, offers: &mut Offers<'_>, shelf: &mut Shelf, scope: Option<&Scope>) -> Option<Place> {
         if scope.is_some() || self.unordered {
             return self.find(offers, scope).best.map(|b| b.1);
+        }
+        if matches!(self.targets, Targets::Singles(_)) {
+            return allocate::best_from(&self.floor, offers, shelf);
         }
         allocate::best_on(&self.floor, offers).map(|(_, place)| place)
     }
 
     /// The best place, and how often which refusals occur.
     fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Search {
-        let Filling { base, nodes, settings, targets, floor, placed, pool, unordered, simple, watch, .. } =
-            self;
+        let Filling {
+            base,
+            nodes,
+            settings,
+            targets,
+            floor,
+            placed,
+            pool,
+            unordered,
+            simple,
+            watch,
+            shelves,
+            ..
+        } = self;
         let state: OnceCell<Cluster> = OnceCell::new();
         let state = || state.get_or_init(|| cluster(base, settings, placed));
         let instance = offers.instance;
@@ -180,7 +200,7 @@ impl<'a> Filling<'a> {
         }
         let deadline = watch.deadline;
         let mut guard: Option<Guard<'_>> = None;
-        let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, floor, instance, *simple));
+        let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, shelves, floor, instance, *simple));
         let mut holds = |place: &Place| {
             if deadline.reached().is_some() {
                 // the first that is left is taken, and nobody asks for it
@@ -242,11 +262,12 @@ impl<'a> Filling<'a> {
         if let Some(known) = self.redundant {
             return known;
         }
-        let Filling { base, settings, placed, floor, simple, pool, watch, .. } = self;
+        let Filling { base, settings, placed, floor, simple, pool, watch, shelves, .. } = self;
         let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
             None if *simple => {
                 let instances = present(base, settings, placed, None);
-                Some(losses_are_borne(pool, floor, &instances, watch.deadline).survives)
+                let arrival = Arrival { floor, arrived: None };
+                Some(losses_are_borne(pool, &arrival, shelves, &instances, watch.deadline).survives)
             }
             verdict => verdict,
         });
@@ -281,17 +302,18 @@ fn cluster(base: &Cluster, settings: &Settings, placed: &[Placed]) -> Cluster {
     cluster
 }
 
-/// The primaries of a node in the order in which they leave it: the newest first.
+/// So many of the primaries of a node, in the order in which they leave it: the newest first.
 fn present<'a>(
     base: &'a Cluster,
     settings: &'a Settings,
     placed: &'a [Placed],
     new: Option<(NodeIdx, &'a Instance)>,
-) -> impl Fn(NodeIdx) -> Vec<Instance> + 'a {
-    move |node| {
+) -> impl Fn(NodeIdx, usize) -> Vec<Instance> + 'a {
+    move |node, most| {
         let last = new.filter(|n| n.0 == node).map(|n| n.1.clone());
         let added = placed.iter().rev().filter(|p| p.place.placement.primary == node);
         let old = base.node(node).state.primaries.iter().rev().map(|i| base.instance(*i).clone());
-        last.into_iter().chain(added.map(|p| p.size.instance(settings, 0))).chain(old).collect()
+        let all = last.into_iter().chain(added.map(|p| p.size.instance(settings, 0))).chain(old);
+        all.take(most).collect()
     }
 }

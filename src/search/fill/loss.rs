@@ -2,6 +2,7 @@
 //! is one group: as [`evacuates`](crate::redundancy::global::evacuates), with the best
 //! nodes found by kind.
 
+use super::emptying::{self, Shelves};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place};
 use crate::redundancy::global::Pool;
 use crate::search::Deadline;
@@ -55,22 +56,46 @@ fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) 
     verdict
 }
 
-/// Whether every node that a pool says nothing about can be emptied; `present` are a
-/// node's instances in the order in which they go.
+/// A floor, and what has just arrived on it, if anything.
+pub(super) struct Arrival<'a, 'c> {
+    pub floor: &'a Floor<'c>,
+    pub arrived: Option<(&'a Instance, &'a Place)>,
+}
+
+/// Whether every node that a pool says nothing about can be emptied; `present` are so many of a
+/// node's instances, in the order in which they go.
 pub(super) fn losses_are_borne(
     pool: &mut Pool,
-    floor: &mut Floor<'_>,
-    present: &impl Fn(NodeIdx) -> Vec<Instance>,
+    arrival: &Arrival<'_, '_>,
+    shelves: &mut Shelves,
+    present: &impl Fn(NodeIdx, usize) -> Vec<Instance>,
     deadline: &Deadline,
 ) -> Verdict {
     let mut all = Verdict { survives: true, of_kind: true };
     let Some(undecided) = pool.undecided() else { return Verdict { survives: false, of_kind: true } };
-    for node in undecided {
+    let floor = arrival.floor;
+    let arrived = arrival.arrived.map(|(_, place)| (place.placement.primary, place.primary));
+    // a copy to try things out on, once it is needed
+    let mut trial: Option<Floor<'_>> = None;
+    for (node, count) in undecided {
         if deadline.reached().is_some() {
             // nobody will ask
             return Verdict { survives: false, of_kind: false };
         }
-        let verdict = can_be_emptied(floor, node, &present(node));
+        let instances = present(node, count);
+        let verdict = match emptying::can_be_emptied(floor, shelves, arrived, node, &instances) {
+            Some(survives) => Verdict { survives, of_kind: true },
+            None => {
+                let trial = trial.get_or_insert_with(|| {
+                    let mut trial = floor.clone();
+                    if let Some((instance, place)) = arrival.arrived {
+                        trial.place(instance, place);
+                    }
+                    trial
+                });
+                can_be_emptied(trial, node, &instances)
+            }
+        };
         all.of_kind &= verdict.of_kind;
         if !verdict.survives {
             return Verdict { survives: false, ..all };
@@ -86,8 +111,7 @@ pub(super) struct Pooled<'p, 'f, 'c> {
     instance: &'f Instance,
     /// Whether losses can be followed on the floor.
     simple: bool,
-    /// A copy of the floor to try things out on, once it was needed.
-    trial: Option<Floor<'c>>,
+    shelves: &'p mut Shelves,
     /// Verdicts on nodes, and whether they hold only for nodes of the same kind.
     known: Vec<(NodeIdx, bool, bool)>,
 }
@@ -95,19 +119,20 @@ pub(super) struct Pooled<'p, 'f, 'c> {
 impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
     pub fn new(
         pool: &'p mut Pool,
+        shelves: &'p mut Shelves,
         floor: &'f Floor<'c>,
         instance: &'f Instance,
         simple: bool,
     ) -> Pooled<'p, 'f, 'c> {
-        Pooled { pool, floor, instance, simple, trial: None, known: Vec::new() }
+        Pooled { pool, shelves, floor, instance, simple, known: Vec::new() }
     }
 
     /// Whether every node could be emptied with the instance in a place; nothing if
-    /// that has to be simulated. `present` are a node's instances then.
+    /// that has to be simulated. `present` are so many of a node's instances then.
     pub fn verdict(
         &mut self,
         place: &Place,
-        present: &impl Fn(NodeIdx) -> Vec<Instance>,
+        present: &impl Fn(NodeIdx, usize) -> Vec<Instance>,
         deadline: &Deadline,
     ) -> Option<bool> {
         let node = place.placement.primary;
@@ -122,11 +147,8 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
         if let Some(verdict) = verdict {
             self.known.push((node, verdict, false));
         } else if self.simple {
-            let trial = self.trial.get_or_insert_with(|| self.floor.clone());
-            let ledger = trial.ledgers[node.get()];
-            trial.place(self.instance, place);
-            let followed = losses_are_borne(self.pool, trial, present, deadline);
-            trial.take_back(self.instance, place.placement, (ledger, None));
+            let arrival = Arrival { floor: self.floor, arrived: Some((self.instance, place)) };
+            let followed = losses_are_borne(self.pool, &arrival, self.shelves, present, deadline);
             if followed.of_kind {
                 self.known.push((node, followed.survives, true));
             }
@@ -134,5 +156,105 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
         }
         self.pool.restore(node, before);
         verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::model::{Disk, DiskTemplate, Mib};
+    use crate::redundancy::global::Scope;
+    use crate::search::allocate::{Targets, best_on};
+    use crate::testing::shared;
+    use proptest::prelude::*;
+
+    /// How often bounds told, and how often a node could not be emptied.
+    #[derive(Default)]
+    struct Tally {
+        told: Cell<u64>,
+        lost: Cell<u64>,
+    }
+
+    /// Bounds say of each node what exact scores say, if anything, while instances arrive; and so do only those
+    /// instances that are in doubt.
+    fn bounds_agree(
+        (nodes, instances): (&[(i64, i64)], &[(usize, i64, i64)]),
+        arrivals: &[(i64, i64)],
+        tally: &Tally,
+    ) -> Result<(), TestCaseError> {
+        let cluster = shared(nodes, instances);
+        let all = cluster.all_nodes();
+        let targets = Targets::Singles(all.clone());
+        let disk = Disk { size: Mib(1024), spindles: Some(1) };
+        let new = |size: &(i64, i64)| Instance {
+            mem: Mib(size.0 * 512),
+            disk: disk.size,
+            disks: vec![disk],
+            spindles: disk.spindles,
+            spindle_use: 1,
+            vcpus: size.1,
+            ..Instance::blank("new".into(), DiskTemplate::Ext)
+        };
+        let mut floor = Floor::new(&cluster, &all, &targets, &new(&(1, 1)));
+        let mut pool = Pool::of(&cluster, &all, &Scope::default()).expect("all are on shared storage");
+        let mut shelves = Shelves::default();
+        let mut there: Vec<Vec<Instance>> = all
+            .iter()
+            .map(|n| cluster.node(*n).state.primaries.iter().map(|i| cluster.instance(*i).clone()).collect())
+            .collect();
+        for size in arrivals {
+            let instance = new(size);
+            let Some((_, place)) = best_on(&floor, &mut Offers::strict(&instance)) else { continue };
+            let to = place.placement.primary;
+            there[to.get()].push(instance.clone());
+            pool.arrive(to, instance.mem);
+            let mut trial = floor.clone();
+            trial.place(&instance, &place);
+            let in_doubt = pool.undecided();
+            for node in &all {
+                let going: Vec<Instance> = there[node.get()].iter().rev().cloned().collect();
+                let exact = can_be_emptied(&mut trial, *node, &going).survives;
+                let count = in_doubt.as_ref().and_then(|d| d.iter().find(|d| d.0 == *node)).map(|d| d.1);
+                if let Some(count) = count {
+                    let first = can_be_emptied(&mut trial, *node, &going[..count]).survives;
+                    prop_assert_eq!(first, exact);
+                }
+                for going in [&going[..], &going[..count.unwrap_or(0)]] {
+                    let arrived = Some((to, place.primary));
+                    let told = emptying::can_be_emptied(&floor, &mut shelves, arrived, *node, going);
+                    let Some(told) = told.filter(|_| !going.is_empty()) else { continue };
+                    // the last one alone is asked about
+                    prop_assert_eq!(told, exact);
+                    tally.told.set(tally.told.get() + 1);
+                    tally.lost.set(tally.lost.get() + u64::from(!told));
+                }
+            }
+            floor.place(&instance, &place);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn bounds_say_what_exact_scores_say() {
+        let tally = Tally::default();
+        let node = (prop::sample::select(vec![16i64, 16, 32]), prop::sample::select(vec![8i64, 8, 12]));
+        let cluster = (
+            prop::collection::vec(node, 2..12),
+            prop::collection::vec((0usize..12, 1i64..20, 1i64..3), 0..60),
+        );
+        let arrivals = prop::collection::vec((1i64..20, 1i64..3), 1..12);
+        let mut runner = proptest::test_runner::TestRunner::default();
+        let run = runner.run(&(cluster, arrivals), |((nodes, instances), arrivals)| {
+            bounds_agree((&nodes, &instances), &arrivals, &tally)
+        });
+        run.unwrap_or_else(|error| panic!("{error}"));
+        assert!(
+            tally.told.get() > 1000 && tally.lost.get() > 100,
+            "{} {}",
+            tally.told.get(),
+            tally.lost.get()
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! How many more instances fit: filling a copy of the cluster, with one size
 //! (*standard*), or with sizes that shrink when nothing more fits (*tiered*).
 
+mod emptying;
 mod filling;
 mod iterate;
 mod loss;
