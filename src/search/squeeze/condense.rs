@@ -184,14 +184,18 @@ impl Walk<'_> {
             let count = size.min(free).min(self.most - self.freed.len());
             if count > 1 {
                 let batch = &order[at..at + count];
-                match self.go_on(batch, false) {
-                    Ok(reached) => {
-                        self.freed.extend(batch);
+                let all: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
+                // of several together, nobody asks why they cannot be freed
+                let tried =
+                    if self.scope.lacks_spindles(&all) { None } else { self.go_on(batch, false).ok() };
+                match tried {
+                    Some(reached) => {
+                        self.freed = all;
                         self.reached = Some(reached);
                         at += count;
                         size = count * 2;
                     }
-                    Err(_) => size = count / 2,
+                    None => size = count / 2,
                 }
                 continue;
             }
