@@ -11,7 +11,7 @@
 use multiversion::multiversion;
 
 use super::board::{Board, Touched};
-use super::metrics::{Counted, Kind, LANES, Lanes, PADDED_LANES, TABLE, lane, lanes};
+use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
 
 /// Half the distance from 1 to the next double: the relative error of one
 /// operation.
@@ -254,9 +254,23 @@ fn deviations(running: &Running, changes: &[Replaced]) -> (f64, f64) {
 /// Weight of the sum of the reserved-memory ratios.
 pub const RESERVED_TOTAL_WEIGHT: f64 = TABLE[19].weight;
 
+/// Where the table has counts, in its order.
+const COUNTS: [usize; 6] = {
+    let (mut counts, mut found, mut at) = ([0; 6], 0, 0);
+    while at < METRICS {
+        if !matches!(TABLE[at].kind, Kind::Deviation(_) | Kind::Sum(_)) {
+            counts[found] = at;
+            found += 1;
+        }
+        at += 1;
+    }
+    assert!(found == counts.len());
+    counts
+};
+
 /// The part of the score that consists of counts.
 pub fn counted_score(counted: &Counted, spread: i64) -> f64 {
-    TABLE.iter().fold(0.0, |sum, metric| {
+    COUNTS.iter().map(|at| &TABLE[*at]).fold(0.0, |sum, metric| {
         let value = match metric.kind {
             Kind::Spread => spread,
             kind => counted.get(kind),

@@ -11,6 +11,7 @@
 pub mod class;
 mod figures;
 mod guard;
+mod outlook;
 mod pool;
 mod quick;
 mod relocation;

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::class::Class;
+use super::outlook::Outlook;
 use crate::model::{
     Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
     PolicyBreach, Rule, Strictness, TagArrival,
@@ -129,12 +130,29 @@ fn lose(
     }
     loss.running = [0, 1].map(|at| loss.boards[at].as_ref().map(Running::of));
     let mut casualties = Vec::new();
+    // sums tell nothing of what is created anew
+    let looks_ahead = stop && recreate.is_empty();
+    let mut outlook = None;
     for (instance, class) in
-        [failover, relocate, recreate].iter().flatten().map(|i| (*i, Class::of(i.template)))
+        [&failover, &relocate, &recreate].into_iter().flatten().map(|i| (*i, Class::of(i.template)))
     {
+        if looks_ahead && class == Class::Relocate {
+            let outlook = outlook.get_or_insert_with(|| loss.outlook(*first, &relocate, &escapes));
+            match outlook.as_ref().and_then(Outlook::verdict) {
+                Some(true) => break,
+                Some(false) => {
+                    casualties.push(Casualty { instance: instance.idx, obstacles: Vec::new() });
+                    break;
+                }
+                None => {}
+            }
+        }
         let placed = match class {
             Class::Failover => loss.fail_over(instance, lost),
-            Class::Relocate => loss.relocate(instance, &escapes),
+            Class::Relocate => loss.relocate(instance, &escapes).map(|to| {
+                let room = loss.room(to);
+                outlook.iter_mut().flatten().for_each(|outlook| outlook.leave(room));
+            }),
             Class::Recreate => loss.recreate(instance, &escapes),
         };
         if let Err(obstacles) = placed {
@@ -202,8 +220,12 @@ impl<'c> Loss<'c> {
 
     /// Whether a node has the memory for one more primary.
     fn has_room(&self, node: NodeIdx, instance: &Instance) -> bool {
-        let left = self.state(node).ledger.mem_unallocated(self.spec(node)) - instance.mem_in_use();
-        instance.forthcoming || left > Mib::ZERO
+        instance.forthcoming || self.room(node) - instance.mem_in_use() > Mib::ZERO
+    }
+
+    /// The memory that no instance has.
+    fn room(&self, node: NodeIdx) -> Mib {
+        self.state(node).ledger.mem_unallocated(self.spec(node))
     }
 
     /// `node` with `instance` as one more primary, unless that is impossible.
@@ -254,8 +276,15 @@ impl<'c> Loss<'c> {
         Ok(())
     }
 
-    /// Takes an instance on shared storage to the best of the escape nodes.
-    fn relocate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Placed {
+    /// What is to be said about these instances of `node` before they leave it.
+    fn outlook(&self, node: NodeIdx, relocate: &[&Instance], escapes: &[NodeIdx]) -> Option<Outlook> {
+        let sizes = relocate.iter().map(|i| i.mem_in_use()).collect();
+        let reachable = escapes.iter().filter(|t| self.spec(node).can_migrate_to(self.spec(**t)));
+        Outlook::of(sizes, reachable.map(|t| self.room(*t)))
+    }
+
+    /// Takes an instance on shared storage to the best of the escape nodes; says which.
+    fn relocate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Result<NodeIdx, Vec<Obstacle>> {
         let node = instance.primary;
         let left = self.without_primary(node, instance);
         let allows = |n: NodeIdx| {
@@ -264,7 +293,7 @@ impl<'c> Loss<'c> {
         };
         let (to, arrived) = self.best(GROUP, escapes, allows, instance, Some((node, left)))?;
         self.settle(&[(node, left), (to, arrived)], instance, Some(node), to);
-        Ok(())
+        Ok(to)
     }
 
     /// Makes a copy of an instance on the best of the escape nodes; the original

@@ -7,7 +7,7 @@ use super::ground::{Present, is_plausible};
 use super::group::Group;
 use super::lanes::Range;
 use super::row::{Arrival, Role, Row};
-use super::{Forecast, NO_ROW, REPLACE_PRIMARY, SLOTS};
+use super::{Forecast, NO_ROW, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
 use crate::search::balance::Balancer;
 use crate::search::moves::Trial;
@@ -143,8 +143,8 @@ impl Forecast {
         let cluster = balancer.cluster();
         let instance = cluster.instance(self.instances[position as usize]);
         let size = self.size_of[position as usize];
-        let offline = |n: NodeIdx| cluster.node(n).spec.offline;
-        let forced = balancer.rules().ignore_soft_errors || instance.nodes().any(offline);
+        let from_p = cluster.node(instance.primary).spec.offline;
+        let from_s = instance.mirror().is_some_and(|s| cluster.node(s).spec.offline);
         let mut group = Group { size, rows: [NO_ROW; SLOTS] };
         for slot in 0..SLOTS {
             let Some(role) = Role::of_target(slot) else { continue };
@@ -155,6 +155,13 @@ impl Forecast {
             let last = if slot == REPLACE_PRIMARY { instance.mirror() } else { None };
             let from = self.kinds.restricting(last.unwrap_or(instance.primary));
             let from = from.filter(|_| role == Role::Primary);
+            // the same as a trial has it: what the new node is asked depends on whom it replaces
+            let forced = match slot {
+                REPLACE_SECONDARY => from_s,
+                REPLACE_AND_FAILOVER => false,
+                _ => from_p,
+            };
+            let forced = forced || balancer.rules().ignore_soft_errors;
             group.rows[slot] = self.row(balancer, Arrival { size, role, forced, from });
         }
         self.groups.assign(position, group)

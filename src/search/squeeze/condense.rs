@@ -18,10 +18,12 @@
 //! A search that has to end tries no more candidates, and balances no further; but what
 //! it has found is made a whole plan: the nodes are emptied from the beginning.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use super::candidates::refusal;
-use super::trial::{Balanced, Scope, mark_offline};
+use super::trial::{Balanced, Scope, mark_offline, take_back};
 use super::{Decision, GroupPlan, Kept, Obstacle, Progress};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 
@@ -74,6 +76,7 @@ pub(super) fn condense_by(
         freed: Vec::new(),
         kept: Vec::new(),
         reached: None,
+        spare: Mutex::default(),
     };
     let order: Vec<NodeIdx> = scope.candidates.iter().rev().copied().collect();
     if way == Way::Anew {
@@ -127,6 +130,9 @@ struct Walk<'a> {
     kept: Vec<Kept>,
     /// The balanced state with all of `freed` offline.
     reached: Option<Balanced>,
+    /// Copies of the state that was reached so far: a trial that fails is taken back and leaves
+    /// its copy to the next.
+    spare: Mutex<Vec<Cluster>>,
 }
 
 impl Walk<'_> {
@@ -184,14 +190,18 @@ impl Walk<'_> {
             let count = size.min(free).min(self.most - self.freed.len());
             if count > 1 {
                 let batch = &order[at..at + count];
-                match self.go_on(batch, false) {
-                    Ok(reached) => {
-                        self.freed.extend(batch);
-                        self.reached = Some(reached);
+                let all: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
+                // of several together, nobody asks why they cannot be freed
+                let tried =
+                    if self.scope.lacks_spindles(&all) { None } else { self.go_on(batch, false).ok() };
+                match tried {
+                    Some(reached) => {
+                        self.freed = all;
+                        self.reach(reached);
                         at += count;
                         size = count * 2;
                     }
-                    Err(_) => size = count / 2,
+                    None => size = count / 2,
                 }
                 continue;
             }
@@ -232,15 +242,30 @@ impl Walk<'_> {
         if let Some(why) = self.scope.hopeless(&freed) {
             return Err(why);
         }
-        let mut cluster = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster).clone();
+        let start = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster);
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = spare().pop();
+        let mut cluster = copy.unwrap_or_else(|| start.clone());
         mark_offline(&mut cluster, batch);
         let mut moved = self.scope.evacuated(cluster);
         let mut objection = self.scope.objection(&moved.cluster, &freed, true);
+        let mut made = Vec::new();
         if objection.is_some() && thorough {
+            made = std::mem::take(&mut moved.steps);
             moved = self.scope.balanced(moved.cluster);
             objection = self.scope.objection(&moved.cluster, &freed, true);
         }
-        objection.map_or(Ok(moved), Err)
+        let Some(why) = objection else { return Ok(moved) };
+        made.append(&mut moved.steps);
+        take_back(&mut moved.cluster, start, batch, &made);
+        spare().push(moved.cluster);
+        Err(why)
+    }
+
+    /// This is the state from which trials go on.
+    fn reach(&mut self, reached: Balanced) {
+        self.reached = Some(reached);
+        self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Balances with everything that was taken offline from the beginning; goes back as
@@ -305,7 +330,7 @@ impl Walk<'_> {
         match tried {
             Ok(balanced) => {
                 self.freed.push(node);
-                self.reached = Some(balanced);
+                self.reach(balanced);
             }
             Err(why) => self.kept.push(Kept { node, why }),
         }

@@ -18,6 +18,7 @@ mod harm;
 mod reserve;
 #[cfg(test)]
 mod settling;
+mod spindles;
 pub mod standby;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::condense::Way;
 use super::standby::{SIZE_TAG, Size};
-use super::trial::Scope;
+use super::trial::{Scope, mark_offline, take_back};
 use super::*;
 use crate::testing::cluster;
 
@@ -342,5 +342,24 @@ proptest! {
         if plans[0].decision == Decision::Condense {
             assert_kept(&cluster, &after, &plans[0], &options);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// To the last bit of every number, and to the order of all lists.
+    #[test]
+    fn what_is_taken_back_was_never_done((cluster, options) in any_cluster(), freed in 1usize..3) {
+        let deadline = Deadline::never();
+        let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+        let freed: Vec<NodeIdx> = scope.online().take(freed).collect();
+        let mut tried = cluster.clone();
+        mark_offline(&mut tried, &freed);
+        let emptied = scope.evacuated(tried);
+        let balanced = scope.balanced(emptied.cluster);
+        let (mut tried, steps) = (balanced.cluster, [emptied.steps, balanced.steps].concat());
+        take_back(&mut tried, &cluster, &freed, &steps);
+        prop_assert_eq!(format!("{:?}", tried), format!("{:?}", cluster));
     }
 }

@@ -49,6 +49,23 @@ pub(super) fn mark_offline(cluster: &mut Cluster, nodes: &[NodeIdx]) {
     nodes.iter().for_each(|n| cluster.nodes[n.get()].spec.offline = true);
 }
 
+/// Makes a cluster again what `start` is, from which it came by taking nodes offline and by these
+/// steps. Nothing is computed back: what these have touched is copied.
+pub(super) fn take_back(cluster: &mut Cluster, start: &Cluster, offline: &[NodeIdx], steps: &[Step]) {
+    for node in offline {
+        cluster.nodes[node.get()].spec.offline = start.node(*node).spec.offline;
+    }
+    for Step { instance, from, to, .. } in steps {
+        let Instance { primary, secondary, location_score, .. } = *start.instance(*instance);
+        let moved = &mut cluster.instances[instance.get()];
+        (moved.primary, moved.secondary, moved.location_score) = (primary, secondary, location_score);
+        let nodes = [Some(from.primary), from.secondary, Some(to.primary), to.secondary];
+        for node in nodes.into_iter().flatten() {
+            cluster.nodes[node.get()].state.clone_from(&start.node(node).state);
+        }
+    }
+}
+
 impl<'c> Scope<'c> {
     pub fn of(
         cluster: &'c Cluster,
