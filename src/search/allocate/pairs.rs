@@ -12,6 +12,9 @@ use super::{Metric, Search, select};
 use crate::model::{FailCounts, Mib, NodeIdx, Place, Placement};
 use crate::score::Statistics;
 
+/// A node of a kind with the instance, unless it refuses.
+type Verdict = Option<Arc<Arrived>>;
+
 /// Pairs that are tried, by kind.
 pub(super) struct Pairs<'f, 'c, 'o, 'i> {
     floor: &'f Floor<'c>,
@@ -19,7 +22,7 @@ pub(super) struct Pairs<'f, 'c, 'o, 'i> {
     statistics: Statistics,
     /// The kinds with the verdicts on them as primaries and as secondaries.
     kinds: Vec<KindIdx>,
-    places: Vec<(Option<Arc<Arrived>>, Option<Arc<Arrived>>)>,
+    places: Vec<(Verdict, Verdict)>,
     /// The change of the spread's surplus, by primary.
     spread: Vec<i64>,
     bounds: Bounds,

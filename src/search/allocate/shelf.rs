@@ -216,7 +216,7 @@ mod tests {
         for entry in shelf.sorted.iter().filter(|entry| is_there(floor, entry)) {
             let kind = floor.kinds.get(entry.kind);
             let spec = &floor.cluster.node(kind.members[0]).spec;
-            let arrived = Offers::strict(&shelf.instance).primary(floor, entry.kind).copied();
+            let arrived = Offers::strict(&shelf.instance).primary(floor, entry.kind).cloned();
             let after = arrived.expect("it went there before").ledger;
             let score = floor.board.score_with(&[Touched { spec, before: &kind.ledger, after }], 0);
             let bound = entry.least + rise;

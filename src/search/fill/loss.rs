@@ -179,12 +179,7 @@ mod tests {
 
     /// Bounds say of each node what exact scores say, if anything, while instances arrive; and so do only those
     /// instances that are in doubt.
-    fn bounds_agree(
-        (nodes, instances): (&[(i64, i64)], &[(usize, i64, i64)]),
-        arrivals: &[(i64, i64)],
-        tally: &Tally,
-    ) -> Result<(), TestCaseError> {
-        let cluster = shared(nodes, instances);
+    fn bounds_agree(cluster: &Cluster, arrivals: &[(i64, i64)], tally: &Tally) -> Result<(), TestCaseError> {
         let all = cluster.all_nodes();
         let targets = Targets::Singles(all.clone());
         let disk = Disk { size: Mib(1024), spindles: Some(1) };
@@ -197,8 +192,8 @@ mod tests {
             vcpus: size.1,
             ..Instance::blank("new".into(), DiskTemplate::Ext)
         };
-        let mut floor = Floor::new(&cluster, &all, &targets, &new(&(1, 1)));
-        let mut pool = Pool::of(&cluster, &all, &Scope::default()).expect("all are on shared storage");
+        let mut floor = Floor::new(cluster, &all, &targets, &new(&(1, 1)));
+        let mut pool = Pool::of(cluster, &all, &Scope::default()).expect("all are on shared storage");
         let mut shelves = Shelves::default();
         let mut there: Vec<Vec<Instance>> = all
             .iter()
@@ -247,7 +242,7 @@ mod tests {
         let arrivals = prop::collection::vec((1i64..20, 1i64..3), 1..12);
         let mut runner = proptest::test_runner::TestRunner::default();
         let run = runner.run(&(cluster, arrivals), |((nodes, instances), arrivals)| {
-            bounds_agree((&nodes, &instances), &arrivals, &tally)
+            bounds_agree(&shared(&nodes, &instances), &arrivals, &tally)
         });
         run.unwrap_or_else(|error| panic!("{error}"));
         assert!(
