@@ -152,7 +152,10 @@ fn load(url: &str, manner: Manner) -> Result<RawCluster, LoadError> {
 fn refusals_name_url_and_cause() {
     for (status, cause) in [
         ("401 Unauthorized", "a user and a password are needed: --rapi-credentials FILE (401 Unauthorized)"),
-        ("403 Forbidden", "the user may not do this (403 Forbidden)"),
+        (
+            "403 Forbidden",
+            "the user may not do this: RAPI's file of users has to give it 'read' (403 Forbidden)",
+        ),
         ("404 Not Found", "there is no RAPI at this address (404 Not Found)"),
         ("500 Internal Server Error", "the server failed (500 Internal Server Error)"),
         ("418 x", "the server refused the request (418 I'm a teapot)"),

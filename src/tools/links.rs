@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -41,7 +41,20 @@ pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Re
         make(&link, &program).with_context(|| format!("cannot make {}", link.display()))?;
         output.line(&format!("{} -> {}", link.display(), program.display()))?;
     }
+    if let Some(closed) = closed(&program) {
+        output.error_line(&format!(
+            "Warning: {} is closed to other users: Ganeti, which runs hail as a user of its own, does not reach {}",
+            closed.display(),
+            program.display()
+        ))?;
+    }
     Ok(())
+}
+
+/// The first directory above a program through which other users do not come.
+fn closed(program: &Path) -> Option<&Path> {
+    let is_closed = |dir: &&Path| fs::metadata(dir).is_ok_and(|data| data.permissions().mode() & 0o001 == 0);
+    program.ancestors().skip(1).find(is_closed)
 }
 
 fn look(link: &Path, program: &Path) -> io::Result<Found> {
@@ -69,4 +82,27 @@ fn make(link: &Path, program: &Path) -> io::Result<()> {
         // the first error is the one to report
         let _ = fs::remove_file(&fresh);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_that_others_cannot_enter() {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("bin");
+        fs::create_dir(&inner).unwrap();
+        let mode = |dir: &Path, mode| fs::set_permissions(dir, fs::Permissions::from_mode(mode)).unwrap();
+        mode(outer.path(), 0o755);
+        mode(&inner, 0o755);
+        let program = inner.join("htools");
+        let within =
+            |closed: Option<&Path>| closed.filter(|dir| dir.starts_with(outer.path())).map(Path::to_owned);
+        assert_eq!(within(closed(&program)), None);
+        mode(outer.path(), 0o750);
+        assert_eq!(within(closed(&program)), Some(outer.path().to_owned()));
+        mode(&inner, 0o700);
+        assert_eq!(within(closed(&program)), Some(inner.clone()));
+    }
 }

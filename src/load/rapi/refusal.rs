@@ -13,13 +13,22 @@ const CLOSED: [&str; 3] = ["Queue drained", "job queue is full", "marked for dra
 /// Most characters of a message of the server.
 const SHOWN: usize = 160;
 
-/// Why an answer with this status is none; nothing if it is one. `login` tells whether
-/// somebody asked by name, `location` is where a redirect leads.
+/// Who asked for what.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// Somebody by name.
+    pub login: bool,
+    /// To change something.
+    pub writes: bool,
+}
+
+/// Why an answer with this status is none; nothing if it is one. `location` is where a redirect
+/// leads.
 pub(super) fn of_status(
     status: StatusCode,
     location: Option<&str>,
     body: &[u8],
-    login: bool,
+    asked: Asked,
 ) -> Option<CallError> {
     if status.is_success() {
         return None;
@@ -32,7 +41,7 @@ pub(super) fn of_status(
     }
     let said = message(body, status);
     let closed = said.as_deref().is_some_and(|said| CLOSED.iter().any(|words| said.contains(words)));
-    let text = format!("{} ({status})", said.unwrap_or_else(|| meaning(status, login)));
+    let text = format!("{} ({status})", said.unwrap_or_else(|| meaning(status, asked)));
     Some(match status.as_u16() {
         // the words of the master daemon behind a status that means anything
         500 if closed => CallError::Refused(text),
@@ -45,11 +54,15 @@ pub(super) fn of_status(
     })
 }
 
-fn meaning(status: StatusCode, login: bool) -> String {
+fn meaning(status: StatusCode, asked: Asked) -> String {
     let meaning = match status {
-        StatusCode::UNAUTHORIZED if login => "user or password are wrong",
+        StatusCode::UNAUTHORIZED if asked.login => "user or password are wrong",
         StatusCode::UNAUTHORIZED => HINT,
-        StatusCode::FORBIDDEN => "the user may not do this",
+        // the words of Ganeti's file of users
+        StatusCode::FORBIDDEN if asked.writes => {
+            "the user may not do this: RAPI's file of users has to give it 'write'"
+        }
+        StatusCode::FORBIDDEN => "the user may not do this: RAPI's file of users has to give it 'read'",
         StatusCode::NOT_FOUND => "there is no RAPI at this address",
         _ if status.is_server_error() => "the server failed",
         _ => "the server refused the request",
@@ -113,7 +126,13 @@ mod tests {
     use super::*;
 
     fn of(status: u16, body: &str) -> CallError {
-        of_status(StatusCode::from_u16(status).unwrap(), None, body.as_bytes(), true).unwrap()
+        of_status(
+            StatusCode::from_u16(status).unwrap(),
+            None,
+            body.as_bytes(),
+            Asked { login: true, writes: false },
+        )
+        .unwrap()
     }
 
     #[test]
@@ -147,6 +166,6 @@ mod tests {
             r#"{"code": 500, "message": "Queue drained", "explain": "Server got itself in trouble"}"#;
         assert_eq!(of(500, drained), CallError::Refused("Queue drained (500 Internal Server Error)".into()));
         assert!(of(502, "").is_passing() && of(504, "").is_passing());
-        assert_eq!(of_status(StatusCode::OK, None, b"", false), None);
+        assert_eq!(of_status(StatusCode::OK, None, b"", Asked { login: false, writes: false }), None);
     }
 }

@@ -15,6 +15,7 @@ use super::address::{Address, Place, without_password};
 use super::cause::{self, Limits};
 use super::certificates::Trusted;
 use super::client::client;
+use super::refusal::Asked;
 use super::secret::Credentials;
 use super::{Manner, refusal};
 use crate::load::cutoff::Cutoff;
@@ -213,11 +214,16 @@ impl Session {
         let request = client.request(verb.method(), url).timeout(left);
         let request = with_body(self.with_login(request), body);
         let response = request.send().map_err(|e| failed(&e))?;
-        self.accept(response, limits)
+        self.accept(response, limits, !matches!(verb, Verb::Get))
     }
 
     /// The answer, if it is one.
-    fn accept(&self, response: Response, limits: Limits) -> std::result::Result<Incoming, CallError> {
+    fn accept(
+        &self,
+        response: Response,
+        limits: Limits,
+        writes: bool,
+    ) -> std::result::Result<Incoming, CallError> {
         let status = response.status();
         if status.is_success() {
             return Ok(Incoming { response, limits, most: self.manner.size, seen: 0 });
@@ -227,7 +233,8 @@ impl Session {
         let mut bytes = Vec::new();
         // of a refusal the status is enough
         let _ = response.take(REFUSAL).read_to_end(&mut bytes);
-        Err(refusal::of_status(status, location.as_deref(), &bytes, self.credentials.is_some())
+        let asked = Asked { login: self.credentials.is_some(), writes };
+        Err(refusal::of_status(status, location.as_deref(), &bytes, asked)
             .unwrap_or_else(|| CallError::Nonsense(status.to_string())))
     }
 
