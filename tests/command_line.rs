@@ -13,7 +13,7 @@ use std::process::{Command as Process, Stdio};
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
-use predicates::str::{contains, starts_with};
+use predicates::str::{contains, ends_with, starts_with};
 use proptest::prelude::*;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
@@ -40,8 +40,7 @@ fn accepted(args: &[&str]) {
 }
 
 fn syntax_error(args: &[&str], complaint: &str) {
-    let wanted = format!("Command line error: {complaint}\n\nhbal (htools) version ");
-    hbal(args).code(2).stdout("").stderr(starts_with(wanted).and(contains("\nUsage: hbal [OPTION...]\n")));
+    hbal(args).code(2).stdout("").stderr(format!("Command line error: {complaint}\nTry 'hbal --help'.\n"));
 }
 
 fn value_error(args: &[&str], option: &str, value: &str) {
@@ -56,14 +55,14 @@ fn short_options() {
     accepted(&["-vqpname"]);
     accepted(&["-tFILE", "-t", "FILE", "-qtFILE", "-t=x"]);
     accepted(&["-t", "-x", "-t", "--", "-q"]);
-    accepted(&["-p", "-pa,b", "-p+a", "-C", "-C-", "-CFILE", "-L", "-L/socket"]);
+    accepted(&["-p", "-pname,idx", "-p+amem", "-C", "-C-", "-CFILE", "-L", "-L/socket"]);
     accepted(&["-l-5", "-l", "-5", "-l", "( 5 )"]);
 }
 
 #[test]
 fn long_options() {
     accepted(&["--text-data=FILE", "--text-data", "FILE", "--text-data="]);
-    accepted(&["--print-nodes", "--print-nodes=", "--print-nodes=a", "--mond", "--mond=no"]);
+    accepted(&["--print-nodes", "--print-nodes=", "--print-nodes=fqdn", "--mond", "--mond=no"]);
     accepted(&["--print-n", "--res", "--q", "--mast=x", "--exe", "--min-gain-l=1", "--min-gain=1"]);
 }
 
@@ -79,12 +78,14 @@ fn options_that_ganeti_lacks() {
 
 #[test]
 fn positional_words() {
-    for args in
-        [&["x"][..], &["-v", "x", "-q"], &["-p", "name"], &["-"], &[""], &["--", "-V"], &["-v-", "-V"]]
-    {
+    for args in [&["x"][..], &["-v", "x", "-q"], &["-"], &[""], &["--", "-V"], &["-v-", "-V"]] {
         hbal(args).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
     }
     accepted(&["x", "--", "y"]);
+    let hint = "'out.sh' would be an argument if it were joined to its option: -Cout.sh\n";
+    let wanted = format!("Error: This program doesn't take any arguments.\n{hint}");
+    hbal(&["-t", "x", "-C", "out.sh"]).code(1).stdout("").stderr(wanted);
+    hbal(&["Cargo.toml"]).code(1).stdout("").stderr(contains("say -t Cargo.toml\n"));
 }
 
 #[test]
@@ -96,6 +97,7 @@ fn malformed_command_lines() {
     syntax_error(&["--evac=3"], "option `--evac' doesn't allow an argument");
     syntax_error(&["--bogus"], "unrecognized option `--bogus'");
     syntax_error(&["--bogus=3"], "unrecognized option `--bogus=3'");
+    syntax_error(&["--explian=x"], "unrecognized option `--explian=x', did you mean `--explain'?");
     syntax_error(&["-v=3"], "unrecognized option `-='\nunrecognized option `-3'");
     syntax_error(&["-Zt"], "option `-t' requires an argument FILE\nunrecognized option `-Z'");
     syntax_error(
@@ -153,7 +155,7 @@ fn completion_list() {
         )
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
-            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--explain none\n\
+            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--summary none\n--explain none\n\
                  --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
                  -V,--version none\n-h,--help none\n--help-completion none\n",
         )),
@@ -191,7 +193,7 @@ fn options_of_hspace() {
 fn options_of_hroller() {
     let hroller = |args: &[&str]| tool("hroller", args);
     hroller(&["--help-completion"]).code(0).stderr("").stdout(
-        "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
+        "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
          --offline-maintenance none\n-v,--verbose none\n-q,--quiet none\n--no-headers none\n\
          --node-tags string\n-S,--save none\n-G,--group onegroup\n--print-moves none\n\
          --full-evacuation none\n--skip-non-redundant none\n--ignore-non-redundant none\n-f,--force none\n\
@@ -211,8 +213,8 @@ fn options_of_hcheck() {
                --no-instance-moves none\n-L,--luxi file\n--machine-readable choices=yes,no\n--max-cpu float\n\
                -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\
                -e,--min-score float\n--ignore-soft-errors none\n--no-simulation none\n-O,--offline onenode\n\
-               -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--select-instances manyinstances\n--no-capacity-checks none\n\
-               -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--json none\n--time-limit float\n\
+               -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n--select-instances manyinstances\n--no-capacity-checks none\n\
+               -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--json none\n--detailed-status none\n--time-limit float\n\
                -V,--version none\n-h,--help none\n--help-completion none\n";
     hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);
     for word in ["-p", "--print-instances", "-G", "--mond"] {
@@ -260,7 +262,7 @@ fn then_the_name_of_the_file() {
 #[test]
 fn then_the_first_argument() {
     htools(&["hbal", "-V"]).assert().code(0).stdout(starts_with("hbal (htools) version "));
-    htools(&["HINFO", "-X"]).assert().code(2).stderr(contains("Usage: hinfo [OPTION...]"));
+    htools(&["HINFO", "-X"]).assert().code(2).stderr(contains("Try 'hinfo --help'"));
     htools(&["hbal", "hinfo"]).assert().code(1).stderr(contains("doesn't take any arguments"));
 }
 
@@ -279,12 +281,11 @@ fn the_executable_under_its_own_name() {
     for args in
         [&[][..], &["nosuch"], &["install-links"], &["completion", "a", "b"], &["--force"], &["--list", "x"]]
     {
-        htools(args)
-            .assert()
-            .code(2)
-            .stdout("")
-            .stderr(starts_with("Command line error: ").and(contains("\nTools:\nhail ")));
+        let complaint = starts_with("Command line error: ").and(ends_with("\nTry 'htools --help'.\n"));
+        htools(args).assert().code(2).stdout("").stderr(complaint);
     }
+    htools(&[]).assert().stderr(contains("\nTools:\nhail "));
+    htools(&["hbla"]).assert().stderr(contains("no tool `hbla', did you mean 'hbal'?\n"));
 }
 
 #[test]
@@ -411,11 +412,43 @@ fn malformed_requests_for_clusters() {
         ("1 2 drbd --bogus", "unrecognized option `--bogus'\n"),
     ] {
         let wanted = starts_with(format!("Command line error: {complaint}"));
-        let usage = contains("Usage: htools generate [OPTION...] NODES INSTANCES TEMPLATE\n");
-        generate(line).code(2).stdout("").stderr(wanted.and(usage));
+        let rest = ends_with("\nTry 'htools generate --help'.\n");
+        generate(line).code(2).stdout("").stderr(wanted.and(rest));
     }
     htools(&["--force", "generate", "1", "1", "ext"]).assert().code(2).stderr(contains("belong behind it"));
     generate("--help").code(0).stderr("").stdout(contains("--fill=F").and(contains("[0.55]")));
+}
+
+/// Standard input, and a plan in a few lines.
+#[test]
+fn a_cluster_from_standard_input() {
+    let text = fs::read_to_string("data/unbalanced-drbd.data").unwrap();
+    let run = |args: &[&str], text: &str| htools(args).write_stdin(text).assert();
+    let words = ["hbal", "-t", "-", "-l2"];
+    let plain = run(&words, &text).code(0).get_output().stdout.clone();
+    let plain = String::from_utf8(plain).unwrap();
+    let same =
+        htools(&["hbal", "-t", "data/unbalanced-drbd.data", "-l2"]).assert().get_output().stdout.clone();
+    assert_eq!(plain, String::from_utf8(same).unwrap());
+    let summary = "\nSummary:\n  2 instances move with 3 migrations and 0 failovers; 0 moves of instances that had moved before\n";
+    let more = run(&[&words[..], &["--summary"]].concat(), &text).code(0);
+    more.stdout(
+        starts_with(plain).and(contains(summary)).and(contains("\n  score               10.84128134 ")),
+    );
+    run(&["hinfo", "-t", "-"], "g|")
+        .code(1)
+        .stderr(starts_with("Error: failed to load data, aborting: -: "));
+}
+
+#[test]
+fn an_unhealthy_cluster_is_no_error() {
+    let hcheck = |args: &[&str]| tool("hcheck", args);
+    for (file, plain, detailed) in [("tags", 1, 3), ("balanced", 0, 0)] {
+        let file = format!("data/{file}.data");
+        hcheck(&["-q", "-t", &file]).code(plain);
+        hcheck(&["-q", "-t", &file, "--detailed-status"]).code(detailed);
+    }
+    hcheck(&["-q", "-t", "missing", "--detailed-status"]).code(1);
 }
 
 // --- streams

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::Path;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use tempfile::NamedTempFile;
 
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,30 @@ pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 
+/// Whether [`write_whole`] can be expected to write this file: nothing is, and nothing is left behind.
+///
+/// # Errors
+/// As of writing.
+pub fn check_whole(path: &Path) -> Result<(), WriteError> {
+    let result = match fs::metadata(path) {
+        Ok(about) if !about.is_file() => open_special(path, &about).map(drop),
+        Ok(_) => fs::canonicalize(path).and_then(|real| beside(&real).map(drop)),
+        Err(_) => beside(path).map(drop),
+    };
+    result.map_err(|source| WriteError { path: path.display().to_string(), source })
+}
+
+/// Whether [`open_stream`] can be expected to open this file, which keeps what it holds.
+///
+/// # Errors
+/// As of opening.
+pub fn check_stream(path: &Path) -> Result<(), WriteError> {
+    match fs::metadata(path) {
+        Ok(_) => open_stream(path, true).map(drop),
+        Err(_) => check_whole(path),
+    }
+}
+
 /// Opens what is no regular file, if it can be written to without waiting for anybody.
 fn open_special(path: &Path, about: &Metadata) -> io::Result<File> {
     let kind = about.file_type();
@@ -90,6 +115,15 @@ fn named(about: &Metadata) -> &'static str {
 }
 
 fn replace(path: &Path, content: &str) -> io::Result<()> {
+    let mut file = beside(path)?;
+    file.as_file_mut().write_all(content.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// A file of another name that can take the name of `path`; it is gone when it is dropped.
+fn beside(path: &Path) -> io::Result<NamedTempFile<File>> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -99,12 +133,7 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
     // as any new file, or as the one that is replaced; the umask applies
     create.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
     // opened and written here, because tempfile would put its own name into the messages
-    let mut file =
-        tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| create.open(path))?;
-    file.as_file_mut().write_all(content.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
+    tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| create.open(path))
 }
 
 #[cfg(test)]
@@ -134,6 +163,26 @@ mod tests {
         let error = write_whole(&path, "x").unwrap_err();
         assert!(error.to_string().ends_with("absent/state'"), "{error}");
         assert_eq!(error.source.raw_os_error(), Some(2), "{}", error.source);
+    }
+
+    #[test]
+    fn what_can_be_written_is_known_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        check_whole(&path).unwrap();
+        check_stream(&path).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        write_whole(&path, "old").unwrap();
+        check_whole(&path).unwrap();
+        check_stream(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        for check in [check_whole, check_stream] {
+            check(Path::new("/dev/null")).unwrap();
+            check(dir.path()).unwrap_err();
+            assert_eq!(check(&path.join("x")).unwrap_err().source.raw_os_error(), Some(20));
+            assert_eq!(check(&dir.path().join("a/b")).unwrap_err().source.raw_os_error(), Some(2));
+        }
     }
 
     #[test]

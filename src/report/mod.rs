@@ -18,5 +18,6 @@ pub mod scan;
 pub mod shell;
 pub mod space;
 pub mod squeeze;
+pub mod summary;
 pub mod table;
 pub mod text;

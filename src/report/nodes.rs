@@ -69,8 +69,27 @@ static SPINDLE_FIELDS: [Field; 2] = [
     right("inst_spindles", "InstSpindles", |_, n| plain(n.state.ledger.spindles_used)),
 ];
 
-/// What is shown for a field that does not exist.
-static UNKNOWN: Field = left("", "<unknown field>", |_, _| "<unknown field>".to_owned());
+/// The names of all fields, in the order of their table.
+pub fn fields() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().chain(&SPINDLE_FIELDS).map(|field| field.key)
+}
+
+/// The fields that a text names, all of which must exist: nothing means the usual ones, a leading `+` these
+/// and more, anything else just those named.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let (usual, named) = match text.strip_prefix('+') {
+        Some(more) => (&DEFAULT_FIELDS[..], more),
+        None if text.is_empty() => (&DEFAULT_FIELDS[..], ""),
+        None => (&[][..], text),
+    };
+    let named = named.split(',').filter(move |_| !named.is_empty());
+    usual.iter().copied().chain(named)
+}
+
+/// The first word of a list of fields that is none.
+pub fn unknown_field(text: &str) -> Option<&str> {
+    named(text).find(|key| fields().all(|field| field != *key))
+}
 
 fn mib(amount: Mib) -> String {
     format!("{:5}", amount.0)
@@ -117,21 +136,10 @@ fn peer_map(cluster: &Cluster, node: &Node) -> String {
     format!("[{}]", peers.join(","))
 }
 
-/// The list of `nodes` with the fields asked for: nothing means the usual ones,
-/// a leading `+` these and more, anything else just those named.
+/// The list of `nodes` with the fields asked for, as [`unknown_field`] takes them.
 pub fn node_list(cluster: &Cluster, nodes: &[NodeIdx], fields: &str) -> Vec<String> {
-    let (usual, named) = match fields.strip_prefix('+') {
-        Some(more) => (&DEFAULT_FIELDS[..], more),
-        None if fields.is_empty() => (&DEFAULT_FIELDS[..], ""),
-        None => (&[][..], fields),
-    };
-    let named = named.split(',').filter(|_| !named.is_empty());
-    let columns: Vec<&Field> = usual
-        .iter()
-        .copied()
-        .chain(named)
-        .map(|key| FIELDS.iter().chain(&SPINDLE_FIELDS).find(|f| f.key == key).unwrap_or(&UNKNOWN))
-        .collect();
+    let field = |key| FIELDS.iter().chain(&SPINDLE_FIELDS).find(|field| field.key == key);
+    let columns: Vec<&Field> = named(fields).filter_map(field).collect();
     let mut table = Table::new(columns.iter().map(|f| (f.header, f.align)));
     for node in nodes {
         let node = cluster.node(*node);

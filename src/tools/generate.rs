@@ -7,7 +7,8 @@ use anyhow::{Context, bail};
 
 use super::ExitStatus;
 use super::cli::catalogue::{FILL, GROUPS, HELP, HETERO, SEED, SKEW, TAGS};
-use super::cli::{self, Given, Spec, Stop, ValueError, usage};
+use super::cli::hint::try_help;
+use super::cli::{self, Given, Spec, Stop, ValueError};
 use super::output::Output;
 use crate::generate::{ClusterSpec, TemplateMix, cluster};
 use crate::load::merge::{MergeOptions, finish, merge};
@@ -131,9 +132,9 @@ fn template_mix(text: &str) -> anyhow::Result<TemplateMix> {
 }
 
 fn misuse(words: usize) -> Stop {
-    let usage = usage::usage(&SPEC);
+    let rest = try_help(&SPEC);
     Stop::Syntax(format!(
-        "Command line error: expected NODES, INSTANCES and TEMPLATE, got {words} word(s)\n\n{usage}"
+        "Command line error: expected NODES, INSTANCES and TEMPLATE, got {words} word(s)\n{rest}"
     ))
 }
 

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         LUXI,
         IALLOC_SRC,
         VERBOSE,

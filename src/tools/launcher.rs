@@ -7,7 +7,8 @@ use std::path::Path;
 use clap_complete::Shell;
 
 use super::cli::catalogue::{FORCE, HELP, LIST, VERSION};
-use super::cli::{self, Spec, Stop, usage};
+use super::cli::hint::{did_you_mean, try_help};
+use super::cli::{self, Spec, Stop};
 use super::output::Output;
 use super::{ExitStatus, TOOLS, find, generate, links};
 
@@ -96,10 +97,16 @@ fn misuse(words: &[&str]) -> Stop {
         None => "which tool?".to_owned(),
         Some("generate") => "the options of `generate' belong behind it".to_owned(),
         Some(word @ ("install-links" | "completion")) => format!("wrong arguments for `{word}'"),
-        Some(word) => format!("there is no tool `{word}'"),
+        Some(word) => format!("there is no tool `{word}'{}", did_you_mean(word, commands())),
     };
-    let tools = tool_list();
-    Stop::Syntax(format!("Command line error: {complaint}\n\n{}\nTools:\n{tools}", usage::usage(&SPEC)))
+    // whoever names nothing may not know what there is
+    let tools = if words.is_empty() { format!("\nTools:\n{}\n", tool_list()) } else { String::new() };
+    Stop::Syntax(format!("Command line error: {complaint}\n{tools}{}", try_help(&SPEC)))
+}
+
+/// The words that may come first.
+fn commands() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.spec.name).chain(["install-links", "completion", "generate"])
 }
 
 fn tool_list() -> String {
@@ -142,7 +149,7 @@ fn unknown_role(role: &str) -> String {
          This program must be installed under one of the following names:\n"
     );
     for tool in TOOLS {
-        let lines = wrap(tool.spec.summary, 79 - 12);
+        let lines = textwrap::wrap(tool.spec.summary, 79 - 12);
         for (number, line) in lines.iter().enumerate() {
             let (name, dash) = if number == 0 { (tool.spec.name, '-') } else { ("", ' ') };
             // writing to a string cannot fail
@@ -151,21 +158,6 @@ fn unknown_role(role: &str) -> String {
     }
     text + "\nError: Please either rename/symlink the program or set\n\
             the environment variable HTOOLS to the desired role.\n"
-}
-
-/// Breaks a text between words into lines of at most `width` characters.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]
@@ -179,12 +171,6 @@ mod tests {
         {
             assert_eq!(base_name(OsStr::new(path)), name);
         }
-    }
-
-    #[test]
-    fn wrapping_fills_lines() {
-        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrap("longer x", 3), ["longer", "x"]);
     }
 
     #[test]

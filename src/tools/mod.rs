@@ -4,6 +4,7 @@
 //! All tools are one executable. [`main`] finds out which of them is meant and
 //! turns what comes back into an exit status.
 
+mod ahead;
 pub mod cli;
 mod commands;
 mod execution;

@@ -35,7 +35,8 @@ pub fn save_group(prefix: &Path, suffix: &str, when: &str, content: &str) -> Res
     write(&file(prefix, suffix), when, content)
 }
 
-fn file(prefix: &Path, suffix: &str) -> PathBuf {
+/// The file of a state.
+pub fn file(prefix: &Path, suffix: &str) -> PathBuf {
     let mut path = prefix.as_os_str().to_owned();
     path.push(".");
     path.push(suffix);

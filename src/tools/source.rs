@@ -130,20 +130,20 @@ fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Raw
         return simulate::parse_specs(&source.simulate).context(LOADING);
     }
     if let Some(path) = &source.text_data {
-        let bytes = read_file(path, false).context(LOADING)?;
+        let bytes = read_file(path, true).context(LOADING)?;
         return text::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING);
     }
     if let Some(path) = &source.ialloc {
         let bytes = read_file(path, true).context(LOADING)?;
         return Ok(iallocator::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING)?.cluster);
     }
-    bail!("{LOADING}: No backend selected! Exiting.")
+    bail!("{LOADING}: No backend selected! Exiting. Name one: -t FILE, -m ADDRESS (RAPI), or -L (LUXI)")
 }
 
 /// Reads a cluster over RAPI; tells how safe that was.
 fn read_rapi(address: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
     let addresses = [rapi::Address::new(address.as_ref())];
-    let access = rapi::Access::read(&options.source.rapi_files, &addresses).context(LOADING)?;
+    let access = rapi::Access::read(&options.source.rapi_access, &addresses).context(LOADING)?;
     let raw = rapi::load(&addresses[0], &access, options.detail).context(LOADING)?;
     for warning in access.warnings(&addresses, options.verbosity >= 1) {
         output.error_line(&format!("Warning: {warning}"))?;

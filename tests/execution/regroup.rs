@@ -1,5 +1,6 @@
 //! `hgroup redistribute -X` and `hgroup compress -X`: groups are healed, and emptied.
 
+use std::fs;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -149,6 +150,7 @@ fn what_cannot_be_healed_is_a_failure_although_the_rest_is_done() {
         let count = place.world.new_jobs().len();
         assert_eq!(count, 4);
         // a second time there is nothing to carry out
+        fs::remove_file(place.path("J")).unwrap();
         let (stdout, _) = run(&place, &with(HEAL, options)).ends(status);
         assert!(stdout.ends_with("The group cannot be repaired.\n"), "{stdout}");
         assert_eq!(place.world.new_jobs().len(), count);

@@ -36,6 +36,8 @@ pub fn mistake(tool: Tool, random: &mut Random) -> Vec<String> {
             &["--mond", "--mond-data=missing"],
             &["-S", "missing/state"],
             &["-Cmissing/file"],
+            &["-pname,nosuch"],
+            &["-X"],
         ],
         Tool::Hscan => &[
             &["--nosuch"],
@@ -64,6 +66,7 @@ pub fn mistake(tool: Tool, random: &mut Random) -> Vec<String> {
             &["--", "-v"],
             &["-p", "name"],
             &["-O"],
+            &["-p+nosuch"],
             &["--mond", "--mond-data=missing"],
             &["-G", "group1"],
         ],

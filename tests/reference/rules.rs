@@ -21,6 +21,9 @@ pub enum Rule {
     /// No commands are made with a name that Ganeti cannot have. What was printed until
     /// then is compared.
     ImpossibleNames,
+    /// What is known to fail (`-X` where no jobs can be submitted, files that cannot be written, fields that
+    /// do not exist) fails before anything is printed.
+    ToldAhead,
     /// With `-v` five times, no node is listed both as bad and as happy. Compared
     /// exactly, but for nodes of which a total is zero.
     BadAndHappy,
@@ -140,10 +143,11 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 36] = [
+    pub const ALL: [Rule; 37] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::ImpossibleNames,
+        Rule::ToldAhead,
         Rule::BadAndHappy,
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
@@ -184,6 +188,7 @@ impl Rule {
         match self {
             Rule::FullNamesInCommands => "full-names-in-commands",
             Rule::ImpossibleNames => "impossible-names",
+            Rule::ToldAhead => "told-ahead",
             Rule::BadAndHappy => "bad-and-happy",
             Rule::SplitInstanceNames => "split-instance-names",
             Rule::SplitInstanceOutput => "split-instance-output",
@@ -250,6 +255,11 @@ impl Rule {
                 let instances = raw.instances.iter().map(|instance| (Kind::Instance, &instance.name));
                 let impossible = |(kind, name): (Kind, &String)| Name::of(kind, name).is_err();
                 (hbal || is_hsqueeze) && case.facts.commands && nodes.chain(instances).any(impossible)
+            }
+            Rule::ToldAhead => {
+                let fails =
+                    |word: &String| word == "-X" || ["nosuch", "missing"].iter().any(|w| word.contains(w));
+                case.facts.execute || case.words.iter().any(fails)
             }
             Rule::BadAndHappy => hbal && !without_total(raw).is_empty(),
             Rule::SplitInstanceNames => hinfo && !split_instances(raw).is_empty(),

@@ -8,13 +8,15 @@ use super::credentials::{choose, read_environment, read_file};
 use super::secret::Credentials;
 use crate::load::error::{Result, printable};
 
-/// The files that say who is asking, and whom to believe.
+/// Who is asking and whom to believe, as the files say, and what may be risked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AccessFiles {
+pub struct AccessOptions {
     /// `--rapi-credentials`: users and their passwords.
     pub credentials: Option<PathBuf>,
     /// `--rapi-cacert`: the certificates that are trusted; without them any is.
     pub certificates: Option<PathBuf>,
+    /// `--insecure-http`: passwords may be sent to other hosts as plain text.
+    pub insecure_http: bool,
 }
 
 /// Who is asking, and which servers are believed.
@@ -23,6 +25,7 @@ pub struct Access {
     file: Option<(PathBuf, Vec<Credentials>)>,
     environment: Option<Credentials>,
     trusted: Option<Trusted>,
+    insecure_http: bool,
 }
 
 impl Access {
@@ -31,8 +34,8 @@ impl Access {
     ///
     /// # Errors
     /// What is wrong with the files or the variables. No text holds a password.
-    pub fn read(files: &AccessFiles, addresses: &[Address]) -> Result<Access> {
-        let mut access = Access::default();
+    pub fn read(files: &AccessOptions, addresses: &[Address]) -> Result<Access> {
+        let mut access = Access { insecure_http: files.insecure_http, ..Access::default() };
         if addresses.iter().any(Address::lacks_password) {
             match &files.credentials {
                 Some(path) => access.file = Some((path.clone(), read_file(path)?)),
@@ -64,6 +67,11 @@ impl Access {
             return choose(users, named, path).cloned().map(Some);
         }
         Ok(self.environment.clone().filter(|known| named.is_none_or(|user| user == known.user)))
+    }
+
+    /// Whether passwords may be sent to other hosts as plain text.
+    pub(super) fn allows_insecure_http(&self) -> bool {
+        self.insecure_http
     }
 
     /// The certificates that are trusted.

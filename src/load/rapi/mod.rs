@@ -19,7 +19,7 @@ mod verifier;
 
 use std::collections::HashMap;
 
-pub use access::{Access, AccessFiles};
+pub use access::{Access, AccessOptions};
 pub use address::Address;
 pub use credentials::VARIABLES;
 pub use fetch::Manner;

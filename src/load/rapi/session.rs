@@ -119,9 +119,14 @@ impl Session {
             let what = "the password ends the URL before its host: write '/' as %2F, '?' as %3F, '#' as %23";
             return Err(LoadError::one_line(&shown_source(&address.shown()), what));
         }
+        let credentials = access.credentials(address)?;
+        if credentials.is_some() && address.is_overheard() && !access.allows_insecure_http() {
+            let what = "the password would be sent as plain text, which others in the network can read: use https://, or --insecure-http";
+            return Err(LoadError::one_line(&shown_source(&address.shown()), what));
+        }
         Ok(Session {
             prefix: prefix.clone(),
-            credentials: access.credentials(address)?,
+            credentials,
             trusted: access.trusted().cloned(),
             manner,
             client: Mutex::new(None),

@@ -52,7 +52,7 @@ pub fn text(status: &Status, cluster: &Cluster, level: i32) -> Vec<String> {
 fn group_table(status: &Status, cluster: &Cluster) -> Vec<String> {
     let left = ["Group", "Health"].map(|title| (title, Align::Left));
     let right = [
-        "Nodes", "Off", "Inst", "t_mem", "u_mem", "f_mem", "t_dsk", "u_dsk", "f_dsk", "t_cpu", "u_cpu",
+        "Nodes", "Off", "Inst", "t_mem", "o_mem", "f_mem", "t_dsk", "o_dsk", "f_dsk", "t_cpu", "o_cpu",
         "f_cpu", "N+1", "Strand", "Score",
     ];
     let mut table = Table::new(left.into_iter().chain(right.map(|title| (title, Align::Right))));

@@ -8,9 +8,10 @@ const YES_NO: Kind = Kind::Choices(&["yes", "no"]);
 // where the cluster comes from
 
 /// `-t`
-pub const TEXT_DATA: OptionDef = OptionDef::new("text-data", "read the cluster from the text file FILE")
-    .short('t')
-    .takes("FILE", Kind::File);
+pub const TEXT_DATA: OptionDef =
+    OptionDef::new("text-data", "read the cluster from the text file FILE (- for standard input)")
+        .short('t')
+        .takes("FILE", Kind::File);
 /// `-m`
 pub const MASTER: OptionDef =
     OptionDef::new("master", "ask the remote API (RAPI) of the cluster at ADDRESS, a host name or a URL")
@@ -29,6 +30,12 @@ pub const RAPI_CACERT: OptionDef = OptionDef::new(
     "ask RAPI only if its certificate is one of those in FILE (PEM), or is for its host and signed by one of them",
 )
 .takes("FILE", Kind::File)
+.added();
+/// `--insecure-http`
+pub const INSECURE_HTTP: OptionDef = OptionDef::new(
+    "insecure-http",
+    "send a password to another host as plain text, where ADDRESS says http://",
+)
 .added();
 /// `-L`
 pub const LUXI: OptionDef = OptionDef::new(
@@ -117,6 +124,12 @@ pub const MACHINE_READABLE: OptionDef = OptionDef::new(
     "whether to print KEY=VALUE lines for a shell; yes if no CHOICE is given",
 )
 .may_take("CHOICE", YES_NO);
+/// `--summary`
+pub const SUMMARY: OptionDef = OptionDef::new(
+    "summary",
+    "end with what the plan costs and brings, as on a terminal: moves, disks copied, scores and nodes before and after",
+)
+.added();
 /// `--json`
 pub const JSON: OptionDef = OptionDef::new("json", "print the result as one JSON document").added();
 /// `--explain`
@@ -388,6 +401,13 @@ pub const STANDBY_DATA: OptionDef = OptionDef::new(
 pub const DETAILED_STATUS: OptionDef = OptionDef::new(
     "detailed-status",
     "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do",
+)
+.added();
+
+/// `--detailed-status` of hcheck
+pub const DETAILED_HEALTH: OptionDef = OptionDef::new(
+    "detailed-status",
+    "end with status 3 if the cluster is not healthy, so that 1 means an error only",
 )
 .added();
 

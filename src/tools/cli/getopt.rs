@@ -55,13 +55,16 @@ pub struct Words {
     pub options: Vec<Given>,
     /// The other words, in order.
     pub positional: Vec<OsString>,
+    /// The first of these, where it stands behind an option whose argument is optional, joined
+    /// to that: what was meant, probably.
+    pub joined: Option<OsString>,
     /// What is wrong, in the order it is reported: unknown options come last.
     pub errors: Vec<SyntaxError>,
 }
 
 /// Sorts the words behind the program's name.
 pub fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Words {
-    let mut scan = Scan { options, words: Words::default(), unknown: Vec::new() };
+    let mut scan = Scan { options, words: Words::default(), unknown: Vec::new(), open: None };
     let mut rest = args.iter();
     while let Some(word) = rest.next() {
         if !scan.word(word.as_bytes(), &mut rest) {
@@ -103,6 +106,9 @@ struct Scan {
     options: &'static [OptionDef],
     words: Words,
     unknown: Vec<SyntaxError>,
+    /// The last word, if it ends with an option that could have an argument and has none: what
+    /// the argument would follow.
+    open: Option<OsString>,
 }
 
 type Rest<'a> = std::slice::Iter<'a, OsString>;
@@ -110,13 +116,24 @@ type Rest<'a> = std::slice::Iter<'a, OsString>;
 impl Scan {
     /// Takes one word; false if it says that no options follow.
     fn word(&mut self, word: &[u8], rest: &mut Rest<'_>) -> bool {
+        let open = self.open.take();
         match word {
             b"--" => return false,
             [b'-', b'-', long @ ..] => self.long(long, rest),
             [b'-', letters @ ..] if !letters.is_empty() => return self.bundle(letters, rest),
-            _ => self.words.positional.push(os_string(word)),
+            _ => self.positional(os_string(word), open),
         }
         true
+    }
+
+    fn positional(&mut self, word: OsString, open: Option<OsString>) {
+        if self.words.positional.is_empty() {
+            self.words.joined = open.map(|mut open| {
+                open.push(&word);
+                open
+            });
+        }
+        self.words.positional.push(word);
     }
 
     fn long(&mut self, text: &[u8], rest: &mut Rest<'_>) {
@@ -152,6 +169,9 @@ impl Scan {
             },
             (_, attached) => attached,
         };
+        if let (Argument::Optional(_), None) = (option.argument, &value) {
+            self.open = Some(format!("--{}=", option.long).into());
+        }
         self.words.options.push(Given { option, value });
     }
 
@@ -174,6 +194,9 @@ impl Scan {
                             }
                         },
                     };
+                    if let (Argument::Optional(_), None) = (option.argument, &value) {
+                        self.open = Some(format!("-{letter}").into());
+                    }
                     self.words.options.push(Given { option, value });
                     if option.argument != Argument::None {
                         return true;

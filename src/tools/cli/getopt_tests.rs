@@ -1,4 +1,5 @@
 use super::super::catalogue::*;
+use super::super::option::Spec;
 use super::super::testing::words;
 use super::super::usage::complaints;
 use super::*;
@@ -35,7 +36,9 @@ fn canonical(args: &[&str]) -> String {
 }
 
 fn errors(args: &[&str]) -> String {
-    complaints(&canonicalise(TABLE, &words(args)).errors)
+    let spec = Spec { name: "tool", summary: "", forms: &[], options: TABLE, words: &[] };
+    let text = complaints(&spec, &canonicalise(TABLE, &words(args)).errors);
+    text.strip_suffix("Try 'tool --help'.\n").expect("where to read on").to_owned()
 }
 
 #[test]

@@ -5,13 +5,16 @@
 
 pub mod catalogue;
 pub mod getopt;
+pub mod hint;
 pub mod option;
 pub mod usage;
 pub mod value;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
 pub use getopt::{Given, SyntaxError};
+pub use hint::Stray;
 pub use option::{OptionDef, Spec, Words};
 pub use value::ValueError;
 
@@ -21,15 +24,14 @@ use super::output::Output;
 /// Why a tool does not start: an error, or a text that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
-    /// Options that do not exist or lack their argument; carries the message
-    /// and the usage text.
+    /// Options that do not exist or lack their argument; carries the message.
     Syntax(String),
     /// An argument that its option cannot use.
     Value(ValueError),
     /// A positional argument, which this tool does not take.
-    Positional,
-    /// Too few or too many positional arguments; carries what is wrong.
-    WrongWords(&'static str),
+    Positional(Stray),
+    /// Too few or too many positional arguments, or none that is known; carries what is wrong.
+    WrongWords(String),
     /// Help, version or completion list.
     Text(String),
 }
@@ -48,8 +50,9 @@ impl Stop {
             Stop::Value(error) => {
                 (format!("Error while parsing command line arguments:\n{error}\n"), ExitStatus::Failure)
             }
-            Stop::Positional => {
-                ("Error: This program doesn't take any arguments.\n".to_owned(), ExitStatus::Failure)
+            Stop::Positional(stray) => {
+                let hint = stray.hint(std::io::stderr().is_terminal());
+                (format!("Error: This program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
             }
             Stop::WrongWords(problem) => (format!("Error: {problem}\n"), ExitStatus::Failure),
         };
@@ -72,18 +75,27 @@ impl From<ValueError> for Stop {
 pub fn read(
     spec: &Spec,
     args: &[OsString],
-    mut apply: impl FnMut(&Given) -> Result<(), ValueError>,
+    apply: impl FnMut(&Given) -> Result<(), ValueError>,
 ) -> Result<Vec<OsString>, Stop> {
+    Ok(read_words(spec, args, apply)?.positional)
+}
+
+/// The same, with all that is known of the words.
+fn read_words(
+    spec: &Spec,
+    args: &[OsString],
+    mut apply: impl FnMut(&Given) -> Result<(), ValueError>,
+) -> Result<getopt::Words, Stop> {
     let words = getopt::canonicalise(spec.options, args);
     if !words.errors.is_empty() {
-        return Err(Stop::Syntax(format!("{}\n{}", usage::complaints(&words.errors), usage::usage(spec))));
+        return Err(Stop::Syntax(usage::complaints(spec, &words.errors)));
     }
     for given in &words.options {
         apply(given)?;
     }
     let asked = |option: &OptionDef| words.options.iter().any(|given| given.option == option);
     if asked(&catalogue::HELP) {
-        return Err(Stop::Text(usage::usage(spec)));
+        return Err(Stop::Text(usage::usage(spec, hint::width())));
     }
     if asked(&catalogue::VERSION) {
         return Err(Stop::Text(usage::version(spec)));
@@ -91,7 +103,7 @@ pub fn read(
     if asked(&catalogue::HELP_COMPLETION) {
         return Err(Stop::Text(usage::completion(spec)));
     }
-    Ok(words.positional)
+    Ok(words)
 }
 
 /// Reads the command line of a tool that takes options only.
@@ -100,7 +112,10 @@ pub fn read_options(
     args: &[OsString],
     apply: impl FnMut(&Given) -> Result<(), ValueError>,
 ) -> Result<(), Stop> {
-    if read(spec, args, apply)?.is_empty() { Ok(()) } else { Err(Stop::Positional) }
+    match Stray::among(spec, read_words(spec, args, apply)?) {
+        None => Ok(()),
+        Some(stray) => Err(Stop::Positional(stray)),
+    }
 }
 
 #[cfg(test)]
@@ -125,6 +140,7 @@ pub mod testing {
             let value = match (option.argument, option.kind) {
                 (Argument::None, _) => None,
                 (_, Kind::Choices(words)) => words.first().map(OsString::from),
+                _ if *option == catalogue::PRINT_NODES => Some("name".into()),
                 _ => Some("1".into()),
             };
             Given { option, value }

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::getopt::SyntaxError;
+use super::hint;
 use super::option::{OptionDef, Spec, Words};
 
 /// The first line of the version and of the usage text.
@@ -18,11 +19,12 @@ pub fn version(spec: &Spec) -> String {
     format!("{}\nrunning on {} {}\n", title(spec), std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// The text for `--help`.
-pub fn usage(spec: &Spec) -> String {
+/// The text for `--help`, in lines of at most `width` columns where they can be broken; one line for each
+/// option without a width.
+pub fn usage(spec: &Spec, width: Option<usize>) -> String {
     let rows: Vec<&OptionDef> = spec.options.iter().collect();
     let forms: Vec<String> = spec.forms.iter().map(|form| format!("{} {form}\n", spec.name)).collect();
-    format!("{}\nUsage: {}{}", title(spec), forms.join("       "), table(&rows))
+    format!("{}\nUsage: {}{}", title(spec), forms.join("       "), table(&rows, width))
 }
 
 /// The text for `--help-completion`.
@@ -38,13 +40,14 @@ pub fn completion(spec: &Spec) -> String {
     spec.options.iter().map(line).chain(spec.words.iter().map(words)).collect()
 }
 
-/// What is wrong, one or more lines for each error.
-pub fn complaints(errors: &[SyntaxError]) -> String {
+/// What is wrong, one or more lines for each error, and where to read on.
+pub fn complaints(spec: &Spec, errors: &[SyntaxError]) -> String {
     let mut text = String::from("Command line error: ");
     for error in errors {
         match error {
             SyntaxError::Ambiguous { typed, candidates } => {
-                text += &format!("option `{typed}' is ambiguous; could be one of:\n{}", table(candidates));
+                text +=
+                    &format!("option `{typed}' is ambiguous; could be one of:\n{}", table(candidates, None));
             }
             SyntaxError::Missing { typed, argument } => {
                 text += &format!("option `{typed}' requires an argument {argument}\n");
@@ -52,20 +55,34 @@ pub fn complaints(errors: &[SyntaxError]) -> String {
             SyntaxError::Forbidden { typed } => {
                 text += &format!("option `{typed}' doesn't allow an argument\n")
             }
-            SyntaxError::Unknown { typed } => text += &format!("unrecognized option `{typed}'\n"),
+            SyntaxError::Unknown { typed } => {
+                text += &format!("unrecognized option `{typed}'{}\n", meant(spec, typed));
+            }
         }
     }
-    text
+    text + &hint::try_help(spec)
 }
 
-/// One line an option: short forms, long forms and descriptions in columns.
-fn table(options: &[&OptionDef]) -> String {
+/// The question whether another option was meant.
+fn meant(spec: &Spec, typed: &str) -> String {
+    let Some(long) = typed.strip_prefix("--") else { return String::new() };
+    let name = long.split('=').next().unwrap_or_default();
+    let near = hint::nearest(name, spec.options.iter().map(|option| option.long));
+    near.map(|long| format!(", did you mean `--{long}'?")).unwrap_or_default()
+}
+
+/// One line an option: short forms, long forms and descriptions in columns; descriptions that are
+/// too long for `width` go on below, as far as there is room for a few words.
+fn table(options: &[&OptionDef], width: Option<usize>) -> String {
     let rows: Vec<(String, String, &str)> =
         options.iter().map(|o| (o.short_form(), o.long_form(), o.help)).collect();
     let short_width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
     let long_width = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
+    let indent = short_width + long_width + 6;
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(24));
     let mut text = String::new();
     for (short, long, help) in rows {
+        let help = textwrap::wrap(help, room).join(&format!("\n{:indent$}", ""));
         // writing to a string cannot fail
         let _ = writeln!(text, "  {short:short_width$}  {long:long_width$}  {help}");
     }

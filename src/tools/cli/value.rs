@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::getopt::Given;
+use super::hint;
 use super::option::Kind;
 use crate::load::number::{NumberError, parse_float, parse_int, shown};
 use crate::load::units::SizeError;
@@ -42,6 +43,18 @@ pub enum ValueProblem {
         value: String,
         /// The words.
         allowed: &'static [&'static str],
+    },
+    /// A word of a list that is none of those that there are.
+    #[error("there is no {what} '{value}'{meant}; there are: {}", .known.join(", "))]
+    Word {
+        /// What it would be.
+        what: &'static str,
+        /// The text.
+        value: String,
+        /// The question whether another one was meant.
+        meant: String,
+        /// The words.
+        known: Vec<&'static str>,
     },
     /// Not a size.
     #[error(transparent)]
@@ -82,6 +95,12 @@ impl Given {
     /// An error about one of several values in a row.
     pub fn wrong_part(&self, part: &'static str, problem: impl Into<ValueProblem>) -> ValueError {
         self.error(ValueProblem::Part { part, problem: Box::new(problem.into()) })
+    }
+
+    /// An error about a word of a list.
+    pub fn no_word_of(&self, what: &'static str, word: &str, known: Vec<&'static str>) -> ValueError {
+        let meant = hint::did_you_mean(word, known.iter().copied());
+        self.error(ValueProblem::Word { what, value: shown(word), meant, known })
     }
 
     /// The argument as text; empty if there is none.

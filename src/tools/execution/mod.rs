@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 pub use arrival::Arrival;
 pub use fresh::{ATTEMPTS, announce, crossing_violation, read_again, violation};
 pub use lock::Lock;
+pub use place::check as check_journal;
 pub use question::{Answer, ask};
 pub use resume::{Resumption, obstacle_in_group, resume};
 pub use undoing::take_back;
@@ -39,12 +40,12 @@ use crate::plan::work::Work;
 /// # Errors
 /// What is wrong with the access to it.
 pub fn client(source: &SourceOptions) -> anyhow::Result<Option<Box<dyn JobClient>>> {
+    if !takes_jobs(source) {
+        return Ok(None);
+    }
     if let Some(address) = &source.rapi {
         let addresses = [rapi::Address::new(address.as_ref())];
-        if addresses[0].is_directory() {
-            return Ok(None);
-        }
-        let access = rapi::Access::read(&source.rapi_files, &addresses)?;
+        let access = rapi::Access::read(&source.rapi_access, &addresses)?;
         let session = rapi::Session::new(&addresses[0], &access, rapi::Manner::default())?;
         return Ok(Some(Box::new(RapiClient::new(session))));
     }
@@ -53,6 +54,12 @@ pub fn client(source: &SourceOptions) -> anyhow::Result<Option<Box<dyn JobClient
         return Ok(Some(Box::new(LuxiClient::new(socket, luxi::Manner::default()))));
     }
     Ok(None)
+}
+
+/// Whether jobs can be submitted where the cluster comes from.
+pub fn takes_jobs(source: &SourceOptions) -> bool {
+    let asks = |address: &String| !rapi::Address::new(address.as_ref()).is_directory();
+    source.rapi.as_ref().map_or(source.luxi.is_some(), asks)
 }
 
 /// A plan that is to be carried out, and what it is for.
@@ -140,9 +147,7 @@ pub fn carry_out(
     };
     let path = place::journal(options.journal.as_deref(), stage.number, &header)?;
     let mut console = Console::begin(&header.work, stage, output)?;
-    let journal = Journal::create(&path, &header).with_context(|| {
-        format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
-    })?;
+    let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;
     console.note(&format!("Journal: {}", path.display()));
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).walk();

@@ -2,12 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use rustix::io::Errno;
 
 use crate::execute::journal::Header;
+use crate::report::file::check_whole;
 
 /// The journal of the run that is the `number`th of its command: the file that was named, with
 /// the number behind its name from the second on, or one of its own.
@@ -27,6 +30,29 @@ pub fn journal(named: Option<&Path>, number: usize, header: &Header) -> anyhow::
 /// of the user, as the XDG base directory specification names it.
 fn default_journal(header: &Header) -> anyhow::Result<PathBuf> {
     Ok(state()?.join(file_name(header)))
+}
+
+/// Whether the journal of a run can be written: a new file.
+///
+/// # Errors
+/// What is in the way.
+pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
+    match named {
+        None => Ok(check_whole(&state()?.join("journal"))?),
+        Some(path) => check_new(path).with_context(|| unwritable(path)),
+    }
+}
+
+fn check_new(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Errno::EXIST.into()),
+        Err(_) => check_whole(path).map_err(|error| error.source),
+    }
+}
+
+/// What is said of a journal that cannot be begun.
+pub fn unwritable(path: &Path) -> String {
+    format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
 }
 
 /// The directory for what outlives a run.

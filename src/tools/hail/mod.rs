@@ -9,7 +9,7 @@ use super::cli::option::Kind;
 use super::cli::{self, Spec, Stop, Words};
 pub use super::options::HailOptions;
 use super::output::Output;
-use super::{ExitStatus, source};
+use super::{ExitStatus, ahead, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -47,14 +47,15 @@ pub fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     let words = cli::read(&SPEC, args, |given| options.apply(given).map(drop))?;
     match <[OsString; 1]>::try_from(words) {
         Ok([file]) => Ok(HailOptions { request: file.into(), ..options }),
-        Err(words) if words.is_empty() => Err(Stop::WrongWords("This program needs an input file.")),
-        Err(_) => Err(Stop::WrongWords("Only one argument is accepted (the input file)")),
+        Err(words) if words.is_empty() => Err(Stop::WrongWords("This program needs an input file.".into())),
+        Err(_) => Err(Stop::WrongWords("Only one argument is accepted (the input file)".into())),
     }
 }
 
 /// Does what the options ask for.
 pub fn run(options: HailOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
+    ahead::files(None, options.save.as_deref(), &["pre-ialloc", "post-ialloc"])?;
     let (cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
     run::run(&options, cluster, request, &mut output)?;
     Ok(ExitStatus::Success)
@@ -78,7 +79,7 @@ mod tests {
             parse(&words(&["-", "-pname", "--sim=p,1,1,1,1", "--restrict-allocation-to=a,b"])).unwrap();
         assert_eq!((options.request.to_str(), options.print_nodes.as_deref()), (Some("-"), Some("name")));
         assert_eq!(options.restrict_to, Some(vec!["a".to_owned(), "b".to_owned()]));
-        let needed = Stop::WrongWords("This program needs an input file.");
+        let needed = Stop::WrongWords("This program needs an input file.".into());
         assert_eq!(parse(&words(&["-v"])), Err(needed));
         assert!(matches!(parse(&words(&["a", "b"])), Err(Stop::WrongWords(_))));
     }

@@ -32,7 +32,7 @@ pub fn plan_and_execute(
         let document = plan.document.take();
         let Some(mut client) = execution::client(&options.load.source)? else {
             print_document(document, output)?;
-            bail!("hbal: Execution of commands possible only on LUXI");
+            bail!("hbal: there is nowhere to submit jobs to");
         };
         if plan.stopped == Some(Stopped::Interrupt) {
             print_document(document, output)?;

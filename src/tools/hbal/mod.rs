@@ -14,7 +14,7 @@ use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HbalOptions;
 use super::output::Output;
-use super::{ExitStatus, source};
+use super::{ExitStatus, ahead, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -31,6 +31,7 @@ pub const SPEC: Spec = Spec {
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         LUXI,
         IALLOC_SRC,
         EXEC,
@@ -65,6 +66,7 @@ pub const SPEC: Spec = Spec {
         PRIORITY,
         SIMULATE,
         JSON,
+        SUMMARY,
         EXPLAIN,
         TIME_LIMIT,
         YES,
@@ -93,6 +95,8 @@ pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
     } else {
         // before the cluster is asked
         options.groups()?;
+        ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+        ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
         let mut cluster = source::load(&options.load, &mut output)?;
         match options.explain.is_empty() {
             true => execute::plan_and_execute(&options, cluster, &mut output),

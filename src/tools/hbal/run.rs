@@ -10,6 +10,7 @@ use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::shell;
 use crate::report::file::write_whole;
+use crate::report::summary::{Cost, Moment, summary};
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
 use crate::search::{BalanceOptions, Effort, MoveRules, Step, Stopped};
@@ -153,6 +154,7 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         (json::cluster::State::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
     let before = options.execution.exec.then(|| cluster.clone());
+    let moment = wants_summary(options, &text).then(|| Moment::of(cluster, &cluster.nodes_of(group)));
     let found = {
         // after the search an interrupt ends the program
         let deadline = Interruptible::begin(options.time_limit)?;
@@ -166,11 +168,36 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         let content = || cluster_text(cluster, &scope.nodes, &scope.instances);
         save_balanced(options, save::save_group, content, text.output)?;
         found.show_final(options, cluster, &mut text)?;
+        if let Some(moment) = moment.filter(|_| !found.steps.is_empty()) {
+            let after = Moment::of(cluster, &found.scope.nodes).with_parts(&found.last);
+            let course = [found.initial.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
+            let course: Vec<f64> = course.collect();
+            let moment = moment.with_parts(&found.initial);
+            summarize(cluster, &found.steps, &moment, &after, &course, &mut text)?;
+        }
     }
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
     let document = document.map(|document| json::text(&document)).transpose()?;
     let stopped = found.stopped;
     Ran::of([found], before, stopped, document, text.output)
+}
+
+/// Whether a plan ends with what it costs and brings.
+pub fn wants_summary(options: &HbalOptions, text: &Text<'_>) -> bool {
+    !text.json && (options.summary || (text.output.is_shown() && options.load.verbosity >= 1))
+}
+
+/// Says what a plan costs and brings.
+pub fn summarize(
+    cluster: &Cluster,
+    steps: &[Step],
+    before: &Moment,
+    after: &Moment,
+    course: &[f64],
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let cost = Cost::of(cluster, steps.chunks(1));
+    summary(cost, before, after, course).iter().try_for_each(|line| text.line(line))
 }
 
 fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::HbalOptions;
 use super::balanced::{Balanced, Start, balance, begin, search_group};
-use super::run::{Ran, Text, balance_options, give_commands, save_balanced};
+use super::run::{Ran, Text, balance_options, give_commands, save_balanced, summarize, wants_summary};
 use super::scope::Scope;
 use super::search::Watch;
 use crate::model::{Cluster, GroupIdx, Members, NodeIdx};
@@ -18,6 +18,7 @@ use crate::report::components::score;
 use crate::report::json;
 use crate::report::json::group_plans::{Choice, Document, GroupPlan, SCHEMA};
 use crate::report::json::plan::Ending;
+use crate::report::summary::Moment;
 use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
 use crate::search::moves::perform;
@@ -81,22 +82,30 @@ struct Run<'o> {
     before: Option<Cluster>,
     /// The same in a document, if one is wanted.
     state: Option<json::cluster::State>,
+    /// The same in a summary, if one is wanted.
+    moment: Option<Moment>,
 }
 
 impl Run<'_> {
-    fn begin<'o>(options: &'o HbalOptions, choice: Choice, cluster: &Cluster) -> anyhow::Result<Run<'o>> {
+    fn begin<'o>(
+        options: &'o HbalOptions,
+        choice: Choice,
+        cluster: &Cluster,
+        text: &Text<'_>,
+    ) -> anyhow::Result<Run<'o>> {
         Ok(Run {
             options,
             choice,
             deadline: Interruptible::begin(options.time_limit)?,
             before: options.execution.exec.then(|| cluster.clone()),
             state: options.json.then(|| json::cluster::State::whole(cluster)),
+            moment: wants_summary(options, text).then(|| Moment::of_groups(cluster)),
         })
     }
 
     /// Everything that is said and written once all searches are over.
     fn finish(self, cluster: &Cluster, groups: Vec<Candidate>, mut text: Text<'_>) -> anyhow::Result<Ran> {
-        let Run { options, choice, deadline, before, state } = self;
+        let Run { options, choice, deadline, before, state, moment } = self;
         let late = deadline.reached();
         // from now on an interrupt ends the program
         drop(deadline);
@@ -110,6 +119,9 @@ impl Run<'_> {
         give_commands(options, cluster, &steps, &jobsets, &mut text)?;
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
             save_balanced(options, save, || whole_cluster_text(cluster), text.output)?;
+        }
+        if let Some(moment) = moment.filter(|_| !steps.is_empty()) {
+            summarize(cluster, &steps, &moment, &Moment::of_groups(cluster), &[], &mut text)?;
         }
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
         let enough = choice == Choice::WorstGroup && !steps.is_empty();
@@ -134,7 +146,7 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
     let mut groups = survey(cluster);
     groups.sort_by(Candidate::compare);
     list(options, &groups, &mut text)?;
-    let run = Run::begin(options, Choice::WorstGroup, cluster)?;
+    let run = Run::begin(options, Choice::WorstGroup, cluster, &text)?;
     let watch = Watch { deadline: &run.deadline, shown: true };
     for candidate in groups.iter_mut().filter(|group| !group.is_balanced(options)) {
         text.line("")?;
@@ -152,7 +164,7 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
 /// Balances each group, as many at a time as there are processors.
 pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyhow::Result<Ran> {
     let mut groups = survey(cluster);
-    let run = Run::begin(options, Choice::AllGroups, cluster)?;
+    let run = Run::begin(options, Choice::AllGroups, cluster, &text)?;
     let progress = Progress::start();
     let (count, over) = (groups.len(), AtomicUsize::new(0));
     let start: &Cluster = cluster;

@@ -30,7 +30,16 @@ pub fn check(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) ->
             print(output, &problem_lines(&found, cluster))?;
         }
     }
-    Ok(if found.is_unhealthy() { ExitStatus::Failure } else { ExitStatus::Success })
+    Ok(verdict(options, !found.is_unhealthy()))
+}
+
+/// The exit status that says whether all is well.
+fn verdict(options: &HcheckOptions, healthy: bool) -> ExitStatus {
+    match (healthy, options.detailed_status) {
+        (true, _) => ExitStatus::Success,
+        (false, true) => ExitStatus::Planned,
+        (false, false) => ExitStatus::Failure,
+    }
 }
 
 fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Check> {
@@ -71,7 +80,7 @@ pub fn loss(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> 
     } else if options.load.verbosity >= 1 {
         print(output, &check::loss::text(&found, cluster))?;
     }
-    Ok(if found.stranded.is_empty() { ExitStatus::Success } else { ExitStatus::Failure })
+    Ok(verdict(options, found.stranded.is_empty()))
 }
 
 fn lost_nodes(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {

@@ -11,11 +11,12 @@ use anyhow::bail;
 
 use super::cli::catalogue::*;
 use super::cli::option::Kind;
-use super::cli::{self, Spec, Stop, Words};
+use super::cli::{self, Spec, Stop, Words, hint};
 pub use super::options::HgroupOptions;
 use super::options::{GroupCommand, one_form};
 use super::output::Output;
-use super::{ExitStatus, source};
+use super::{ExitStatus, ahead, source};
+use crate::load::error::shown_name;
 use crate::load::remote::Detail;
 
 /// Name, purpose and options.
@@ -28,6 +29,7 @@ pub const SPEC: Spec = Spec {
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         LUXI,
         IALLOC_SRC,
         SIMULATE,
@@ -59,6 +61,7 @@ pub const SPEC: Spec = Spec {
         EXIT_ON_MISSING_MOND_DATA,
         STATIC_KVM_NODE_MEMORY,
         JSON,
+        SUMMARY,
         DETAILED_STATUS,
         YES,
         JOURNAL,
@@ -92,13 +95,18 @@ pub fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
         given_options.push(given.option.long);
         options.apply(given).map(drop)
     })?;
-    let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH)) };
+    let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH.into())) };
     let command = GroupCommand::ALL.into_iter().find(|c| word == c.as_str());
-    options.command = command.ok_or(Stop::WrongWords(WHICH))?;
+    options.command = command.ok_or_else(|| unknown_command(&word.to_string_lossy()))?;
     options.misplaced = given_options
         .into_iter()
         .find(|long| GroupCommand::that_take(long).is_some_and(|all| !all.contains(&options.command)));
     Ok(options)
+}
+
+fn unknown_command(word: &str) -> Stop {
+    let meant = hint::did_you_mean(word, GroupCommand::ALL.iter().map(|command| command.as_str()));
+    Stop::WrongWords(format!("'{}' is no command{meant}; {WHICH}", shown_name(word)))
 }
 
 /// Does what the options ask for.
@@ -119,6 +127,8 @@ pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
         output.flush()?;
         return status;
     }
+    ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+    ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "regrouped"])?;
     let cluster = source::load(&options.load, &mut output)?;
     let result = run::run(&options, cluster, &mut output);
     // what was said before an error stays said

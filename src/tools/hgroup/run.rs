@@ -12,6 +12,7 @@ use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
+use crate::report::summary::{Cost, Moment, summary};
 use crate::search::regroup::Passage;
 use crate::search::regroup::balance::balance_until;
 use crate::search::regroup::compress::{Candidate, Compression, compress_until};
@@ -215,6 +216,12 @@ fn finish(
     }
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
+    let shown = options.summary || (output.is_shown() && options.load.verbosity >= 1);
+    if shown && !options.json && !plan.passages.is_empty() {
+        let cost = Cost::of(cluster, plan.passages.iter().map(|passage| &passage.legs[..]));
+        let lines = summary(cost, &Moment::of_groups(cluster), &Moment::of_groups(plan.after), &[]);
+        lines.iter().try_for_each(|line| output.line(line))?;
+    }
     if wanted && interrupted {
         output.error_line("The search was interrupted, so nothing is executed.")?;
         return Ok(Outcome::Over(ExitStatus::Failure));

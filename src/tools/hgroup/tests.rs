@@ -19,8 +19,11 @@ fn one_command_and_its_options() {
     let options = parse(&words(&["-l", "-1", "redistribute"])).unwrap();
     assert_eq!((options.regroup().max_moves, options.misplaced), (None, None));
     for line in [&[][..], &["status", "status"], &["heal"], &["Status"]] {
-        assert_eq!(parse(&words(line)), Err(Stop::WrongWords(WHICH)), "{line:?}");
+        let Err(Stop::WrongWords(problem)) = parse(&words(line)) else { panic!("{line:?}") };
+        assert!(problem.ends_with(WHICH), "{problem}");
     }
+    let Err(Stop::WrongWords(problem)) = parse(&words(&["blance"])) else { panic!() };
+    assert!(problem.starts_with("'blance' is no command, did you mean 'balance'?; "), "{problem}");
     assert!(parse(&words(&["balance", "--move-cost=-1"])).is_err());
 }
 

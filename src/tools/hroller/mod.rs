@@ -8,7 +8,7 @@ use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HrollerOptions;
 use super::output::Output;
-use super::{ExitStatus, source};
+use super::{ExitStatus, ahead, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -20,6 +20,7 @@ pub const SPEC: Spec = Spec {
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         TEXT_DATA,
         IALLOC_SRC,
         OFFLINE,
@@ -59,6 +60,7 @@ pub fn parse(args: &[OsString]) -> Result<HrollerOptions, Stop> {
 
 /// Does what the options ask for.
 pub fn run(options: HrollerOptions) -> anyhow::Result<ExitStatus> {
+    ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     let result = run::run(&options, &mut cluster, &mut output);

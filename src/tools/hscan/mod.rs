@@ -24,6 +24,7 @@ pub const SPEC: Spec = Spec {
         LUXI,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         VERBOSE,
         NO_HEADERS,
         STATIC_KVM_NODE_MEMORY,

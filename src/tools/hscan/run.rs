@@ -25,7 +25,7 @@ const LOCAL: &str = "LOCAL";
 /// them lacks does not stop the others; a file that cannot be written does.
 pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
-    let access = Access::read(&options.load.source.rapi_files, &addresses)?;
+    let access = Access::read(&options.load.source.rapi_access, &addresses)?;
     let names = Names::new(options, &addresses);
     names.check(&addresses)?;
     let width = names.shown.iter().map(|name| name.chars().count()).max().unwrap_or(LOCAL.len());

@@ -14,7 +14,7 @@ use super::cli::{self, Spec, Stop};
 pub use super::options::HspaceOptions;
 use super::options::one_form;
 use super::output::Output;
-use super::{ExitStatus, source};
+use super::{ExitStatus, ahead, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -30,6 +30,7 @@ pub const SPEC: Spec = Spec {
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         LUXI,
         IALLOC_SRC,
         VERBOSE,
@@ -65,6 +66,7 @@ pub fn parse(args: &[OsString]) -> Result<HspaceOptions, Stop> {
 /// Does what the options ask for.
 pub fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
+    ahead::files(None, options.save.as_deref(), &["tiered", "standard"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;

@@ -14,7 +14,7 @@ use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HsqueezeOptions;
 use super::output::Output;
-use super::{ExitStatus, source};
+use super::{ExitStatus, ahead, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -26,6 +26,7 @@ pub const SPEC: Spec = Spec {
         MASTER.added(),
         RAPI_CREDENTIALS,
         RAPI_CACERT,
+        INSECURE_HTTP,
         TEXT_DATA,
         IALLOC_SRC.added(),
         SIMULATE,
@@ -52,6 +53,7 @@ pub const SPEC: Spec = Spec {
         QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
         NO_HEADERS,
         JSON,
+        SUMMARY,
         DETAILED_STATUS,
         YES,
         POWER_COMMAND,
@@ -86,6 +88,8 @@ pub fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
     }
     run::check_reserves(&options, &mut output)?;
     let planning = Planning::new(&options, run::known_sizes(&options)?);
+    ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+    ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "squeezed"])?;
     let access = if options.execution.exec { execute::access(&options)? } else { None };
     let cluster = source::load(&options.load, &mut output)?;
     let result = run::run(&planning, access, &cluster, &mut output);

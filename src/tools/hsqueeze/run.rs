@@ -11,6 +11,7 @@ use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::squeeze as view;
+use crate::report::summary::{Cost, Moment, summary};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
@@ -69,6 +70,13 @@ pub fn run(
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
     show(options, &asked, cluster, &found, output)?;
+    let shown = options.summary || (output.is_shown() && options.load.verbosity >= 1);
+    let steps = || found.plans.iter().flat_map(|plan| plan.steps.chunks(1));
+    if shown && !options.json && steps().next().is_some() {
+        let cost = Cost::of(cluster, steps());
+        let lines = summary(cost, &Moment::of_groups(cluster), &Moment::of_groups(&found.after), &[]);
+        lines.iter().try_for_each(|line| output.line(line))?;
+    }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
     let mut status = match options.detailed_status && !idle {
         true => ExitStatus::Planned,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LoadOptions, time_above_zero};
+use super::{LoadOptions, node_fields, time_above_zero};
 use crate::tools::cli::{Given, ValueError};
 
 /// What `hail` is asked to do.
@@ -62,7 +62,7 @@ impl HailOptions {
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
-            "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
+            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
             "save" => self.save = given.path(),
             "ignore-soft-errors" => self.ignore_soft_errors = true,
             "no-capacity-checks" => self.no_capacity_checks = true,

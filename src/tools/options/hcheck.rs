@@ -25,6 +25,8 @@ pub struct HcheckOptions {
     pub without: Vec<String>,
     /// `--json`
     pub json: bool,
+    /// `--detailed-status`
+    pub detailed_status: bool,
     /// `--time-limit`
     pub time_limit: Option<Duration>,
 }
@@ -40,6 +42,7 @@ impl Default for HcheckOptions {
             list_problems: false,
             without: Vec::new(),
             json: false,
+            detailed_status: false,
             time_limit: None,
         }
     }
@@ -64,6 +67,7 @@ impl HcheckOptions {
             }
             "list-problems" => self.list_problems = true,
             "without-node" => self.without.push(given.text()?.to_owned()),
+            "detailed-status" => self.detailed_status = true,
             "json" => self.json = true,
             "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             _ => return self.load.apply(given),

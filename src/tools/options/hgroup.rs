@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{CommandTarget, ExecutionOptions, LoadOptions, time_above_zero};
+use super::{CommandTarget, ExecutionOptions, LoadOptions, node_fields, time_above_zero};
 use crate::search::regroup::RegroupOptions;
 use crate::search::regroup::balance::BalanceOptions;
 use crate::search::regroup::load::LoadSource;
@@ -46,8 +46,8 @@ impl GroupCommand {
             "evacuate" | "group" => Some(&[Compress]),
             "min-gain" | "min-score" | "move-cost" => Some(&[Balance]),
             "print-commands" | "save" | "time-limit" | "max-length" | "no-capacity-checks"
-            | "detailed-status" | "exec" | "yes" | "journal" | "resume" | "json-events" | "reason"
-            | "priority" => Some(&[Redistribute, Compress, Balance]),
+            | "detailed-status" | "summary" | "exec" | "yes" | "journal" | "resume" | "json-events"
+            | "reason" | "priority" => Some(&[Redistribute, Compress, Balance]),
             _ => None,
         }
     }
@@ -90,6 +90,8 @@ pub struct HgroupOptions {
     pub time_limit: Option<Duration>,
     /// `--json`
     pub json: bool,
+    /// `--summary`
+    pub summary: bool,
     /// `--detailed-status`
     pub detailed_status: bool,
     /// Carrying plans out.
@@ -100,7 +102,7 @@ impl HgroupOptions {
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
-            "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
+            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
             "dot" => self.dot = true,
             "svg" => self.svg = true,
             "print-commands" => self.commands = Some(CommandTarget::of(given)),
@@ -113,6 +115,7 @@ impl HgroupOptions {
             "min-score" => self.min_score = Some(given.float()?),
             "move-cost" => self.move_cost = cost(given)?,
             "time-limit" => self.time_limit = Some(time_above_zero(given)?),
+            "summary" => self.summary = true,
             "json" => self.json = true,
             "detailed-status" => self.detailed_status = true,
             _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::LoadOptions;
+use super::{LoadOptions, node_fields};
 use crate::tools::cli::{Given, ValueError};
 
 /// What `hscan` is asked to do.
@@ -27,7 +27,7 @@ impl HscanOptions {
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
-            "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
+            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
             "output-dir" => self.directory = given.path().unwrap_or_default(),
             "no-headers" => self.no_headers = true,
             "anonymise" => self.anonymise = true,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LoadOptions, time_above_zero};
+use super::{LoadOptions, node_fields, time_above_zero};
 use crate::load::number::parse_int;
 use crate::load::units::parse_size;
 use crate::model::DiskTemplate;
@@ -71,7 +71,7 @@ impl HspaceOptions {
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
-            "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
+            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
             "disk-template" => self.disk_template = given.choice()?.parse().ok(),
             "spindle-use" => self.spindle_use = Some(weight(given)?),
             "independent-groups" => self.independent_groups = true,

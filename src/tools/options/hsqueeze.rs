@@ -43,6 +43,8 @@ pub struct HsqueezeOptions {
     pub no_headers: bool,
     /// `--json`
     pub json: bool,
+    /// `--summary`
+    pub summary: bool,
     /// `--detailed-status`
     pub detailed_status: bool,
     /// Carrying the plan out.
@@ -71,6 +73,7 @@ impl HsqueezeOptions {
             "save" => self.save = given.path(),
             "print-commands" => self.commands = Some(CommandTarget::of(given)),
             "no-headers" => self.no_headers = true,
+            "summary" => self.summary = true,
             "json" => self.json = true,
             "detailed-status" => self.detailed_status = true,
             _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),

@@ -24,9 +24,10 @@ pub use hspace::HspaceOptions;
 pub use hsqueeze::HsqueezeOptions;
 
 use super::cli::{Given, ValueError};
-use crate::load::rapi::AccessFiles;
+use crate::load::rapi::AccessOptions;
 use crate::load::remote::Detail;
 use crate::model::Mib;
+use crate::report::nodes::{fields, unknown_field};
 
 /// Where the cluster is to be read from. Several may be given; which of them
 /// count, and which exclude each other, is decided when loading.
@@ -37,7 +38,7 @@ pub struct SourceOptions {
     /// `-m`; an empty address counts as not given.
     pub rapi: Option<String>,
     /// `--rapi-credentials` and `--rapi-cacert`
-    pub rapi_files: AccessFiles,
+    pub rapi_access: AccessOptions,
     /// `-L`; the inner value is the socket, if not the default one.
     pub luxi: Option<Option<PathBuf>>,
     /// `-I`; `-` is standard input.
@@ -112,8 +113,9 @@ impl LoadOptions {
         match given.option.long {
             "text-data" => self.source.text_data = given.path(),
             "master" => self.source.rapi = Some(given.text()?.to_owned()).filter(|a| !a.is_empty()),
-            "rapi-credentials" => self.source.rapi_files.credentials = given.path(),
-            "rapi-cacert" => self.source.rapi_files.certificates = given.path(),
+            "rapi-credentials" => self.source.rapi_access.credentials = given.path(),
+            "rapi-cacert" => self.source.rapi_access.certificates = given.path(),
+            "insecure-http" => self.source.rapi_access.insecure_http = true,
             "luxi" => self.source.luxi = Some(given.path()),
             "ialloc-src" => self.source.ialloc = given.path(),
             "simulate" => self.source.simulate.push(given.text()?.to_owned()),
@@ -135,6 +137,15 @@ impl LoadOptions {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+/// The fields of a list of nodes, as typed.
+fn node_fields(given: &Given) -> Result<String, ValueError> {
+    let text = given.text()?;
+    match unknown_field(text) {
+        None => Ok(text.to_owned()),
+        Some(field) => Err(given.no_word_of("field", field, fields().collect())),
     }
 }
 
@@ -227,6 +238,8 @@ pub struct HbalOptions {
     pub save: Option<PathBuf>,
     /// `--json`
     pub json: bool,
+    /// `--summary`
+    pub summary: bool,
     /// `--explain`, in the order given.
     pub explain: Vec<String>,
 }
@@ -255,6 +268,7 @@ impl Default for HbalOptions {
             ignore_soft_errors: false,
             save: None,
             json: false,
+            summary: false,
             explain: Vec::new(),
         }
     }
@@ -291,7 +305,7 @@ impl HbalOptions {
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
-            "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
+            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
             "print-instances" => self.print_instances = true,
             "print-commands" => self.commands = Some(CommandTarget::of(given)),
             "evac-mode" => self.evac_mode = true,
@@ -309,6 +323,7 @@ impl HbalOptions {
             "no-instance-moves" => self.instance_moves = false,
             "ignore-soft-errors" => self.ignore_soft_errors = true,
             "save" => self.save = given.path(),
+            "summary" => self.summary = true,
             "json" => self.json = true,
             "explain" => self.explain.push(given.text()?.to_owned()),
             _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),
@@ -334,7 +349,7 @@ impl HinfoOptions {
     /// Takes an option; false if it means nothing to this tool.
     pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
         match given.option.long {
-            "print-nodes" => self.print_nodes = Some(given.text()?.to_owned()),
+            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
             "print-instances" => self.print_instances = true,
             "json" => self.json = true,
             _ => return self.load.apply(given),

@@ -1,0 +1,280 @@
+//! What a plan costs and brings, in a few lines.
+
+use std::collections::HashSet;
+
+use super::components::score;
+use super::number::fixed;
+use super::table::{Align, Table};
+use crate::model::{Cluster, Mib, Node, NodeIdx};
+use crate::score::{Board, Components, TABLE};
+use crate::search::{Move, Step};
+
+/// The part of the gain of which it is told after how many steps it is there.
+const MOST_OF_IT: f64 = 0.8;
+
+/// What moving instances costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Instances that move.
+    pub instances: usize,
+    /// Moves of instances that had moved before.
+    pub again: usize,
+    /// Changes of the primary node of running instances.
+    pub migrations: usize,
+    /// Changes of the primary node of instances that do not run.
+    pub failovers: usize,
+    /// Copies that are made of an instance's disks.
+    pub copies: usize,
+    /// Disk space that is copied.
+    pub copied: Mib,
+}
+
+impl Cost {
+    /// What a plan costs, given the steps of each of its moves.
+    pub fn of<'s>(cluster: &Cluster, moves: impl IntoIterator<Item = &'s [Step]>) -> Cost {
+        let mut cost = Cost::default();
+        let mut moved = HashSet::new();
+        for steps in moves {
+            let Some(first) = steps.first() else { continue };
+            cost.again += usize::from(!moved.insert(first.instance));
+            for step in steps {
+                cost.add(cluster, step);
+            }
+        }
+        Cost { instances: moved.len(), ..cost }
+    }
+
+    fn add(&mut self, cluster: &Cluster, step: &Step) {
+        let instance = cluster.instance(step.instance);
+        let (changes, copies) = match step.mv {
+            Move::Failover | Move::FailoverTo(_) => (1, 0),
+            Move::ReplaceSecondary(_) => (0, 1),
+            Move::ReplaceAndFailover(_) | Move::FailoverAndReplace(_) => (1, 1),
+            Move::ReplacePrimary(_) => (2, 1),
+        };
+        match instance.status.is_running() {
+            true => self.migrations += changes,
+            false => self.failovers += changes,
+        }
+        self.copies += copies;
+        if copies > 0 {
+            self.copied += instance.disk;
+        }
+    }
+
+    fn lines(&self) -> [String; 2] {
+        let Cost { instances, again, migrations, failovers, copies, copied } = *self;
+        [
+            format!(
+                "{instances} {} with {migrations} {} and {failovers} {}; {again} {} of instances that had moved before",
+                word(instances, "instance moves", "instances move"),
+                word(migrations, "migration", "migrations"),
+                word(failovers, "failover", "failovers"),
+                word(again, "move", "moves"),
+            ),
+            format!("disks copied {} times, {} GiB", copies, gib(copied.as_f64())),
+        ]
+    }
+}
+
+fn word(count: usize, one: &'static str, more: &'static str) -> &'static str {
+    if count == 1 { one } else { more }
+}
+
+/// Mebibytes in gibibytes, with one digit behind the point.
+fn gib(mib: f64) -> String {
+    fixed(mib / 1024.0, 1)
+}
+
+/// The least, the mean and the most of some figures; all zero without any.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Spread {
+    least: f64,
+    mean: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(figures: &[f64]) -> Spread {
+        let count = figures.len();
+        if count == 0 {
+            return Spread::default();
+        }
+        Spread {
+            least: figures.iter().copied().fold(f64::INFINITY, f64::min),
+            mean: figures.iter().sum::<f64>() / count as f64,
+            most: figures.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    fn cells(self, shown: impl Fn(f64) -> String) -> [String; 3] {
+        [self.least, self.mean, self.most].map(shown)
+    }
+}
+
+/// What nodes hold: a name, what of a node it is, and how it is shown.
+type Measure = (&'static str, fn(&Node) -> f64, fn(f64) -> String);
+
+const MEASURES: [Measure; 4] = [
+    ("memory of instances (GiB)", |n| n.state.ledger.mem_instances.as_f64(), gib),
+    ("disk in use (GiB)", |n| n.spec.disk_total - n.state.ledger.disk_free.as_f64(), gib),
+    ("virtual CPUs", |n| n.state.ledger.vcpus as f64, |x| fixed(x, 1)),
+    ("primary instances", |n| n.state.primaries.len() as f64, |x| fixed(x, 1)),
+];
+
+/// How things are at one moment: what online nodes hold, and scores.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    nodes: usize,
+    spreads: [Spread; MEASURES.len()],
+    scores: Vec<(String, f64)>,
+}
+
+impl Moment {
+    /// How nodes are; without scores.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Moment {
+        let online: Vec<&Node> = nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline).collect();
+        let spreads = MEASURES.map(|(_, figure, _)| {
+            let figures: Vec<f64> = online.iter().map(|node| figure(node)).collect();
+            Spread::of(&figures)
+        });
+        Moment { nodes: online.len(), spreads, scores: Vec::new() }
+    }
+
+    /// The same with a score in its parts, weighted, and the whole.
+    pub fn with_parts(self, parts: &Components) -> Moment {
+        let part = |(at, metric): (usize, &crate::score::Metric)| {
+            (metric.name.to_owned(), parts.values[at] * metric.weight)
+        };
+        let whole = [("score".to_owned(), parts.score())];
+        Moment { scores: TABLE.iter().enumerate().map(part).chain(whole).collect(), ..self }
+    }
+
+    /// How a whole cluster is, with the score of each node group.
+    pub fn of_groups(cluster: &Cluster) -> Moment {
+        let score = |group| {
+            let board = Board::new(cluster, &cluster.nodes_of(group));
+            (format!("score of {}", cluster.group(group).name), board.score())
+        };
+        let scores = cluster.groups_with_nodes().into_iter().map(score).collect();
+        Moment { scores, ..Moment::of(cluster, &cluster.all_nodes()) }
+    }
+}
+
+/// A plan in a few lines: what it costs, how fast it gains, and how things are before and afterwards. `course`
+/// has the scores from before the first step to after the last one, if all are of the same nodes.
+pub fn summary(cost: Cost, before: &Moment, after: &Moment, course: &[f64]) -> Vec<String> {
+    let mut lines = vec![String::new(), "Summary:".to_owned()];
+    lines.extend(cost.lines().map(|line| format!("  {line}")));
+    if let Some(steps) = steps_for_most(course) {
+        let all = course.len() - 1;
+        lines.push(format!("  {:.0} % of the gain after {steps} of {all} steps", MOST_OF_IT * 100.0));
+    }
+    lines.extend(score_table(before, after));
+    lines.extend(node_table(before, after));
+    lines
+}
+
+/// How many steps bring most of what all of them bring; nothing if that is nothing.
+fn steps_for_most(course: &[f64]) -> Option<usize> {
+    let (first, last) = (course.first()?, course.last()?);
+    let wanted = (first - last) * MOST_OF_IT;
+    if !(wanted > 0.0 && wanted.is_finite()) {
+        return None;
+    }
+    course.iter().position(|score| first - score >= wanted)
+}
+
+/// The scores that there are, before or afterwards.
+fn score_table(before: &Moment, after: &Moment) -> Vec<String> {
+    let pairs = before.scores.iter().zip(&after.scores).filter(|(b, a)| b.1 != 0.0 || a.1 != 0.0);
+    let columns = [("score, weighted", Align::Left), ("before", Align::Right), ("after", Align::Right)];
+    let mut table = Table::new(columns);
+    for ((name, before), (_, after)) in pairs {
+        table.push(vec![name.clone(), score(*before), score(*after)]);
+    }
+    if before.scores.is_empty() { Vec::new() } else { table.lines(" ") }
+}
+
+fn node_table(before: &Moment, after: &Moment) -> Vec<String> {
+    let title = format!("online nodes: {} before, {} after", before.nodes, after.nodes);
+    let figures =
+        ["least", "mean", "most", "then least", "mean", "most"].map(|h| (h.to_owned(), Align::Right));
+    let mut table = Table::new([(title, Align::Left)].into_iter().chain(figures));
+    for (at, (name, _, shown)) in MEASURES.iter().enumerate() {
+        let cells = [before.spreads[at].cells(shown), after.spreads[at].cells(shown)];
+        table.push([(*name).to_owned()].into_iter().chain(cells.into_iter().flatten()).collect());
+    }
+    table.lines(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{InstanceIdx, Placement};
+    use crate::testing::cluster;
+
+    fn sample() -> Cluster {
+        cluster(
+            &[
+                "n1|9000|0|6000|90000|70000|9|N|u",
+                "n2|9000|0|9000|90000|70000|9|N|u",
+                "n3|9000|0|9000|90000|90000|9|Y|u",
+            ],
+            &["a|1024|10240|1|running|Y|n1|n2|drbd|", "b|2048|10240|3|ADMIN_down|Y|n1|n2|drbd|"],
+            &[],
+        )
+    }
+
+    fn step(instance: usize, mv: Move) -> Step {
+        let here = Placement { primary: NodeIdx::new(0), secondary: Some(NodeIdx::new(1)) };
+        Step { instance: InstanceIdx::new(instance), mv, from: here, to: here, score: 0.0 }
+    }
+
+    #[test]
+    fn costs_add_up() {
+        let node = NodeIdx::new(2);
+        let (a, b) = (
+            [step(0, Move::ReplacePrimary(node)), step(0, Move::Failover)],
+            [step(1, Move::FailoverAndReplace(node))],
+        );
+        let cost = Cost::of(&sample(), [&a[..], &b[..], &a[..1]]);
+        let wanted =
+            Cost { instances: 2, again: 1, migrations: 5, failovers: 1, copies: 3, copied: Mib(3 * 10_240) };
+        assert_eq!(cost, wanted);
+        let lines = cost.lines();
+        assert_eq!(
+            lines[0],
+            "2 instances move with 5 migrations and 1 failover; 1 move of instances that had moved before"
+        );
+        assert_eq!(lines[1], "disks copied 3 times, 30.0 GiB");
+    }
+
+    #[test]
+    fn most_of_the_gain() {
+        assert_eq!(steps_for_most(&[10.0, 3.0, 2.0, 0.0]), Some(2));
+        assert_eq!(steps_for_most(&[10.0, 0.0]), Some(1));
+        for none in [&[][..], &[1.0], &[1.0, 2.0], &[f64::NAN, 0.0], &[f64::INFINITY, 0.0]] {
+            assert_eq!(steps_for_most(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn nodes_that_are_offline_hold_nothing() {
+        let cluster = sample();
+        let moment = Moment::of(&cluster, &cluster.all_nodes());
+        let lines = node_table(&moment, &Moment::of(&cluster, &[]));
+        assert_eq!(
+            lines[0].trim_end(),
+            "  online nodes: 2 before, 0 after least mean most then least mean most"
+        );
+        assert_eq!(
+            lines[1].trim_end(),
+            "  memory of instances (GiB)         0.0  0.5  1.0        0.0  0.0  0.0"
+        );
+        assert_eq!(
+            lines[4].trim_end(),
+            "  primary instances                 0.0  1.0  2.0        0.0  0.0  0.0"
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! What is known to fail is told before a cluster is asked and searched.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use super::execution::{check_journal, takes_jobs};
+use super::options::{CommandTarget, ExecutionOptions, SourceOptions};
+use super::save;
+use crate::report::file::{WriteError, check_stream, check_whole};
+
+/// Whether the files of `-C` and `-S` can be written; the states of `-S` have these `suffixes`.
+///
+/// # Errors
+/// The first file that cannot be.
+pub fn files(
+    commands: Option<&CommandTarget>,
+    saved: Option<&Path>,
+    suffixes: &[&str],
+) -> Result<(), WriteError> {
+    if let Some(CommandTarget::File(path)) = commands {
+        check_whole(path)?;
+    }
+    saved.map_or(Ok(()), |prefix| suffixes.iter().try_for_each(|end| check_whole(&save::file(prefix, end))))
+}
+
+/// Whether a plan could be carried out, if that is asked for: jobs submitted, and what is done written down.
+///
+/// # Errors
+/// What is in the way.
+pub fn execution(tool: &str, execution: &ExecutionOptions, source: &SourceOptions) -> anyhow::Result<()> {
+    if !execution.exec {
+        return Ok(());
+    }
+    if !takes_jobs(source) {
+        // the words of Ganeti's own tools; RAPI does, too
+        bail!("{tool}: Execution of commands possible only on LUXI");
+    }
+    if let Some(path) = &execution.json_events {
+        check_stream(path)?;
+    }
+    check_journal(execution.journal.as_deref())
+}

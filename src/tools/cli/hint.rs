@@ -1,0 +1,117 @@
+//! What was probably meant by words that mean nothing.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::catalogue::TEXT_DATA;
+use super::{Spec, getopt};
+use crate::load::error::shown_name;
+
+/// How alike two words have to be, of 1 for the same, for one to be a slip of the other, by the measure that
+/// clap uses for its own suggestions. Its limit, 0.7, makes `groups` of `bogus`.
+const ALIKE: f64 = 0.8;
+
+/// The word that `typed` is most like, if it is like any of them; the first of several.
+pub fn nearest<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let alike = words.into_iter().map(|word| (strsim::jaro(typed, word), word));
+    let alike = alike.filter(|(likeness, _)| *likeness > ALIKE);
+    alike.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, word)| word)
+}
+
+/// The question whether another word was meant, to follow a complaint; empty if none is near.
+pub fn did_you_mean<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(typed, words).map(|word| format!(", did you mean '{word}'?")).unwrap_or_default()
+}
+
+/// The last line of a complaint about a command line.
+pub fn try_help(spec: &Spec) -> String {
+    format!("Try '{} --help'.\n", spec.name)
+}
+
+/// The columns of the terminal that standard output is; none if it is none.
+pub fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// A word that is no option, on the command line of a tool that takes only options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    word: OsString,
+    /// The word joined to the option before it, whose argument may be left out.
+    joined: Option<OsString>,
+    /// Whether the tool reads clusters from files.
+    reads_text: bool,
+}
+
+impl Stray {
+    /// The first of the words that are no options.
+    pub fn among(spec: &Spec, words: getopt::Words) -> Option<Stray> {
+        let reads_text = spec.options.contains(&TEXT_DATA);
+        let word = words.positional.into_iter().next()?;
+        Some(Stray { word, joined: words.joined, reads_text })
+    }
+
+    /// A line on what to do about it. Without one there is nothing that a program, to which the
+    /// complaint alone is known, should have to skip: the word as such is told on terminals only.
+    pub fn hint(&self, is_shown: bool) -> String {
+        let word = shown_name(&self.word.to_string_lossy());
+        if let Some(joined) = &self.joined {
+            let joined = shown_name(&joined.to_string_lossy());
+            format!("'{word}' would be an argument if it were joined to its option: {joined}\n")
+        } else if self.reads_text && Path::new(&self.word).is_file() {
+            format!("'{word}' is a file: if it holds the cluster, say -t {word}\n")
+        } else if is_shown {
+            format!("'{word}' is no option.\n")
+        } else {
+            String::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::words;
+    use super::*;
+    use crate::tools::hbal;
+
+    #[test]
+    fn slips_are_near() {
+        let options = || hbal::SPEC.options.iter().map(|option| option.long);
+        for (typed, meant) in [
+            ("explian", "explain"),
+            ("maxcpu", "max-cpu"),
+            ("verbsoe", "verbose"),
+            ("al-groups", "all-groups"),
+        ] {
+            assert_eq!(nearest(typed, options()), Some(meant));
+        }
+        for typed in ["bogus", "zzzzz", ""] {
+            assert_eq!(nearest(typed, options()), None, "{typed}");
+        }
+        assert_eq!(nearest("x", []), None);
+    }
+
+    fn hint(line: &[&str], is_shown: bool) -> String {
+        let found = getopt::canonicalise(hbal::SPEC.options, &words(line));
+        Stray::among(&hbal::SPEC, found).unwrap().hint(is_shown)
+    }
+
+    #[test]
+    fn stray_words_are_explained() {
+        for (line, joined) in [
+            (&["-C", "out.sh"][..], "-Cout.sh"),
+            (&["-vC", "out.sh"], "-Cout.sh"),
+            (&["--print-nod", "name"], "--print-nodes=name"),
+            (&["-v", "-p", "a\n", "b"], "-pa\\n"),
+        ] {
+            assert!(hint(line, false).ends_with(&format!(" to its option: {joined}\n")), "{line:?}");
+        }
+        let file = "data/unbalanced-drbd.data";
+        assert!(hint(&[file, "x"], false).ends_with(&format!("say -t {file}\n")));
+        for line in [&["x"][..], &["-C", "-v", "x"], &["-Cout", "x"], &["x", "-C", "y"], &["-l", "5", "x"]] {
+            assert_eq!(hint(line, false), "");
+            assert_eq!(hint(line, true), "'x' is no option.\n");
+        }
+    }
+}
