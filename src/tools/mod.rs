@@ -6,6 +6,7 @@
 
 pub mod cli;
 mod commands;
+mod completion;
 mod execution;
 pub mod generate;
 mod group;
