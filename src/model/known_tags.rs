@@ -74,7 +74,7 @@ pub const KNOWN: [KnownTag; 11] = [
         DESIRED_LOCATION,
         "START",
         &[Bearer::Cluster],
-        "Tags of instances that begin with START are locations where they should run: each that the primary node does not have adds to location_score.",
+        "Tags of instances that begin with START are locations (tags of nodes, see htools:nlocation:) where they should run: each that the primary node does not have adds to location_score.",
     ),
     known(
         LOCATION,

@@ -42,7 +42,7 @@ static FIELDS: [Field; 30] = [
     right("idx", "Index", "number of the node, from 0 on in the order of the source", |c, n| {
         format!("{:4}", c.node_number(n.spec.idx))
     }),
-    left("name", "Name", "name up to the first dot, if no other node has the same", |_, n| {
+    left("name", "Name", "name without the domain that all names of the cluster end in", |_, n| {
         n.spec.alias().to_owned()
     }),
     left("fqdn", "Name", "full name", |_, n| n.spec.name.clone()),
@@ -78,7 +78,9 @@ static FIELDS: [Field; 30] = [
     }),
     right("cload", "lCpu", "processor load of the primary instances", |_, n| load(n.state.ledger.load.cpu)),
     right("mload", "lMem", "memory load of the primary instances", |_, n| load(n.state.ledger.load.mem)),
-    right("dload", "lDsk", "disk load of all instances", |_, n| load(n.state.ledger.load.disk)),
+    right("dload", "lDsk", "disk load of the primary and the secondary instances", |_, n| {
+        load(n.state.ledger.load.disk)
+    }),
     right("nload", "lNet", "network load of the primary instances", |_, n| load(n.state.ledger.load.net)),
     left("ptags", "PrimaryTags", "exclusion tags of the primary instances, with their numbers", primary_tags),
     left("peermap", "PeerMap", "for which nodes memory is reserved, and how much (MiB)", peer_map),
