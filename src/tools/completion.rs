@@ -59,6 +59,11 @@ fn bash(generated: &str) -> String {
         .flatten()
         .collect();
     let options = options.join("|");
+    let files = attached()
+        .iter()
+        .filter(|option| matches!(option.kind, Kind::File | Kind::NewFile))
+        .filter_map(|option| option.short)
+        .collect::<String>();
     let fields: Vec<&str> = fields().map(|(field, ..)| field).collect();
     let fields = fields.join(" ");
     format!(
@@ -80,6 +85,11 @@ _htools_words() {{
         list+=${{current%"${{current##*[,+]}}"}}
         COMPREPLY=($(compgen -P "$list" -W "{fields}" -- "${{current##*[,+]}}"))
         compopt -o nospace
+        return
+    fi
+    if [[ $current == -[{files}]* ]]; then
+        local IFS=$'\n'
+        COMPREPLY=($(compgen -P "${{current:0:2}}" -f -- "${{current:2}}"))
         return
     fi
     "_${{1##*/}}" "$1" "$current" "$before"
@@ -135,6 +145,10 @@ fn fish(generated: &str) -> String {
             Some(option) if option.kind == Kind::NodeFields => {
                 script.push_str(&line.replacen("' -r -f", "' -f -a \"(__htools_fields)\"", 1));
             }
+            // files are offered behind a letter, too
+            Some(_) if line.contains("' -r -F") => {
+                script.push_str(&line.replacen("' -r -F", "' -f -a \"(__htools_files)\"", 1));
+            }
             Some(_) => script.push_str(&line.replacen("' -r", "'", 1)),
             None => script.push_str(line),
         }
@@ -144,6 +158,10 @@ fn fish(generated: &str) -> String {
         fields().map(|(field, _, meaning)| format!("        {field} '{}' \\\n", quoted(meaning))).collect();
     script += &format!(
         r#"
+function __htools_files
+    __fish_complete_path (string replace -r '^(--[a-z-]+=|-.)' '' -- (commandline -ct))
+end
+
 function __htools_fields
     # behind the fields that are there already
     set -l typed (string replace -r '^(--print-nodes=|-p)' '' -- (commandline -ct))
