@@ -435,9 +435,7 @@ fn a_cluster_from_standard_input() {
     more.stdout(
         starts_with(plain).and(contains(summary)).and(contains("\n  score               10.84128134 ")),
     );
-    run(&["hinfo", "-t", "-"], "g|")
-        .code(1)
-        .stderr(starts_with("Error: failed to load data, aborting: -: "));
+    run(&["hinfo", "-t", "-"], "g|").code(1).stderr(starts_with("Error: failed to load data, aborting: -: "));
 }
 
 #[test]

@@ -4,6 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::raw::RawCluster;
 use crate::model::DiskParameters;
+use crate::model::known_tags::{
+    ALLOW_MIGRATION, DENY, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION, POOL, STANDBY, STANDBY_AUTO,
+    STANDBY_SIZE, SWITCHED,
+};
 
 /// Replaces names, UUIDs and tags: the same ones by the same ones, as long as it is used. What they
 /// mean to the tools stays: see [`Anonymiser::replace`].
@@ -99,15 +103,7 @@ impl Anonymiser {
 }
 
 /// Beginnings that the tools know, of which the remainder is a tag or the beginning of one.
-const KNOWN: [&str; 5] = [
-    "htools:iextags:",
-    "htools:desiredlocation:",
-    "htools:nlocation:",
-    "htools:migration:",
-    "htools:standby:",
-];
-/// The beginning of a permission, with two tags behind it.
-const ALLOW_MIGRATION: &str = "htools:allowmigration:";
+const KNOWN: [&str; 6] = [EXCLUSION, DESIRED_LOCATION, LOCATION, MIGRATION, POOL, STANDBY];
 /// The beginning of tags about automatic repair.
 const REPAIR: &str = "ganeti:watcher:autorepair:";
 
@@ -129,7 +125,7 @@ impl Tags {
     }
 
     fn tag(&mut self, tag: &str) -> String {
-        if tag == "htools:standby:auto" || is_repair(tag) {
+        if tag == STANDBY_AUTO || tag == DENY || is_figure(tag) || is_repair(tag) {
             return tag.to_owned();
         }
         if let Some((from, to)) = tag.strip_prefix(ALLOW_MIGRATION).and_then(|rest| rest.split_once("::")) {
@@ -182,6 +178,12 @@ impl Tags {
     }
 }
 
+/// Whether it is a tag that holds figures only: an order, a size, a time.
+fn is_figure(tag: &str) -> bool {
+    let figures = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '/');
+    [STANDBY, STANDBY_SIZE, SWITCHED].iter().any(|start| tag.strip_prefix(start).is_some_and(figures))
+}
+
 /// Whether it is a tag about automatic repair, which names nothing.
 fn is_repair(tag: &str) -> bool {
     tag.strip_prefix(REPAIR).is_some_and(|rest| {
@@ -220,12 +222,19 @@ mod tests {
         );
         for tag in [
             "htools:standby:auto",
+            "htools:standby:10",
+            "htools:standby-size:9000/0/90000/90000/9/1/1/0",
+            "htools:switched:1795302283",
+            "htools:intergroup:deny",
             "ganeti:watcher:autorepair:suspend:17",
             "ganeti:watcher:autorepair:migrate",
         ] {
             assert_eq!(tags.tag(tag), tag);
         }
         assert!(!tags.tag("ganeti:watcher:autorepair:suspend:customer").contains("customer"));
+        assert!(!tags.tag("htools:standby-size:customer").contains("customer"));
+        let pool = tags.tag("htools:pool:customer");
+        assert!(pool.starts_with("htools:pool:") && !pool.contains("customer"), "{pool}");
     }
 
     #[test]

@@ -2,13 +2,10 @@
 //! of a node or an instance meets.
 
 use super::tag_rules::TagRules;
+use crate::model::known_tags::{
+    ALLOW_MIGRATION, Bearer, DENY, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION, PREFIX, means_something,
+};
 use crate::model::{Cluster, TagTable};
-
-/// How all tags begin that are meant for these tools.
-const PREFIX: &str = "htools:";
-
-/// Beginnings of node tags that other tools act upon.
-const OF_NODES: [&str; 2] = ["htools:standby:", "htools:standby-size:"];
 
 /// A tag that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,19 +57,20 @@ pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
         }
     };
     for group in &cluster.groups {
-        unknown(Owner::Group(group.name.clone()), &group.tags, &|_| false);
+        unknown(Owner::Group(group.name.clone()), &group.tags, &|tag| means_something(tag, Bearer::Group));
     }
     let begins = |tag: &str, with: &[String]| with.iter().any(|start| tag.starts_with(start.as_str()));
     for node in &cluster.nodes {
         unknown(Owner::Node(node.spec.name.clone()), &node.spec.tags, &|tag| {
             let named = [&rules.location, &rules.migration].iter().any(|with| begins(tag, with));
-            named || OF_NODES.iter().any(|start| tag.starts_with(start))
+            named || means_something(tag, Bearer::Node)
         });
     }
     for instance in &cluster.instances {
         let used: Vec<&str> = instance.exclusion_tags.iter().map(|t| cluster.tag_table.name(*t)).collect();
         unknown(Owner::Instance(instance.name.clone()), &instance.tags, &|tag| {
-            used.contains(&tag) || begins(tag, &rules.desired_location)
+            let of_rules = used.contains(&tag) || begins(tag, &rules.desired_location);
+            of_rules || means_something(tag, Bearer::Instance)
         });
     }
     idle
@@ -89,15 +87,15 @@ fn fault(cluster: &Cluster, tag: &str) -> Option<Reason> {
     let mut table = TagTable::default();
     let by_instances = cluster.instances.iter().map(|i| &i.tags);
     let by_nodes = cluster.nodes.iter().map(|n| &n.spec.tags);
-    let (value, used) = if let Some(value) = tag.strip_prefix("htools:iextags:") {
+    let (value, used) = if let Some(value) = tag.strip_prefix(EXCLUSION) {
         (value, by_instances.clone().any(|tags| !rule.exclusion_tags(tags, &mut table).is_empty()))
-    } else if let Some(value) = tag.strip_prefix("htools:desiredlocation:") {
+    } else if let Some(value) = tag.strip_prefix(DESIRED_LOCATION) {
         (value, by_instances.clone().any(|tags| !rule.desired_locations(tags, &mut table).is_empty()))
-    } else if let Some(value) = tag.strip_prefix("htools:nlocation:") {
+    } else if let Some(value) = tag.strip_prefix(LOCATION) {
         (value, by_nodes.clone().any(|tags| !rule.locations(tags, &mut table).is_empty()))
-    } else if let Some(value) = tag.strip_prefix("htools:migration:") {
+    } else if let Some(value) = tag.strip_prefix(MIGRATION) {
         (value, by_nodes.clone().any(|tags| !rule.migrations(tags, &mut table).0.is_empty()))
-    } else if tag.starts_with("htools:allowmigration:") {
+    } else if tag.starts_with(ALLOW_MIGRATION) {
         let [(from, to)] = &rule.allowed_migrations[..] else { return Some(Reason::Malformed) };
         // both have to be migration tags of nodes
         let all = TagRules::new(&cluster.tags, &[]);
@@ -109,6 +107,8 @@ fn fault(cluster: &Cluster, tag: &str) -> Option<Reason> {
             by_nodes.clone().any(has)
         };
         (from.as_str(), known(from) && known(to))
+    } else if tag == DENY {
+        return None;
     } else {
         return Some(Reason::Unknown);
     };
@@ -128,10 +128,10 @@ mod tests {
     fn tags_that_do_nothing_are_found() {
         let cluster = cluster(
             &[
-                "a|9000|0|9000|9000|9000|9|M|u|1|rack:1,v:1,htools:standby:auto",
-                "b|9000|0|9000|9000|9000|9|N|u|1|rack:2,v:2,htools:iextags:x",
+                "a|9000|0|9000|9000|9000|9|M|u|1|rack:1,v:1,htools:standby:auto,htools:switched:5,htools:pool:ssd",
+                "b|9000|0|9000|9000|9000|9|N|u|1|rack:2,v:2,htools:iextags:x,htools:pool:",
             ],
-            &["i|0|0|1|ADMIN_down|Y|a||ext|s:x,htools:own:1,htools:odd"],
+            &["i|0|0|1|ADMIN_down|Y|a||ext|s:x,htools:own:1,htools:odd,htools:pool:ssd,htools:switched:5"],
             &[
                 "htools:iextags:s:",
                 "htools:iextags:none",
@@ -144,6 +144,7 @@ mod tests {
                 "htools:allowmigration:v:1::v:2",
                 "htools:allowmigration:v:1::v:9",
                 "htools:allowmigration:v:1",
+                "htools:intergroup:deny",
                 "other",
             ],
         );
@@ -161,7 +162,9 @@ mod tests {
                 (&Owner::Cluster, "htools:allowmigration:v:1::v:9", Unused),
                 (&Owner::Cluster, "htools:allowmigration:v:1", Malformed),
                 (&b, "htools:iextags:x", Unknown),
+                (&b, "htools:pool:", Unknown),
                 (&i, "htools:odd", Unknown),
+                (&i, "htools:switched:5", Unknown),
             ]
         );
     }

@@ -1,5 +1,6 @@
 //! The meaning that cluster tags give to the tags of nodes and instances.
 
+use crate::model::known_tags::{ALLOW_MIGRATION, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION};
 use crate::model::{ExclusionTags, TagId, TagSet, TagTable};
 
 /// What the `htools:` tags of a cluster (and `--exclusion-tags`) say.
@@ -29,11 +30,11 @@ impl TagRules {
         let non_empty = |r: &String| !r.is_empty();
         let options = exclusion_options.iter().map(|tag| format!("{tag}:"));
         TagRules {
-            exclusion: options.chain(remainders("htools:iextags:").filter(non_empty)).collect(),
-            desired_location: remainders("htools:desiredlocation:").filter(non_empty).collect(),
-            location: with_colon("htools:nlocation:"),
-            migration: with_colon("htools:migration:"),
-            allowed_migrations: remainders("htools:allowmigration:")
+            exclusion: options.chain(remainders(EXCLUSION).filter(non_empty)).collect(),
+            desired_location: remainders(DESIRED_LOCATION).filter(non_empty).collect(),
+            location: with_colon(LOCATION),
+            migration: with_colon(MIGRATION),
+            allowed_migrations: remainders(ALLOW_MIGRATION)
                 .filter_map(|r| {
                     let (from, to) = r.split_once("::")?;
                     (!to.contains("::")).then(|| (from.to_owned(), to.to_owned()))

@@ -6,6 +6,7 @@ pub mod failure;
 pub mod index;
 pub mod instance;
 pub mod kinds;
+pub mod known_tags;
 pub mod node;
 pub mod peers;
 pub mod placement;

@@ -8,6 +8,7 @@ mod parameters;
 use std::collections::BTreeSet;
 use std::fmt;
 
+pub use super::known_tags::{DENY, POOL};
 pub use parameters::{DiskParameters, GlusterVolume};
 
 use super::cluster::{Cluster, Group};
@@ -15,12 +16,6 @@ use super::index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 use super::instance::Instance;
 use super::kinds::DiskTemplate;
 use super::node::NodeSpec;
-
-/// How the tags begin that name a storage pool: of the cluster's groups and nodes, those
-/// that they reach; of an instance, the one that its disks are in.
-pub const POOL: &str = "htools:pool:";
-/// The tag of a cluster, or of a group, whose instances stay in their groups.
-pub const DENY: &str = "htools:intergroup:deny";
 
 /// Whether storage is a part of the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,64 +14,94 @@ pub const DEFAULT_FIELDS: [&str; 22] = [
 struct Field {
     key: &'static str,
     header: &'static str,
+    meaning: &'static str,
     align: Align,
     cell: fn(&Cluster, &Node) -> String,
 }
 
-const fn left(key: &'static str, header: &'static str, cell: fn(&Cluster, &Node) -> String) -> Field {
-    Field { key, header, align: Align::Left, cell }
+const fn left(
+    key: &'static str,
+    header: &'static str,
+    meaning: &'static str,
+    cell: fn(&Cluster, &Node) -> String,
+) -> Field {
+    Field { key, header, meaning, align: Align::Left, cell }
 }
 
-const fn right(key: &'static str, header: &'static str, cell: fn(&Cluster, &Node) -> String) -> Field {
-    Field { key, header, align: Align::Right, cell }
+const fn right(
+    key: &'static str,
+    header: &'static str,
+    meaning: &'static str,
+    cell: fn(&Cluster, &Node) -> String,
+) -> Field {
+    Field { key, header, meaning, align: Align::Right, cell }
 }
 
 /// Every field that can be asked for.
 static FIELDS: [Field; 30] = [
-    right("idx", "Index", |c, n| format!("{:4}", c.node_number(n.spec.idx))),
-    left("name", "Name", |_, n| n.spec.alias().to_owned()),
-    left("fqdn", "Name", |_, n| n.spec.name.clone()),
-    left("status", "F", |_, n| status(n).to_owned()),
-    right("tmem", "t_mem", |_, n| format!("{:>5}", fixed(n.spec.mem_total, 0))),
-    right("nmem", "n_mem", |_, n| mib(n.spec.mem_node)),
-    right("imem", "i_mem", |_, n| mib(n.state.ledger.mem_instances)),
-    right("xmem", "x_mem", |_, n| mib(n.spec.mem_unaccounted)),
-    right("fmem", "f_mem", |_, n| mib(n.mem_free())),
-    right("umem", "u_mem", |_, n| mib(n.state.ledger.mem_unallocated(&n.spec))),
-    right("amem", "a_mem", |_, n| mib(n.state.ledger.mem_available(&n.spec))),
-    right("rmem", "r_mem", |_, n| mib(n.state.ledger.mem_reserved)),
-    right("tdsk", "t_dsk", |_, n| format!("{:>5}", fixed(n.spec.disk_total / 1024.0, 0))),
-    right("fdsk", "f_dsk", |_, n| format!("{:5}", n.state.ledger.disk_free.gib_floor())),
-    right("tcpu", "pcpu", |_, n| format!("{:>4}", fixed(n.spec.cpu_total, 0))),
-    right("ucpu", "vcpu", |_, n| format!("{:4}", n.state.ledger.vcpus)),
-    right("pcnt", "pcnt", |_, n| format!("{:3}", n.state.primaries.len())),
-    right("scnt", "scnt", |_, n| format!("{:3}", n.state.secondaries.len())),
-    right("plist", "primaries", |_, n| newest_first(&n.state.primaries)),
-    right("slist", "secondaries", |_, n| newest_first(&n.state.secondaries)),
-    right("pfmem", "p_fmem", |_, n| {
+    right("idx", "Index", "number of the node, from 0 on in the order of the source", |c, n| {
+        format!("{:4}", c.node_number(n.spec.idx))
+    }),
+    left("name", "Name", "name without the domain that all names of the cluster end in", |_, n| {
+        n.spec.alias().to_owned()
+    }),
+    left("fqdn", "Name", "full name", |_, n| n.spec.name.clone()),
+    left("status", "F", "- if the node is offline, * if it fails N+1", |_, n| status(n).to_owned()),
+    right("tmem", "t_mem", "total memory, MiB", |_, n| format!("{:>5}", fixed(n.spec.mem_total, 0))),
+    right("nmem", "n_mem", "memory used by the node itself, MiB", |_, n| mib(n.spec.mem_node)),
+    right("imem", "i_mem", "memory of the primary instances, MiB", |_, n| mib(n.state.ledger.mem_instances)),
+    right("xmem", "x_mem", "memory that nobody accounts for, MiB", |_, n| mib(n.spec.mem_unaccounted)),
+    right("fmem", "f_mem", "free memory, MiB", |_, n| mib(n.mem_free())),
+    right("umem", "u_mem", "unallocated memory, MiB", |_, n| mib(n.state.ledger.mem_unallocated(&n.spec))),
+    right("amem", "a_mem", "unallocated memory beyond what is reserved, MiB", |_, n| {
+        mib(n.state.ledger.mem_available(&n.spec))
+    }),
+    right("rmem", "r_mem", "memory reserved for failovers, MiB", |_, n| mib(n.state.ledger.mem_reserved)),
+    right("tdsk", "t_dsk", "total disk, GiB", |_, n| format!("{:>5}", fixed(n.spec.disk_total / 1024.0, 0))),
+    right("fdsk", "f_dsk", "free disk, GiB", |_, n| format!("{:5}", n.state.ledger.disk_free.gib_floor())),
+    right("tcpu", "pcpu", "physical CPUs", |_, n| format!("{:>4}", fixed(n.spec.cpu_total, 0))),
+    right("ucpu", "vcpu", "virtual CPUs in use", |_, n| format!("{:4}", n.state.ledger.vcpus)),
+    right("pcnt", "pcnt", "number of primary instances", |_, n| format!("{:3}", n.state.primaries.len())),
+    right("scnt", "scnt", "number of secondary instances", |_, n| format!("{:3}", n.state.secondaries.len())),
+    right("plist", "primaries", "numbers of the primary instances", |_, n| newest_first(&n.state.primaries)),
+    right("slist", "secondaries", "numbers of the secondary instances", |_, n| {
+        newest_first(&n.state.secondaries)
+    }),
+    right("pfmem", "p_fmem", "unallocated memory, share of the total", |_, n| {
         ratio(n.state.ledger.mem_unallocated(&n.spec).as_f64() / n.spec.mem_total)
     }),
-    right("pfdsk", "p_fdsk", |_, n| ratio(n.state.ledger.free_disk_ratio(&n.spec))),
-    right("rcpu", "r_cpu", |_, n| format!("{:>5}", fixed(n.state.ledger.vcpus as f64 / n.spec.cpu_total, 2))),
-    right("cload", "lCpu", |_, n| load(n.state.ledger.load.cpu)),
-    right("mload", "lMem", |_, n| load(n.state.ledger.load.mem)),
-    right("dload", "lDsk", |_, n| load(n.state.ledger.load.disk)),
-    right("nload", "lNet", |_, n| load(n.state.ledger.load.net)),
-    left("ptags", "PrimaryTags", primary_tags),
-    left("peermap", "PeerMap", peer_map),
-    right("spindle_count", "NodeSpindles", |_, n| n.spec.spindle_total.to_string()),
+    right("pfdsk", "p_fdsk", "free disk, share of the total", |_, n| {
+        ratio(n.state.ledger.free_disk_ratio(&n.spec))
+    }),
+    right("rcpu", "r_cpu", "virtual CPUs per physical CPU", |_, n| {
+        format!("{:>5}", fixed(n.state.ledger.vcpus as f64 / n.spec.cpu_total, 2))
+    }),
+    right("cload", "lCpu", "processor load of the primary instances", |_, n| load(n.state.ledger.load.cpu)),
+    right("mload", "lMem", "memory load of the primary instances", |_, n| load(n.state.ledger.load.mem)),
+    right("dload", "lDsk", "disk load of the primary and the secondary instances", |_, n| {
+        load(n.state.ledger.load.disk)
+    }),
+    right("nload", "lNet", "network load of the primary instances", |_, n| load(n.state.ledger.load.net)),
+    left("ptags", "PrimaryTags", "exclusion tags of the primary instances, with their numbers", primary_tags),
+    left("peermap", "PeerMap", "for which nodes memory is reserved, and how much (MiB)", peer_map),
+    right("spindle_count", "NodeSpindles", "spindles", |_, n| n.spec.spindle_total.to_string()),
 ];
 
 /// Fields shown as plain doubles; apart from the others to keep both lists
 /// readable.
 static SPINDLE_FIELDS: [Field; 2] = [
-    right("hi_spindles", "MaxSpindles", |_, n| plain(n.spec.spindle_limit)),
-    right("inst_spindles", "InstSpindles", |_, n| plain(n.state.ledger.spindles_used)),
+    right("hi_spindles", "MaxSpindles", "most spindle weight that the policy allows", |_, n| {
+        plain(n.spec.spindle_limit)
+    }),
+    right("inst_spindles", "InstSpindles", "spindle weight of the instances", |_, n| {
+        plain(n.state.ledger.spindles_used)
+    }),
 ];
 
-/// The names of all fields, in the order of their table.
-pub fn fields() -> impl Iterator<Item = &'static str> {
-    FIELDS.iter().chain(&SPINDLE_FIELDS).map(|field| field.key)
+/// What can be asked for: the word, the heading of the column, and what it shows with its unit.
+/// Manual pages and completion scripts are made from this.
+pub fn fields() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    FIELDS.iter().chain(&SPINDLE_FIELDS).map(|field| (field.key, field.header, field.meaning))
 }
 
 /// The fields that a text names, all of which must exist: nothing means the usual ones, a leading `+` these
@@ -88,7 +118,7 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
 
 /// The first word of a list of fields that is none.
 pub fn unknown_field(text: &str) -> Option<&str> {
-    named(text).find(|key| fields().all(|field| field != *key))
+    named(text).find(|key| fields().all(|(field, ..)| field != *key))
 }
 
 fn mib(amount: Mib) -> String {

@@ -43,6 +43,8 @@ pub struct Metric {
     pub weight: f64,
     /// How it is computed.
     pub kind: Kind,
+    /// What it measures, for the manual.
+    pub meaning: &'static str,
 }
 
 /// Number of metrics.
@@ -84,33 +86,118 @@ pub mod lane {
     pub const SPINDLES_PLANNED: usize = 12;
 }
 
-const fn metric(name: &'static str, weight: f64, kind: Kind) -> Metric {
-    Metric { name, weight, kind }
+const fn metric(name: &'static str, weight: f64, kind: Kind, meaning: &'static str) -> Metric {
+    Metric { name, weight, kind, meaning }
 }
 
 /// All metrics, in the order in which they are printed and summed up. Names and
 /// weights are Ganeti's.
 pub const TABLE: [Metric; METRICS] = [
-    metric("free_mem_cv", 0.5, Kind::Deviation(lane::FREE_MEM)),
-    metric("free_disk_cv", 0.5, Kind::Deviation(lane::FREE_DISK)),
-    metric("n1_cnt", 1.0, Kind::OnlineCount(Count::OnFailingNodes)),
-    metric("reserved_mem_cv", 1.0, Kind::Deviation(lane::RESERVED_MEM)),
-    metric("offline_all_cnt", 4.0, Kind::OfflineCount(Count::Instances)),
-    metric("offline_pri_cnt", 16.0, Kind::OfflineCount(Count::Primaries)),
-    metric("vcpu_ratio_cv", 0.5, Kind::Deviation(lane::VCPU)),
-    metric("cpu_load_cv", 1.0, Kind::Deviation(lane::CPU_LOAD)),
-    metric("mem_load_cv", 1.0, Kind::Deviation(lane::MEM_LOAD)),
-    metric("disk_load_cv", 1.0, Kind::Deviation(lane::DISK_LOAD)),
-    metric("net_load_cv", 1.0, Kind::Deviation(lane::NET_LOAD)),
-    metric("pri_tags_score", 2.0, Kind::OnlineCount(Count::TagConflicts)),
-    metric("spindles_cv", 0.5, Kind::Deviation(lane::SPINDLES)),
-    metric("free_mem_cv_forth", 0.5, Kind::Deviation(lane::FREE_MEM_PLANNED)),
-    metric("free_disk_cv_forth", 0.5, Kind::Deviation(lane::FREE_DISK_PLANNED)),
-    metric("vcpu_ratio_cv_forth", 0.5, Kind::Deviation(lane::VCPU_PLANNED)),
-    metric("spindles_cv_forth", 0.5, Kind::Deviation(lane::SPINDLES_PLANNED)),
-    metric("location_score", 1.0, Kind::OnlineCount(Count::LocationSum)),
-    metric("location_exclusion_score", 1.0, Kind::Spread),
-    metric("reserved_mem_rtotal", 0.25, Kind::Sum(lane::RESERVED_MEM)),
+    metric(
+        "free_mem_cv",
+        0.5,
+        Kind::Deviation(lane::FREE_MEM),
+        "Unallocated memory, as a share of the node's total.",
+    ),
+    metric(
+        "free_disk_cv",
+        0.5,
+        Kind::Deviation(lane::FREE_DISK),
+        "Free disk, as a share of the total; free spindles with exclusive storage.",
+    ),
+    metric(
+        "n1_cnt",
+        1.0,
+        Kind::OnlineCount(Count::OnFailingNodes),
+        "Instances, primary and secondary, of nodes that fail N+1.",
+    ),
+    metric(
+        "reserved_mem_cv",
+        1.0,
+        Kind::Deviation(lane::RESERVED_MEM),
+        "Memory reserved for failovers, as a share of the total.",
+    ),
+    metric(
+        "offline_all_cnt",
+        4.0,
+        Kind::OfflineCount(Count::Instances),
+        "Instances, primary and secondary, of offline nodes.",
+    ),
+    metric(
+        "offline_pri_cnt",
+        16.0,
+        Kind::OfflineCount(Count::Primaries),
+        "Primary instances of offline nodes.",
+    ),
+    metric(
+        "vcpu_ratio_cv",
+        0.5,
+        Kind::Deviation(lane::VCPU),
+        "Virtual CPUs for each physical one, divided by the relative speed of the node.",
+    ),
+    metric("cpu_load_cv", 1.0, Kind::Deviation(lane::CPU_LOAD), "Processor load of the primary instances."),
+    metric("mem_load_cv", 1.0, Kind::Deviation(lane::MEM_LOAD), "Memory load of the primary instances."),
+    metric(
+        "disk_load_cv",
+        1.0,
+        Kind::Deviation(lane::DISK_LOAD),
+        "Disk load of the primary and the secondary instances.",
+    ),
+    metric("net_load_cv", 1.0, Kind::Deviation(lane::NET_LOAD), "Network load of the primary instances."),
+    metric(
+        "pri_tags_score",
+        2.0,
+        Kind::OnlineCount(Count::TagConflicts),
+        "Primary instances on a node beyond the first with the same exclusion tag.",
+    ),
+    metric(
+        "spindles_cv",
+        0.5,
+        Kind::Deviation(lane::SPINDLES),
+        "Spindle weight of the instances, as a share of what the policy allows.",
+    ),
+    metric(
+        "free_mem_cv_forth",
+        0.5,
+        Kind::Deviation(lane::FREE_MEM_PLANNED),
+        "As free_mem_cv, once forthcoming instances are there.",
+    ),
+    metric(
+        "free_disk_cv_forth",
+        0.5,
+        Kind::Deviation(lane::FREE_DISK_PLANNED),
+        "As free_disk_cv, once forthcoming instances are there.",
+    ),
+    metric(
+        "vcpu_ratio_cv_forth",
+        0.5,
+        Kind::Deviation(lane::VCPU_PLANNED),
+        "As vcpu_ratio_cv, once forthcoming instances are there.",
+    ),
+    metric(
+        "spindles_cv_forth",
+        0.5,
+        Kind::Deviation(lane::SPINDLES_PLANNED),
+        "As spindles_cv, once forthcoming instances are there.",
+    ),
+    metric(
+        "location_score",
+        1.0,
+        Kind::OnlineCount(Count::LocationSum),
+        "Location tags that both nodes of an instance have, and desired locations that its primary node lacks.",
+    ),
+    metric(
+        "location_exclusion_score",
+        1.0,
+        Kind::Spread,
+        "Instances beyond the first with the same exclusion tag at the same location.",
+    ),
+    metric(
+        "reserved_mem_rtotal",
+        0.25,
+        Kind::Sum(lane::RESERVED_MEM),
+        "Memory reserved for failovers, as a share of the total of each node.",
+    ),
 ];
 
 /// The real values of one node, padded with zeros.

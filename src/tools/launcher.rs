@@ -4,11 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
 
-use clap_complete::Shell;
-
 use super::cli::catalogue::{FORCE, HELP, LIST, VERSION};
 use super::cli::hint::{did_you_mean, try_help};
 use super::cli::{self, Spec, Stop};
+use super::completion::{self, SHELLS};
 use super::output::Output;
 use super::{ExitStatus, TOOLS, find, generate, links};
 
@@ -26,9 +25,6 @@ pub const SPEC: Spec = Spec {
     options: &[LIST, FORCE, VERSION, HELP],
     words: &[],
 };
-
-/// The shells that completion scripts exist for.
-const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Starts what is meant: the variable decides, then the name the program was
 /// called by, then (if that is its own name) the first argument.
@@ -82,7 +78,7 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         ([], true, false) => output.write(&tool_list())?,
         (["install-links", _], false, _) => links::install(Path::new(&words[1]), force, &mut output)?,
         (["completion", shell], false, false) => match SHELLS.iter().find(|s| s.to_string() == **shell) {
-            Some(shell) => output.write(&completion_script(*shell))?,
+            Some(shell) => output.write(&completion::script(*shell))?,
             None => anyhow::bail!("no completion for shell '{shell}', only for {}", shell_names()),
         },
         (words, ..) => return misuse(words).show(&mut output),
@@ -115,17 +111,6 @@ fn tool_list() -> String {
 
 fn shell_names() -> String {
     SHELLS.map(|shell| shell.to_string()).join(", ")
-}
-
-/// The completion scripts of all tools, in one.
-fn completion_script(shell: Shell) -> String {
-    let commands = TOOLS.iter().map(|tool| tool.spec.command());
-    let mut script = Vec::new();
-    for mut command in std::iter::once(command()).chain(commands) {
-        let name = command.get_name().to_owned();
-        clap_complete::generate(shell, &mut command, name, &mut script);
-    }
-    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// The executable for clap, with the tools as subcommands.
@@ -199,7 +184,7 @@ mod tests {
     #[test]
     fn completion_scripts_name_every_tool() {
         for shell in SHELLS {
-            let script = completion_script(shell);
+            let script = completion::script(shell);
             for tool in TOOLS {
                 assert!(script.contains(tool.spec.name), "{shell}");
             }

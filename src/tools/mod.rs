@@ -7,6 +7,7 @@
 mod ahead;
 pub mod cli;
 mod commands;
+mod completion;
 mod execution;
 pub mod generate;
 mod group;

@@ -8,7 +8,6 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::program::Place;
-use super::recorded::output;
 use super::server::message;
 
 fn submissions(place: &Place) -> Vec<Value> {

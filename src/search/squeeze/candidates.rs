@@ -2,12 +2,8 @@
 
 use super::standby::{SizeSource, sized};
 use super::{Obstacle, Reach, SqueezeOptions, Standby};
+pub use crate::model::known_tags::{STANDBY, STANDBY_AUTO as AUTO};
 use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx};
-
-/// How the tags of nodes begin that may be brought online.
-pub const STANDBY: &str = "htools:standby:";
-/// The tag of nodes that were freed by the program.
-pub const AUTO: &str = "htools:standby:auto";
 
 /// The standby tags of a node.
 pub fn standby_tags(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = &str> {

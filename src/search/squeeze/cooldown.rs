@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
+pub use crate::model::known_tags::SWITCHED as SWITCHED_TAG;
 use crate::model::{Cluster, NodeIdx};
-
-/// How tags begin that remember when a node was powered up or down; seconds since 1970
-/// follow.
-pub const SWITCHED_TAG: &str = "htools:switched:";
 
 /// The tag of a node that is switched now; `now` is in seconds since 1970.
 pub fn switched_tag(now: u64) -> String {

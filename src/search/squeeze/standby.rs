@@ -6,11 +6,9 @@ use std::collections::HashMap;
 
 use super::Standby;
 use crate::load::raw::RawNode;
+pub use crate::model::known_tags::STANDBY_SIZE as SIZE_TAG;
 use crate::model::units::trunc_to_i64;
 use crate::model::{Cluster, Mib, Node, NodeIdx};
-
-/// How tags begin that remember the size of a node.
-pub const SIZE_TAG: &str = "htools:standby-size:";
 
 /// The size of a node that holds no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

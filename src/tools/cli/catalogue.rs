@@ -99,7 +99,7 @@ pub const PRINT_NODES: OptionDef = OptionDef::new(
     "show the nodes with these FIELDS, or with +FIELDS in addition to the usual ones",
 )
 .short('p')
-.may_take("FIELDS", Kind::None);
+.may_take("FIELDS", Kind::NodeFields);
 /// `--print-instances`
 pub const PRINT_INSTANCES: OptionDef = OptionDef::new("print-instances", "show the instances");
 /// `-C`
@@ -108,12 +108,12 @@ pub const PRINT_COMMANDS: OptionDef = OptionDef::new(
     "show the commands that carry the plan out, or write them to FILE as a script",
 )
 .short('C')
-.may_take("FILE", Kind::None);
+.may_take("FILE", Kind::NewFile);
 /// `-S`
 pub const SAVE: OptionDef =
     OptionDef::new("save", "save the cluster before and after as text files whose names start with FILE")
         .short('S')
-        .takes("FILE", Kind::None);
+        .takes("FILE", Kind::NewFile);
 /// `-v`
 pub const VERBOSE: OptionDef = OptionDef::new("verbose", "say more; may be repeated").short('v');
 /// `-q`

@@ -20,6 +20,8 @@ pub enum Kind {
     None,
     /// A file.
     File,
+    /// A file that is to be written; the reference does not tell that it is one.
+    NewFile,
     /// A directory.
     Directory,
     /// A host name.
@@ -40,13 +42,16 @@ pub enum Kind {
     ManyInstances,
     /// One of a few words.
     Choices(&'static [&'static str]),
+    /// Fields of the node list, separated by commas.
+    NodeFields,
 }
 
 impl Kind {
     /// The kind as `--help-completion` prints it.
     pub fn describe(self) -> String {
         match self {
-            Kind::None => "none".into(),
+            // the last two: as the reference has it
+            Kind::None | Kind::NodeFields | Kind::NewFile => "none".into(),
             Kind::File => "file".into(),
             Kind::Directory => "dir".into(),
             Kind::Host => "host".into(),
@@ -64,11 +69,12 @@ impl Kind {
     /// The argument for clap, with what shells can make of it.
     fn hint(self, arg: Arg) -> Arg {
         match self {
-            Kind::File => arg.value_hint(clap::ValueHint::FilePath),
+            Kind::File | Kind::NewFile => arg.value_hint(clap::ValueHint::FilePath),
             Kind::Directory => arg.value_hint(clap::ValueHint::DirPath),
             Kind::Host => arg.value_hint(clap::ValueHint::Hostname),
             Kind::Choices(words) => arg.value_parser(words.to_vec()),
-            _ => arg,
+            // scripts that offer files for everything else mislead
+            _ => arg.value_hint(clap::ValueHint::Other),
         }
     }
 }

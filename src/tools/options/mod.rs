@@ -145,7 +145,7 @@ fn node_fields(given: &Given) -> Result<String, ValueError> {
     let text = given.text()?;
     match unknown_field(text) {
         None => Ok(text.to_owned()),
-        Some(field) => Err(given.no_word_of("field", field, fields().collect())),
+        Some(field) => Err(given.no_word_of("field", field, fields().map(|(field, ..)| field).collect())),
     }
 }
 

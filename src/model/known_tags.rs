@@ -1,0 +1,141 @@
+//! Every tag that means something to the tools: how it begins, what has it, what it does. The
+//! review of tags, anonymous files and the manual go by this table.
+
+/// How all tags begin that are meant for these tools.
+pub const PREFIX: &str = "htools:";
+/// Instances are kept apart.
+pub const EXCLUSION: &str = "htools:iextags:";
+/// Where instances should run.
+pub const DESIRED_LOCATION: &str = "htools:desiredlocation:";
+/// Where nodes are.
+pub const LOCATION: &str = "htools:nlocation:";
+/// What restricts migration.
+pub const MIGRATION: &str = "htools:migration:";
+/// Exceptions to that.
+pub const ALLOW_MIGRATION: &str = "htools:allowmigration:";
+/// A storage pool: of the cluster's groups and nodes, one that they reach; of an instance, the
+/// one that its disks are in.
+pub const POOL: &str = "htools:pool:";
+/// The tag of a cluster, or of a group, whose instances stay in their groups.
+pub const DENY: &str = "htools:intergroup:deny";
+/// Nodes that may be brought online.
+pub const STANDBY: &str = "htools:standby:";
+/// The tag of nodes that were freed by the program.
+pub const STANDBY_AUTO: &str = "htools:standby:auto";
+/// The size of a node, remembered while it is off.
+pub const STANDBY_SIZE: &str = "htools:standby-size:";
+/// When a node was powered up or down; seconds since 1970 follow.
+pub const SWITCHED: &str = "htools:switched:";
+
+/// What has a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bearer {
+    /// The cluster.
+    Cluster,
+    /// A node group.
+    Group,
+    /// A node.
+    Node,
+    /// An instance.
+    Instance,
+}
+
+/// A tag that means something.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownTag {
+    /// How it begins; all of it if no value follows.
+    pub start: &'static str,
+    /// What follows.
+    pub value: &'static str,
+    /// What may have it.
+    pub bearers: &'static [Bearer],
+    /// What it does, for the manual.
+    pub meaning: &'static str,
+}
+
+const fn known(
+    start: &'static str,
+    value: &'static str,
+    bearers: &'static [Bearer],
+    meaning: &'static str,
+) -> KnownTag {
+    KnownTag { start, value, bearers, meaning }
+}
+
+/// All of them.
+pub const KNOWN: [KnownTag; 11] = [
+    known(
+        EXCLUSION,
+        "START",
+        &[Bearer::Cluster],
+        "Primary instances of one node should not share a tag that begins with START. --exclusion-tags=TAG says the same of tags that begin with TAG and a colon.",
+    ),
+    known(
+        DESIRED_LOCATION,
+        "START",
+        &[Bearer::Cluster],
+        "Tags of instances that begin with START are locations (tags of nodes, see htools:nlocation:) where they should run: each that the primary node does not have adds to location_score.",
+    ),
+    known(
+        LOCATION,
+        "NAME",
+        &[Bearer::Cluster],
+        "Tags of nodes that begin with NAME and a colon are locations, things that fail together: each that both nodes of an instance have adds to location_score, and instances with the same exclusion tag should not share one.",
+    ),
+    known(
+        MIGRATION,
+        "NAME",
+        &[Bearer::Cluster],
+        "Tags of nodes that begin with NAME and a colon restrict migration: instances move only to nodes that have all of those of the node where they run.",
+    ),
+    known(
+        ALLOW_MIGRATION,
+        "FROM::TO",
+        &[Bearer::Cluster],
+        "An exception: a node with the migration tag TO takes instances as if it had FROM, too. Not transitive.",
+    ),
+    known(
+        POOL,
+        "NAME",
+        &[Bearer::Group, Bearer::Node, Bearer::Instance],
+        "The group or the node reaches the external storage pool NAME, and no others but those of further such tags; the disks of the instance are there.",
+    ),
+    known(
+        DENY,
+        "",
+        &[Bearer::Cluster, Bearer::Group],
+        "No instance leaves its group, or this group, and none enters it.",
+    ),
+    known(
+        STANDBY_AUTO,
+        "",
+        &[Bearer::Node],
+        "hsqueeze set it when it powered the node down, and removes it when it powers the node up. Such nodes come up after all other standby nodes.",
+    ),
+    known(
+        STANDBY,
+        "WORD",
+        &[Bearer::Node],
+        "hsqueeze may power the node up while it is offline: numbers first, lower ones before higher ones, then other words.",
+    ),
+    known(
+        STANDBY_SIZE,
+        "MEM/NODEMEM/DISK/FREEDISK/CPUS/NODECPUS/SPINDLES/FREESPINDLES",
+        &[Bearer::Node],
+        "The size of the node, in MiB and numbers, which hsqueeze sets when it powers the node down, as a node that is off reports none.",
+    ),
+    known(
+        SWITCHED,
+        "SECONDS",
+        &[Bearer::Node],
+        "When hsqueeze powered the node up or down, in seconds since 1970, for --cooldown.",
+    ),
+];
+
+/// Whether a tag means something there by itself.
+pub fn means_something(tag: &str, bearer: Bearer) -> bool {
+    KNOWN.iter().filter(|known| known.bearers.contains(&bearer)).any(|known| match known.value {
+        "" => tag == known.start,
+        _ => tag.strip_prefix(known.start).is_some_and(|value| !value.is_empty()),
+    })
+}

@@ -1,0 +1,106 @@
+//! Parts of pages that are made from the definitions.
+
+use std::fs;
+use std::sync::PoisonError;
+
+use htools::model::known_tags::{Bearer, KNOWN};
+use htools::report::nodes::{DEFAULT_FIELDS, fields};
+use htools::score::metrics::{Kind, TABLE};
+use htools::tools::{TOOLS, generate, launcher};
+
+use crate::{PAGES, path, read};
+
+fn options_section(command: clap::Command) -> String {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command).render_options_section(&mut text).expect("writing to memory");
+    String::from_utf8(text).expect("roff is text")
+}
+
+/// Text for a page: nothing in it is a macro or an escape.
+fn roff(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-")
+}
+
+fn fields_section() -> String {
+    let one = |(key, header, meaning): (&str, &str, &str)| {
+        let usual = if DEFAULT_FIELDS.contains(&key) { ", usual" } else { "" };
+        format!(".TP\n\\fB{key}\\fR ({}{usual})\n{}.\n", roff(header), roff(meaning))
+    };
+    fields().map(one).collect()
+}
+
+fn metrics_section() -> String {
+    let mut text = String::new();
+    for metric in TABLE {
+        let kind = match metric.kind {
+            Kind::Deviation(_) => "deviation",
+            Kind::OnlineCount(_) => "count, online nodes",
+            Kind::OfflineCount(_) => "count, offline nodes",
+            Kind::Sum(_) => "sum",
+            Kind::Spread => "count, all nodes together",
+        };
+        let (name, weight) = (metric.name, metric.weight);
+        text += &format!(".TP\n\\fB{name}\\fR (x{weight}, {kind})\n{}\n", roff(metric.meaning));
+    }
+    text
+}
+
+fn tags_section() -> String {
+    let bearer = |bearer: &Bearer| match bearer {
+        Bearer::Cluster => "cluster",
+        Bearer::Group => "group",
+        Bearer::Node => "node",
+        Bearer::Instance => "instance",
+    };
+    let mut text = String::new();
+    for tag in KNOWN {
+        let bearers: Vec<&str> = tag.bearers.iter().map(bearer).collect();
+        let (start, value) = (roff(tag.start), tag.value.replace('/', "/\\:"));
+        text += &format!(".TP\n\\fB{start}\\fI{value}\\fR ({})\n{}\n", bearers.join(", "), roff(tag.meaning));
+    }
+    text
+}
+
+/// Compares the part of a page that is called `part` with what it should be.
+fn check(page: &str, part: &str, section: &str) {
+    let begin =
+        format!(".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test manual)\n");
+    let end = format!(".\\\" {part}: end\n");
+    let text = read(page);
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page}: {part}: no begin marker"));
+    let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{page}: {part}: no end marker"));
+    let wanted = format!("{before}{begin}{section}{end}{after}");
+    if text == wanted {
+        return;
+    }
+    if std::env::var_os("UPDATE_MAN").is_some() {
+        let _held = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        fs::write(path(page), wanted).expect("the page is writable");
+    } else {
+        panic!("man/{page} is out of date; run UPDATE_MAN=1 cargo test --test manual");
+    }
+}
+
+#[test]
+fn pages_describe_what_there_is_and_have_the_usual_sections() {
+    check("htools.1", "options", &options_section(launcher::SPEC.command()));
+    let of_generate = options_section(generate::SPEC.command().name("generate"));
+    // a heading below the page's own options
+    let of_generate = of_generate.replacen(".SH OPTIONS", ".SS \"Options of generate\"", 1);
+    check("htools.1", "options of generate", &of_generate);
+    check("htools.1", "fields", &fields_section());
+    check("htools.1", "metrics", &metrics_section());
+    check("htools.1", "tags", &tags_section());
+    for tool in TOOLS {
+        check(&format!("{}.1", tool.spec.name), "options", &options_section(tool.spec.command()));
+    }
+    for page in crate::pages().iter().filter(|page| page.ends_with(".1")) {
+        let text = read(page);
+        for heading in
+            ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"]
+        {
+            let (bare, quoted) = (format!(".SH {heading}\n"), format!(".SH \"{heading}\"\n"));
+            assert!(text.contains(&bare) || text.contains(&quoted), "{page}: {heading}");
+        }
+    }
+}
