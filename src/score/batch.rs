@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use multiversion::multiversion;
 
 use super::board::{Board, Touched, weighted};
-use super::metrics::{LANES, Lanes, lanes};
+use super::metrics::{Counted, LANES, Lanes, PADDED_LANES, lanes};
 use super::trail::Trail;
 
 /// A state in which some nodes (at most three) differ from the board.
@@ -60,42 +60,94 @@ impl Job {
     }
 }
 
-/// The values of a changed state without the places of the changed nodes.
-#[derive(Debug, Clone)]
+/// A changed state without the places of its nodes: all that its score depends on, but for the
+/// rows in which the changed nodes stand. States of one draft differ by rounding only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Draft {
-    /// The new values of the nodes that are in rows of the board.
-    after: Vec<Lanes>,
-    /// Rows in which they may stand.
-    example: [usize; 3],
+    /// The nodes with values that change, ascending; only the first `count`.
+    nodes: [Replacement; 3],
+    count: usize,
+    counted: Counted,
+    spread_change: i64,
 }
+
+/// The bits of a node's values now and afterwards; 0 in lanes that do not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+struct Replacement {
+    now: [u64; LANES],
+    after: [u64; LANES],
+}
+
+impl Replacement {
+    fn of(now: &Lanes, after: &Lanes) -> Replacement {
+        let mut replacement = Replacement::default();
+        for lane in 0..LANES {
+            let (now, after) = (now[lane].to_bits(), after[lane].to_bits());
+            if now != after {
+                (replacement.now[lane], replacement.after[lane]) = (now, after);
+            }
+        }
+        replacement
+    }
+
+    /// A node's values afterwards.
+    fn replace(&self, values: &Lanes) -> Lanes {
+        let mut after = *values;
+        for lane in 0..LANES {
+            if self.now[lane] != self.after[lane] {
+                after[lane] = f64::from_bits(self.after[lane]);
+            }
+        }
+        after
+    }
+}
+
+/// Which of the nodes that a state touches stands where in its draft.
+pub type Places = [u8; 3];
 
 /// Where the changed nodes of a draft stand: the rows of those that have one, in the order
 /// in which the draft has them.
 #[derive(Debug, Clone, Copy)]
 pub struct Spot {
     /// Which draft.
-    pub draft: usize,
-    /// The rows; what is left over does not matter.
-    pub rows: [usize; 3],
+    pub draft: u32,
+    /// The rows; what is left over is [`Spot::NO_ROW`].
+    pub rows: [u32; 3],
 }
 
 impl Spot {
-    /// At most three rows, filled up.
-    pub fn rows(rows: impl Iterator<Item = usize>) -> [usize; 3] {
-        let mut filled = [usize::MAX; 3];
-        filled.iter_mut().zip(rows).for_each(|(to, row)| *to = row);
-        filled
-    }
+    /// Where no node stands.
+    pub const NO_ROW: u32 = u32::MAX;
 }
 
-/// What differs in a state, by row, ascending.
-type Replaced = Vec<(usize, Lanes)>;
+/// What differs in a state, by row, ascending; only the first `count`.
+#[derive(Clone, Copy)]
+pub struct Replaced {
+    rows: [(usize, Lanes); 3],
+    count: usize,
+}
+
+impl Replaced {
+    fn of(rows: impl Iterator<Item = (usize, Lanes)>) -> Replaced {
+        let mut replaced = Replaced { rows: [(usize::MAX, [0.0; PADDED_LANES]); 3], count: 0 };
+        for row in rows {
+            replaced.rows[replaced.count] = row;
+            replaced.count += 1;
+        }
+        replaced.rows[..replaced.count].sort_unstable_by_key(|r| r.0);
+        replaced
+    }
+
+    fn rows(&self) -> &[(usize, Lanes)] {
+        &self.rows[..self.count]
+    }
+}
 
 /// A board with what many changed states have in common.
 pub struct Scorer<'b> {
     board: &'b Board,
-    /// Sums and deviations of all lanes as they are.
-    moments: (Lanes, Lanes),
+    /// Sums and deviations of all lanes as they are, if they were needed.
+    moments: OnceLock<(Lanes, Lanes)>,
     /// The sums of each lane, as far as they were needed.
     trails: [OnceLock<Trail>; LANES],
 }
@@ -103,7 +155,7 @@ pub struct Scorer<'b> {
 impl<'b> Scorer<'b> {
     /// Prepares to score changed states of a board.
     pub fn of(board: &'b Board) -> Scorer<'b> {
-        Scorer { board, moments: board.moments(), trails: Default::default() }
+        Scorer { board, moments: OnceLock::new(), trails: Default::default() }
     }
 
     /// The scores of many states: the same as [`Board::score_with`] gives for each of
@@ -113,36 +165,44 @@ impl<'b> Scorer<'b> {
         if states.len() < FEWEST || board.rows().is_empty() {
             return states.iter().map(|s| board.score_with(s.touched, s.spread_change)).collect();
         }
-        let (sums, deviations) = &self.moments;
         let replaced: Vec<Replaced> = states.iter().map(|s| board.replaced(s.touched)).collect();
+        self.scores_of(&replaced, |at| (board.counted_with(states[at].touched), states[at].spread_change))
+    }
+
+    /// The scores of drafts in many places.
+    pub fn scores_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<f64> {
+        let draft = |at: usize| &drafts[spots[at].draft as usize];
+        self.scores_of(&self.replaced_at(drafts, spots), |at| (draft(at).counted, draft(at).spread_change))
+    }
+
+    /// The scores of states with these values. `rest` says what they count.
+    fn scores_of(&self, replaced: &[Replaced], rest: impl Fn(usize) -> (Counted, i64)) -> Vec<f64> {
+        let board = self.board;
+        let (sums, deviations) = self.moments.get_or_init(|| board.moments());
         // the result of each lane of each state; the present one where nothing changes
         let mut moments: Vec<[Moments; LANES]> =
-            vec![std::array::from_fn(|k| (sums[k], deviations[k])); states.len()];
+            vec![std::array::from_fn(|k| (sums[k], deviations[k])); replaced.len()];
         for lane in 0..LANES {
-            let jobs = self.jobs(&replaced, lane);
+            let jobs = self.jobs(replaced, lane);
             self.work_out(lane, &jobs, |state, result| moments[state][lane] = result);
         }
         let score = |at: usize| {
-            let lane = |lane: usize| moments[at][board.same_as(&replaced[at], lane)];
-            weighted(&board.values_of(states[at].touched, states[at].spread_change, lane))
+            let lane = |lane: usize| moments[at][board.same_as(replaced[at].rows(), lane)];
+            let (counted, spread_change) = rest(at);
+            weighted(&board.values_of(counted, spread_change, lane))
         };
-        (0..states.len()).map(score).collect()
-    }
-
-    /// A state without the places of its nodes.
-    pub fn draft(&self, state: &Changed<'_>) -> Draft {
-        let row = |t: &Touched<'_>| Some((self.board.row(t.spec.idx)?, lanes(t.spec, &t.after)));
-        let (rows, after): (Vec<usize>, Vec<Lanes>) = state.touched.iter().filter_map(row).unzip();
-        Draft { after, example: Spot::rows(rows.into_iter()) }
+        (0..replaced.len()).map(score).collect()
     }
 
     /// What drafts in many places replace.
-    pub(super) fn replaced_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<Replaced> {
+    pub fn replaced_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<Replaced> {
         let replaced = |spot: &Spot| {
-            let after = drafts[spot.draft].after.iter().copied();
-            let mut rows: Replaced = spot.rows.into_iter().zip(after).collect();
-            rows.sort_unstable_by_key(|r| r.0);
-            rows
+            let draft = &drafts[spot.draft as usize];
+            let rows = spot.rows.iter().zip(&draft.nodes[..draft.count]);
+            Replaced::of(rows.map(|(row, node)| {
+                let row = *row as usize;
+                (row, node.replace(&self.board.rows()[row]))
+            }))
         };
         spots.iter().map(replaced).collect()
     }
@@ -165,14 +225,7 @@ impl<'b> Scorer<'b> {
     /// What has to be done for a lane of some states.
     pub(super) fn jobs(&self, replaced: &[Replaced], lane: usize) -> Vec<Job> {
         let jobs = replaced.iter().enumerate();
-        jobs.filter_map(|(state, replaced)| self.board.job(state, replaced, lane)).collect()
-    }
-
-    /// What has to be done for a lane of drafts, somewhere.
-    pub(super) fn jobs_of_examples(&self, drafts: &[Draft], lane: usize) -> Vec<Job> {
-        let spots: Vec<Spot> =
-            drafts.iter().enumerate().map(|(draft, d)| Spot { draft, rows: d.example }).collect();
-        self.jobs(&self.replaced_at(drafts, &spots), lane)
+        jobs.filter_map(|(state, replaced)| self.board.job(state, replaced.rows(), lane)).collect()
     }
 
     /// Sums up one lane for all jobs.
@@ -233,23 +286,41 @@ impl Board {
     /// change or is the same as another.
     fn job(&self, state: usize, replaced: &[(usize, Lanes)], lane: usize) -> Option<Job> {
         let column = self.column(lane);
-        let changes = replaced.iter().any(|(row, values)| values[lane].to_bits() != column[*row].to_bits());
-        if !changes || self.same_as(replaced, lane) != lane {
-            return None;
+        let differs = |(row, values): &&(usize, Lanes)| values[lane].to_bits() != column[*row].to_bits();
+        let mut job = Job { state, replaced: [(usize::MAX, 0.0); 3], count: 0 };
+        for (row, values) in replaced.iter().filter(differs) {
+            job.replaced[job.count] = (*row, values[lane]);
+            job.count += 1;
         }
-        let mut job = Job { state, replaced: [(usize::MAX, 0.0); 3], count: replaced.len() };
-        for (to, (row, values)) in job.replaced.iter_mut().zip(replaced) {
-            *to = (*row, values[lane]);
-        }
-        Some(job)
+        // the other lane is asked last, since most lanes do not change
+        (job.count > 0 && self.same_as(replaced, lane) == lane).then_some(job)
     }
 
     /// The rows that touched nodes replace, in ascending order.
-    fn replaced(&self, touched: &[Touched<'_>]) -> Vec<(usize, Lanes)> {
-        let rows = touched.iter().filter_map(|t| Some((self.row(t.spec.idx)?, lanes(t.spec, &t.after))));
-        let mut rows: Vec<(usize, Lanes)> = rows.collect();
-        rows.sort_unstable_by_key(|r| r.0);
-        rows
+    fn replaced(&self, touched: &[Touched<'_>]) -> Replaced {
+        Replaced::of(touched.iter().filter_map(|t| Some((self.row(t.spec.idx)?, lanes(t.spec, &t.after)))))
+    }
+
+    /// A state without the places of its nodes, and which of these stands where in it.
+    pub fn draft(&self, state: &Changed<'_>) -> (Draft, Places) {
+        let mut found = [(Replacement::default(), u8::MAX); 3];
+        let mut count = 0;
+        for (at, t) in state.touched.iter().enumerate() {
+            let Some(row) = self.row(t.spec.idx) else { continue };
+            let replacement = Replacement::of(&self.rows()[row], &lanes(t.spec, &t.after));
+            if replacement != Replacement::default() {
+                found[count] = (replacement, at as u8);
+                count += 1;
+            }
+        }
+        found[..count].sort_unstable();
+        let draft = Draft {
+            nodes: found.map(|(replacement, _)| replacement),
+            count,
+            counted: self.counted_with(state.touched),
+            spread_change: state.spread_change,
+        };
+        (draft, found.map(|(_, place)| place))
     }
 }
 

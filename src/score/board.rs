@@ -184,17 +184,17 @@ impl Board {
         }
         replaced[..count].sort_unstable_by_key(|r| r.0);
         let (sums, variances) = two_passes(&self.rows, &replaced[..count]);
-        self.values_of(touched, spread_change, |lane| (sums[lane], variances[lane].sqrt()))
+        let counted = self.counted_with(touched);
+        self.values_of(counted, spread_change, |lane| (sums[lane], variances[lane].sqrt()))
     }
 
-    /// The values of all metrics, given the sum and the deviation of each lane.
+    /// The values of all metrics, given the counts, and the sum and the deviation of each lane.
     pub(super) fn values_of(
         &self,
-        touched: &[Touched<'_>],
+        counted: Counted,
         spread_change: i64,
         moments: impl Fn(usize) -> (f64, f64),
     ) -> [f64; METRICS] {
-        let counted = self.counted_with(touched);
         TABLE.map(|metric| match metric.kind {
             Kind::Deviation(lane) => moments(lane).1,
             Kind::Sum(lane) => moments(lane).0,

@@ -225,7 +225,7 @@ pub fn lanes(spec: &NodeSpec, ledger: &Ledger) -> Lanes {
 }
 
 /// The counts to which nodes contribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Counted {
     /// Instances on online nodes that fail N+1.
     pub on_failing: i64,

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use super::batch::{Draft, Job, Scorer, Spot};
+use super::batch::{Job, Replaced, Scorer};
 use super::metrics::LANES;
 use super::runs::next_power;
 use super::trail::Trail;
@@ -92,12 +92,12 @@ fn is_half_way(y: f64, top: f64) -> bool {
 
 impl Scorer<'_> {
     /// Cuts so that in each zone a draft's places have the same sums; nothing if a lane
-    /// has negative values.
-    pub fn cuts_by_sum(&self, drafts: &[Draft]) -> Option<Cuts> {
+    /// has negative values. `examples` has each draft in one place.
+    pub fn cuts_by_sum(&self, examples: &[Replaced]) -> Option<Cuts> {
         let mut cuts = Cuts { begins: vec![false; self.rows()] };
         *cuts.begins.first_mut()? = true;
         for lane in 0..LANES {
-            let jobs = self.jobs_of_examples(drafts, lane);
+            let jobs = self.jobs(examples, lane);
             if jobs.is_empty() {
                 continue;
             }
@@ -111,21 +111,25 @@ impl Scorer<'_> {
         Some(cuts)
     }
 
-    /// Cuts so that in each zone a draft's places have the same deviations, too. `spots`
-    /// are such that every place has the same sums as one of them. Nothing if there are too many
+    /// Cuts so that in each zone a draft's places have the same deviations, too. `replaced`
+    /// is such that every place has the same sums as one of them. Nothing if there are too many
     /// means.
-    pub fn cut_by_squares(&self, cuts: &mut Cuts, drafts: &[Draft], spots: &[Spot]) -> Option<()> {
-        let replaced = self.replaced_at(drafts, spots);
+    pub fn cut_by_squares(
+        &self,
+        cuts: &mut Cuts,
+        examples: &[Replaced],
+        replaced: &[Replaced],
+    ) -> Option<()> {
         let mut trails = 0;
         for lane in 0..LANES {
-            let examples = self.jobs_of_examples(drafts, lane);
+            let examples = self.jobs(examples, lane);
             if examples.is_empty() {
                 continue;
             }
             let column = self.column(lane);
             let trail = self.trail(lane);
             let sum = |job: Job| job.sum(trail, column).to_bits();
-            let sums: BTreeSet<u64> = self.jobs(&replaced, lane).into_iter().map(sum).collect();
+            let sums: BTreeSet<u64> = self.jobs(replaced, lane).into_iter().map(sum).collect();
             trails += sums.len();
             if trails > MOST_TRAILS {
                 return None;

@@ -2,14 +2,16 @@
 //! stand, so that rules and bounds need to be worked out for one of them only.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::allocate::kinds::{Fixed, bits};
+use super::mixer::Mixed;
 use super::moves::{Move, Trial};
 use super::shape::Shapes;
 use crate::model::{Cluster, Mib, NodeIdx};
-use crate::score::Board;
+use crate::score::batch::{Changed, Draft, Places};
 use crate::score::running::Interval;
+use crate::score::{Board, Touched};
 
 /// Which nodes are alike: a number for each, the same for those with equal figures.
 #[derive(Default)]
@@ -23,6 +25,10 @@ struct Known {
     fixed: Vec<u32>,
     numbers: HashMap<(u32, [u64; 20]), u32>,
     of: Vec<u32>,
+    /// Whether nodes that look alike need not be: where migration tags restrict.
+    restricted: bool,
+    /// Whether nodes have locations.
+    located: bool,
 }
 
 impl Known {
@@ -34,7 +40,9 @@ impl Known {
         });
         let fixed: Vec<u32> = fixed.collect();
         let of = vec![0; fixed.len()];
-        let mut known = Known { fixed, numbers: HashMap::new(), of };
+        let restricted = cluster.nodes.iter().any(|node| !node.spec.migration_tags.is_empty());
+        let located = cluster.nodes.iter().any(|node| !node.spec.location_tags.is_empty());
+        let mut known = Known { fixed, numbers: HashMap::new(), of, restricted, located };
         cluster.nodes.iter().for_each(|node| known.look_at(cluster, node.spec.idx));
         known
     }
@@ -78,6 +86,36 @@ struct Start {
     mirror: Option<(u32, Mib)>,
 }
 
+/// The same for moves that leave the primary node as it is: for these it is all the same which
+/// one that is, and of the secondary node only what its loss changes counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Stay {
+    shape: u32,
+    offline: bool,
+    /// The secondary node without the instance.
+    left: Draft,
+}
+
+/// What the moves of an instance have in common with those of others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Starts {
+    /// The number of the instance's [`Start`].
+    all: u32,
+    /// That of its [`Stay`], for [`Move::ReplaceSecondary`].
+    staying: Option<u32>,
+    shape: u32,
+    mirror_offline: bool,
+}
+
+/// All that decides what a new secondary node becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Entry {
+    shape: u32,
+    forced: bool,
+    target: u32,
+    peer: Mib,
+}
+
 /// Everything about a move but where its nodes stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
@@ -88,70 +126,138 @@ struct Key {
     peer: Mib,
 }
 
-/// What is known about all moves that are alike.
+/// What is known about all moves that are alike and possible.
 #[derive(Clone, Copy)]
 pub(super) struct Verdict {
-    /// Bounds on the score; nothing if the rules forbid it.
-    pub interval: Option<Interval>,
-    /// A number for each set of moves that are alike.
+    /// Bounds on the score.
+    pub interval: Interval,
+    /// The number of their draft: that of all moves with the same effect on the score.
     pub draft: u32,
+    /// Which of their nodes stands where in the draft.
+    pub places: Places,
 }
 
 /// The verdicts on the moves of one state of a cluster.
 pub(super) struct Verdicts<'a> {
     cluster: &'a Cluster,
+    board: &'a Board,
     shapes: &'a Shapes,
-    nodes: &'a [u32],
+    known: &'a Known,
     table: Mutex<Table>,
+    /// What each thread remembers.
+    remembered: Vec<Mutex<Remembered>>,
 }
 
 #[derive(Default)]
 struct Table {
-    starts: HashMap<Start, u32>,
-    verdicts: HashMap<Key, Verdict>,
+    starts: HashMap<Start, u32, Mixed>,
+    stays: HashMap<Stay, u32, Mixed>,
+    /// What becomes of new secondary nodes.
+    entered: HashMap<Draft, u32, Mixed>,
+    verdicts: HashMap<Key, Option<Verdict>, Mixed>,
+    drafts: Vec<Draft>,
+    numbers: HashMap<Draft, u32, Mixed>,
 }
 
 /// What a thread remembers of the verdicts.
 #[derive(Default)]
 pub(super) struct Remembered {
-    verdicts: HashMap<Key, Verdict>,
-    last: Option<(Key, Verdict)>,
+    verdicts: HashMap<Key, Option<Verdict>, Mixed>,
+    entries: HashMap<Entry, Option<u32>, Mixed>,
+    last: Option<(Key, Option<Verdict>)>,
 }
 
 impl<'a> Verdicts<'a> {
-    /// No verdicts yet. Nothing where nodes that look alike need not be: where
-    /// migration tags restrict.
-    pub fn new(likeness: &'a Likeness, cluster: &'a Cluster, shapes: &'a Shapes) -> Option<Verdicts<'a>> {
-        let known = likeness.known.as_ref()?;
-        let restricted = cluster.nodes.iter().any(|node| !node.spec.migration_tags.is_empty());
-        (!restricted).then(|| Verdicts { cluster, shapes, nodes: &known.of, table: Mutex::default() })
+    /// No verdicts yet. Nothing where nodes that look alike need not be.
+    pub fn new(
+        likeness: &'a Likeness,
+        (cluster, board): (&'a Cluster, &'a Board),
+        shapes: &'a Shapes,
+    ) -> Option<Verdicts<'a>> {
+        let known = likeness.known.as_ref().filter(|known| !known.restricted)?;
+        let remembered = (0..=rayon::current_num_threads()).map(|_| Mutex::default()).collect();
+        Some(Verdicts { cluster, board, shapes, known, table: Mutex::default(), remembered })
     }
 
-    /// The number of what all moves of an instance have in common; nothing where more
+    /// What the present thread remembers, which is to be given back with [`Verdicts::keep`]. Who
+    /// comes in between on the same thread, while this one waits for others, starts from nothing.
+    pub fn remembered(&self) -> Remembered {
+        std::mem::take(&mut *self.of_thread())
+    }
+
+    /// Keeps what the present thread remembers.
+    pub fn keep(&self, remembered: Remembered) {
+        *self.of_thread() = remembered;
+    }
+
+    fn of_thread(&self) -> MutexGuard<'_, Remembered> {
+        let others = self.remembered.len() - 1;
+        // the last one is for threads from elsewhere
+        let at = rayon::current_thread_index().map_or(others, |at| at.min(others));
+        self.remembered[at].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The drafts with these numbers.
+    pub fn drafts(&self, numbers: &[u32]) -> Vec<Draft> {
+        let table = self.table();
+        numbers.iter().map(|number| table.drafts[*number as usize]).collect()
+    }
+
+    /// What the moves of an instance have in common with those of others; nothing where more
     /// than figures counts.
-    pub fn start(&self, trial: &Trial<'_>) -> Option<u32> {
+    pub fn start(&self, trial: &Trial<'_>) -> Option<Starts> {
         let instance = trial.instance();
         if !instance.exclusion_tags.is_empty() {
             return None;
         }
-        let of = |node: NodeIdx| self.nodes[node.get()];
-        let mirror = instance.mirror();
+        let of = |node: NodeIdx| self.known.of[node.get()];
+        let shape = self.shapes.get(instance.idx);
+        let mirror = instance.mirror().zip(trial.mirror_left());
         let start = Start {
-            shape: self.shapes.get(instance.idx),
+            shape,
             location_score: instance.location_score,
             primary: of(instance.primary),
-            mirror: mirror.zip(trial.mirror_left()).map(|(node, left)| (of(node), left.mem_reserved)),
+            mirror: mirror.map(|(node, left)| (of(node), left.mem_reserved)),
         };
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = table.starts.len() as u32;
-        Some(*table.starts.entry(start).or_insert(next))
+        let stays = !self.known.located && trial.is_back_as_before();
+        let stay = mirror.filter(|_| stays).map(|(node, left)| {
+            let node = self.cluster.node(node);
+            let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: *left }];
+            let (left, _) = self.board.draft(&Changed { touched: &touched, spread_change: 0 });
+            Stay { shape, offline: node.spec.offline, left }
+        });
+        let mut table = self.table();
+        let Table { starts, stays, .. } = &mut *table;
+        let next = starts.len() as u32;
+        let all = *starts.entry(start).or_insert(next);
+        let next = stays.len() as u32;
+        let staying = stay.map(|stay| *stays.entry(stay).or_insert(next));
+        Some(Starts { all, staying, shape, mirror_offline: stay.is_some_and(|stay| stay.offline) })
     }
 
-    fn key(&self, trial: &Trial<'_>, start: u32, mv: Move) -> Key {
+    /// The key of a move; nothing if it is known to be impossible.
+    fn key(
+        &self,
+        trial: &Trial<'_>,
+        starts: Starts,
+        mv: Move,
+        entries: &mut HashMap<Entry, Option<u32>, Mixed>,
+    ) -> Option<Key> {
         let instance = trial.instance();
         let p = instance.primary;
         let s = instance.mirror().unwrap_or(p);
         let peer = |at: NodeIdx, of: NodeIdx| self.cluster.node(at).state.peers.get(of);
+        let of = |node: NodeIdx| self.known.of[node.get()];
+        if let (Move::ReplaceSecondary(t), Some(start)) = (mv, starts.staying) {
+            let Starts { shape, mirror_offline: forced, .. } = starts;
+            let entry = Entry { shape, forced, target: of(t), peer: peer(t, p) };
+            let entered = *entries.entry(entry).or_insert_with(|| self.entered(trial, t));
+            return entered.map(|entered| Key { start, kind: 6, target: Some(entered), peer: Mib::ZERO });
+        }
         let (kind, peer) = match mv {
             Move::Failover => (0, peer(p, s)),
             Move::FailoverTo(_) => (1, Mib::ZERO),
@@ -160,27 +266,49 @@ impl<'a> Verdicts<'a> {
             Move::ReplacePrimary(t) => (4, peer(s, t)),
             Move::FailoverAndReplace(t) => (5, peer(t, s)),
         };
-        Key { start, kind, target: mv.target().map(|t| self.nodes[t.get()]), peer }
+        Some(Key { start: starts.all, kind, target: mv.target().map(of), peer })
     }
 
-    /// The verdict on a move, which is worked out if no move that is alike was seen.
+    /// The number of what becomes of a new secondary node; nothing if it refuses.
+    fn entered(&self, trial: &Trial<'_>, target: NodeIdx) -> Option<u32> {
+        let touched = [trial.new_secondary(target)?];
+        let (entered, _) = self.board.draft(&Changed { touched: &touched, spread_change: 0 });
+        let mut table = self.table();
+        let next = table.entered.len() as u32;
+        Some(*table.entered.entry(entered).or_insert(next))
+    }
+
+    /// The verdict on a move, which is worked out if no move that is alike was seen. Nothing if the
+    /// rules forbid it.
     pub fn verdict(
         &self,
         trial: &Trial<'_>,
-        (start, mv): (u32, Move),
+        (start, mv): (Starts, Move),
         remembered: &mut Remembered,
-        work_out: impl FnOnce() -> Option<Interval>,
-    ) -> Verdict {
-        let key = self.key(trial, start, mv);
+        work_out: impl FnOnce() -> Option<(Interval, (Draft, Places))>,
+    ) -> Option<Verdict> {
+        let key = self.key(trial, start, mv, &mut remembered.entries)?;
         if let Some((last, verdict)) = remembered.last
             && last == key
         {
             return verdict;
         }
         let verdict = *remembered.verdicts.entry(key).or_insert_with(|| {
-            let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-            let draft = table.verdicts.len() as u32;
-            *table.verdicts.entry(key).or_insert_with(|| Verdict { interval: work_out(), draft })
+            if let Some(verdict) = self.table().verdicts.get(&key) {
+                return *verdict;
+            }
+            // two threads may work the same out, which does no harm
+            let worked_out = work_out();
+            let mut table = self.table();
+            let Table { verdicts, drafts, numbers, .. } = &mut *table;
+            let verdict = worked_out.map(|(interval, (draft, places))| {
+                let number = *numbers.entry(draft).or_insert_with(|| {
+                    drafts.push(draft);
+                    drafts.len() as u32 - 1
+                });
+                Verdict { interval, draft: number, places }
+            });
+            *verdicts.entry(key).or_insert(verdict)
         });
         remembered.last = Some((key, verdict));
         verdict

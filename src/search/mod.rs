@@ -11,6 +11,7 @@ pub mod fill;
 pub mod forecast;
 mod likeness;
 mod memory;
+mod mixer;
 pub mod moves;
 pub mod regroup;
 pub mod rolling;

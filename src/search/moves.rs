@@ -344,15 +344,10 @@ impl<'a> Trial<'a> {
         let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
         let t = Side::new(self.cluster, target, i);
         let location = self.cluster.common_locations(p.spec.idx, target);
-        let strictness = self.strictness(s.side.spec.offline);
-        let enter = |peer| {
-            let new = t.before.add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed);
-            new.map_err(t.refuse_secondary())
-        };
-        let mut new_t = enter(self.peer(target, p.spec.idx))?;
+        let mut new_t = self.enter_as_secondary(s, &t, self.peer(target, p.spec.idx))?;
         if target == s.side.spec.idx {
             // it is judged as if it came on top of itself, but reserves its memory once
-            new_t = enter(self.cluster.node(target).state.reserve_without(i).1)?;
+            new_t = self.enter_as_secondary(s, &t, self.cluster.node(target).state.reserve_without(i).1)?;
         }
         // the primary is entered anew where it was, under its new location score
         let back = TagArrival { conflicts: self.own_conflicts, clash: false };
@@ -361,6 +356,21 @@ impl<'a> Trial<'a> {
             .add_primary(p.spec, i, location, back, Strictness::Forced)
             .map_err(p.refuse_primary())?;
         Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
+    }
+
+    /// T as the secondary node in place of S.
+    fn enter_as_secondary(&self, s: &Mirror<'_>, t: &Side<'_>, peer: Mib) -> Result<Ledger, Refusal> {
+        let strictness = self.strictness(s.side.spec.offline);
+        let new = t.before.add_secondary(t.spec, self.instance, peer, strictness, DiskCheck::Needed);
+        new.map_err(t.refuse_secondary())
+    }
+
+    /// What [`Move::ReplaceSecondary`] makes of a node other than S; nothing if that refuses.
+    pub fn new_secondary(&self, target: NodeIdx) -> Option<Touched<'a>> {
+        let t = Side::new(self.cluster, target, self.instance);
+        let peer = self.peer(target, self.primary.spec.idx);
+        let entered = self.enter_as_secondary(self.mirror.as_ref()?, &t, peer);
+        entered.ok().map(|after| t.touched(after))
     }
 
     fn replace_and_failover(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {

@@ -14,12 +14,12 @@ use rayon::prelude::*;
 
 use super::balance::Balancer;
 use super::forecast::{Forecast, Prospect, Seen};
-use super::likeness::{Remembered, Verdicts};
+use super::likeness::{Remembered, Starts, Verdicts};
 use super::memory::Memory;
 use super::moves::{Move, Outcome, Trial};
 use super::ties::contenders;
-use crate::model::{Instance, InstanceIdx};
-use crate::score::batch::{Changed, Scorer, Spot};
+use crate::model::{Instance, InstanceIdx, NodeIdx};
+use crate::score::batch::{Changed, Draft, Places, Scorer, Spot};
 use crate::score::running::{Interval, Running};
 
 /// A possible move with its exact score.
@@ -38,14 +38,38 @@ pub(super) type Order = (InstanceIdx, usize);
 #[derive(Clone, Copy)]
 struct Survivor {
     lo: f64,
-    order: Order,
-    mv: Move,
-    /// The same number for moves that are alike, if that is known.
-    draft: Option<u32>,
+    instance: InstanceIdx,
+    rank: u32,
+    /// The number of its draft, and which of its nodes stands where in it; [`NO_DRAFT`] if that
+    /// is not known.
+    draft: u32,
+    places: Places,
+}
+
+/// Instead of a draft's number.
+const NO_DRAFT: u32 = u32::MAX;
+
+/// The rows of an instance's primary and, if it has one, secondary node.
+type Own = (u32, Option<u32>);
+
+impl Survivor {
+    /// The rows of the nodes that the move changes, in the order in which its draft has them.
+    fn rows(&self, (primary, mirror): Own) -> [u32; 3] {
+        let target = self.rank.checked_sub(1).map_or(Spot::NO_ROW, |at| at / KINDS as u32);
+        let touched = match mirror {
+            Some(mirror) => [primary, mirror, target],
+            None => [primary, target, Spot::NO_ROW],
+        };
+        self.places.map(|place| touched.get(usize::from(place)).copied().unwrap_or(Spot::NO_ROW))
+    }
+
+    fn order(&self) -> Order {
+        (self.instance, self.rank as usize)
+    }
 }
 
 /// More survivors than this are scored at once, so that they take no more room.
-const MOST_SURVIVORS: usize = 1 << 16;
+const MOST_SURVIVORS: usize = 1 << 18;
 
 /// The smallest score that some move is known to reach, shared by all threads.
 struct Limit(AtomicU64);
@@ -74,10 +98,10 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
     let limit = Limit::new(balancer.starting_limit());
     let scored = AtomicU64::new(0);
     let mut likeness = std::mem::take(&mut memory.likeness);
-    // where the last search had to look at very many moves, most of them are alike
-    let verdicts = if memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
+    // where searches had to look at very many moves, most of them are alike
+    let verdicts = if MANY_MOVES * memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
         likeness.refresh(balancer.cluster(), balancer.board());
-        Verdicts::new(&likeness, balancer.cluster(), balancer.shapes())
+        Verdicts::new(&likeness, (balancer.cluster(), balancer.board()), balancer.shapes())
     } else {
         None
     };
@@ -85,7 +109,8 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
     let (best, considered, found) = match memory.forecast(balancer) {
         Some(forecast) => {
             let running = forecast.running();
-            let search = Search { balancer, running, limit: &limit, verdicts, scored: &scored };
+            let online = forecast.online();
+            let search = Search { balancer, running, online, limit: &limit, verdicts, scored: &scored };
             let (best, found) = search.with_bounds(forecast);
             let considered = forecast.moves();
             forecast.note_work(found.work);
@@ -93,13 +118,17 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
         }
         None => {
             let running = Running::of(balancer.board());
-            let search = Search { balancer, running: &running, limit: &limit, verdicts, scored: &scored };
+            let nodes = balancer.board().nodes().iter().copied();
+            let online: Vec<NodeIdx> = nodes.filter(|node| balancer.board().row(*node).is_some()).collect();
+            let (running, online) = (&running, online.as_slice());
+            let search = Search { balancer, running, online, limit: &limit, verdicts, scored: &scored };
             let (best, found) = search.without_bounds();
             (best, found.trials, found)
         }
     };
     memory.likeness = likeness;
-    memory.evaluated = found.trials;
+    // now and then there is a step with a clear winner among others
+    memory.evaluated = found.trials.max(memory.evaluated - memory.evaluated.div_ceil(8));
     let tally = &mut memory.tally;
     tally.considered += considered;
     tally.evaluated += found.trials;
@@ -107,6 +136,10 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
     tally.scored += scored.into_inner();
     best
 }
+
+/// So many times the number of moves that a search evaluated are many where they exceed the number
+/// of nodes.
+const MANY_MOVES: u64 = 16;
 
 /// Instances that one thread takes at a time.
 const CHUNK: usize = 32;
@@ -120,8 +153,11 @@ const FEWEST_BLOCKS: usize = 64;
 
 /// The rank of the `at`th kind of move to the node in `row`.
 pub(super) fn rank(row: usize, at: usize) -> usize {
-    1 + row * 8 + at
+    1 + row * KINDS + at
 }
+
+/// Room for the kinds of moves to one node.
+const KINDS: usize = 8;
 
 /// The better of two moves: the smaller score, then the earlier one. A move has
 /// to beat `current`, too.
@@ -140,7 +176,6 @@ pub(super) fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<
 struct Workspace {
     near: Vec<(f64, u32)>,
     prospects: Vec<Prospect>,
-    remembered: Remembered,
     found: Found,
 }
 
@@ -166,6 +201,8 @@ impl Found {
 struct Search<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
+    /// The nodes in the rows of the board.
+    online: &'a [NodeIdx],
     limit: &'a Limit,
     /// The verdicts on moves that are alike, if there are many of them.
     verdicts: Option<&'a Verdicts<'a>>,
@@ -192,15 +229,17 @@ impl Search<'_> {
         let found: Vec<Found> = candidates
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut space = Workspace::default();
+                let mut found = Found::default();
                 for instance in chunk {
                     let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
                     let start = self.verdicts.and_then(|v| v.start(&trial));
+                    let mut remembered = self.remembered(start);
                     for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
-                        self.keep_if_promising((&trial, start), (mv, rank), &mut space);
+                        self.keep_if_promising((&trial, start), (mv, rank), &mut remembered, &mut found);
                     }
+                    self.keep_remembered(start, remembered);
                 }
-                space.found
+                found
             })
             .collect();
         let effort = Effort::of(&found);
@@ -306,50 +345,80 @@ impl Search<'_> {
     /// Looks at some moves of one instance, the most promising ones first.
     fn look_at_prospects(&self, instance: &Instance, prospects: &mut [Prospect], space: &mut Workspace) {
         let balancer = self.balancer;
-        prospects.sort_unstable_by_key(|p| OrderedFloat(p.bound));
         let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
         let start = self.verdicts.and_then(|v| v.start(&trial));
+        // a verdict that is known costs less than to find the most promising moves
+        if start.is_none() {
+            prospects.sort_unstable_by_key(|p| OrderedFloat(p.bound));
+        }
         let repertoire = balancer.repertoire(instance);
+        let mut remembered = self.remembered(start);
         for Prospect { bound, mv } in prospects.iter() {
             if *bound > self.limit.get() {
-                break;
+                if start.is_none() {
+                    break;
+                }
+                continue;
             }
             let rank = balancer.rank(&repertoire, *mv);
-            self.keep_if_promising((&trial, start), (*mv, rank), space);
+            self.keep_if_promising((&trial, start), (*mv, rank), &mut remembered, &mut space.found);
+        }
+        self.keep_remembered(start, remembered);
+    }
+
+    /// What this thread remembers of the verdicts, if there are any for an instance.
+    fn remembered(&self, start: Option<Starts>) -> Remembered {
+        self.verdicts.filter(|_| start.is_some()).map(Verdicts::remembered).unwrap_or_default()
+    }
+
+    fn keep_remembered(&self, start: Option<Starts>, remembered: Remembered) {
+        if let Some(verdicts) = self.verdicts.filter(|_| start.is_some()) {
+            verdicts.keep(remembered);
         }
     }
 
-    /// Bounds on the score of a move; nothing if it is impossible.
-    fn interval(&self, trial: &Trial<'_>, mv: Move) -> Option<Interval> {
+    /// Bounds on the score of a move, and what else `of` finds out about it; nothing if it is
+    /// impossible.
+    fn interval<R>(
+        &self,
+        trial: &Trial<'_>,
+        mv: Move,
+        of: impl FnOnce(&Changed<'_>) -> R,
+    ) -> Option<(Interval, R)> {
         let outcome = trial.run(mv).ok()?;
         let board = self.balancer.board();
         let spread_change = self.balancer.spread_change(trial.instance(), outcome.placement);
-        Some(self.running.interval(board, outcome.touched(), board.spread().surplus() + spread_change))
+        let touched = outcome.touched();
+        let interval = self.running.interval(board, touched, board.spread().surplus() + spread_change);
+        Some((interval, of(&Changed { touched, spread_change })))
     }
 
-    /// Keeps a move that is possible and whose score may be the smallest. `start` is the
-    /// number of what the moves of the instance have in common with others.
+    /// Keeps a move that is possible and whose score may be the smallest. `start` is what
+    /// the moves of the instance have in common with others.
     fn keep_if_promising(
         &self,
-        (trial, start): (&Trial<'_>, Option<u32>),
+        (trial, start): (&Trial<'_>, Option<Starts>),
         (mv, rank): (Move, usize),
-        Workspace { remembered, found, .. }: &mut Workspace,
+        remembered: &mut Remembered,
+        found: &mut Found,
     ) {
         found.trials += 1;
-        let (interval, draft) = match self.verdicts.zip(start) {
+        let kept = match self.verdicts.zip(start) {
             Some((verdicts, start)) => {
-                let verdict = verdicts.verdict(trial, (start, mv), remembered, || self.interval(trial, mv));
-                (verdict.interval, Some(verdict.draft))
+                let draft = |state: &Changed<'_>| self.balancer.board().draft(state);
+                let work_out = || self.interval(trial, mv, draft);
+                let verdict = verdicts.verdict(trial, (start, mv), remembered, work_out);
+                verdict.map(|v| (v.interval, v.draft, v.places))
             }
-            None => (self.interval(trial, mv), None),
+            None => self.interval(trial, mv, |_| ()).map(|(interval, ())| (interval, NO_DRAFT, [0; 3])),
         };
-        let Some(interval) = interval else { return };
+        let Some((interval, draft, places)) = kept else { return };
         if interval.lo > self.limit.get() {
             return;
         }
         self.limit.lower(interval.hi);
-        let order = (trial.instance().idx, rank);
-        found.survivors.push(Survivor { lo: interval.lo, order, mv, draft });
+        let instance = trial.instance().idx;
+        found.survivors.push(Survivor { lo: interval.lo, instance, rank: rank as u32, draft, places });
         if found.survivors.len() >= MOST_SURVIVORS {
             let survivors = std::mem::take(&mut found.survivors);
             found.best = self.score_survivors(survivors, found.best.take());
@@ -364,67 +433,84 @@ impl Search<'_> {
             return before;
         }
         let scorer = Scorer::of(self.balancer.board());
-        survivors = self.without_hopeless(&scorer, survivors);
-        survivors.sort_unstable_by_key(|s| (OrderedFloat(s.lo), s.order));
+        // those without a draft come last
+        survivors.sort_by_key(|s| s.draft);
+        let drafted = survivors.partition_point(|s| s.draft != NO_DRAFT);
+        let (alike, others) = survivors.split_at(if drafted < FEWEST_DRAFTED { 0 } else { drafted });
         let current = self.balancer.score();
         let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
-        let at_once = if survivors.len() < MANY { SCORED_AT_ONCE } else { MANY_AT_ONCE };
-        let best = match survivors.len() <= at_once {
-            true => self.best_scored(&scorer, &survivors),
-            false => {
-                let chunks = survivors.par_chunks(at_once);
-                chunks.map(|chunk| self.best_scored(&scorer, chunk)).reduce(|| None, both)
-            }
-        };
-        both(best, before)
+        let best = both(self.best_of_alike(&scorer, alike), before);
+        both(best_of_chunks(others, both, |some| self.best_scored(&scorer, some)), best)
     }
 
-    /// Without those that are sure to have the same score as an earlier one.
-    fn without_hopeless(&self, scorer: &Scorer<'_>, survivors: Vec<Survivor>) -> Vec<Survivor> {
-        let (alike, mut others): (Vec<Survivor>, Vec<Survivor>) =
-            survivors.into_iter().partition(|s| s.draft.is_some());
-        let mut drafts: Vec<&Survivor> = Vec::new();
-        let most = alike.iter().filter_map(|s| s.draft).max().map_or(0, |most| most as usize + 1);
-        let mut numbers = vec![usize::MAX; most];
-        let number = |s: &Survivor| s.draft.map_or(usize::MAX, |draft| draft as usize);
-        if alike.len() >= self.balancer.board().rows().len() {
-            for survivor in &alike {
-                let number = &mut numbers[number(survivor)];
-                if *number == usize::MAX {
-                    *number = drafts.len();
-                    drafts.push(survivor);
-                }
+    /// The best of survivors whose drafts are known, in ascending order.
+    fn best_of_alike(&self, scorer: &Scorer<'_>, alike: &[Survivor]) -> Option<Scored> {
+        let (balancer, verdicts) = (self.balancer, self.verdicts?);
+        let (mut numbers, mut spots) = (Vec::new(), Vec::with_capacity(alike.len()));
+        // neighbours most often are moves of one instance
+        let mut last = None;
+        for survivor in alike {
+            if numbers.last() != Some(&survivor.draft) {
+                numbers.push(survivor.draft);
             }
+            let own = match last {
+                Some((instance, own)) if instance == survivor.instance => own,
+                _ => self.own_rows(survivor.instance),
+            };
+            last = Some((survivor.instance, own));
+            let rows = survivor.rows(own);
+            spots.push((Spot { draft: numbers.len() as u32 - 1, rows }, survivor.order()));
         }
-        let tried = self.tried(drafts.iter().copied());
+        let drafts = verdicts.drafts(&numbers);
         // where each stands for itself, there is nothing to be gained
-        if drafts.is_empty() || 2 * drafts.len() > alike.len() || tried.len() < drafts.len() {
-            others.extend(alike);
-            return others;
+        let many = FEW_ALIKE * alike.len() >= balancer.board().rows().len();
+        if many && 2 * drafts.len() <= alike.len() {
+            spots = contenders(scorer, &drafts, &spots).into_iter().map(|at| spots[at]).collect();
         }
-        let drafts: Vec<_> = tried.iter().map(|tried| scorer.draft(&tried.changed())).collect();
-        let spot = |s: &Survivor| (Spot { draft: numbers[number(s)], rows: self.rows_of(s) }, s.order);
-        let spots: Vec<_> = alike.iter().map(spot).collect();
-        others.extend(contenders(scorer, &drafts, &spots).into_iter().map(|at| alike[at]));
-        others
+        let current = balancer.score();
+        let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
+        best_of_chunks(&spots, both, |some| self.best_at(scorer, &drafts, some))
     }
 
-    /// The rows of the nodes that a move changes, in the order in which its outcome has them.
-    fn rows_of(&self, survivor: &Survivor) -> [usize; 3] {
+    /// The best of some survivors, given by draft and rows.
+    fn best_at(&self, scorer: &Scorer<'_>, drafts: &[Draft], spots: &[(Spot, Order)]) -> Option<Scored> {
+        self.scored.fetch_add(spots.len() as u64, Ordering::Relaxed);
+        let at: Vec<Spot> = spots.iter().map(|(spot, _)| *spot).collect();
+        let scored =
+            scorer.scores_at(drafts, &at).into_iter().zip(spots).filter(|(score, _)| !score.is_nan());
+        let scored = scored.map(|(score, (_, order))| Scored { score, order: *order, mv: self.mv(*order) });
+        scored.fold(None, |best, new| better(best, new, self.balancer.score()))
+    }
+
+    /// The move that has a place in the order.
+    fn mv(&self, (instance, rank): Order) -> Move {
         let balancer = self.balancer;
-        let instance = balancer.cluster().instance(survivor.order.0);
-        let nodes = [Some(instance.primary), instance.mirror(), survivor.mv.target()];
-        Spot::rows(nodes.into_iter().flatten().filter_map(|node| balancer.board().row(node)))
+        match rank.checked_sub(1) {
+            None => Move::Failover,
+            Some(at) => {
+                let repertoire = balancer.repertoire(balancer.cluster().instance(instance));
+                repertoire.to_target[at % KINDS](self.online[at / KINDS])
+            }
+        }
+    }
+
+    /// The rows of the nodes that an instance has.
+    fn own_rows(&self, instance: InstanceIdx) -> Own {
+        let balancer = self.balancer;
+        let instance = balancer.cluster().instance(instance);
+        let row = |node| balancer.board().row(node).map_or(Spot::NO_ROW, |row| row as u32);
+        (row(instance.primary), instance.mirror().map(row))
     }
 
     /// The outcomes of survivors' moves.
     fn tried<'s>(&self, survivors: impl Iterator<Item = &'s Survivor>) -> Vec<Tried<'s, '_>> {
         let balancer = self.balancer;
         let tried = survivors.filter_map(|survivor| {
-            let instance = balancer.cluster().instance(survivor.order.0);
-            let outcome = Trial::new(balancer.cluster(), instance, balancer.rules()).run(survivor.mv).ok()?;
+            let instance = balancer.cluster().instance(survivor.instance);
+            let mv = self.mv(survivor.order());
+            let outcome = Trial::new(balancer.cluster(), instance, balancer.rules()).run(mv).ok()?;
             let spread_change = balancer.spread_change(instance, outcome.placement);
-            Some(Tried { survivor, outcome, spread_change })
+            Some(Tried { survivor, mv, outcome, spread_change })
         });
         tried.collect()
     }
@@ -432,20 +518,34 @@ impl Search<'_> {
     /// The best of some survivors.
     fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<Scored> {
         self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
-        let balancer = self.balancer;
         let tried = self.tried(survivors.iter());
         let states: Vec<Changed<'_>> = tried.iter().map(Tried::changed).collect();
         let scores = scorer.scores(&states);
         let scored = tried.iter().zip(scores).filter(|(_, score)| !score.is_nan());
         let scored =
-            scored.map(|(Tried { survivor: s, .. }, score)| Scored { score, order: s.order, mv: s.mv });
-        scored.fold(None, |best, new| better(best, new, balancer.score()))
+            scored.map(|(Tried { survivor: s, mv, .. }, score)| Scored { score, order: s.order(), mv: *mv });
+        scored.fold(None, |best, new| better(best, new, self.balancer.score()))
+    }
+}
+
+/// The best of many, of which `best` finds the best of some.
+fn best_of_chunks<T: Sync>(
+    all: &[T],
+    both: impl Fn(Option<Scored>, Option<Scored>) -> Option<Scored> + Sync + Send,
+    best: impl Fn(&[T]) -> Option<Scored> + Sync + Send,
+) -> Option<Scored> {
+    let at_once = if all.len() < MANY { SCORED_AT_ONCE } else { MANY_AT_ONCE };
+    match all.len() {
+        0 => None,
+        len if len <= at_once => best(all),
+        _ => all.par_chunks(at_once).map(best).reduce(|| None, both),
     }
 }
 
 /// A survivor with what its move leads to.
 struct Tried<'s, 'c> {
     survivor: &'s Survivor,
+    mv: Move,
     outcome: Outcome<'c>,
     spread_change: i64,
 }
@@ -461,4 +561,10 @@ const SCORED_AT_ONCE: usize = 32;
 
 /// From this many on they are computed many at a time, which is less work altogether.
 const MANY: usize = 96;
-const MANY_AT_ONCE: usize = 2048;
+const MANY_AT_ONCE: usize = 4096;
+
+/// Fewer survivors than this are scored as they are.
+const FEWEST_DRAFTED: usize = 5;
+
+/// Places are compared where so many times the number of survivors is that of the nodes.
+const FEW_ALIKE: usize = 8;

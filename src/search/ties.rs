@@ -2,49 +2,34 @@
 //! and then by where these stand.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
+use super::mixer::Mixed;
 use crate::score::batch::{Draft, Scorer, Spot};
 use crate::score::zones::Zones;
-
-/// Hashes the few numbers of a [`Key`], of which there are very many.
-#[derive(Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // the upper half of the product depends on all bits
-        const ODD: u128 = 0xbf58_476d_1ce4_e5b9;
-        let product = u128::from(self.0 ^ number ^ 0x9e37_79b9_7f4a_7c15) * ODD;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-}
 
 /// A draft, and the zones of its nodes.
 type Key = (u64, u64);
 
 /// Of spots whose nodes stand in the same zones, the one that is first in order.
-struct Firsts(HashMap<Key, u32, BuildHasherDefault<Mixer>>);
+struct Firsts(HashMap<Key, u32, Mixed>);
 
 impl Firsts {
     fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> Firsts {
-        let zone = |row: usize| if row == usize::MAX { 0 } else { u64::from(zones.of_row(row)) + 1 };
+        let zone = |row: u32| if row == Spot::NO_ROW { 0 } else { u64::from(zones.of_row(row as usize)) + 1 };
         let mut firsts: HashMap<Key, u32, _> = HashMap::default();
+        // neighbours are often equal
+        let mut last: Option<(Key, usize)> = None;
         for (at, (spot, order)) in spots.iter().enumerate() {
             let rows = spot.rows;
-            let key = (((spot.draft as u64) << 32) | zone(rows[0]), (zone(rows[1]) << 32) | zone(rows[2]));
+            let key = ((u64::from(spot.draft) << 32) | zone(rows[0]), (zone(rows[1]) << 32) | zone(rows[2]));
+            if last.is_some_and(|(last, first)| last == key && spots[first].1 < *order) {
+                continue;
+            }
             let first = firsts.entry(key).or_insert(at as u32);
             if *order < spots[*first as usize].1 {
                 *first = at as u32;
             }
+            last = Some((key, *first as usize));
         }
         Firsts(firsts)
     }
@@ -58,9 +43,13 @@ impl Firsts {
 /// with it, by position; all of them, if nothing can be said.
 pub(super) fn contenders<O: Ord>(scorer: &Scorer<'_>, drafts: &[Draft], spots: &[(Spot, O)]) -> Vec<usize> {
     let firsts = || {
-        let mut cuts = scorer.cuts_by_sum(drafts)?;
+        let mut examples: Vec<Option<Spot>> = vec![None; drafts.len()];
+        spots.iter().for_each(|(spot, _)| examples[spot.draft as usize] = Some(*spot));
+        let examples: Vec<Spot> = examples.into_iter().flatten().collect();
+        let examples = scorer.replaced_at(drafts, &examples);
+        let mut cuts = scorer.cuts_by_sum(&examples)?;
         let firsts = Firsts::of(spots, &cuts.zones());
-        scorer.cut_by_squares(&mut cuts, drafts, &firsts.spots(spots))?;
+        scorer.cut_by_squares(&mut cuts, &examples, &scorer.replaced_at(drafts, &firsts.spots(spots)))?;
         Some(Firsts::of(spots, &cuts.zones()))
     };
     match firsts() {

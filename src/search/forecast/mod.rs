@@ -37,7 +37,7 @@ use self::row::{Arrival, Row};
 use self::size::{Size, sizes};
 use super::balance::Balancer;
 use super::moves::Move;
-use crate::model::{Instance, InstanceIdx, Mib, TagId};
+use crate::model::{Instance, InstanceIdx, Mib, NodeIdx, TagId};
 use crate::score::metrics::{Lanes, TABLE, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, Running};
 
@@ -166,6 +166,11 @@ impl Forecast {
     /// How many moves come into question.
     pub fn moves(&self) -> u64 {
         self.all_moves
+    }
+
+    /// The nodes in the rows of the board.
+    pub(super) fn online(&self) -> &[NodeIdx] {
+        &self.ground.nodes
     }
 
     /// Statistics of the present state.

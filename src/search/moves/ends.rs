@@ -3,6 +3,7 @@
 
 use super::Trial;
 use crate::model::{DiskCheck, Ledger, Mib, Strictness, TagArrival};
+use crate::search::allocate::kinds::bits;
 
 /// The instance's own nodes in the states in which its moves leave them. Where a
 /// state depends on the new node (a reserve grows further if the node already
@@ -59,5 +60,14 @@ impl Trial<'_> {
             p_stays: self.primary_left.add_primary(p.spec, i, 0, back, Strictness::Forced).is_ok(),
             mirror,
         }
+    }
+
+    /// Whether P is the same as before when it takes the instance back under another secondary
+    /// with which it has no locations in common. Rounding of its loads may forbid that.
+    pub fn is_back_as_before(&self) -> bool {
+        let (p, i) = (&self.primary, self.instance);
+        let back = TagArrival { conflicts: self.own_conflicts, clash: false };
+        let back = self.primary_left.add_primary(p.spec, i, 0, back, Strictness::Forced);
+        back.is_ok_and(|back| bits(&back) == bits(p.before))
     }
 }
