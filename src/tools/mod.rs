@@ -76,7 +76,7 @@ pub struct Tool {
 pub const TOOLS: &[Tool] = &[
     Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
-    Tool { spec: &hcheck::SPEC, start: |args| start(hcheck::parse(args), hcheck::run) },
+    Tool { spec: &hcheck::SPEC, start: hcheck::start },
     Tool { spec: &hgroup::SPEC, start: |args| start(hgroup::parse(args), hgroup::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
     Tool { spec: &hroller::SPEC, start: |args| start(hroller::parse(args), hroller::run) },

@@ -407,7 +407,7 @@ pub const DETAILED_STATUS: OptionDef = OptionDef::new(
 /// `--detailed-status` of hcheck
 pub const DETAILED_HEALTH: OptionDef = OptionDef::new(
     "detailed-status",
-    "end with status 3 if the cluster is not healthy, so that 1 means an error only",
+    "end with status 2 after any error, so that 1 means only that the cluster is not healthy",
 )
 .added();
 

@@ -7,10 +7,10 @@ mod tests;
 use std::ffi::OsString;
 
 use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop};
+use super::cli::{self, Spec, Stop, getopt};
 pub use super::options::HcheckOptions;
 use super::options::one_form;
-use super::output::Output;
+use super::output::{Output, reader_is_gone};
 use super::{ExitStatus, source};
 
 /// Name, purpose and options.
@@ -65,6 +65,30 @@ pub fn parse(args: &[OsString]) -> Result<HcheckOptions, Stop> {
     let mut options = HcheckOptions::default();
     cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
     Ok(options)
+}
+
+/// Checks what the words ask for. With `--detailed-status`, wherever it stands, every error has the exit
+/// status of a malformed command line.
+///
+/// # Errors
+/// What keeps the check from being made, unless that option is given.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let given = getopt::canonicalise(SPEC.options, args).options;
+    let detailed = given.iter().any(|given| *given.option == DETAILED_HEALTH);
+    match parse(args) {
+        Err(stop) => {
+            let status = stop.show(&mut Output::standard())?;
+            Ok(if detailed && status == ExitStatus::Failure { ExitStatus::Usage } else { status })
+        }
+        Ok(options) => match run(options) {
+            Err(error) if detailed && !reader_is_gone(&error) => {
+                // an error that cannot be printed is still an error
+                let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));
+                Ok(ExitStatus::Usage)
+            }
+            done => done,
+        },
+    }
 }
 
 /// Does what the options ask for.

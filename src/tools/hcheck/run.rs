@@ -30,16 +30,12 @@ pub fn check(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) ->
             print(output, &problem_lines(&found, cluster))?;
         }
     }
-    Ok(verdict(options, !found.is_unhealthy()))
+    Ok(verdict(!found.is_unhealthy()))
 }
 
 /// The exit status that says whether all is well.
-fn verdict(options: &HcheckOptions, healthy: bool) -> ExitStatus {
-    match (healthy, options.detailed_status) {
-        (true, _) => ExitStatus::Success,
-        (false, true) => ExitStatus::Planned,
-        (false, false) => ExitStatus::Failure,
-    }
+fn verdict(healthy: bool) -> ExitStatus {
+    if healthy { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
 fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Check> {
@@ -80,7 +76,7 @@ pub fn loss(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> 
     } else if options.load.verbosity >= 1 {
         print(output, &check::loss::text(&found, cluster))?;
     }
-    Ok(verdict(options, found.stranded.is_empty()))
+    Ok(verdict(found.stranded.is_empty()))
 }
 
 fn lost_nodes(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {

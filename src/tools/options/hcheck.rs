@@ -25,8 +25,6 @@ pub struct HcheckOptions {
     pub without: Vec<String>,
     /// `--json`
     pub json: bool,
-    /// `--detailed-status`
-    pub detailed_status: bool,
     /// `--time-limit`
     pub time_limit: Option<Duration>,
 }
@@ -42,7 +40,6 @@ impl Default for HcheckOptions {
             list_problems: false,
             without: Vec::new(),
             json: false,
-            detailed_status: false,
             time_limit: None,
         }
     }
@@ -67,7 +64,8 @@ impl HcheckOptions {
             }
             "list-problems" => self.list_problems = true,
             "without-node" => self.without.push(given.text()?.to_owned()),
-            "detailed-status" => self.detailed_status = true,
+            // decides about the exit status of whatever happens, and is looked at before the others
+            "detailed-status" => {}
             "json" => self.json = true,
             "time-limit" => self.time_limit = Some(time_above_zero(given)?),
             _ => return self.load.apply(given),
