@@ -8,7 +8,7 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tempfile::NamedTempFile;
@@ -31,15 +31,30 @@ pub struct WriteError {
 /// What the system says, with the name of the file; the old content, if any, is
 /// then still there. A pipe with a name, a socket, a disk or a directory is refused.
 pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
-    let result = match fs::metadata(path) {
-        Ok(about) if !about.is_file() => {
-            open_special(path, &about).and_then(|mut file| file.write_all(content.as_bytes()))
-        }
-        // a link keeps being a link
-        Ok(_) => fs::canonicalize(path).and_then(|real| replace(&real, content)),
-        Err(_) => replace(path, content),
-    };
+    let result = Target::of(path).and_then(|target| match target {
+        Target::Special(mut file) => file.write_all(content.as_bytes()),
+        Target::File(real) => replace(&real, content),
+    });
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
+}
+
+/// What a path leads to.
+enum Target {
+    /// No regular file, open.
+    Special(File),
+    /// A file, or none yet.
+    File(PathBuf),
+}
+
+impl Target {
+    fn of(path: &Path) -> io::Result<Target> {
+        match fs::metadata(path) {
+            Ok(about) if !about.is_file() => open_special(path, &about).map(Target::Special),
+            // a link keeps being a link
+            Ok(_) => fs::canonicalize(path).map(Target::File),
+            Err(_) => Ok(Target::File(path.to_owned())),
+        }
+    }
 }
 
 /// Opens a file to be written to piece by piece: a new one, or one whose content is kept if
@@ -61,11 +76,10 @@ pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
 /// # Errors
 /// As of writing.
 pub fn check_whole(path: &Path) -> Result<(), WriteError> {
-    let result = match fs::metadata(path) {
-        Ok(about) if !about.is_file() => open_special(path, &about).map(drop),
-        Ok(_) => fs::canonicalize(path).and_then(|real| beside(&real).map(drop)),
-        Err(_) => beside(path).map(drop),
-    };
+    let result = Target::of(path).and_then(|target| match target {
+        Target::Special(_) => Ok(()),
+        Target::File(real) => beside(&real).map(drop),
+    });
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 

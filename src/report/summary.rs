@@ -152,12 +152,11 @@ impl Moment {
 
     /// How a whole cluster is, with the score of each node group.
     pub fn of_groups(cluster: &Cluster) -> Moment {
-        let score = |group| {
-            let board = Board::new(cluster, &cluster.nodes_of(group));
-            (format!("score of {}", cluster.group(group).name), board.score())
-        };
-        let scores = cluster.groups_with_nodes().into_iter().map(score).collect();
-        Moment { scores, ..Moment::of(cluster, &cluster.all_nodes()) }
+        let members = cluster.groups.iter().zip(cluster.members());
+        let scores = members.filter(|(_, members)| !members.nodes.is_empty()).map(|(group, members)| {
+            (format!("score of {}", group.name), Board::new(cluster, &members.nodes).score())
+        });
+        Moment { scores: scores.collect(), ..Moment::of(cluster, &cluster.all_nodes()) }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Moves that are alike: what they make of their nodes is the same but for where these
 //! stand, so that rules and bounds need to be worked out for one of them only.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+// asked very often; their order is never looked at
+use foldhash::{HashMap, HashMapExt};
+
 use super::allocate::kinds::{Fixed, bits};
-use super::mixer::Mixed;
 use super::moves::{Move, Trial};
 use super::shape::Shapes;
 use crate::model::{Cluster, Mib, NodeIdx};
@@ -150,20 +151,20 @@ pub(super) struct Verdicts<'a> {
 
 #[derive(Default)]
 struct Table {
-    starts: HashMap<Start, u32, Mixed>,
-    stays: HashMap<Stay, u32, Mixed>,
+    starts: HashMap<Start, u32>,
+    stays: HashMap<Stay, u32>,
     /// What becomes of new secondary nodes.
-    entered: HashMap<Draft, u32, Mixed>,
-    verdicts: HashMap<Key, Option<Verdict>, Mixed>,
+    entered: HashMap<Draft, u32>,
+    verdicts: HashMap<Key, Option<Verdict>>,
     drafts: Vec<Draft>,
-    numbers: HashMap<Draft, u32, Mixed>,
+    numbers: HashMap<Draft, u32>,
 }
 
 /// What a thread remembers of the verdicts.
 #[derive(Default)]
 pub(super) struct Remembered {
-    verdicts: HashMap<Key, Option<Verdict>, Mixed>,
-    entries: HashMap<Entry, Option<u32>, Mixed>,
+    verdicts: HashMap<Key, Option<Verdict>>,
+    entries: HashMap<Entry, Option<u32>>,
     last: Option<(Key, Option<Verdict>)>,
 }
 
@@ -245,7 +246,7 @@ impl<'a> Verdicts<'a> {
         trial: &Trial<'_>,
         starts: Starts,
         mv: Move,
-        entries: &mut HashMap<Entry, Option<u32>, Mixed>,
+        entries: &mut HashMap<Entry, Option<u32>>,
     ) -> Option<Key> {
         let instance = trial.instance();
         let p = instance.primary;

@@ -11,7 +11,6 @@ pub mod fill;
 pub mod forecast;
 mod likeness;
 mod memory;
-mod mixer;
 pub mod moves;
 pub mod regroup;
 pub mod rolling;

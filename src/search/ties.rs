@@ -1,9 +1,8 @@
 //! The best of very many moves that are alike: by what they make of their nodes,
 //! and then by where these stand.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
-use super::mixer::Mixed;
 use crate::score::batch::{Draft, Scorer, Spot};
 use crate::score::zones::Zones;
 
@@ -11,12 +10,12 @@ use crate::score::zones::Zones;
 type Key = (u64, u64);
 
 /// Of spots whose nodes stand in the same zones, the one that is first in order.
-struct Firsts(HashMap<Key, u32, Mixed>);
+struct Firsts(HashMap<Key, u32>);
 
 impl Firsts {
     fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> Firsts {
         let zone = |row: u32| if row == Spot::NO_ROW { 0 } else { u64::from(zones.of_row(row as usize)) + 1 };
-        let mut firsts: HashMap<Key, u32, _> = HashMap::default();
+        let mut firsts: HashMap<Key, u32> = HashMap::default();
         // neighbours are often equal
         let mut last: Option<(Key, usize)> = None;
         for (at, (spot, order)) in spots.iter().enumerate() {

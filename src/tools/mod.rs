@@ -29,6 +29,7 @@ pub mod output;
 mod progress;
 mod save;
 mod source;
+mod summing_up;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -109,9 +110,14 @@ pub fn main() -> ExitCode {
         Ok(status) => status.into(),
         Err(error) if output::reader_is_gone(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // nothing is left to do if even this cannot be written
-            let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));
+            complain(&error);
             ExitStatus::Failure.into()
         }
     }
+}
+
+/// Tells what ends a program.
+fn complain(error: &anyhow::Error) {
+    // nothing is left to do if even this cannot be written
+    let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));
 }

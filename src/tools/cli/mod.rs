@@ -140,7 +140,7 @@ pub mod testing {
             let value = match (option.argument, option.kind) {
                 (Argument::None, _) => None,
                 (_, Kind::Choices(words)) => words.first().map(OsString::from),
-                _ if *option == catalogue::PRINT_NODES => Some("name".into()),
+                (_, Kind::NodeFields) => Some("name".into()),
                 _ => Some("1".into()),
             };
             Given { option, value }

@@ -12,7 +12,7 @@ mod undoing;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 pub use arrival::Arrival;
 pub use fresh::{ATTEMPTS, announce, crossing_violation, read_again, violation};
@@ -34,26 +34,20 @@ use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Repor
 use crate::load::{luxi, rapi};
 use crate::plan::work::Work;
 
-/// The client of the cluster that the plan was made for; nothing where jobs cannot be
-/// submitted.
+/// The client of the cluster that the plan was made for.
 ///
 /// # Errors
-/// What is wrong with the access to it.
-pub fn client(source: &SourceOptions) -> anyhow::Result<Option<Box<dyn JobClient>>> {
-    if !takes_jobs(source) {
-        return Ok(None);
-    }
+/// What is wrong with the access to it, and where [`takes_jobs`] says that there is none.
+pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
+    ensure!(takes_jobs(source), "there is nowhere to submit jobs to");
     if let Some(address) = &source.rapi {
         let addresses = [rapi::Address::new(address.as_ref())];
         let access = rapi::Access::read(&source.rapi_access, &addresses)?;
         let session = rapi::Session::new(&addresses[0], &access, rapi::Manner::default())?;
-        return Ok(Some(Box::new(RapiClient::new(session))));
+        return Ok(Box::new(RapiClient::new(session)));
     }
-    if let Some(socket) = &source.luxi {
-        let socket = socket.clone().unwrap_or_else(luxi::default_socket);
-        return Ok(Some(Box::new(LuxiClient::new(socket, luxi::Manner::default()))));
-    }
-    Ok(None)
+    let socket = source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
+    Ok(Box::new(LuxiClient::new(socket, luxi::Manner::default())))
 }
 
 /// Whether jobs can be submitted where the cluster comes from.

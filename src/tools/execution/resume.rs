@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::console::Console;
 use super::{
     Answer, Arrival, Ran, Stage, ask, check_resumed, client, conclude, failures, listen, read_again,
-    take_back, violation,
+    take_back, takes_jobs, violation,
 };
 use crate::execute::journal::{self, Header};
 use crate::execute::signals::Signals;
@@ -99,10 +99,10 @@ impl Resumption<'_> {
     /// # Errors
     /// If the options name no live cluster.
     pub fn client(&self) -> anyhow::Result<Box<dyn JobClient>> {
-        match client(&self.load.source)? {
-            Some(client) => Ok(client),
-            None => bail!("{}: --resume needs the cluster: --luxi or --master", self.tool),
+        if !takes_jobs(&self.load.source) {
+            bail!("{}: --resume needs the cluster: --luxi or --master", self.tool);
         }
+        client(&self.load.source)
     }
 
     /// A run that is over, and the cluster then.

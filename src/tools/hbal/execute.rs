@@ -30,10 +30,7 @@ pub fn plan_and_execute(
         let Some(mut plan) = ran.plan else { return Ok(ran.status) };
         output.flush()?;
         let document = plan.document.take();
-        let Some(mut client) = execution::client(&options.load.source)? else {
-            print_document(document, output)?;
-            bail!("hbal: there is nowhere to submit jobs to");
-        };
+        let mut client = execution::client(&options.load.source)?;
         if plan.stopped == Some(Stopped::Interrupt) {
             print_document(document, output)?;
             output.error_line("The search was interrupted, so nothing is executed.")?;

@@ -18,7 +18,7 @@ use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, Groups};
 use crate::tools::output::Output;
 use crate::tools::save::{self, save};
-use crate::tools::{commands, group, source};
+use crate::tools::{commands, group, source, summing_up};
 
 /// What the options mean for the search.
 pub fn balance_options(options: &HbalOptions) -> BalanceOptions {
@@ -184,7 +184,7 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
 
 /// Whether a plan ends with what it costs and brings.
 pub fn wants_summary(options: &HbalOptions, text: &Text<'_>) -> bool {
-    !text.json && (options.summary || (text.output.is_shown() && options.load.verbosity >= 1))
+    summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
 }
 
 /// Says what a plan costs and brings.

@@ -11,7 +11,7 @@ use super::cli::{self, Spec, Stop, getopt};
 pub use super::options::HcheckOptions;
 use super::options::one_form;
 use super::output::{Output, reader_is_gone};
-use super::{ExitStatus, source};
+use super::{ExitStatus, complain, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -82,8 +82,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         }
         Ok(options) => match run(options) {
             Err(error) if detailed && !reader_is_gone(&error) => {
-                // an error that cannot be printed is still an error
-                let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));
+                complain(&error);
                 Ok(ExitStatus::Usage)
             }
             done => done,

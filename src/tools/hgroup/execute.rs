@@ -42,11 +42,7 @@ pub fn execute(
 ) -> anyhow::Result<Outcome> {
     let tool = super::SPEC.name;
     output.flush()?;
-    let Some(mut client) = execution::client(&options.load.source)? else {
-        show(output)?;
-        output.flush()?;
-        bail!("{tool}: plans can be executed over LUXI (-L) and RAPI (-m) only");
-    };
+    let mut client = execution::client(&options.load.source)?;
     let groups = groups(passages);
     if let Some(name) = groups.iter().find_map(|group| repeated_name(cluster, *group)) {
         show(output)?;

@@ -12,20 +12,19 @@ use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
-use crate::report::summary::{Cost, Moment, summary};
 use crate::search::regroup::Passage;
 use crate::search::regroup::balance::balance_until;
 use crate::search::regroup::compress::{Candidate, Compression, compress_until};
 use crate::search::regroup::redistribute::redistribute_until;
 use crate::search::regroup::status::Status;
-use crate::search::{Deadline, Stopped};
+use crate::search::{Deadline, Step, Stopped};
 use crate::tools::execution::ATTEMPTS;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, GroupCommand};
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
-use crate::tools::{commands, group, listing as lists, source};
+use crate::tools::{commands, group, listing as lists, source, summing_up};
 
 /// Does what the options ask for.
 pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
@@ -216,11 +215,9 @@ fn finish(
     }
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
-    let shown = options.summary || (output.is_shown() && options.load.verbosity >= 1);
-    if shown && !options.json && !plan.passages.is_empty() {
-        let cost = Cost::of(cluster, plan.passages.iter().map(|passage| &passage.legs[..]));
-        let lines = summary(cost, &Moment::of_groups(cluster), &Moment::of_groups(plan.after), &[]);
-        lines.iter().try_for_each(|line| output.line(line))?;
+    if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
+        let moves: Vec<&[Step]> = plan.passages.iter().map(|passage| &passage.legs[..]).collect();
+        summing_up::of_moves(cluster, plan.after, &moves, output)?;
     }
     if wanted && interrupted {
         output.error_line("The search was interrupted, so nothing is executed.")?;

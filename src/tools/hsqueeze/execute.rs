@@ -21,14 +21,14 @@ pub struct Access {
     _lock: Lock,
 }
 
-/// The way to the cluster, if jobs can be submitted there; before anything is read.
+/// The way to the cluster; before anything is read.
 ///
 /// # Errors
 /// If there is no way to switch the power, another run is at work, or the cluster cannot be
 /// reached.
-pub fn access(options: &HsqueezeOptions) -> anyhow::Result<Option<Access>> {
+pub fn access(options: &HsqueezeOptions) -> anyhow::Result<Access> {
     let tool = super::SPEC.name;
-    let Some(mut client) = execution::client(&options.load.source)? else { return Ok(None) };
+    let mut client = execution::client(&options.load.source)?;
     if options.load.source.rapi.is_some() && options.execution.power_command.is_none() {
         bail!(
             "{tool}: the remote API cannot switch the power of nodes: --exec with --master needs --power-command"
@@ -36,7 +36,7 @@ pub fn access(options: &HsqueezeOptions) -> anyhow::Result<Option<Access>> {
     }
     let cluster = client.cluster().context(tool)?;
     let lock = Lock::take(tool, &cluster)?;
-    Ok(Some(Access { client, _lock: lock }))
+    Ok(Access { client, _lock: lock })
 }
 
 /// Goes on with the run of a journal.

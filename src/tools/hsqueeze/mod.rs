@@ -90,7 +90,7 @@ pub fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
     let planning = Planning::new(&options, run::known_sizes(&options)?);
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "squeezed"])?;
-    let access = if options.execution.exec { execute::access(&options)? } else { None };
+    let access = options.execution.exec.then(|| execute::access(&options)).transpose()?;
     let cluster = source::load(&options.load, &mut output)?;
     let result = run::run(&planning, access, &cluster, &mut output);
     // what was said before an error stays said

@@ -11,18 +11,17 @@ use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::squeeze as view;
-use crate::report::summary::{Cost, Moment, summary};
-use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
     Decision, GroupPlan, Progress, Squeeze, SqueezeOptions, Watch, squeeze_watched,
 };
+use crate::search::{Step, Stopped};
 use crate::tools::execution::{Answer, ask};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save_cluster;
-use crate::tools::{commands, group, progress, source};
+use crate::tools::{commands, group, progress, source, summing_up};
 
 /// Refuses reserves with which nodes would go up and down in turns.
 pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
@@ -70,23 +69,16 @@ pub fn run(
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
     show(options, &asked, cluster, &found, output)?;
-    let shown = options.summary || (output.is_shown() && options.load.verbosity >= 1);
-    let steps = || found.plans.iter().flat_map(|plan| plan.steps.chunks(1));
-    if shown && !options.json && steps().next().is_some() {
-        let cost = Cost::of(cluster, steps());
-        let lines = summary(cost, &Moment::of_groups(cluster), &Moment::of_groups(&found.after), &[]);
-        lines.iter().try_for_each(|line| output.line(line))?;
+    if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
+        let moves: Vec<&[Step]> = found.plans.iter().flat_map(|plan| plan.steps.chunks(1)).collect();
+        summing_up::of_moves(cluster, &found.after, &moves, output)?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
     let mut status = match options.detailed_status && !idle {
         true => ExitStatus::Planned,
         false => ExitStatus::Success,
     };
-    if options.execution.exec && !idle {
-        let Some(access) = access else {
-            output.flush()?;
-            bail!("hsqueeze: Execution of commands possible only on LUXI");
-        };
+    if let Some(access) = access.filter(|_| !idle) {
         if found.stopped == Some(Stopped::Interrupt) {
             output.error_line("The search was interrupted, so nothing is executed.")?;
             return Ok(ExitStatus::Failure);
