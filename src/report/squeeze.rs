@@ -241,6 +241,7 @@ pub fn obstacle_text(why: &Obstacle, cluster: &Cluster) -> String {
         Obstacle::Exposed(_) => format!("the target reserve would be missing: {EXPOSED}"),
         Obstacle::LastNode => "it is the last one of its group".to_owned(),
         Obstacle::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
+        Obstacle::Unlikely => "too many before it could not be freed".to_owned(),
         Obstacle::NotTried => "the search ended before it was tried".to_owned(),
     }
 }
@@ -283,6 +284,7 @@ pub fn obstacle_name(why: &Obstacle) -> &'static str {
         Obstacle::Exposed(_) => "reserve-global-n+1",
         Obstacle::LastNode => "last-node",
         Obstacle::MaxNodes => "max-nodes",
+        Obstacle::Unlikely => "unlikely",
         Obstacle::NotTried => "not-tried",
     }
 }

@@ -195,6 +195,7 @@ fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
         | Obstacle::LeftAlone
         | Obstacle::LastNode
         | Obstacle::MaxNodes
+        | Obstacle::Unlikely
         | Obstacle::NotTried => (None, None, None),
     };
     KeptNode {

@@ -37,6 +37,10 @@ const VERY_LARGE: usize = 1_000_000;
 /// not expected to help the others.
 const PATIENCE: usize = 8;
 
+/// In a very large group: when so many in a row could not be freed, the others, which have more
+/// instances, are not tried.
+const LAST_HOPE: usize = 128;
+
 /// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
 /// any.
 pub(super) fn condense(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
@@ -177,12 +181,18 @@ impl Walk<'_> {
     /// as that goes well, and several beside each other when it does not.
     fn onwards(&mut self, order: &[NodeIdx]) {
         let width = rayon::current_num_threads().max(1);
+        let hope = if self.way == Way::OnlyEmptied { LAST_HOPE } else { usize::MAX };
         let (mut at, mut size, mut failures) = (0, 1, 0);
         while at < order.len() {
             if self.ends(&order[at..]) {
                 return;
             }
             if self.decided(order[at]) {
+                at += 1;
+                continue;
+            }
+            if failures == hope {
+                self.kept.push(Kept { node: order[at], why: Obstacle::Unlikely });
                 at += 1;
                 continue;
             }
@@ -205,7 +215,7 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            let beside = if failures > 0 { width.min(free) } else { 1 };
+            let beside = if failures > 0 { width.min(free).min(hope - failures) } else { 1 };
             let thorough = failures < PATIENCE && self.way != Way::OnlyEmptied;
             let tried: Vec<Tried> =
                 order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
@@ -272,22 +282,19 @@ impl Walk<'_> {
     /// far as necessary.
     fn confirm(&mut self) {
         let (mut good, mut bad) = (0, self.freed.len() + 1);
-        let mut reached = None;
-        let mut why = None;
-        let mut next = self.freed.len();
+        let (mut reached, mut why) = (None, None);
+        // most often only the last few are too many
+        let mut back = 1;
         while good + 1 < bad {
-            let set = &self.freed[..next];
-            match self.try_anew(set) {
-                Ok(balanced) => {
-                    good = next;
-                    reached = Some(balanced);
-                }
-                Err(obstacle) => {
-                    bad = next;
-                    why = Some(obstacle);
-                }
+            let next = match &reached {
+                None => bad.saturating_sub(back).max(1),
+                Some(_) => good + (bad - good) / 2,
+            };
+            match self.try_anew(&self.freed[..next]) {
+                Ok(balanced) => (good, reached) = (next, Some(balanced)),
+                Err(obstacle) => (bad, why) = (next, Some(obstacle)),
             }
-            next = good + (bad - good) / 2;
+            back *= 2;
         }
         self.reached = reached;
         if let Some(why) = why {

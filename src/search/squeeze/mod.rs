@@ -124,6 +124,8 @@ pub enum Obstacle {
     LastNode,
     /// No more nodes are wanted in this run.
     MaxNodes,
+    /// In a very large group: so many before it could not be freed that it was not tried.
+    Unlikely,
     /// The search ended before it was tried.
     NotTried,
 }

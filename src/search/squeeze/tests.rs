@@ -97,6 +97,19 @@ fn a_node_that_is_off_counts_by_its_tag_a_file_or_its_like() {
 }
 
 #[test]
+fn where_very_many_in_a_row_cannot_be_freed_the_others_are_not_tried() {
+    let nodes: Vec<String> = (0..140).map(|at| node(&format!("n{at}"), 1500, "N", "")).collect();
+    let rows: Vec<String> = (0..140).map(|at| format!("i{at}|2500|0|1|running|Y|n{at}||ext||1")).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let (cluster, options) = (built(&nodes, &rows), options());
+    let deadline = Deadline::never();
+    let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+    let kept = |way| condense::condense_by(&scope, usize::MAX, &cluster, way).0.kept;
+    let unlikely = |way| kept(way).iter().filter(|kept| kept.why == Obstacle::Unlikely).count();
+    assert_eq!([Way::Onwards, Way::OnlyEmptied].map(unlikely), [0, 12]);
+}
+
+#[test]
 fn sizes_survive_as_tags() {
     let cluster = built(&[node("a", 4000, "M", "")], &[]);
     let size = Size::of(cluster.node(NodeIdx::new(0)));
