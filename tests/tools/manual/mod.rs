@@ -1,7 +1,7 @@
 //! The manual pages describe what exists: options, fields, metrics and tags are
 //! made from their definitions, between two markers; files in examples load.
 //!
-//! `UPDATE_MAN=1 cargo test --test manual` rewrites the pages.
+//! `UPDATE_MAN=1 cargo test --test tools manual` rewrites the pages.
 
 mod format;
 mod made;

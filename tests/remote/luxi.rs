@@ -14,20 +14,11 @@ use htools::model::{DiskParameters, GlusterVolume};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-#[path = "common/clusters.rs"]
-#[allow(dead_code)]
-mod clusters;
-#[path = "common/luxi.rs"]
-mod luxi;
-#[path = "common/rapi.rs"]
-#[allow(dead_code)]
-mod rapi;
-#[path = "common/luxi_server.rs"]
-#[allow(dead_code)]
-mod server;
+use crate::common::luxi;
+use crate::common::rapi;
 
-use clusters::{Recipe, Style, cases, recipes};
-use server::{Act, END, Server, in_pieces, message};
+use crate::common::clusters::{Recipe, Style, cases, recipes};
+use crate::common::luxi_server::{Act, END, Server, in_pieces, message};
 
 const SUCCESS: &str = r#"{"success":true,"result":"é"}"#;
 

@@ -1,10 +1,7 @@
 //! Properties of model, score and search on random clusters. `PROPTEST_CASES`
 //! (256 by default) scales the number of cases.
 
-#[path = "common/clusters.rs"]
-mod clusters;
-
-use clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
+use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{

@@ -6,7 +6,7 @@ use htools::load::{RawCluster, simulate, text, utilisation};
 use htools::model::{AllocPolicy, DiskTemplate, InstancePolicy, Mib, RunStatus};
 use htools::report::text::whole_cluster_text;
 
-use crate::{block, read};
+use super::{block, read};
 
 const PAGE: &str = "htools-format.5";
 

@@ -16,11 +16,7 @@ use htools::load::error::LoadError;
 use htools::load::rapi::{Access, Address, Manner, load_in};
 use htools::load::remote::Detail;
 
-#[path = "common/rapi.rs"]
-#[allow(dead_code)]
-mod common;
-
-use common::RESOURCES;
+use crate::common::rapi::RESOURCES;
 
 const PASSWORD: &str = "s3cr3t";
 

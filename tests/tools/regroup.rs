@@ -24,14 +24,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-#[path = "common/clusters.rs"]
-#[allow(dead_code)]
-mod clusters;
-#[path = "common/rapi.rs"]
-#[allow(dead_code)]
-mod rapi;
+use crate::common::rapi;
 
-use clusters::{Dice, cases};
+use crate::common::clusters::{Dice, cases};
 
 /// A random cluster of a few groups: pools, denials, policies, offline nodes, scarce memory.
 fn random(seed: u64) -> Cluster {

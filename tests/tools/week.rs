@@ -1,14 +1,14 @@
 //! The simulated week: what the README says of it is what it comes to.
 
-#[path = "../examples/week/profile.rs"]
+#[path = "../../examples/week/profile.rs"]
 #[allow(dead_code)]
 mod profile;
-#[path = "../examples/week/simulate.rs"]
+#[path = "../../examples/week/simulate.rs"]
 mod simulate;
-#[path = "../examples/week/table.rs"]
+#[path = "../../examples/week/table.rs"]
 #[allow(dead_code)]
 mod table;
-#[path = "../examples/week/world.rs"]
+#[path = "../../examples/week/world.rs"]
 mod world;
 
 use std::fs;

@@ -8,7 +8,7 @@ use htools::report::nodes::{DEFAULT_FIELDS, fields};
 use htools::score::metrics::{Kind, TABLE};
 use htools::tools::{TOOLS, generate, launcher};
 
-use crate::{PAGES, path, read};
+use super::{PAGES, path, read};
 
 fn options_section(command: clap::Command) -> String {
     let mut text = Vec::new();
@@ -64,7 +64,7 @@ fn tags_section() -> String {
 /// Compares the part of a page that is called `part` with what it should be.
 fn check(page: &str, part: &str, section: &str) {
     let begin =
-        format!(".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test manual)\n");
+        format!(".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test tools manual)\n");
     let end = format!(".\\\" {part}: end\n");
     let text = read(page);
     let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page}: {part}: no begin marker"));
@@ -77,7 +77,7 @@ fn check(page: &str, part: &str, section: &str) {
         let _held = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
         fs::write(path(page), wanted).expect("the page is writable");
     } else {
-        panic!("man/{page} is out of date; run UPDATE_MAN=1 cargo test --test manual");
+        panic!("man/{page} is out of date; run UPDATE_MAN=1 cargo test --test tools manual");
     }
 }
 
@@ -94,7 +94,7 @@ fn pages_describe_what_there_is_and_have_the_usual_sections() {
     for tool in TOOLS {
         check(&format!("{}.1", tool.spec.name), "options", &options_section(tool.spec.command()));
     }
-    for page in crate::pages().iter().filter(|page| page.ends_with(".1")) {
+    for page in super::pages().iter().filter(|page| page.ends_with(".1")) {
         let text = read(page);
         for heading in
             ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"]

@@ -9,14 +9,9 @@ use htools::generate::{ClusterSpec, TemplateMix, cluster};
 use htools::load::raw::RawCluster;
 use proptest::prelude::*;
 
-#[path = "common/clusters.rs"]
-#[allow(dead_code)]
-mod clusters;
-#[path = "common/rapi.rs"]
-#[allow(dead_code)]
-mod rapi;
+use crate::common::rapi;
 
-use clusters::{Recipe, Style, cases, recipes};
+use crate::common::clusters::{Recipe, Style, cases, recipes};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rapi").join(name)

@@ -9,17 +9,9 @@ use std::thread;
 
 use assert_cmd::Command;
 
-#[path = "common/luxi.rs"]
-#[allow(dead_code)]
-mod luxi;
-#[path = "common/rapi.rs"]
-#[allow(dead_code)]
-mod rapi;
-#[path = "common/luxi_server.rs"]
-#[allow(dead_code)]
-mod server;
+use crate::common::rapi;
 
-use server::{Act, END, Server};
+use crate::common::luxi_server::{Act, END, Server};
 
 /// What a run may have, in KiB: 1 GiB.
 const LIMIT: u64 = 1 << 20;

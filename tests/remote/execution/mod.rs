@@ -1,9 +1,7 @@
 //! Plans carried out: `hbal -X` and `--resume` as a program, against a master daemon and a
 //! remote API by script, with a job queue in memory behind them.
 
-#[path = "../common/luxi_server.rs"]
-#[allow(dead_code)]
-mod server;
+use crate::common::luxi_server as server;
 
 mod cluster;
 mod luxi;

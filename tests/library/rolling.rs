@@ -1,10 +1,6 @@
 //! Plans of rolling maintenances on random clusters, held against the plain rules.
 
-#[path = "common/clusters.rs"]
-#[allow(dead_code)]
-mod clusters;
-
-use clusters::{Recipe, Style, cases, recipes};
+use crate::common::clusters::{Recipe, Style, cases, recipes};
 use htools::model::{Cluster, Mib, NodeIdx, Placement};
 use htools::search::rolling::{Conflicts, Part, RollingOptions, is_stopped};
 use proptest::prelude::*;

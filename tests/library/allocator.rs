@@ -2,14 +2,10 @@
 //! the checker, which shares no code with the search. `PROPTEST_CASES` (256 by default)
 //! scales the number of cases.
 
-#[path = "common/clusters.rs"]
-#[allow(dead_code)] // options of hbal
-mod clusters;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clusters::{Dice, Recipe, Style, recipes};
+use crate::common::clusters::{Dice, Recipe, Style, recipes};
 use htools::load::iallocator::{Allocation, Description, Request};
 use htools::model::{
     Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, RunStatus,

@@ -1,23 +1,16 @@
 //! Properties of redundancy, allocation, evacuation and filling on random clusters.
 //! `PROPTEST_CASES` (256 by default) scales the number of cases.
 
-// the other property tests use more of it
-#[allow(dead_code)]
-#[path = "common/clusters.rs"]
-mod clusters;
-#[path = "common/plain_evacuate.rs"]
-mod plain_evacuate;
-#[path = "common/plain_fill.rs"]
-mod plain_fill;
+use crate::common::plain_evacuate;
 
-use clusters::{Dice, Recipe, Style, cases, recipes};
+use crate::common::clusters::{Dice, Recipe, Style, cases, recipes};
+use crate::common::plain_fill::{Plain, size};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus};
 use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::allocate::{self, Conditions, Fit, Metric, Search, Targets, plain};
 use htools::search::evacuate::{Destination, evacuate};
 use htools::search::fill::{Filled, Ground, Settings};
-use plain_fill::{Plain, size};
 use proptest::prelude::*;
 
 const ANY: &[Style] =

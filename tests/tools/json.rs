@@ -181,7 +181,7 @@ fn plans_of_all_samples() {
     }
 }
 
-/// Why a search ended early, if it did; tests/early_end.rs has the runs.
+/// Why a search ended early, if it did; early_end.rs has the runs.
 #[test]
 fn reasons_to_stop() {
     let validator = validator("htools.plan-1.json");

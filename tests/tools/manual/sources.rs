@@ -5,7 +5,7 @@ use std::path::Path;
 
 use htools::model::known_tags::KNOWN;
 
-use crate::{plain, read, section};
+use super::{plain, read, section};
 
 /// The sources of the library without their tests, by path.
 fn sources() -> Vec<(String, String)> {

@@ -1,0 +1,8 @@
+//! What several of the test programs use.
+
+pub mod clusters;
+pub mod luxi;
+pub mod luxi_server;
+pub mod plain_evacuate;
+pub mod plain_fill;
+pub mod rapi;

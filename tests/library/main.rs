@@ -1,0 +1,12 @@
+//! The library: properties on random clusters, answers held to plain definitions, parsers fed with arbitrary input.
+
+// not each of these programs uses all of it
+#[allow(dead_code)]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod allocation;
+mod allocator;
+mod fuzz_parsers;
+mod properties;
+mod rolling;

@@ -1,0 +1,21 @@
+//! Runs of the tools, on files.
+
+// not each of these programs uses all of it
+#[allow(dead_code)]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod command_line;
+mod early_end;
+mod estimates;
+mod hail;
+mod health;
+mod json;
+mod manual;
+mod recorded;
+mod regroup;
+mod saved;
+mod several_groups;
+mod week;
+mod worked_example;
