@@ -63,8 +63,9 @@ fn tags_section() -> String {
 
 /// Compares the part of a page that is called `part` with what it should be.
 fn check(page: &str, part: &str, section: &str) {
-    let begin =
-        format!(".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test tools manual)\n");
+    let begin = format!(
+        ".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test tools manual)\n"
+    );
     let end = format!(".\\\" {part}: end\n");
     let text = read(page);
     let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page}: {part}: no begin marker"));
