@@ -10,7 +10,8 @@ fn recorded_answers() {
         .register_bin("htools", trycmd::cargo::cargo_bin!("htools"))
         .env("LC_ALL", "C.UTF-8")
         .case("tests/recorded/*.trycmd")
-        .case("README.md");
+        .case("README.md")
+        .case("docs/tour.md");
 }
 
 /// Every sample has recorded answers.

@@ -1,4 +1,4 @@
-//! The simulated week: what the README says of it is what it comes to.
+//! The simulated week: what its document says of it is what it comes to.
 
 #[path = "../../examples/week/profile.rs"]
 #[allow(dead_code)]
@@ -25,14 +25,14 @@ fn week(settings: &Settings) -> Week {
 
 /// Every plan on the way is checked by `simulate`.
 #[test]
-fn the_table_in_the_readme() {
+fn the_table_in_its_document() {
     let weeks = std::thread::scope(|scope| {
         let runs = table::compared().map(|settings| scope.spawn(move || (settings.clone(), week(&settings))));
         runs.map(|run| run.join().unwrap())
     });
     let table = table::comparison(&weeks);
-    let readme = fs::read_to_string("README.md").unwrap();
-    assert!(readme.contains(&table), "README.md should have this table:\n{table}");
+    let document = fs::read_to_string("examples/week/README.md").unwrap();
+    assert!(document.contains(&table), "examples/week/README.md should have this table:\n{table}");
 }
 
 #[test]
