@@ -13,13 +13,13 @@ use htools::score::Board;
 use htools::score::running::Running;
 use htools::search::moves::Trial;
 use htools::search::{BalanceOptions, Balancer, Move, MoveRules};
-use htools::tools::generate::Made;
+use htools::tools::generate::GeneratedText;
 
 fn clusters(criterion: &mut Criterion) {
     for (nodes, instances) in [(100, 1000), (400, 4000)] {
         let mut group = criterion.benchmark_group(format!("{nodes}-{instances}"));
-        let made =
-            Made::new(&ClusterSpec::new(nodes, instances, TemplateMix::Drbd, 1)).expect("it can be made");
+        let made = GeneratedText::new(&ClusterSpec::new(nodes, instances, TemplateMix::Drbd, 1))
+            .expect("it can be made");
         loading(&mut group, &made.text);
         let mut cluster = loaded(parsed(&made.text));
         scoring(&mut group, &cluster);

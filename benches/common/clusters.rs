@@ -8,7 +8,7 @@ use std::rc::Rc;
 use anyhow::{Context, bail, ensure};
 use htools::generate::{ClusterSpec, TemplateMix};
 use htools::load::text;
-use htools::tools::generate::Made;
+use htools::tools::generate::GeneratedText;
 
 use super::workshop::Workshop;
 
@@ -119,7 +119,7 @@ impl Clusters {
 
 fn of_the_library(kind: Kind) -> anyhow::Result<String> {
     let plain = ClusterSpec::new(kind.nodes, kind.instances, kind.templates, SEED);
-    Ok(Made::new(&ClusterSpec {
+    Ok(GeneratedText::new(&ClusterSpec {
         tags: kind.tags,
         heterogeneous: kind.heterogeneous,
         groups: kind.groups,

@@ -3,20 +3,23 @@
 use serde_json::Value;
 
 use super::client::ClusterId;
-use super::job::{JobId, JobState, Mark, Run, Status};
-use super::watch::Change;
+use super::job::{JobId, JobMark, JobState, JobStatus, RunInfo};
+use super::watch::JobChange;
 use crate::load::error::printable;
-use crate::load::json::Shape;
+use crate::load::json::WantedParts;
 use crate::load::remote::CallError;
 
 /// Most characters of what Ganeti says about a failure.
 const SHOWN: usize = 400;
 
 /// What is read of the cluster itself.
-pub const CLUSTER: Shape = Shape::Keys(&[("name", Shape::Whole), ("uuid", Shape::Whole)]);
+pub const CLUSTER: WantedParts =
+    WantedParts::Keys(&[("name", WantedParts::Whole), ("uuid", WantedParts::Whole)]);
 /// What is read of a job's opcodes: what tells whose it is.
-pub const OPCODES: Shape =
-    Shape::Items(&[Shape::Keys(&[("comment", Shape::Whole), ("reason", Shape::Whole)])]);
+pub const OPCODES: WantedParts = WantedParts::Items(&[WantedParts::Keys(&[
+    ("comment", WantedParts::Whole),
+    ("reason", WantedParts::Whole),
+])]);
 
 /// An answer that is not what was asked for.
 pub fn nonsense(what: &str, found: &Value) -> CallError {
@@ -69,13 +72,13 @@ pub fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, C
     if status.is_null() {
         return Ok(JobState { status: None, message: None });
     }
-    let known = status.as_str().and_then(Status::parse);
+    let known = status.as_str().and_then(JobStatus::parse);
     let status = known.ok_or_else(|| nonsense("status of a job", status))?;
-    if status == Status::Success && results.as_array().is_some_and(|r| r.iter().any(is_power_failure)) {
+    if status == JobStatus::Success && results.as_array().is_some_and(|r| r.iter().any(is_power_failure)) {
         let message = last_message(log).unwrap_or_else(|| "the power helper of the node failed".to_owned());
-        return Ok(JobState { status: Some(Status::Error), message: Some(message) });
+        return Ok(JobState { status: Some(JobStatus::Error), message: Some(message) });
     }
-    let failed = matches!(status, Status::Error | Status::Canceled);
+    let failed = matches!(status, JobStatus::Error | JobStatus::Canceled);
     let message = results.as_array().filter(|_| failed);
     let message = message.and_then(|results| results.iter().find_map(failure));
     Ok(JobState { status: Some(status), message })
@@ -134,18 +137,18 @@ fn reason(value: &Value) -> String {
 }
 
 /// What the answer to a wait says: the fields of the job and its new messages.
-pub fn change(fields: &Value, messages: &Value) -> Result<Change, CallError> {
+pub fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> {
     let wrong = || nonsense("wait for a job", fields);
     let status = fields.as_array().and_then(|fields| fields.first()).ok_or_else(wrong)?;
-    let status = status.as_str().and_then(Status::parse).ok_or_else(wrong)?;
+    let status = status.as_str().and_then(JobStatus::parse).ok_or_else(wrong)?;
     let serial = |message: &Value| message.as_array()?.first()?.as_u64();
     let serials = messages.as_array().into_iter().flatten().filter_map(serial);
-    Ok(Change { status: Some(status), serial: serials.max() })
+    Ok(JobChange { status: Some(status), serial: serials.max() })
 }
 
 /// The mark of a job of this run: in the comment of its first opcode, or, where RAPI leaves no
 /// room for comments, in one of its reasons.
-pub fn mark(run: &Run, opcodes: &Value) -> Option<Mark> {
+pub fn mark(run: &RunInfo, opcodes: &Value) -> Option<JobMark> {
     let opcode = opcodes.as_array()?.first()?;
     let comment = opcode.get("comment").and_then(Value::as_str);
     let reasons = opcode.get("reason").and_then(Value::as_array).into_iter().flatten();
@@ -191,9 +194,9 @@ mod tests {
         let message = Some("Instance 'x' not known".to_owned());
         assert_eq!(
             state(&json!("error"), &results, &json!(null)),
-            Ok(JobState { status: Some(Status::Error), message })
+            Ok(JobState { status: Some(JobStatus::Error), message })
         );
-        let running = JobState { status: Some(Status::Running), message: None };
+        let running = JobState { status: Some(JobStatus::Running), message: None };
         assert_eq!(state(&json!("running"), &results, &json!(null)), Ok(running));
         assert_eq!(
             state(&json!(null), &json!(null), &json!(null)),
@@ -209,10 +212,10 @@ mod tests {
         let result = |status: u64| json!([[[[0, "node4.vc.test"], [status, null]]]]);
         let text = " - WARNING: Out-of-band RPC failed on node 'node4.vc.test': no power\n";
         let log = json!([[[1, [1795311733, 358265], "message", text]]]);
-        let good = JobState { status: Some(Status::Success), message: None };
+        let good = JobState { status: Some(JobStatus::Success), message: None };
         assert_eq!(state(&json!("success"), &result(0), &log), Ok(good.clone()));
         let message = Some("Out-of-band RPC failed on node 'node4.vc.test': no power".to_owned());
-        let bad = JobState { status: Some(Status::Error), message };
+        let bad = JobState { status: Some(JobStatus::Error), message };
         assert_eq!(state(&json!("success"), &result(2), &log), Ok(bad));
         let unexplained = state(&json!("success"), &result(2), &json!([[]])).unwrap();
         assert_eq!(unexplained.message.unwrap(), "the power helper of the node failed");
@@ -238,9 +241,9 @@ mod tests {
     fn changes() {
         let messages =
             json!([[1, [1795250982, 26852], "message", "a"], [2, [1795250982, 26852], "message", "b"]]);
-        let running = Change { status: Some(Status::Running), serial: Some(2) };
+        let running = JobChange { status: Some(JobStatus::Running), serial: Some(2) };
         assert_eq!(change(&json!(["running"]), &messages), Ok(running));
-        let quiet = Change { status: Some(Status::Running), serial: None };
+        let quiet = JobChange { status: Some(JobStatus::Running), serial: None };
         assert_eq!(change(&json!(["running"]), &json!([])), Ok(quiet));
         assert!(change(&json!("nochange"), &json!(null)).is_err());
     }
@@ -264,7 +267,7 @@ mod tests {
     proptest! {
         #[test]
         fn anything_may_come(a in any_json(), b in any_json()) {
-            let run = Run {
+            let run = RunInfo {
                 tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0,
             };
             let _ = (submitted(&a), state(&a, &b, &a), held([Some(&a), Some(&b)]), change(&a, &b), job_id(&a));

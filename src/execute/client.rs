@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{Job, JobId, JobState, Mark, Run, Watched};
+use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched};
 use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
@@ -32,7 +32,7 @@ pub trait JobClient {
     ///
     /// # Errors
     /// Why none of them was submitted, or why it is unknown.
-    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError>;
+    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError>;
 
     /// The newest job that there is: those of a run that begins now come after it.
     fn newest(&mut self) -> Result<JobId, CallError>;
@@ -49,7 +49,7 @@ pub trait JobClient {
     ) -> Result<Vec<(JobId, JobState)>, CallError>;
 
     /// The jobs of a run among those after `after`, archived ones included.
-    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError>;
+    fn jobs_of(&mut self, run: &RunInfo, after: JobId) -> Result<Vec<(JobId, JobMark)>, CallError>;
 
     /// The instances that have this node as primary or secondary, by what the cluster
     /// says now; an empty list only if it surely holds none.
@@ -59,5 +59,5 @@ pub trait JobClient {
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError>;
 
     /// Submits a job that only finds out whether it could be done.
-    fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError>;
+    fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError>;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::job::{JobId, Status};
+use super::job::{JobId, JobStatus};
 use super::report::StepState;
 use super::runner::Ending;
 
@@ -30,7 +30,7 @@ pub enum Event {
         /// The job.
         job: JobId,
         /// How far.
-        status: Status,
+        status: JobStatus,
     },
     /// A step came to its end.
     StepEnded {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::client::{ClusterId, JobClient};
 use super::events::Event;
-use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use super::runner::Surroundings;
 use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
@@ -16,7 +16,7 @@ use crate::plan::work::{Task, WorkStep};
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum CallFault {
     /// Nothing.
     None,
     /// The request does not get there.
@@ -55,9 +55,9 @@ pub enum Fate {
 pub struct FakeJob {
     pub id: JobId,
     pub comment: String,
-    pub mark: Mark,
+    pub mark: JobMark,
     pub depends: Option<JobId>,
-    pub status: Status,
+    pub status: JobStatus,
     fate: Fate,
 }
 
@@ -66,9 +66,9 @@ pub struct FakeCluster {
     pub joins: bool,
     pub jobs: Vec<FakeJob>,
     /// What goes wrong with the next calls, whatever they are.
-    pub faults: VecDeque<Fault>,
+    pub faults: VecDeque<CallFault>,
     /// How jobs go, by their marks; well if nothing is said.
-    pub fates: Vec<(Mark, Fate)>,
+    pub fates: Vec<(JobMark, Fate)>,
     /// Jobs that will be entered later: when, and what.
     late: Vec<(u64, FakeJob)>,
     /// In seconds; the surroundings share it.
@@ -111,15 +111,16 @@ impl FakeCluster {
     }
 
     fn is_done(&self, step: usize) -> bool {
-        let done = |mark: Mark| self.jobs.iter().any(|job| job.mark == mark && job.status == Status::Success);
-        (0..self.parts[step]).all(|part| done(Mark { step, part }))
+        let done =
+            |mark: JobMark| self.jobs.iter().any(|job| job.mark == mark && job.status == JobStatus::Success);
+        (0..self.parts[step]).all(|part| done(JobMark { step, part }))
     }
 
     /// What goes wrong with this call, if the program survives it.
-    fn fault(&mut self) -> Fault {
+    fn fault(&mut self) -> CallFault {
         self.catch_up();
-        match self.faults.pop_front().unwrap_or(Fault::None) {
-            Fault::KilledBefore => std::panic::resume_unwind(Box::new(Killed)),
+        match self.faults.pop_front().unwrap_or(CallFault::None) {
+            CallFault::KilledBefore => std::panic::resume_unwind(Box::new(Killed)),
             fault => fault,
         }
     }
@@ -127,16 +128,16 @@ impl FakeCluster {
     /// The answer to a call that only asks.
     fn answer<T>(&mut self, answer: impl FnOnce(&mut Self) -> T) -> Result<T, CallError> {
         match self.fault() {
-            Fault::None | Fault::Drained => Ok(answer(self)),
-            Fault::NotSent => Err(CallError::NotSent("refused".into())),
-            Fault::LostAfter | Fault::LostBefore => Err(CallError::Lost("closed".into())),
-            Fault::Late(_) => Err(CallError::Late("late".into())),
-            Fault::Nonsense => Err(CallError::Nonsense("nonsense".into())),
-            Fault::KilledBefore | Fault::KilledAfter => std::panic::resume_unwind(Box::new(Killed)),
+            CallFault::None | CallFault::Drained => Ok(answer(self)),
+            CallFault::NotSent => Err(CallError::NotSent("refused".into())),
+            CallFault::LostAfter | CallFault::LostBefore => Err(CallError::Lost("closed".into())),
+            CallFault::Late(_) => Err(CallError::Late("late".into())),
+            CallFault::Nonsense => Err(CallError::Nonsense("nonsense".into())),
+            CallFault::KilledBefore | CallFault::KilledAfter => std::panic::resume_unwind(Box::new(Killed)),
         }
     }
 
-    fn job(&mut self, run: &Run, job: &Job<'_>) -> FakeJob {
+    fn job(&mut self, run: &RunInfo, job: &Job<'_>) -> FakeJob {
         self.next += 1;
         let fate =
             self.fates.iter().find(|(mark, _)| *mark == job.mark).map_or(Fate::Success, |(_, fate)| *fate);
@@ -145,7 +146,7 @@ impl FakeCluster {
             comment: run.comment(job.mark),
             mark: job.mark,
             depends: job.depends,
-            status: Status::Queued,
+            status: JobStatus::Queued,
             fate,
         }
     }
@@ -164,20 +165,20 @@ impl FakeCluster {
 
     /// Everything in the queue gets a little further.
     fn advance(&mut self) {
-        let ended: Vec<(JobId, Status)> = self.jobs.iter().map(|job| (job.id, job.status)).collect();
+        let ended: Vec<(JobId, JobStatus)> = self.jobs.iter().map(|job| (job.id, job.status)).collect();
         let before = |id: JobId| ended.iter().find(|(other, _)| *other == id).map(|(_, status)| *status);
         for job in &mut self.jobs {
             let waits = job.depends.and_then(before);
             job.status = match (job.status, waits) {
                 (status, _) if status.is_final() => status,
-                (_, Some(status)) if status.is_final() && status != Status::Success => Status::Error,
-                (_, Some(status)) if !status.is_final() => Status::Waiting,
-                (Status::Queued, _) => Status::Waiting,
-                (Status::Waiting, _) => Status::Running,
+                (_, Some(status)) if status.is_final() && status != JobStatus::Success => JobStatus::Error,
+                (_, Some(status)) if !status.is_final() => JobStatus::Waiting,
+                (JobStatus::Queued, _) => JobStatus::Waiting,
+                (JobStatus::Waiting, _) => JobStatus::Running,
                 _ => match job.fate {
-                    Fate::Success | Fate::Gone => Status::Success,
-                    Fate::Error => Status::Error,
-                    Fate::Canceled => Status::Canceled,
+                    Fate::Success | Fate::Gone => JobStatus::Success,
+                    Fate::Error => JobStatus::Error,
+                    Fate::Canceled => JobStatus::Canceled,
                 },
             };
         }
@@ -193,13 +194,13 @@ impl FakeCluster {
 
     fn state(&self, id: JobId) -> JobState {
         if let Some((_, good)) = self.trials.iter().find(|(trial, _)| *trial == id) {
-            let status = if *good { Status::Success } else { Status::Error };
+            let status = if *good { JobStatus::Success } else { JobStatus::Error };
             return JobState { status: Some(status), message: (!good).then(|| "it broke".to_owned()) };
         }
         let job = self.jobs.iter().find(|job| job.id == id);
         let there = job.filter(|job| !(job.fate == Fate::Gone && job.status.is_final()));
         let status = there.map(|job| job.status);
-        let message = (status == Some(Status::Error)).then(|| "it broke".to_owned());
+        let message = (status == Some(JobStatus::Error)).then(|| "it broke".to_owned());
         JobState { status, message }
     }
 }
@@ -213,26 +214,26 @@ impl JobClient for FakeCluster {
         self.joins
     }
 
-    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
         let fault = self.fault();
         match fault {
-            Fault::NotSent => return Err(CallError::NotSent("refused".into())),
-            Fault::LostBefore => return Err(CallError::Lost("closed".into())),
-            Fault::Drained => return Err(CallError::Refused("the queue is drained".into())),
+            CallFault::NotSent => return Err(CallError::NotSent("refused".into())),
+            CallFault::LostBefore => return Err(CallError::Lost("closed".into())),
+            CallFault::Drained => return Err(CallError::Refused("the queue is drained".into())),
             _ => {}
         }
         let jobs: Vec<FakeJob> = jobs.iter().map(|job| self.job(run, job)).collect();
         let ids = jobs.iter().map(|job| Ok(job.id)).collect();
-        if let Fault::Late(seconds) = fault {
+        if let CallFault::Late(seconds) = fault {
             let at = self.clock.get() + seconds;
             self.late.extend(jobs.into_iter().map(|job| (at, job)));
             return Err(CallError::Late("late".into()));
         }
         jobs.into_iter().for_each(|job| self.enter(job));
         match fault {
-            Fault::LostAfter => Err(CallError::Lost("closed".into())),
-            Fault::Nonsense => Ok(Vec::new()),
-            Fault::KilledAfter => std::panic::resume_unwind(Box::new(Killed)),
+            CallFault::LostAfter => Err(CallError::Lost("closed".into())),
+            CallFault::Nonsense => Ok(Vec::new()),
+            CallFault::KilledAfter => std::panic::resume_unwind(Box::new(Killed)),
             _ => Ok(ids),
         }
     }
@@ -256,7 +257,7 @@ impl JobClient for FakeCluster {
         })
     }
 
-    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
+    fn jobs_of(&mut self, run: &RunInfo, after: JobId) -> Result<Vec<(JobId, JobMark)>, CallError> {
         self.answer(|cluster| {
             let of_run = cluster.jobs.iter().filter(|job| job.id > after);
             of_run.filter_map(|job| Some((job.id, run.mark(&job.comment)?))).collect()
@@ -271,7 +272,7 @@ impl JobClient for FakeCluster {
         self.answer(|_| NodeFlags::default())
     }
 
-    fn try_out(&mut self, _: &Run, _: &Opcode) -> Result<JobId, CallError> {
+    fn try_out(&mut self, _: &RunInfo, _: &Opcode) -> Result<JobId, CallError> {
         self.answer(|cluster| {
             cluster.next += 1;
             let id = JobId(cluster.next);
@@ -302,7 +303,7 @@ impl Surroundings for FakeSurroundings {
         self.stop_after.is_some_and(|count| self.events.len() >= count)
     }
 
-    fn perform(&mut self, _: &mut dyn JobClient, _: &Run, step: &WorkStep) -> Result<(), String> {
+    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, step: &WorkStep) -> Result<(), String> {
         self.performed.push(step.title());
         match step.task {
             Task::ConfirmEmpty => Err("it is not empty".to_owned()),

@@ -20,7 +20,7 @@ impl fmt::Display for JobId {
 /// How far a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum JobStatus {
     /// Not begun.
     Queued,
     /// Waiting for locks.
@@ -37,23 +37,23 @@ pub enum Status {
     Error,
 }
 
-impl Status {
+impl JobStatus {
     /// Ganeti's word.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Queued => "queued",
-            Status::Waiting => "waiting",
-            Status::Canceling => "canceling",
-            Status::Running => "running",
-            Status::Canceled => "canceled",
-            Status::Success => "success",
-            Status::Error => "error",
+            JobStatus::Queued => "queued",
+            JobStatus::Waiting => "waiting",
+            JobStatus::Canceling => "canceling",
+            JobStatus::Running => "running",
+            JobStatus::Canceled => "canceled",
+            JobStatus::Success => "success",
+            JobStatus::Error => "error",
         }
     }
 
     /// The status with this word.
-    pub fn parse(word: &str) -> Option<Status> {
-        use Status::*;
+    pub fn parse(word: &str) -> Option<JobStatus> {
+        use JobStatus::*;
         [Queued, Waiting, Canceling, Running, Canceled, Success, Error]
             .into_iter()
             .find(|s| s.as_str() == word)
@@ -61,7 +61,7 @@ impl Status {
 
     /// Whether nothing will change any more.
     pub fn is_final(self) -> bool {
-        matches!(self, Status::Canceled | Status::Success | Status::Error)
+        matches!(self, JobStatus::Canceled | JobStatus::Success | JobStatus::Error)
     }
 }
 
@@ -69,7 +69,7 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobState {
     /// How far it is; none if Ganeti does not know the job (any more).
-    pub status: Option<Status>,
+    pub status: Option<JobStatus>,
     /// What its failed opcode said.
     pub message: Option<String>,
 }
@@ -80,13 +80,13 @@ pub struct Watched {
     /// Its number.
     pub id: JobId,
     /// How far it was.
-    pub status: Status,
+    pub status: JobStatus,
 }
 
 /// Which part of which step of which run a job is: it stands in the comments of the
 /// job's opcodes, so that the job can be found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Mark {
+pub struct JobMark {
     /// Position of the step.
     pub step: usize,
     /// Position of the job among those of the step.
@@ -96,7 +96,7 @@ pub struct Mark {
 /// What all jobs of a run have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunInfo {
     /// The tool that made the plan.
     pub tool: String,
     /// When the run began, in nanoseconds since 1970: its name, too.
@@ -109,9 +109,9 @@ pub struct Run {
     pub priority: i8,
 }
 
-impl Run {
+impl RunInfo {
     /// The comment of a job's opcodes.
-    pub fn comment(&self, mark: Mark) -> String {
+    pub fn comment(&self, mark: JobMark) -> String {
         format!("{}; run {}, step {}.{}", self.comment, self.began, mark.step + 1, mark.part + 1)
     }
 
@@ -121,12 +121,12 @@ impl Run {
     }
 
     /// The mark in a comment of this run.
-    pub fn mark(&self, comment: &str) -> Option<Mark> {
+    pub fn mark(&self, comment: &str) -> Option<JobMark> {
         let (_, mark) = comment.rsplit_once("; run ")?;
         let (run, mark) = mark.split_once(", step ")?;
         let (step, part) = mark.split_once('.')?;
         let position = |number: &str| number.parse::<usize>().ok()?.checked_sub(1);
-        let mark = Mark { step: position(step)?, part: position(part)? };
+        let mark = JobMark { step: position(step)?, part: position(part)? };
         // nothing but what we wrote
         (run == self.began.to_string() && comment == self.comment(mark)).then_some(mark)
     }
@@ -138,7 +138,7 @@ pub struct Job<'a> {
     /// What it does.
     pub opcodes: &'a [Opcode],
     /// Which one it is.
-    pub mark: Mark,
+    pub mark: JobMark,
     /// The job that must have ended well before it begins.
     pub depends: Option<JobId>,
 }
@@ -159,7 +159,7 @@ pub struct SubmittedOpcode<'a> {
 
 impl<'a> SubmittedOpcode<'a> {
     /// The opcodes of a job of this run.
-    pub fn of(run: &'a Run, job: &Job<'a>) -> Vec<SubmittedOpcode<'a>> {
+    pub fn of(run: &'a RunInfo, job: &Job<'a>) -> Vec<SubmittedOpcode<'a>> {
         let opcode = |opcode| SubmittedOpcode {
             priority: run.priority,
             depends: job.depends.map(dependency),
@@ -172,7 +172,7 @@ impl<'a> SubmittedOpcode<'a> {
     }
 
     /// An opcode that is only tried out.
-    pub fn trial(run: &'a Run, opcode: &'a Opcode) -> SubmittedOpcode<'a> {
+    pub fn trial(run: &'a RunInfo, opcode: &'a Opcode) -> SubmittedOpcode<'a> {
         SubmittedOpcode {
             priority: run.priority,
             depends: None,
@@ -193,8 +193,8 @@ pub fn dependency(id: JobId) -> [(JobId, [&'static str; 1]); 1] {
 mod tests {
     use super::*;
 
-    fn run() -> Run {
-        Run {
+    fn run() -> RunInfo {
+        RunInfo {
             tool: "hbal".into(),
             began: 1795249597770975000,
             comment: "rebalancing via hbal (htools) version 1".into(),
@@ -213,7 +213,7 @@ mod tests {
             ignore_ipolicy: false,
             cleanup: false,
         }];
-        let job = Job { opcodes: &opcodes, mark: Mark { step: 6, part: 0 }, depends: None };
+        let job = Job { opcodes: &opcodes, mark: JobMark { step: 6, part: 0 }, depends: None };
         assert_eq!(
             serde_json::to_string(&SubmittedOpcode::of(&run(), &job)).unwrap(),
             concat!(
@@ -232,9 +232,9 @@ mod tests {
     #[test]
     fn marks_are_found_again_in_comments_of_the_same_run_only() {
         let run = run();
-        let mark = Mark { step: 12, part: 2 };
+        let mark = JobMark { step: 12, part: 2 };
         assert_eq!(run.mark(&run.comment(mark)), Some(mark));
-        let other = Run { began: 17, ..run.clone() };
+        let other = RunInfo { began: 17, ..run.clone() };
         for comment in [
             &other.comment(mark),
             "",
@@ -252,8 +252,8 @@ mod tests {
     #[test]
     fn every_status_has_its_word() {
         for word in ["queued", "waiting", "canceling", "running", "canceled", "success", "error"] {
-            assert_eq!(Status::parse(word).unwrap().as_str(), word);
+            assert_eq!(JobStatus::parse(word).unwrap().as_str(), word);
         }
-        assert_eq!(Status::parse("Success"), None);
+        assert_eq!(JobStatus::parse("Success"), None);
     }
 }

@@ -9,10 +9,10 @@ use super::answers::{
     CLUSTER, OPCODES, change, cluster, held, listed_id, mark, newest, nonsense, state, submitted,
 };
 use super::client::{ClusterId, JobClient};
-use super::job::{Job, JobId, JobState, Mark, Run, Status, SubmittedOpcode, Watched};
-use super::watch::{ANSWER, Change, Wait, Watchers};
-use crate::load::json::Shape;
-use crate::load::luxi::{Connection, Manner};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, Watched};
+use super::watch::{ANSWER, JobChange, Wait, Watchers};
+use crate::load::json::WantedParts;
+use crate::load::luxi::{Connection, Timeouts};
 use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
@@ -21,31 +21,33 @@ use crate::plan::opcode::Opcode;
 const WAIT: u64 = 60;
 
 /// A field of a row, with its status.
-const FIELD: Shape = Shape::Items(&[Shape::Whole, Shape::Whole]);
+const FIELD: WantedParts = WantedParts::Items(&[WantedParts::Whole, WantedParts::Whole]);
 /// What is read of the rows of jobs: their numbers and whose they are.
-const JOBS: Shape =
-    Shape::Keys(&[("data", Shape::Each(&Shape::Items(&[FIELD, Shape::Items(&[Shape::Whole, OPCODES])])))]);
+const JOBS: WantedParts = WantedParts::Keys(&[(
+    "data",
+    WantedParts::Each(&WantedParts::Items(&[FIELD, WantedParts::Items(&[WantedParts::Whole, OPCODES])])),
+)]);
 
 /// The master daemon of the cluster, on its own machine.
 pub struct LuxiClient {
     socket: PathBuf,
-    manner: Manner,
+    manner: Timeouts,
     connection: Option<Connection>,
     watchers: Watchers,
 }
 
 impl LuxiClient {
     /// A client of the daemon at this socket. Nothing is sent yet.
-    pub fn new(socket: PathBuf, manner: Manner) -> LuxiClient {
+    pub fn new(socket: PathBuf, manner: Timeouts) -> LuxiClient {
         LuxiClient { socket, manner, connection: None, watchers: Watchers::default() }
     }
 
     fn call(&mut self, method: &str, args: Value) -> Result<Value, CallError> {
-        self.look(method, args, Shape::Whole)
+        self.look(method, args, WantedParts::Whole)
     }
 
     /// A call, of whose result the parts in `shape` are read.
-    fn look(&mut self, method: &str, args: Value, shape: Shape) -> Result<Value, CallError> {
+    fn look(&mut self, method: &str, args: Value, shape: WantedParts) -> Result<Value, CallError> {
         let connection = match self.connection.take().filter(Connection::is_open) {
             Some(connection) => self.connection.insert(connection),
             None => self.connection.insert(Connection::open(&self.socket, self.manner)?),
@@ -80,7 +82,7 @@ impl JobClient for LuxiClient {
         true
     }
 
-    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
         let jobs: Vec<_> = jobs.iter().map(|job| SubmittedOpcode::of(run, job)).collect();
         let jobs = serde_json::to_value(jobs).map_err(|error| CallError::NotSent(error.to_string()))?;
         let answers = self.rows("SubmitManyJobs", json!([jobs]))?;
@@ -116,7 +118,7 @@ impl JobClient for LuxiClient {
         with_reasons(self, changes)
     }
 
-    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
+    fn jobs_of(&mut self, run: &RunInfo, after: JobId) -> Result<Vec<(JobId, JobMark)>, CallError> {
         // the last field brings the archived ones
         let args = json!(["job", ["id", "ops", "archived"], [">", "id", after]]);
         let answer = self.look("Query", args, JOBS)?;
@@ -143,7 +145,7 @@ impl JobClient for LuxiClient {
         Ok(NodeFlags { offline: flag(0), drained: flag(1), powered: flag(2) })
     }
 
-    fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {
+    fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError> {
         let job = [SubmittedOpcode::trial(run, opcode)];
         let job = serde_json::to_value(job).map_err(|error| CallError::NotSent(error.to_string()))?;
         let answers = self.rows("SubmitManyJobs", json!([[job]]))?;
@@ -160,13 +162,13 @@ fn value(row: &Value, at: usize) -> Option<&Value> {
 }
 
 /// Waits for one job.
-fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result<Change, CallError> {
+fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
     let args = json!([job.id, ["status"], [job.status], serial, WAIT]);
     let answer = connection.call_within("WaitForJobChange", &args, ANSWER)?;
     match answer.as_array().map(Vec::as_slice) {
         Some([fields, messages]) => change(fields, messages),
         // "nochange"
-        _ if answer.is_string() => Ok(Change::default()),
+        _ if answer.is_string() => Ok(JobChange::default()),
         _ => Err(nonsense("WaitForJobChange", &answer)),
     }
 }
@@ -175,10 +177,10 @@ fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result
 /// reason.
 pub(super) fn with_reasons(
     client: &mut dyn JobClient,
-    changes: Vec<(JobId, Status)>,
+    changes: Vec<(JobId, JobStatus)>,
 ) -> Result<Vec<(JobId, JobState)>, CallError> {
-    let state = |(id, status): (JobId, Status)| {
-        if status.is_final() && status != Status::Success {
+    let state = |(id, status): (JobId, JobStatus)| {
+        if status.is_final() && status != JobStatus::Success {
             let states = client.states(&[id])?;
             return Ok(states.into_iter().next().map(|state| (id, state)));
         }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::client::JobClient;
-use super::job::{JobState, Run, Status, Watched};
+use super::job::{JobState, JobStatus, RunInfo, Watched};
 use super::power;
 use super::runner::Surroundings;
 use crate::load::error::printable;
@@ -52,7 +52,7 @@ impl Default for Handling {
 pub fn perform(
     around: &mut dyn Surroundings,
     client: &mut dyn JobClient,
-    run: &Run,
+    run: &RunInfo,
     step: &WorkStep,
     handling: &Handling,
 ) -> Result<(), String> {
@@ -107,7 +107,7 @@ fn listed(names: &[String]) -> String {
 fn wait_for(
     around: &mut dyn Surroundings,
     client: &mut dyn JobClient,
-    run: &Run,
+    run: &RunInfo,
     node: &str,
     limit: Duration,
 ) -> Result<(), String> {
@@ -131,9 +131,9 @@ fn wait_for(
 }
 
 /// Whether a job could be done.
-fn try_out(client: &mut dyn JobClient, run: &Run, opcode: &Opcode) -> Result<(), String> {
+fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), String> {
     let id = client.try_out(run, opcode).map_err(|error| error.to_string())?;
-    let mut status = Status::Queued;
+    let mut status = JobStatus::Queued;
     // a wait may end early, but no more than once a change
     for _ in 0..20 {
         let changes = client.next_change(&[Watched { id, status }], TRIAL).map_err(|e| e.to_string())?;
@@ -145,7 +145,7 @@ fn try_out(client: &mut dyn JobClient, run: &Run, opcode: &Opcode) -> Result<(),
             return Err(format!("job {id} is not in Ganeti's queue any more"));
         };
         match now {
-            Status::Success => return Ok(()),
+            JobStatus::Success => return Ok(()),
             _ if now.is_final() => return Err(message.unwrap_or_else(|| format!("job {id} failed"))),
             _ => status = now,
         }
@@ -160,11 +160,11 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    use super::super::fake::{FakeCluster, FakeSurroundings, Fault};
+    use super::super::fake::{CallFault, FakeCluster, FakeSurroundings};
     use super::*;
 
-    fn run() -> Run {
-        Run { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 }
+    fn run() -> RunInfo {
+        RunInfo { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 }
     }
 
     fn step(task: Task) -> WorkStep {
@@ -200,9 +200,9 @@ mod tests {
         assert_eq!(why, "the node holds instances a, b, c and 2 more");
         // a connection that comes back, and one that does not
         stage.cluster.held.clear();
-        stage.cluster.faults.extend([Fault::LostBefore, Fault::NotSent]);
+        stage.cluster.faults.extend([CallFault::LostBefore, CallFault::NotSent]);
         assert_eq!(stage.perform(Task::ConfirmEmpty, &handling), Ok(()));
-        stage.cluster.faults.extend([Fault::LostBefore; QUESTIONS as usize]);
+        stage.cluster.faults.extend([CallFault::LostBefore; QUESTIONS as usize]);
         let why = stage.perform(Task::ConfirmEmpty, &handling).unwrap_err();
         assert!(why.starts_with("it is unknown whether the node holds instances: "), "{why}");
     }

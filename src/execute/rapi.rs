@@ -10,10 +10,10 @@ use super::answers::{
     CLUSTER, OPCODES, change, cluster, held, job_id, listed_id, mark, newest, nonsense, state,
 };
 use super::client::{ClusterId, JobClient};
-use super::job::{Job, JobId, JobState, Mark, Run, Watched, dependency};
+use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched, dependency};
 use super::luxi::with_reasons;
-use super::watch::{ANSWER, Change, Wait, Watchers};
-use crate::load::json::Shape;
+use super::watch::{ANSWER, JobChange, Wait, Watchers};
+use crate::load::json::WantedParts;
 use crate::load::rapi::{Session, Verb};
 use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
@@ -28,24 +28,25 @@ const ARCHIVED: usize = 10_000;
 const LOOK: Duration = Duration::from_secs(60);
 
 /// What is read of a job.
-const JOB: Shape = Shape::Keys(&[
-    ("status", Shape::Whole),
-    ("opresult", Shape::Whole),
-    ("oplog", Shape::Whole),
+const JOB: WantedParts = WantedParts::Keys(&[
+    ("status", WantedParts::Whole),
+    ("opresult", WantedParts::Whole),
+    ("oplog", WantedParts::Whole),
     ("ops", OPCODES),
 ]);
 /// What is read of a list of jobs: their numbers.
-const NUMBERS: Shape = Shape::Each(&Shape::Keys(&[("id", Shape::Whole)]));
+const NUMBERS: WantedParts = WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole)]));
 /// What is read of a list of jobs with all about them.
-const JOBS: Shape = Shape::Each(&Shape::Keys(&[("id", Shape::Whole), ("ops", OPCODES)]));
+const JOBS: WantedParts =
+    WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole), ("ops", OPCODES)]));
 /// What is read of a node.
-const NODE: Shape = Shape::Keys(&[
-    ("name", Shape::Whole),
-    ("pinst_list", Shape::Whole),
-    ("sinst_list", Shape::Whole),
-    ("offline", Shape::Whole),
-    ("drained", Shape::Whole),
-    ("powered", Shape::Whole),
+const NODE: WantedParts = WantedParts::Keys(&[
+    ("name", WantedParts::Whole),
+    ("pinst_list", WantedParts::Whole),
+    ("sinst_list", WantedParts::Whole),
+    ("offline", WantedParts::Whole),
+    ("drained", WantedParts::Whole),
+    ("powered", WantedParts::Whole),
 ]);
 
 /// The remote API of a cluster.
@@ -73,8 +74,8 @@ impl RapiClient {
     }
 
     /// Sends a request that becomes a job.
-    fn enter(&self, request: &Request) -> Result<JobId, CallError> {
-        let Request { verb, resource, query, body } = request;
+    fn enter(&self, request: &JobRequest) -> Result<JobId, CallError> {
+        let JobRequest { verb, resource, query, body } = request;
         let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let answer = self.session.send(*verb, resource, &query, body.as_ref(), ENTER)?;
         job_id(&answer).ok_or_else(|| nonsense("submission of a job", &answer))
@@ -82,7 +83,7 @@ impl RapiClient {
 }
 
 /// A request that becomes a job.
-struct Request {
+struct JobRequest {
     verb: Verb,
     resource: String,
     query: Vec<(&'static str, String)>,
@@ -90,7 +91,7 @@ struct Request {
 }
 
 /// The request that becomes a job with an opcode.
-fn request(opcode: &Opcode) -> Result<Request, CallError> {
+fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
     let mut body = serde_json::to_value(opcode).map_err(|error| CallError::NotSent(error.to_string()))?;
     // what the resource says already
     if let Some(fields) = body.as_object_mut() {
@@ -111,17 +112,17 @@ fn request(opcode: &Opcode) -> Result<Request, CallError> {
             return Err(CallError::Refused("RAPI cannot switch the power of nodes".to_owned()));
         }
     };
-    Ok(Request { verb, resource, query: Vec::new(), body: Some(body) })
+    Ok(JobRequest { verb, resource, query: Vec::new(), body: Some(body) })
 }
 
 /// Tags are named in the query; there is no body.
-fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> Request {
+fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> JobRequest {
     let kind = match kind {
         TagKind::Node => "nodes",
         TagKind::Instance => "instances",
     };
     let query = tags.iter().map(|tag| ("tag", tag.clone())).collect();
-    Request { verb, resource: format!("{kind}/{name}/tags"), query, body: None }
+    JobRequest { verb, resource: format!("{kind}/{name}/tags"), query, body: None }
 }
 
 impl JobClient for RapiClient {
@@ -133,11 +134,11 @@ impl JobClient for RapiClient {
         false
     }
 
-    fn submit(&mut self, run: &Run, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
         let [job @ Job { opcodes: [opcode], .. }] = jobs else {
             return Err(CallError::NotSent("a request is one job with one opcode".to_owned()));
         };
-        let Request { verb, resource, mut query, mut body } = request(opcode)?;
+        let JobRequest { verb, resource, mut query, mut body } = request(opcode)?;
         let reason = match &mut body {
             Some(body) => {
                 body["priority"] = run.priority.into();
@@ -151,7 +152,7 @@ impl JobClient for RapiClient {
             None => run.comment(job.mark),
         };
         query.push(("reason", reason));
-        Ok(vec![Ok(self.enter(&Request { verb, resource, query, body })?)])
+        Ok(vec![Ok(self.enter(&JobRequest { verb, resource, query, body })?)])
     }
 
     fn newest(&mut self) -> Result<JobId, CallError> {
@@ -183,7 +184,7 @@ impl JobClient for RapiClient {
         with_reasons(self, changes)
     }
 
-    fn jobs_of(&mut self, run: &Run, after: JobId) -> Result<Vec<(JobId, Mark)>, CallError> {
+    fn jobs_of(&mut self, run: &RunInfo, after: JobId) -> Result<Vec<(JobId, JobMark)>, CallError> {
         let list = self.session.look("jobs", &[("bulk", "1")], JOBS, ENTER)?;
         let jobs = list.as_array().ok_or_else(|| nonsense("list of jobs", &list))?;
         let mut found = Vec::new();
@@ -225,7 +226,7 @@ impl JobClient for RapiClient {
         Ok(NodeFlags { offline: flag("offline"), drained: flag("drained"), powered: flag("powered") })
     }
 
-    fn try_out(&mut self, run: &Run, opcode: &Opcode) -> Result<JobId, CallError> {
+    fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError> {
         let mut request = request(opcode)?;
         if let Some(body) = &mut request.body {
             body["priority"] = run.priority.into();
@@ -237,13 +238,13 @@ impl JobClient for RapiClient {
 }
 
 /// Waits for one job.
-fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<Change, CallError> {
+fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
     let body = json!({
         "fields": ["status"], "previous_job_info": [job.status], "previous_log_serial": serial,
     });
     match session.send(Verb::Get, &format!("jobs/{}/wait", job.id), &[], Some(&body), ANSWER) {
         // nothing has changed
-        Ok(Value::Null) | Err(CallError::Late(_)) => Ok(Change::default()),
+        Ok(Value::Null) | Err(CallError::Late(_)) => Ok(JobChange::default()),
         Ok(answer) => match (answer.get("job_info"), answer.get("log_entries")) {
             (Some(fields), Some(messages)) => change(fields, messages),
             _ => Err(nonsense("wait for a job", &answer)),

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::client::JobClient;
 use super::events::Event;
-use super::job::{JobId, Mark};
+use super::job::{JobId, JobMark};
 use super::journal::Record;
-use super::runner::{Ending, Ends, Runner};
-use super::state::Part;
+use super::runner::{Ending, MayEnd, Runner};
+use super::state::JobPart;
 use crate::load::remote::CallError;
 
 /// How long a daemon may take to enter jobs into the queue that it was given before
@@ -20,7 +20,7 @@ const LATE_PAUSE: Duration = Duration::from_secs(30);
 
 impl Runner<'_> {
     /// Finds out about jobs that may have been submitted.
-    pub(super) fn clarify(&mut self, marks: &[Mark], error: CallError) -> Ends<()> {
+    pub(super) fn clarify(&mut self, marks: &[JobMark], error: CallError) -> MayEnd<()> {
         let steps = marks.iter().map(|mark| mark.step + 1).collect();
         self.around.event(&Event::Unclear { steps, problem: error.to_string() });
         // a daemon that is still there may be slow; one that went away is not
@@ -43,7 +43,7 @@ impl Runner<'_> {
     }
 
     /// Compares the journal of an earlier run with Ganeti's queue.
-    pub(super) fn reconcile(&mut self) -> Ends<()> {
+    pub(super) fn reconcile(&mut self) -> MayEnd<()> {
         let at = self.millis();
         self.record(Record::Resumed { at })?;
         self.adopt()?;
@@ -57,18 +57,18 @@ impl Runner<'_> {
         if jobs.is_empty() { Ok(()) } else { self.record(Record::Absent { jobs }) }
     }
 
-    fn submitting(&self) -> Vec<Mark> {
-        let parts = self.state.parts().filter(|(_, part)| **part == Part::Submitting);
+    fn submitting(&self) -> Vec<JobMark> {
+        let parts = self.state.parts().filter(|(_, part)| **part == JobPart::Submitting);
         parts.map(|(mark, _)| mark).collect()
     }
 
     /// Takes note of the jobs that are in the queue.
-    fn adopt(&mut self) -> Ends<()> {
+    fn adopt(&mut self) -> MayEnd<()> {
         let (run, after) = (&self.header.run, self.header.after);
         let found = self.persist(|client: &mut dyn JobClient| client.jobs_of(run, after))?;
         for (job, mark) in found {
             match self.state.part(mark) {
-                Some(Part::Submitting) => self.enter(mark, job)?,
+                Some(JobPart::Submitting) => self.enter(mark, job)?,
                 Some(part) if part.job() == Some(job) => {}
                 _ => return Err(Ending::Contradiction(unexpected(job, mark))),
             }
@@ -77,8 +77,8 @@ impl Runner<'_> {
     }
 }
 
-fn unexpected(job: JobId, mark: Mark) -> String {
-    let Mark { step, part } = mark;
+fn unexpected(job: JobId, mark: JobMark) -> String {
+    let JobMark { step, part } = mark;
     format!(
         "job {job} in Ganeti's queue is job {}.{} of this run, but the journal does not say so: it was cut off or changed",
         step.saturating_add(1),

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::job::{JobId, Status};
+use super::job::{JobId, JobStatus};
 use super::runner::Ending;
-use super::state::{Part, State};
+use super::state::{JobPart, State};
 use crate::plan::work::Work;
 
 /// What became of a step.
@@ -39,17 +39,17 @@ impl StepState {
     }
 
     /// What became of a step, by its jobs.
-    pub fn of(parts: &[Part]) -> StepState {
-        let any = |test: fn(&Part) -> bool| parts.iter().any(test);
-        if parts.iter().all(Part::is_done) {
+    pub fn of(parts: &[JobPart]) -> StepState {
+        let any = |test: fn(&JobPart) -> bool| parts.iter().any(test);
+        if parts.iter().all(JobPart::is_done) {
             StepState::Done
-        } else if any(|part| matches!(part, Part::Submitting | Part::Gone(_))) {
+        } else if any(|part| matches!(part, JobPart::Submitting | JobPart::Gone(_))) {
             StepState::Unknown
-        } else if any(|part| matches!(part, Part::Submitted(..))) {
+        } else if any(|part| matches!(part, JobPart::Submitted(..))) {
             StepState::Running
-        } else if any(Part::has_failed) {
+        } else if any(JobPart::has_failed) {
             StepState::Failed
-        } else if any(Part::is_done) {
+        } else if any(JobPart::is_done) {
             StepState::Begun
         } else {
             StepState::NotStarted
@@ -101,28 +101,28 @@ impl Report {
 
 impl StepReport {
     /// What became of a step, by its jobs.
-    pub fn of(parts: &[Part]) -> StepReport {
+    pub fn of(parts: &[JobPart]) -> StepReport {
         StepReport {
             state: StepState::of(parts),
-            began: parts.iter().any(|part| !matches!(part, Part::NotStarted | Part::Refused(_))),
-            jobs: parts.iter().filter_map(Part::job).collect(),
+            began: parts.iter().any(|part| !matches!(part, JobPart::NotStarted | JobPart::Refused(_))),
+            jobs: parts.iter().filter_map(JobPart::job).collect(),
             message: parts.iter().find_map(message),
         }
     }
 }
 
 /// What went wrong with a job.
-fn message(part: &Part) -> Option<String> {
+fn message(part: &JobPart) -> Option<String> {
     match part {
-        Part::Refused(why) => Some(format!("not submitted: {why}")),
-        Part::Failed(why) => Some(why.clone()),
-        Part::Gone(job) => Some(format!("job {job} is not in Ganeti's queue any more")),
-        Part::Ended(job, Status::Canceled, _) => Some(format!("job {job} was cancelled")),
-        Part::Ended(job, Status::Error, why) => {
+        JobPart::Refused(why) => Some(format!("not submitted: {why}")),
+        JobPart::Failed(why) => Some(why.clone()),
+        JobPart::Gone(job) => Some(format!("job {job} is not in Ganeti's queue any more")),
+        JobPart::Ended(job, JobStatus::Canceled, _) => Some(format!("job {job} was cancelled")),
+        JobPart::Ended(job, JobStatus::Error, why) => {
             let why = why.as_deref().unwrap_or("Ganeti gives no reason");
             Some(format!("job {job} failed: {why}"))
         }
-        Part::Submitting => Some("it is unknown whether its job was submitted".to_owned()),
+        JobPart::Submitting => Some("it is unknown whether its job was submitted".to_owned()),
         _ => None,
     }
 }

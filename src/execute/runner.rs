@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::client::JobClient;
 use super::events::Event;
-use super::job::{Job, JobId, JobState, Mark, Run, Status, Watched};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use super::journal::{Header, Journal, Record};
 use super::nodes;
 use super::report::{Report, StepReport, StepState};
-use super::state::{Part, State};
+use super::state::{JobPart, State};
 use crate::load::remote::CallError;
 use crate::plan::work::{Task, WorkStep};
 
@@ -32,7 +32,7 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// Why it could not be done, in words.
-    fn perform(&mut self, client: &mut dyn JobClient, run: &Run, step: &WorkStep) -> Result<(), String>;
+    fn perform(&mut self, client: &mut dyn JobClient, run: &RunInfo, step: &WorkStep) -> Result<(), String>;
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
     /// What time it is.
@@ -88,7 +88,7 @@ pub struct Runner<'a> {
 }
 
 /// Result of something that may end the run.
-pub(super) type Ends<T> = Result<T, Ending>;
+pub(super) type MayEnd<T> = Result<T, Ending>;
 
 impl<'a> Runner<'a> {
     /// A run with a new journal, or with one that was read.
@@ -138,7 +138,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Submits what `wanted` gives and follows it, until there is nothing left to do.
-    fn advance(&mut self, wanted: impl Fn(&Self) -> Vec<usize>) -> Ends<()> {
+    fn advance(&mut self, wanted: impl Fn(&Self) -> Vec<usize>) -> MayEnd<()> {
         loop {
             self.look_for_reasons_to_stop();
             let mut steps = wanted(self);
@@ -177,9 +177,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Submits the next jobs of these steps; false if there are none.
-    fn submit_next(&mut self, steps: &[usize]) -> Ends<bool> {
-        let mut next: Vec<Mark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
-        let own = |mark: &&Mark| self.header.work.steps[mark.step].opcodes.is_empty();
+    fn submit_next(&mut self, steps: &[usize]) -> MayEnd<bool> {
+        let mut next: Vec<JobMark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
+        let own = |mark: &&JobMark| self.header.work.steps[mark.step].opcodes.is_empty();
         if let Some(mark) = next.iter().find(own).copied() {
             if *self.task(mark) != Task::PowerOff || self.may_power_off(mark)? {
                 self.perform(mark)?;
@@ -187,7 +187,7 @@ impl<'a> Runner<'a> {
             return Ok(true);
         }
         let off = next.iter().copied().filter(|mark| *self.task(*mark) == Task::PowerOff);
-        for mark in off.collect::<Vec<Mark>>() {
+        for mark in off.collect::<Vec<JobMark>>() {
             if !self.may_power_off(mark)? {
                 return Ok(true);
             }
@@ -207,20 +207,20 @@ impl<'a> Runner<'a> {
 
     /// The first job of a step that is not submitted yet, unless an earlier one failed
     /// or hangs in the air. In a chain it may wait for the one before it in Ganeti's queue.
-    fn next_part(&self, step: usize) -> Option<Mark> {
+    fn next_part(&self, step: usize) -> Option<JobMark> {
         let parts = self.state.step(step);
-        let part = parts.iter().position(|part| *part == Part::NotStarted)?;
-        let fine = |part: &Part| matches!(part, Part::Submitted(..)) || part.is_done();
-        parts[..part].iter().all(fine).then_some(Mark { step, part })
+        let part = parts.iter().position(|part| *part == JobPart::NotStarted)?;
+        let fine = |part: &JobPart| matches!(part, JobPart::Submitted(..)) || part.is_done();
+        parts[..part].iter().all(fine).then_some(JobMark { step, part })
     }
 
-    fn task(&self, mark: Mark) -> &'a Task {
+    fn task(&self, mark: JobMark) -> &'a Task {
         &self.header.work.steps[mark.step].task
     }
 
     /// Whether a node may lose its power: only if the cluster says at this moment that it
     /// holds no instance. Otherwise the step has failed.
-    fn may_power_off(&mut self, mark: Mark) -> Ends<bool> {
+    fn may_power_off(&mut self, mark: JobMark) -> MayEnd<bool> {
         let node = &self.header.work.steps[mark.step].subject;
         let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
         self.record(Record::Submitting { jobs: vec![mark] })?;
@@ -230,7 +230,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Does what Ganeti has no job for.
-    fn perform(&mut self, mark: Mark) -> Ends<()> {
+    fn perform(&mut self, mark: JobMark) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
         let step = &self.header.work.steps[mark.step];
         let record = match self.around.perform(self.client, &self.header.run, step) {
@@ -242,7 +242,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn submit(&mut self, marks: &[Mark]) -> Ends<()> {
+    fn submit(&mut self, marks: &[JobMark]) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: marks.to_vec() })?;
         let header = self.header;
         let jobs: Vec<Job<'_>> = marks.iter().map(|mark| self.job(header, *mark)).collect();
@@ -261,18 +261,18 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn job(&self, header: &'a Header, mark: Mark) -> Job<'a> {
+    fn job(&self, header: &'a Header, mark: JobMark) -> Job<'a> {
         let opcodes = &header.work.steps[mark.step].opcodes;
         if header.joins_opcodes {
             return Job { opcodes, mark, depends: None };
         }
         let before = mark.part.checked_sub(1).map(|part| &self.state.step(mark.step)[part]);
         // one that ended well may have left the queue, where nothing could wait for it
-        let depends = before.filter(|part| !part.is_done()).and_then(Part::job);
+        let depends = before.filter(|part| !part.is_done()).and_then(JobPart::job);
         Job { opcodes: &opcodes[mark.part..=mark.part], mark, depends }
     }
 
-    fn submitted(&mut self, marks: &[Mark], results: Vec<Result<JobId, String>>) -> Ends<()> {
+    fn submitted(&mut self, marks: &[JobMark], results: Vec<Result<JobId, String>>) -> MayEnd<()> {
         self.vain = 0;
         for (mark, result) in marks.iter().zip(results) {
             match result {
@@ -284,7 +284,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Takes note of a job that is in the queue.
-    pub(super) fn enter(&mut self, mark: Mark, job: JobId) -> Ends<()> {
+    pub(super) fn enter(&mut self, mark: JobMark, job: JobId) -> MayEnd<()> {
         self.got.push((mark.step + 1, job));
         self.record(Record::Submitted { mark, job })
     }
@@ -299,7 +299,7 @@ impl<'a> Runner<'a> {
     }
 
     /// An attempt to submit came to nothing.
-    pub(super) fn vainly(&mut self, error: CallError) -> Ends<()> {
+    pub(super) fn vainly(&mut self, error: CallError) -> MayEnd<()> {
         self.vain += 1;
         if self.vain >= SUBMISSIONS {
             return Err(Ending::Lost(error.to_string()));
@@ -309,12 +309,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until a job is further than before; false if none is under way.
-    fn follow(&mut self) -> Ends<bool> {
+    fn follow(&mut self) -> MayEnd<bool> {
         let watched: Vec<Watched> = self
             .state
             .parts()
             .filter_map(|(_, part)| match part {
-                Part::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
+                JobPart::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
                 _ => None,
             })
             .collect();
@@ -338,7 +338,7 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    fn states(&mut self, watched: &[Watched]) -> Ends<Vec<(JobId, JobState)>> {
+    fn states(&mut self, watched: &[Watched]) -> MayEnd<Vec<(JobId, JobState)>> {
         let ids: Vec<JobId> = watched.iter().map(|job| job.id).collect();
         let states = self.persist(|client| {
             let states = client.states(&ids)?;
@@ -349,9 +349,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Takes note of what Ganeti says about a job.
-    fn take(&mut self, id: JobId, state: JobState) -> Ends<()> {
+    fn take(&mut self, id: JobId, state: JobState) -> MayEnd<()> {
         let Some(mark) = self.state.find(id) else { return Ok(()) };
-        let Some(Part::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
+        let Some(JobPart::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
         let before = *before;
         let state = self.verified(mark, id, state)?;
         match state.status {
@@ -372,12 +372,12 @@ impl<'a> Runner<'a> {
 
     /// The state of a job that seems to have ended well; where that does not mean that what it
     /// was for was done, as its results say.
-    fn verified(&mut self, mark: Mark, id: JobId, state: JobState) -> Ends<JobState> {
+    fn verified(&mut self, mark: JobMark, id: JobId, state: JobState) -> MayEnd<JobState> {
         let is_doubtful = matches!(self.task(mark), Task::PowerOn | Task::PowerOff);
-        if state.status != Some(Status::Success) || !is_doubtful {
+        if state.status != Some(JobStatus::Success) || !is_doubtful {
             return Ok(state);
         }
-        let found = self.states(&[Watched { id, status: Status::Success }])?;
+        let found = self.states(&[Watched { id, status: JobStatus::Success }])?;
         // a job that has left the queue meanwhile has nothing more to say
         let known = found.into_iter().map(|(_, found)| found).find(|found| found.status.is_some());
         Ok(known.unwrap_or(state))
@@ -396,7 +396,7 @@ impl<'a> Runner<'a> {
     pub(super) fn persist<T>(
         &mut self,
         mut ask: impl FnMut(&mut dyn JobClient) -> Result<T, CallError>,
-    ) -> Ends<T> {
+    ) -> MayEnd<T> {
         let mut attempt = 0;
         loop {
             match ask(self.client) {
@@ -426,7 +426,7 @@ impl<'a> Runner<'a> {
 
     /// Changes the state as a record says, and writes the record. What cannot be so is
     /// not written.
-    pub(super) fn record(&mut self, record: Record) -> Ends<()> {
+    pub(super) fn record(&mut self, record: Record) -> MayEnd<()> {
         self.state.apply(&record).map_err(Ending::Contradiction)?;
         self.journal.write(&record).map_err(|error| Ending::Unrecorded(error.to_string()))
     }

@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals as Incoming;
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum SignalWish {
     /// No new jobs; wait for those under way (the first SIGINT).
     Stop,
     /// Leave at once (SIGTERM, or another SIGINT).
@@ -26,11 +26,11 @@ pub struct Signals {
 
 impl Signals {
     /// Begins to listen, on a thread of its own. `heard` is called there with every
-    /// wish; after [`Wish::Leave`] the program ends with `status`.
+    /// wish; after [`SignalWish::Leave`] the program ends with `status`.
     ///
     /// # Errors
     /// If the system does not let the program handle signals.
-    pub fn listen(status: i32, heard: impl Fn(Wish) + Send + 'static) -> io::Result<Signals> {
+    pub fn listen(status: i32, heard: impl Fn(SignalWish) + Send + 'static) -> io::Result<Signals> {
         let mut incoming = Incoming::new([SIGINT, SIGTERM])?;
         let stop = Arc::new(AtomicBool::new(false));
         let busy = Arc::new(Mutex::new(()));
@@ -39,10 +39,10 @@ impl Signals {
             for signal in incoming.forever() {
                 let first = !stop.swap(true, Ordering::SeqCst);
                 if signal == SIGINT && first {
-                    heard(Wish::Stop);
+                    heard(SignalWish::Stop);
                 } else {
                     let _quiet = wait_for(&busy);
-                    heard(Wish::Leave);
+                    heard(SignalWish::Leave);
                     std::process::exit(status);
                 }
             }

@@ -3,22 +3,22 @@
 
 use std::collections::HashSet;
 
-use super::job::{JobId, Mark, Status};
+use super::job::{JobId, JobMark, JobStatus};
 use super::journal::Record;
 
 /// How far one job of a step is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum JobPart {
     /// Nothing was done about it.
     NotStarted,
     /// It is about to be submitted, or was, without an answer.
     Submitting,
     /// It is in Ganeti's queue, under this number, and was this far when last seen.
-    Submitted(JobId, Status),
+    Submitted(JobId, JobStatus),
     /// Ganeti refused it, and says why.
     Refused(String),
     /// It came to its end.
-    Ended(JobId, Status, Option<String>),
+    Ended(JobId, JobStatus, Option<String>),
     /// It was submitted and is not in Ganeti's queue any more.
     Gone(JobId),
     /// This program has done it itself.
@@ -27,28 +27,30 @@ pub enum Part {
     Failed(String),
 }
 
-impl Part {
+impl JobPart {
     /// Its number in Ganeti's queue, if it got there.
     pub fn job(&self) -> Option<JobId> {
         match self {
-            Part::Submitted(id, _) | Part::Ended(id, ..) | Part::Gone(id) => Some(*id),
-            Part::NotStarted | Part::Submitting | Part::Refused(_) | Part::Performed | Part::Failed(_) => {
-                None
-            }
+            JobPart::Submitted(id, _) | JobPart::Ended(id, ..) | JobPart::Gone(id) => Some(*id),
+            JobPart::NotStarted
+            | JobPart::Submitting
+            | JobPart::Refused(_)
+            | JobPart::Performed
+            | JobPart::Failed(_) => None,
         }
     }
 
     /// Whether it ended well.
     pub fn is_done(&self) -> bool {
-        matches!(self, Part::Ended(_, Status::Success, _) | Part::Performed)
+        matches!(self, JobPart::Ended(_, JobStatus::Success, _) | JobPart::Performed)
     }
 
     /// Whether it ended otherwise.
     pub fn has_failed(&self) -> bool {
         match self {
-            Part::Refused(_) | Part::Gone(_) | Part::Failed(_) => true,
-            Part::Ended(_, status, _) => *status != Status::Success,
-            Part::NotStarted | Part::Submitting | Part::Submitted(..) | Part::Performed => false,
+            JobPart::Refused(_) | JobPart::Gone(_) | JobPart::Failed(_) => true,
+            JobPart::Ended(_, status, _) => *status != JobStatus::Success,
+            JobPart::NotStarted | JobPart::Submitting | JobPart::Submitted(..) | JobPart::Performed => false,
         }
     }
 }
@@ -57,7 +59,7 @@ impl Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// By step and part.
-    steps: Vec<Vec<Part>>,
+    steps: Vec<Vec<JobPart>>,
     /// The numbers in use.
     jobs: HashSet<JobId>,
 }
@@ -65,12 +67,12 @@ pub struct State {
 impl State {
     /// Nothing was done yet. `parts` holds the number of jobs of each step.
     pub fn new(parts: impl IntoIterator<Item = usize>) -> State {
-        let steps = parts.into_iter().map(|count| vec![Part::NotStarted; count]).collect();
+        let steps = parts.into_iter().map(|count| vec![JobPart::NotStarted; count]).collect();
         State { steps, jobs: HashSet::new() }
     }
 
     /// The parts of a step.
-    pub fn step(&self, step: usize) -> &[Part] {
+    pub fn step(&self, step: usize) -> &[JobPart] {
         &self.steps[step]
     }
 
@@ -80,42 +82,42 @@ impl State {
     }
 
     /// All jobs, with their marks.
-    pub fn parts(&self) -> impl Iterator<Item = (Mark, &Part)> {
+    pub fn parts(&self) -> impl Iterator<Item = (JobMark, &JobPart)> {
         let of_step = |(step, parts)| {
-            let parts: &Vec<Part> = parts;
-            parts.iter().enumerate().map(move |(part, state)| (Mark { step, part }, state))
+            let parts: &Vec<JobPart> = parts;
+            parts.iter().enumerate().map(move |(part, state)| (JobMark { step, part }, state))
         };
         self.steps.iter().enumerate().flat_map(of_step)
     }
 
     /// One job.
-    pub fn part(&self, mark: Mark) -> Option<&Part> {
+    pub fn part(&self, mark: JobMark) -> Option<&JobPart> {
         self.steps.get(mark.step)?.get(mark.part)
     }
 
     /// The job with this number.
-    pub fn find(&self, id: JobId) -> Option<Mark> {
+    pub fn find(&self, id: JobId) -> Option<JobMark> {
         self.parts().find(|(_, part)| part.job() == Some(id)).map(|(mark, _)| mark)
     }
 
     /// Whether all jobs of a step ended well.
     pub fn is_done(&self, step: usize) -> bool {
-        self.steps[step].iter().all(Part::is_done)
+        self.steps[step].iter().all(JobPart::is_done)
     }
 
     /// Whether some job of a step failed.
     pub fn has_failed(&self, step: usize) -> bool {
-        self.steps[step].iter().any(Part::has_failed)
+        self.steps[step].iter().any(JobPart::has_failed)
     }
 
     /// Whether something was done about a step.
     pub fn has_begun(&self, step: usize) -> bool {
-        self.steps[step].iter().any(|part| *part != Part::NotStarted)
+        self.steps[step].iter().any(|part| *part != JobPart::NotStarted)
     }
 
     /// Notes how far a job is that is in the queue.
-    pub fn note(&mut self, mark: Mark, now: Status) {
-        if let Part::Submitted(_, status) = &mut self.steps[mark.step][mark.part] {
+    pub fn note(&mut self, mark: JobMark, now: JobStatus) {
+        if let JobPart::Submitted(_, status) = &mut self.steps[mark.step][mark.part] {
             *status = now;
         }
     }
@@ -127,39 +129,44 @@ impl State {
     pub fn apply(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::Submitting { jobs } => jobs.iter().try_for_each(|mark| {
-                self.change(*mark, "submitted", |part| matches!(part, Part::NotStarted), Part::Submitting)
+                self.change(
+                    *mark,
+                    "submitted",
+                    |part| matches!(part, JobPart::NotStarted),
+                    JobPart::Submitting,
+                )
             }),
             Record::Submitted { mark, job } => {
                 if !self.jobs.insert(*job) {
                     return Err(format!("job {job} is recorded twice"));
                 }
-                let submitting = |part: &Part| *part == Part::Submitting;
-                self.change(*mark, "in the queue", submitting, Part::Submitted(*job, Status::Queued))
+                let submitting = |part: &JobPart| *part == JobPart::Submitting;
+                self.change(*mark, "in the queue", submitting, JobPart::Submitted(*job, JobStatus::Queued))
             }
             Record::Absent { jobs } => jobs.iter().try_for_each(|mark| {
-                self.change(*mark, "absent", |part| *part == Part::Submitting, Part::NotStarted)
+                self.change(*mark, "absent", |part| *part == JobPart::Submitting, JobPart::NotStarted)
             }),
             Record::Refused { jobs, why } => jobs.iter().try_for_each(|mark| {
-                let submitting = |part: &Part| *part == Part::Submitting;
-                self.change(*mark, "refused", submitting, Part::Refused(why.clone()))
+                let submitting = |part: &JobPart| *part == JobPart::Submitting;
+                self.change(*mark, "refused", submitting, JobPart::Refused(why.clone()))
             }),
             Record::Ended { mark, job, status, message } => {
                 if !status.is_final() {
                     return Err(format!("job {job} cannot have ended as '{}'", status.as_str()));
                 }
-                let known = |part: &Part| matches!(part, Part::Submitted(id, _) if id == job);
-                self.change(*mark, "ended", known, Part::Ended(*job, *status, message.clone()))
+                let known = |part: &JobPart| matches!(part, JobPart::Submitted(id, _) if id == job);
+                self.change(*mark, "ended", known, JobPart::Ended(*job, *status, message.clone()))
             }
             Record::Failed { mark, why } => {
-                let known = |part: &Part| *part == Part::Submitting;
-                self.change(*mark, "failed", known, Part::Failed(why.clone()))
+                let known = |part: &JobPart| *part == JobPart::Submitting;
+                self.change(*mark, "failed", known, JobPart::Failed(why.clone()))
             }
             Record::Performed { mark } => {
-                self.change(*mark, "done", |part| *part == Part::Submitting, Part::Performed)
+                self.change(*mark, "done", |part| *part == JobPart::Submitting, JobPart::Performed)
             }
             Record::Gone { mark, job } => {
-                let known = |part: &Part| matches!(part, Part::Submitted(id, _) if id == job);
-                self.change(*mark, "gone", known, Part::Gone(*job))
+                let known = |part: &JobPart| matches!(part, JobPart::Submitted(id, _) if id == job);
+                self.change(*mark, "gone", known, JobPart::Gone(*job))
             }
             Record::Resumed { .. } | Record::Closed { .. } => Ok(()),
         }
@@ -167,12 +174,12 @@ impl State {
 
     fn change(
         &mut self,
-        mark: Mark,
+        mark: JobMark,
         what: &str,
-        may: impl Fn(&Part) -> bool,
-        new: Part,
+        may: impl Fn(&JobPart) -> bool,
+        new: JobPart,
     ) -> Result<(), String> {
-        let Mark { step, part } = mark;
+        let JobMark { step, part } = mark;
         let Some(state) = self.steps.get_mut(step).and_then(|parts| parts.get_mut(part)) else {
             return Err(format!("there is no job {}.{}", step.saturating_add(1), part.saturating_add(1)));
         };

@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::fake::{FakeCluster, FakeSurroundings, Fate, Fault, Killed};
+use super::fake::{CallFault, FakeCluster, FakeSurroundings, Fate, Killed};
 use super::journal::{self, Header, Journal, Store};
-use super::state::Part;
+use super::state::JobPart;
 use super::*;
-use crate::execute::job::{JobId, Mark, Run};
+use crate::execute::job::{JobId, JobMark, RunInfo};
 use crate::plan::opcode::Opcode;
-use crate::plan::work::{Place, Relocation, Task, Way, Work, WorkStep};
+use crate::plan::work::{NamedPlacement, Relocation, Task, Way, Work, WorkStep};
 
 /// A journal that survives the program.
 #[derive(Clone, Default)]
@@ -50,7 +50,7 @@ fn step(number: usize, opcodes: usize, after: Vec<usize>) -> WorkStep {
         allow_failover: true,
         ignore_hvversions: true,
     };
-    let place = |primary: &str| Place { primary: primary.to_owned(), secondary: None };
+    let place = |primary: &str| NamedPlacement { primary: primary.to_owned(), secondary: None };
     WorkStep {
         opcodes: (0..opcodes).map(opcode).collect(),
         task: Task::Move(Relocation { way: Way::Failover, target: None, from: place("a"), to: place("b") }),
@@ -74,7 +74,7 @@ fn header(sets: &[usize], joins: bool) -> Header {
     Header {
         journal: journal::SCHEMA.to_owned(),
         cluster: ClusterId { name: "fake".into(), uuid: "f".into() },
-        run: Run { tool: "hbal".into(), began: 17, comment: "c".into(), reason: "r".into(), priority: 0 },
+        run: RunInfo { tool: "hbal".into(), began: 17, comment: "c".into(), reason: "r".into(), priority: 0 },
         after: JobId(100),
         joins_opcodes: joins,
         group: "g".into(),
@@ -102,14 +102,14 @@ fn check_journal(paper: &Paper, cluster: &FakeCluster) {
     let read = journal::parse(&paper.0.borrow()).map_err(|e| format!("{e:?}")).unwrap();
     for job in &cluster.jobs {
         match read.state.part(job.mark).unwrap() {
-            Part::Submitting => {}
+            JobPart::Submitting => {}
             part => assert_eq!(part.job(), Some(job.id), "{part:?}"),
         }
     }
     for (mark, part) in read.state.parts() {
         if part.is_done() {
             let job = cluster.jobs.iter().find(|job| job.mark == mark).unwrap();
-            assert_eq!(job.status, job::Status::Success);
+            assert_eq!(job.status, job::JobStatus::Success);
         }
     }
     assert_eq!(cluster.broken, Vec::<String>::new());
@@ -124,7 +124,7 @@ fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeSurroundings
 }
 
 /// Without faults, with these fates.
-fn run_with(sets: &[usize], joins: bool, fates: Vec<(Mark, Fate)>) -> (Report, FakeCluster) {
+fn run_with(sets: &[usize], joins: bool, fates: Vec<(JobMark, Fate)>) -> (Report, FakeCluster) {
     let header = header(sets, joins);
     let mut around = FakeSurroundings::default();
     let mut cluster = cluster(&header, &around.clock);
@@ -156,7 +156,7 @@ fn chains_wait_for_each_other_in_the_queue() {
 #[test]
 fn a_failure_stops_what_comes_after_and_nothing_else() {
     for fate in [Fate::Error, Fate::Canceled, Fate::Gone] {
-        let (report, cluster) = run_with(&[2, 1], true, vec![(Mark { step: 0, part: 0 }, fate)]);
+        let (report, cluster) = run_with(&[2, 1], true, vec![(JobMark { step: 0, part: 0 }, fate)]);
         assert_eq!(report.ending, Ending::Failed);
         let states: Vec<StepState> = report.steps.iter().map(|step| step.state).collect();
         let expected = if fate == Fate::Gone { StepState::Unknown } else { StepState::Failed };
@@ -171,7 +171,7 @@ fn a_drained_queue_is_a_failure_with_its_reason() {
     let header = header(&[1, 1], true);
     let mut around = FakeSurroundings::default();
     let mut cluster = cluster(&header, &around.clock);
-    cluster.faults = vec![Fault::Drained].into();
+    cluster.faults = vec![CallFault::Drained].into();
     let (report, _) = run(&header, &mut cluster, &mut around);
     assert_eq!(report.ending, Ending::Failed);
     assert_eq!(report.steps[0].message.as_deref(), Some("not submitted: the queue is drained"));
@@ -244,10 +244,10 @@ fn a_job_that_nobody_recorded_is_a_contradiction() {
     assert_eq!(cluster.jobs.len(), 2);
 }
 
-fn any_fault() -> impl Strategy<Value = Fault> {
-    use Fault::*;
+fn any_fault() -> impl Strategy<Value = CallFault> {
+    use CallFault::*;
     prop_oneof![
-        8 => Just(Fault::None),
+        8 => Just(CallFault::None),
         1 => Just(NotSent),
         1 => Just(LostAfter),
         1 => Just(LostBefore),
@@ -256,9 +256,9 @@ fn any_fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-fn any_fate() -> impl Strategy<Value = (Mark, Fate)> {
+fn any_fate() -> impl Strategy<Value = (JobMark, Fate)> {
     let fate = prop_oneof![Just(Fate::Error), Just(Fate::Canceled), Just(Fate::Gone)];
-    (0usize..8, 0usize..3, fate).prop_map(|(step, part, fate)| (Mark { step, part }, fate))
+    (0usize..8, 0usize..3, fate).prop_map(|(step, part, fate)| (JobMark { step, part }, fate))
 }
 
 proptest! {
@@ -302,8 +302,8 @@ proptest! {
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
             if let Some((calls, after)) = kill {
-                cluster.faults = vec![Fault::None; calls].into();
-                cluster.faults.push_back(if after { Fault::KilledAfter } else { Fault::KilledBefore });
+                cluster.faults = vec![CallFault::None; calls].into();
+                cluster.faults.push_back(if after { CallFault::KilledAfter } else { CallFault::KilledBefore });
             } else {
                 cluster.faults.clear();
             }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::job::{JobId, Status, Watched};
+use super::job::{JobId, JobStatus, Watched};
 use crate::load::remote::CallError;
 
 /// Most jobs that are waited for at once; the others have their turn when one of these ends.
@@ -28,21 +28,21 @@ const IDLE_PAUSE: Duration = Duration::from_secs(8);
 
 /// What Ganeti said about a job that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct JobChange {
     /// How far it is now; none if nothing has changed.
-    pub status: Option<Status>,
+    pub status: Option<JobStatus>,
     /// The number of its newest message.
     pub serial: Option<u64>,
 }
 
 /// A wait for one job, to be done on a thread of its own: it is told how far the job was,
 /// and the number of the newest message that is known.
-pub type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<Change, CallError> + Send>;
+pub type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<JobChange, CallError> + Send>;
 
 /// Waits under way.
 pub struct Watchers {
-    sender: Sender<Answer>,
-    receiver: Receiver<Answer>,
+    sender: Sender<WaitEnd>,
+    receiver: Receiver<WaitEnd>,
     /// The jobs that a thread is waiting for.
     busy: HashSet<JobId>,
     /// The newest message of each job: Ganeti answers at once if there is one that it
@@ -53,7 +53,7 @@ pub struct Watchers {
 }
 
 /// The end of a wait: for which job, how long it took, and what it gave.
-type Answer = (JobId, Duration, Result<Change, CallError>);
+type WaitEnd = (JobId, Duration, Result<JobChange, CallError>);
 
 /// How fast the answers about a job come. Ganeti answers when something happens, or after half a
 /// minute; a daemon that answers at once every time must not be asked a thousand times a second.
@@ -97,7 +97,7 @@ impl Watchers {
         jobs: &[Watched],
         at_most: Duration,
         wait: impl Fn() -> Wait,
-    ) -> Result<Vec<(JobId, Status)>, CallError> {
+    ) -> Result<Vec<(JobId, JobStatus)>, CallError> {
         let end = Instant::now() + at_most;
         loop {
             for job in jobs.iter().take(MOST) {
@@ -156,24 +156,24 @@ mod tests {
 
     use super::*;
 
-    fn watched(id: u64, status: Status) -> Watched {
+    fn watched(id: u64, status: JobStatus) -> Watched {
         Watched { id: JobId(id), status }
     }
 
     #[test]
     fn the_first_change_ends_the_wait() {
         let mut watchers = Watchers::default();
-        let jobs = [watched(1, Status::Running), watched(2, Status::Queued)];
+        let jobs = [watched(1, JobStatus::Running), watched(2, JobStatus::Queued)];
         let wait = || -> Wait {
             Box::new(|job, _| {
                 if job.id == JobId(1) {
                     thread::sleep(Duration::from_secs(600));
                 }
-                Ok(Change { status: Some(Status::Waiting), serial: None })
+                Ok(JobChange { status: Some(JobStatus::Waiting), serial: None })
             })
         };
         let changes = watchers.next(&jobs, Duration::from_secs(60), wait).unwrap();
-        assert_eq!(changes, [(JobId(2), Status::Waiting)]);
+        assert_eq!(changes, [(JobId(2), JobStatus::Waiting)]);
     }
 
     #[test]
@@ -181,13 +181,14 @@ mod tests {
         let mut watchers = Watchers::default();
         let wait = || -> Wait {
             Box::new(|job, serial| match serial {
-                None => Ok(Change { status: Some(job.status), serial: Some(7) }),
-                Some(7) => Ok(Change { status: Some(Status::Success), serial: Some(8) }),
+                None => Ok(JobChange { status: Some(job.status), serial: Some(7) }),
+                Some(7) => Ok(JobChange { status: Some(JobStatus::Success), serial: Some(8) }),
                 Some(_) => Err(CallError::Lost("asked for what was told".into())),
             })
         };
-        let changes = watchers.next(&[watched(3, Status::Running)], Duration::from_secs(60), wait).unwrap();
-        assert_eq!(changes, [(JobId(3), Status::Success)]);
+        let changes =
+            watchers.next(&[watched(3, JobStatus::Running)], Duration::from_secs(60), wait).unwrap();
+        assert_eq!(changes, [(JobId(3), JobStatus::Success)]);
     }
 
     #[test]
@@ -219,13 +220,13 @@ mod tests {
                 asked.fetch_add(1, Ordering::SeqCst);
                 let status = Some(job.status);
                 Ok(if job.id == JobId(1) {
-                    Change::default()
+                    JobChange::default()
                 } else {
-                    Change { status, serial: serial.map_or(Some(1), |s| s.checked_add(1)) }
+                    JobChange { status, serial: serial.map_or(Some(1), |s| s.checked_add(1)) }
                 })
             })
         };
-        let jobs = [watched(1, Status::Running), watched(2, Status::Running)];
+        let jobs = [watched(1, JobStatus::Running), watched(2, JobStatus::Running)];
         assert_eq!(watchers.next(&jobs, Duration::from_millis(700), wait).unwrap(), []);
         let asked = asked.load(Ordering::SeqCst);
         assert!((4..=20).contains(&asked), "{asked}");
@@ -234,8 +235,8 @@ mod tests {
     #[test]
     fn time_passes_and_errors_surface() {
         let mut watchers = Watchers::default();
-        let nothing = || -> Wait { Box::new(|_, _| Ok(Change::default())) };
-        let jobs = [watched(1, Status::Running)];
+        let nothing = || -> Wait { Box::new(|_, _| Ok(JobChange::default())) };
+        let jobs = [watched(1, JobStatus::Running)];
         assert_eq!(watchers.next(&jobs, Duration::from_millis(20), nothing).unwrap(), []);
         let broken = || -> Wait { Box::new(|_, _| Err(CallError::Lost("gone".into()))) };
         assert!(watchers.next(&jobs, Duration::from_secs(60), broken).is_err());
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn jobs_whose_waits_fail_together_are_waited_for_again() {
         let mut watchers = Watchers::default();
-        let jobs = [watched(1, Status::Running), watched(2, Status::Running)];
+        let jobs = [watched(1, JobStatus::Running), watched(2, JobStatus::Running)];
         let broken = || -> Wait {
             Box::new(|_, _| {
                 thread::sleep(Duration::from_millis(50));
@@ -262,11 +263,11 @@ mod tests {
     #[test]
     fn not_too_many_threads() {
         let mut watchers = Watchers::default();
-        let jobs: Vec<Watched> = (0..100).map(|id| watched(id, Status::Running)).collect();
+        let jobs: Vec<Watched> = (0..100).map(|id| watched(id, JobStatus::Running)).collect();
         let wait = || -> Wait {
             Box::new(|_, _| {
                 thread::sleep(Duration::from_secs(600));
-                Ok(Change::default())
+                Ok(JobChange::default())
             })
         };
         assert_eq!(watchers.next(&jobs, Duration::from_millis(20), wait).unwrap(), []);

@@ -18,7 +18,7 @@ const KEPT_FREE: i64 = 2048;
 const VCPU_RATIO: i64 = 4;
 
 /// A node while it is being filled.
-struct Room {
+struct NodeRoom {
     group: usize,
     mem_total: i64,
     mem_free: i64,
@@ -37,12 +37,13 @@ struct Room {
 pub fn cluster(spec: &ClusterSpec) -> RawCluster {
     let mut random = Random::new(spec.seed);
     let groups = spec.groups.max(1);
-    let mut rooms: Vec<Room> = (0..spec.nodes).map(|i| empty_room(spec, i % groups, &mut random)).collect();
+    let mut rooms: Vec<NodeRoom> =
+        (0..spec.nodes).map(|i| empty_room(spec, i % groups, &mut random)).collect();
     let mut by_group = vec![Vec::new(); groups];
     for (node, room) in rooms.iter().enumerate() {
         by_group[room.group].push(node);
     }
-    let sizes = Sizes::new(spec);
+    let sizes = MemorySizes::new(spec);
     let instances = (0..spec.instances)
         .filter_map(|number| place(spec, number, &sizes, &by_group, &mut rooms, &mut random))
         .collect();
@@ -60,7 +61,7 @@ pub fn cluster(spec: &ClusterSpec) -> RawCluster {
     }
 }
 
-fn empty_room(spec: &ClusterSpec, group: usize, random: &mut Random) -> Room {
+fn empty_room(spec: &ClusterSpec, group: usize, random: &mut Random) -> NodeRoom {
     let (mem_total, cpus, disk_total) = if spec.heterogeneous {
         (
             *random.pick(&[49152, 65536, 98304]),
@@ -70,7 +71,7 @@ fn empty_room(spec: &ClusterSpec, group: usize, random: &mut Random) -> Room {
     } else {
         (65536, 24, 4_194_304)
     };
-    Room {
+    NodeRoom {
         group,
         mem_total,
         mem_free: mem_total - 1024,
@@ -85,12 +86,12 @@ fn empty_room(spec: &ClusterSpec, group: usize, random: &mut Random) -> Room {
 }
 
 /// Memory sizes of instances, around what fills the cluster to the wanted share.
-struct Sizes {
+struct MemorySizes {
     sizes: Vec<i64>,
     weights: Vec<f64>,
 }
 
-impl Sizes {
+impl MemorySizes {
     fn new(spec: &ClusterSpec) -> Self {
         let mut mean = spec.fill * 65536.0 * spec.nodes as f64 / spec.instances.max(1) as f64;
         if matches!(spec.templates, TemplateMix::Drbd | TemplateMix::Mixed) {
@@ -103,7 +104,7 @@ impl Sizes {
             sizes.push(512);
         }
         let weights = sizes.iter().map(|s| 1.0 / (1.0 + (*s as f64 - mean).abs() / mean.max(1.0))).collect();
-        Sizes { sizes, weights }
+        MemorySizes { sizes, weights }
     }
 }
 
@@ -111,9 +112,9 @@ impl Sizes {
 fn place(
     spec: &ClusterSpec,
     number: usize,
-    sizes: &Sizes,
+    sizes: &MemorySizes,
     by_group: &[Vec<usize>],
-    rooms: &mut [Room],
+    rooms: &mut [NodeRoom],
     random: &mut Random,
 ) -> Option<RawInstance> {
     let template = match spec.templates {
@@ -178,7 +179,7 @@ fn place(
 /// Whether the instance fits there and every node can still take over from
 /// any one of the others.
 fn fits(
-    rooms: &[Room],
+    rooms: &[NodeRoom],
     template: DiskTemplate,
     mem: i64,
     disk: i64,
@@ -186,7 +187,7 @@ fn fits(
     primary: usize,
     secondary: Option<usize>,
 ) -> bool {
-    let has_disk = |room: &Room| room.disk_free as f64 >= disk as f64 * 1.2;
+    let has_disk = |room: &NodeRoom| room.disk_free as f64 >= disk as f64 * 1.2;
     let p = &rooms[primary];
     if p.mem_free - mem < KEPT_FREE.max(p.reserved + 1)
         || p.vcpus + vcpus > p.cpus * VCPU_RATIO
@@ -212,7 +213,7 @@ fn group(number: usize) -> RawGroup {
     }
 }
 
-fn node(spec: &ClusterSpec, number: usize, room: &Room) -> RawNode {
+fn node(spec: &ClusterSpec, number: usize, room: &NodeRoom) -> RawNode {
     RawNode {
         name: format!("node-{:05}.example.com", number + 1),
         mem_total: room.mem_total as f64,

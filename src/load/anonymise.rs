@@ -13,9 +13,9 @@ use crate::model::known_tags::{
 /// mean to the tools stays: see [`Anonymiser::replace`].
 #[derive(Debug, Default)]
 pub struct Anonymiser {
-    names: HashMap<(Kind, String), String>,
+    names: HashMap<(NameKind, String), String>,
     /// How many numbers of each kind are used.
-    used: HashMap<Kind, usize>,
+    used: HashMap<NameKind, usize>,
     /// Everything that must not be used as a replacement.
     originals: HashSet<String>,
     tags: Tags,
@@ -23,7 +23,7 @@ pub struct Anonymiser {
 
 /// What a name is a name of; the beginning of its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum NameKind {
     Group,
     Node,
     Instance,
@@ -31,14 +31,14 @@ enum Kind {
     Network,
 }
 
-impl Kind {
+impl NameKind {
     fn word(self) -> &'static str {
         match self {
-            Kind::Group => "group",
-            Kind::Node => "node",
-            Kind::Instance => "instance",
-            Kind::Uuid => "uuid",
-            Kind::Network => "network",
+            NameKind::Group => "group",
+            NameKind::Node => "node",
+            NameKind::Instance => "instance",
+            NameKind::Uuid => "uuid",
+            NameKind::Network => "network",
         }
     }
 }
@@ -52,19 +52,19 @@ impl Anonymiser {
     pub fn replace(&mut self, raw: &mut RawCluster) {
         self.note(raw);
         for group in &mut raw.groups {
-            group.name = self.name(Kind::Group, &group.name);
-            group.uuid = self.name(Kind::Uuid, &group.uuid);
+            group.name = self.name(NameKind::Group, &group.name);
+            group.uuid = self.name(NameKind::Uuid, &group.uuid);
             self.names_of_networks(group.networks.iter_mut());
             self.tags.replace(&mut group.tags);
             // names of pools and hosts, which no text file holds
             group.disk_parameters = DiskParameters::default();
         }
         for node in &mut raw.nodes {
-            node.name = self.name(Kind::Node, &node.name);
+            node.name = self.name(NameKind::Node, &node.name);
             self.tags.replace(&mut node.tags);
         }
         for instance in &mut raw.instances {
-            instance.name = self.name(Kind::Instance, &instance.name);
+            instance.name = self.name(NameKind::Instance, &instance.name);
             self.names_of_networks(instance.networks.iter_mut().flatten());
             self.tags.replace(&mut instance.tags);
         }
@@ -80,11 +80,11 @@ impl Anonymiser {
 
     fn names_of_networks<'n>(&mut self, networks: impl Iterator<Item = &'n mut String>) {
         for network in networks {
-            *network = self.name(Kind::Network, network);
+            *network = self.name(NameKind::Network, network);
         }
     }
 
-    fn name(&mut self, kind: Kind, original: &str) -> String {
+    fn name(&mut self, kind: NameKind, original: &str) -> String {
         let key = (kind, original.to_owned());
         if let Some(known) = self.names.get(&key) {
             return known.clone();
@@ -258,9 +258,9 @@ mod tests {
     fn names_that_look_replaced_are_replaced_as_well() {
         let mut anonymiser = Anonymiser::default();
         anonymiser.originals.insert("node-1".into());
-        assert_eq!(anonymiser.name(Kind::Node, "node-1"), "node-2");
-        assert_eq!(anonymiser.name(Kind::Node, "node-1"), "node-2");
-        assert_eq!(anonymiser.name(Kind::Node, "x"), "node-3");
-        assert_eq!(anonymiser.name(Kind::Instance, "x"), "instance-1");
+        assert_eq!(anonymiser.name(NameKind::Node, "node-1"), "node-2");
+        assert_eq!(anonymiser.name(NameKind::Node, "node-1"), "node-2");
+        assert_eq!(anonymiser.name(NameKind::Node, "x"), "node-3");
+        assert_eq!(anonymiser.name(NameKind::Instance, "x"), "instance-1");
     }
 }

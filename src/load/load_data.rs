@@ -1,6 +1,6 @@
 //! Applying what monitoring daemons report to a merged cluster.
 
-use super::monitoring::{Collector, MonitoringData, Report};
+use super::monitoring::{Collector, CollectorReport, MonitoringData};
 use crate::model::{Cluster, Node};
 
 /// Why reports cannot be used; nothing has been changed then.
@@ -21,7 +21,7 @@ pub enum MissingLoad {
 /// # Errors
 /// See [`MissingLoad`].
 pub fn apply(cluster: &mut Cluster, data: &MonitoringData, collector: Collector) -> Result<(), MissingLoad> {
-    let reports: Option<Vec<Report>> =
+    let reports: Option<Vec<CollectorReport>> =
         cluster.nodes.iter().map(|node| data.report(&node.spec.name, collector).cloned()).collect();
     let reports = reports.ok_or(MissingLoad::Nodes(collector.as_str()))?;
     match collector {
@@ -33,8 +33,8 @@ pub fn apply(cluster: &mut Cluster, data: &MonitoringData, collector: Collector)
 
 /// The nodes' loads, shared out among their primaries (forthcoming ones too) by
 /// virtual CPUs; the node's own CPUs count in the total.
-fn share_out(cluster: &mut Cluster, reports: &[Report]) {
-    let total = |at: usize| if let Report::Node(total) = reports[at] { total } else { 0.0 };
+fn share_out(cluster: &mut Cluster, reports: &[CollectorReport]) {
+    let total = |at: usize| if let CollectorReport::Node(total) = reports[at] { total } else { 0.0 };
     for (at, node) in cluster.nodes.iter_mut().enumerate() {
         node.state.ledger.load.cpu = total(at);
     }
@@ -47,9 +47,10 @@ fn share_out(cluster: &mut Cluster, reports: &[Report]) {
 
 /// Instances' loads as reported by the first node that knows them; a node's load
 /// is the sum over its primaries.
-fn sum_up(cluster: &mut Cluster, reports: &[Report]) -> Result<(), MissingLoad> {
-    let maps =
-        || reports.iter().filter_map(|r| if let Report::Instances(map) = r { Some(map) } else { None });
+fn sum_up(cluster: &mut Cluster, reports: &[CollectorReport]) -> Result<(), MissingLoad> {
+    let maps = || {
+        reports.iter().filter_map(|r| if let CollectorReport::Instances(map) = r { Some(map) } else { None })
+    };
     let found: Vec<Option<f64>> = cluster
         .instances
         .iter()

@@ -14,8 +14,8 @@ use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    Cluster, Counts, Disk, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
-    NodeIdx, NodeSpec, NodeState, TagArrival, TagSet, TagTable, Utilisation,
+    Cluster, Disk, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx,
+    NodeSpec, NodeState, Occurrences, TagArrival, TagSet, TagTable, Utilisation,
 };
 
 /// What the command line adds to the data of a source.
@@ -209,7 +209,7 @@ fn node(
         primaries: Vec::new(),
         secondaries: Vec::new(),
         peers: Default::default(),
-        tag_count: Counts::default(),
+        tag_count: Occurrences::default(),
     };
     Node { spec, state }
 }

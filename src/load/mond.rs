@@ -11,7 +11,7 @@ use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
 use super::cutoff::Cutoff;
-use super::monitoring::{Collector, MonitoringData, Report, read_answer};
+use super::monitoring::{Collector, CollectorReport, MonitoringData, read_answer};
 
 /// Most daemons that are asked at the same time.
 const AT_ONCE: usize = 32;
@@ -99,14 +99,14 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
 /// What an answer says.
 #[derive(Debug, Clone)]
 enum Told {
-    Report(Report),
+    Report(CollectorReport),
     /// Something, but no report.
     Nothing,
 }
 
 /// The report, as long as all that are kept are not too much.
-fn keep(report: Option<Report>, left: &AtomicUsize) -> Told {
-    let take = |report: &Report| {
+fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> Told {
+    let take = |report: &CollectorReport| {
         let size = report.size();
         left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size)).is_ok()
     };

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::error::Result;
-use super::json::{self, At, Budget, Json, Made, Object, Of, Place, Shape, Stream, Weight};
+use super::json::{self, At, Budget, ItemStream, Json, JsonPath, MadeItems, Object, Of, WantedParts, Weight};
 
 /// What a daemon's answer may take in memory while it is read, in bytes: many are read at once.
 const ANSWER: usize = 8 << 20;
@@ -31,7 +31,7 @@ impl Collector {
 
 /// What one collector says about one node.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Report {
+pub enum CollectorReport {
     /// Load of the whole node, in processors kept busy.
     Node(f64),
     /// The same for each instance, by full name.
@@ -46,14 +46,14 @@ pub struct MonitoringData {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Reports {
-    cpu: Option<Report>,
-    xen: Option<Report>,
+    cpu: Option<CollectorReport>,
+    xen: Option<CollectorReport>,
 }
 
 impl MonitoringData {
     /// What `collector` says about a node. None if there is no such report or
     /// its data have not the form that the collector's have.
-    pub fn report(&self, node: &str, collector: Collector) -> Option<&Report> {
+    pub fn report(&self, node: &str, collector: Collector) -> Option<&CollectorReport> {
         let reports = self.nodes.get(node)?;
         match collector {
             Collector::CpuAvgLoad => reports.cpu.as_ref(),
@@ -62,7 +62,7 @@ impl MonitoringData {
     }
 
     /// Takes the report of a collector on a node.
-    pub fn add(&mut self, node: &str, collector: Collector, found: Report) {
+    pub fn add(&mut self, node: &str, collector: Collector, found: CollectorReport) {
         let reports = self.nodes.entry(node.to_owned()).or_default();
         match collector {
             Collector::CpuAvgLoad => reports.cpu = Some(found),
@@ -71,14 +71,14 @@ impl MonitoringData {
     }
 }
 
-impl Report {
+impl CollectorReport {
     /// About how many bytes of memory it takes.
     pub(super) fn size(&self) -> usize {
         match self {
-            Report::Node(_) => size_of::<Report>(),
-            Report::Instances(loads) => {
+            CollectorReport::Node(_) => size_of::<CollectorReport>(),
+            CollectorReport::Instances(loads) => {
                 let names: usize = loads.keys().map(|name| name.capacity() + 16).sum();
-                size_of::<Report>() + names + loads.capacity() * (size_of::<(String, f64)>() + 8)
+                size_of::<CollectorReport>() + names + loads.capacity() * (size_of::<(String, f64)>() + 8)
             }
         }
     }
@@ -86,10 +86,10 @@ impl Report {
 
 /// What a node's daemon answered when it was asked for a collector's report. What makes no
 /// sense is as good as nothing. As in the reference, the name in the report does not matter.
-pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report> {
+pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<CollectorReport> {
     let text = std::str::from_utf8(answer).ok()?;
-    let document = json::parse_in(text, "", Shape::Whole, &Budget::new(ANSWER)).ok()?;
-    let (_, data) = read_report(&Object::new(&document, Place::source("")).ok()?).ok()?;
+    let document = json::parse_in(text, "", WantedParts::Whole, &Budget::new(ANSWER)).ok()?;
+    let (_, data) = read_report(&Object::new(&document, JsonPath::source("")).ok()?).ok()?;
     match collector {
         Collector::CpuAvgLoad => read_cpu(data),
         Collector::XenCpuAvgLoad => read_xen(data),
@@ -106,19 +106,19 @@ pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<Report>
 /// Every report must be well-formed, used or not; only its `data` may be
 /// anything.
 pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
-    let place = Place::source(source);
+    let place = JsonPath::source(source);
     let budget = Budget::new(Budget::FILE);
-    let mut made = Made::new();
+    let mut made = MadeItems::new();
     let each = |at: At<'_>, entry: &Json| match at {
         At::Item(at) => made.add(|| {
             let node = Object::new(entry, place.item(at))?.string("node")?;
             // from here on errors name the node rather than the position
             let entry = Object::new(entry, place.named("node", node))?;
-            Ok(Entry { node: node.to_owned(), reports: read_reports(&entry)? })
+            Ok(NodeReports { node: node.to_owned(), reports: read_reports(&entry)? })
         }),
         At::Name(_) => 0,
     };
-    let entries = Stream { of: Of::List, shape: ENTRY, budget: &budget, each };
+    let entries = ItemStream { of: Of::List, shape: ENTRY, budget: &budget, each };
     if let Some(other) = json::seeded(text, source, &budget, entries)? {
         return Err(json::no_list(&other, &place));
     }
@@ -127,19 +127,20 @@ pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
 }
 
 /// What is read of an entry.
-const ENTRY: Shape = Shape::Checked(&[("node", Shape::Whole), ("reports", Shape::Whole)]);
+const ENTRY: WantedParts =
+    WantedParts::Checked(&[("node", WantedParts::Whole), ("reports", WantedParts::Whole)]);
 
 /// The reports of a node.
-struct Entry {
+struct NodeReports {
     node: String,
     reports: Reports,
 }
 
-impl Weight for Entry {
+impl Weight for NodeReports {
     fn weight(&self) -> usize {
         // its place in a table, too
-        let reports = self.reports.cpu.iter().chain(&self.reports.xen).map(Report::size);
-        size_of::<Entry>() * 2 + self.node.len() + 16 + reports.sum::<usize>()
+        let reports = self.reports.cpu.iter().chain(&self.reports.xen).map(CollectorReport::size);
+        size_of::<NodeReports>() * 2 + self.node.len() + 16 + reports.sum::<usize>()
     }
 }
 
@@ -148,7 +149,7 @@ fn read_reports(entry: &Object<'_, '_>) -> Result<Reports> {
     for (name, data) in entry.each_object("reports", |report| read_report(&report))? {
         first.entry(name).or_insert(data);
     }
-    let find = |collector: Collector, read: fn(&Json) -> Option<Report>| {
+    let find = |collector: Collector, read: fn(&Json) -> Option<CollectorReport>| {
         first.get(collector.as_str()).and_then(|data| read(data))
     };
     Ok(Reports { cpu: find(Collector::CpuAvgLoad, read_cpu), xen: find(Collector::XenCpuAvgLoad, read_xen) })
@@ -175,16 +176,16 @@ fn read_report<'j>(report: &Object<'j, '_>) -> Result<(&'j str, &'j Json)> {
     Ok((name, report.required("data")?))
 }
 
-fn read_cpu(data: &Json) -> Option<Report> {
-    let data = Object::new(data, Place::source("")).ok()?;
+fn read_cpu(data: &Json) -> Option<CollectorReport> {
+    let data = Object::new(data, JsonPath::source("")).ok()?;
     data.only(&["cpu_number", "cpus", "cpu_total"]).ok()?;
     data.int("cpu_number").ok()?;
     data.floats("cpus").ok()?;
-    data.float("cpu_total").ok().map(Report::Node)
+    data.float("cpu_total").ok().map(CollectorReport::Node)
 }
 
-fn read_xen(data: &Json) -> Option<Report> {
-    let data = Object::new(data, Place::source("")).ok()?;
+fn read_xen(data: &Json) -> Option<CollectorReport> {
+    let data = Object::new(data, JsonPath::source("")).ok()?;
     let mut loads = HashMap::new();
     for (instance, load) in data.members() {
         let load = match load {
@@ -193,7 +194,7 @@ fn read_xen(data: &Json) -> Option<Report> {
         };
         loads.entry(instance.clone()).or_insert(load);
     }
-    Some(Report::Instances(loads))
+    Some(CollectorReport::Instances(loads))
 }
 
 #[cfg(test)]
@@ -216,8 +217,8 @@ mod tests {
 
     fn load_of(data: &MonitoringData, node: &str) -> Option<f64> {
         match data.report(node, Collector::CpuAvgLoad)? {
-            Report::Node(load) => Some(*load),
-            Report::Instances(_) => None,
+            CollectorReport::Node(load) => Some(*load),
+            CollectorReport::Instances(_) => None,
         }
     }
 
@@ -238,7 +239,7 @@ mod tests {
         let xen = report("xen-cpu-avg-load", r#"{"i1":0.5,"i2":2}"#);
         let data = parse(&format!("[{}]", node("n", &[cpu(1.0), xen])), "m").unwrap();
         let expected = HashMap::from([("i1".to_owned(), 0.5), ("i2".to_owned(), 2.0)]);
-        assert_eq!(data.report("n", Collector::XenCpuAvgLoad), Some(&Report::Instances(expected)));
+        assert_eq!(data.report("n", Collector::XenCpuAvgLoad), Some(&CollectorReport::Instances(expected)));
         assert_eq!(load_of(&data, "n"), Some(1.0));
     }
 
@@ -276,7 +277,7 @@ mod tests {
         }
         let many = good.replace("\"cpus\":[]", &format!("\"cpus\":[0{}]", ",0".repeat(1 << 20)));
         assert_eq!(read(many.as_bytes()), None);
-        assert_eq!(read(good.replace("cpu-avg-load", "x").as_bytes()), Some(Report::Node(1.5)));
+        assert_eq!(read(good.replace("cpu-avg-load", "x").as_bytes()), Some(CollectorReport::Node(1.5)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, U
 pub const MOST_NODES: i64 = 1_000_000;
 
 /// One description, read.
-struct Spec {
+struct SimulatedGroup {
     alloc_policy: AllocPolicy,
     nodes: i64,
     disk: Mib,
@@ -47,7 +47,7 @@ pub fn parse_specs(specs: &[String]) -> Result<RawCluster> {
     Ok(cluster)
 }
 
-fn add_group(cluster: &mut RawCluster, position: usize, spec: &Spec) {
+fn add_group(cluster: &mut RawCluster, position: usize, spec: &SimulatedGroup) {
     let number = position + 1;
     cluster.groups.push(RawGroup {
         name: format!("group-{number:02}"),
@@ -80,7 +80,7 @@ fn add_group(cluster: &mut RawCluster, position: usize, spec: &Spec) {
 }
 
 /// Reads one description; an error is the item and what is wrong with it.
-fn parse_spec(text: &str) -> std::result::Result<Spec, String> {
+fn parse_spec(text: &str) -> std::result::Result<SimulatedGroup, String> {
     let items: Vec<&str> = if text.is_empty() { Vec::new() } else { text.split(',').collect() };
     let [alloc_policy, nodes, disk, memory, cpus, optional @ ..] = items.as_slice() else {
         return Err(wrong_count(items.len()));
@@ -90,7 +90,7 @@ fn parse_spec(text: &str) -> std::result::Result<Spec, String> {
     }
     let int = |what: &str, text: &str| parse_int(text).map_err(|e| format!("{what}: {e}"));
     let size = |what: &str, text: &str| parse_size(text).map_err(|e| format!("{what}: {e}"));
-    Ok(Spec {
+    Ok(SimulatedGroup {
         alloc_policy: parse_policy(alloc_policy).map_err(|e| {
             let value = shown(&e.value);
             format!("allocation policy: '{value}' is not one of {} (or p, a, u)", e.allowed.join(", "))

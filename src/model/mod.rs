@@ -25,6 +25,6 @@ pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, StorageType};
-pub use tags::{Counts, ExclusionTags, TagId, TagSet, TagTable};
+pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;
 pub use utilisation::Utilisation;

@@ -5,7 +5,7 @@ use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
 use super::kinds::Hypervisor;
 use super::peers::PeerMap;
-use super::tags::{Counts, TagId, TagSet};
+use super::tags::{Occurrences, TagId, TagSet};
 use super::units::{Mib, trunc_to_i64};
 use super::utilisation::Utilisation;
 
@@ -177,7 +177,7 @@ pub struct NodeState {
     /// Memory reserved here by primary node.
     pub peers: PeerMap,
     /// Primaries by exclusion tag, forthcoming ones included.
-    pub tag_count: Counts<TagId>,
+    pub tag_count: Occurrences<TagId>,
 }
 
 /// A node.

@@ -123,12 +123,12 @@ pub enum DiskCheck {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum Direction {
     Add,
     Remove,
 }
 
-fn spindles_used(spec: &NodeSpec, used: f64, instance: &Instance, change: Change) -> f64 {
+fn spindles_used(spec: &NodeSpec, used: f64, instance: &Instance, change: Direction) -> f64 {
     if spec.exclusive_storage {
         return 0.0;
     }
@@ -136,22 +136,22 @@ fn spindles_used(spec: &NodeSpec, used: f64, instance: &Instance, change: Change
         return used;
     }
     match change {
-        Change::Add => used + instance.spindle_use as f64,
-        Change::Remove => used - instance.spindle_use as f64,
+        Direction::Add => used + instance.spindle_use as f64,
+        Direction::Remove => used - instance.spindle_use as f64,
     }
 }
 
 /// Free spindles only mean something with exclusive storage; elsewhere any
 /// operation resets them. An unknown number of spindles can never be added.
-fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Change) -> i64 {
+fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Direction) -> i64 {
     if !spec.exclusive_storage {
         return 0;
     }
     match (change, instance.spindles) {
-        (Change::Add, Some(n)) => free.wrapping_sub(n),
-        (Change::Add, None) => -1,
-        (Change::Remove, Some(n)) => free.wrapping_add(n),
-        (Change::Remove, None) => free,
+        (Direction::Add, Some(n)) => free.wrapping_sub(n),
+        (Direction::Add, None) => -1,
+        (Direction::Remove, Some(n)) => free.wrapping_add(n),
+        (Direction::Remove, None) => free,
     }
 }
 
@@ -177,13 +177,13 @@ impl Ledger {
         conflicts: i64,
     ) -> Ledger {
         self.tag_conflicts -= conflicts;
-        self.change_planned_primary(spec, instance, Change::Remove);
+        self.change_planned_primary(spec, instance, Direction::Remove);
         if !instance.forthcoming {
             self.mem_instances -= instance.mem_in_use();
             self.vcpus = self.vcpus.wrapping_sub(instance.vcpus_in_use());
             self.disk_free += instance.local_disk();
-            self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Remove);
-            self.spindles_free = spindles_free(spec, self.spindles_free, instance, Change::Remove);
+            self.spindles_used = spindles_used(spec, self.spindles_used, instance, Direction::Remove);
+            self.spindles_free = spindles_free(spec, self.spindles_free, instance, Direction::Remove);
             self.load = self.load - instance.util;
             self.location_sum -= spec.location_cost(instance, location_score);
             self.primaries -= 1;
@@ -209,7 +209,7 @@ impl Ledger {
         let strict = strictness == Strictness::Strict;
         let mut new = self;
         new.tag_conflicts += tags.conflicts;
-        new.change_planned_primary(spec, instance, Change::Add);
+        new.change_planned_primary(spec, instance, Direction::Add);
         if instance.forthcoming {
             if strict {
                 new.check_planned_primary(spec, instance)?;
@@ -219,8 +219,8 @@ impl Ledger {
         new.mem_instances += instance.mem_in_use();
         new.vcpus = new.vcpus.wrapping_add(instance.vcpus_in_use());
         new.disk_free -= instance.local_disk();
-        new.spindles_used = spindles_used(spec, new.spindles_used, instance, Change::Add);
-        new.spindles_free = spindles_free(spec, new.spindles_free, instance, Change::Add);
+        new.spindles_used = spindles_used(spec, new.spindles_used, instance, Direction::Add);
+        new.spindles_free = spindles_free(spec, new.spindles_free, instance, Direction::Add);
         new.load = new.load + instance.util;
         new.location_sum += spec.location_cost(instance, location_score);
         new.primaries += 1;
@@ -246,11 +246,11 @@ impl Ledger {
     /// The node without its secondary `instance`; `reserved` is the largest
     /// reserve that remains.
     pub fn remove_secondary(mut self, spec: &NodeSpec, instance: &Instance, reserved: Mib) -> Ledger {
-        self.change_planned_secondary(spec, instance, Change::Remove);
+        self.change_planned_secondary(spec, instance, Direction::Remove);
         if !instance.forthcoming {
             self.disk_free += instance.local_disk();
-            self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Remove);
-            self.spindles_free = spindles_free(spec, self.spindles_free, instance, Change::Remove);
+            self.spindles_used = spindles_used(spec, self.spindles_used, instance, Direction::Remove);
+            self.spindles_free = spindles_free(spec, self.spindles_free, instance, Direction::Remove);
             self.load.disk -= instance.util.disk;
             self.secondaries -= 1;
             self.mem_reserved = reserved;
@@ -276,7 +276,7 @@ impl Ledger {
     ) -> Result<Ledger, Rule> {
         let strict = strictness == Strictness::Strict;
         let mut new = self;
-        new.change_planned_secondary(spec, instance, Change::Add);
+        new.change_planned_secondary(spec, instance, Direction::Add);
         let need = instance.mem_reserved();
         if instance.forthcoming {
             first_broken([(strict && !instance.template.has_secondary(), Rule::NotMirrored)])?;
@@ -286,8 +286,8 @@ impl Ledger {
             return Ok(new);
         }
         new.disk_free -= instance.disk;
-        new.spindles_used = spindles_used(spec, new.spindles_used, instance, Change::Add);
-        new.spindles_free = spindles_free(spec, new.spindles_free, instance, Change::Add);
+        new.spindles_used = spindles_used(spec, new.spindles_used, instance, Direction::Add);
+        new.spindles_free = spindles_free(spec, new.spindles_free, instance, Direction::Add);
         new.load.disk += instance.util.disk;
         new.secondaries += 1;
         new.mem_reserved = new.mem_reserved.max(peer + need);
@@ -309,13 +309,13 @@ impl Ledger {
         Ok(new)
     }
 
-    fn change_planned_primary(&mut self, spec: &NodeSpec, instance: &Instance, change: Change) {
+    fn change_planned_primary(&mut self, spec: &NodeSpec, instance: &Instance, change: Direction) {
         match change {
-            Change::Add => {
+            Direction::Add => {
                 self.mem_free_planned -= instance.mem;
                 self.vcpus_planned = self.vcpus_planned.wrapping_add(instance.vcpus_in_use());
             }
-            Change::Remove => {
+            Direction::Remove => {
                 self.mem_free_planned += instance.mem;
                 self.vcpus_planned = self.vcpus_planned.wrapping_sub(instance.vcpus_in_use());
             }
@@ -323,14 +323,14 @@ impl Ledger {
         self.change_planned_storage(spec, instance, change);
     }
 
-    fn change_planned_secondary(&mut self, spec: &NodeSpec, instance: &Instance, change: Change) {
+    fn change_planned_secondary(&mut self, spec: &NodeSpec, instance: &Instance, change: Direction) {
         self.change_planned_storage(spec, instance, change);
     }
 
-    fn change_planned_storage(&mut self, spec: &NodeSpec, instance: &Instance, change: Change) {
+    fn change_planned_storage(&mut self, spec: &NodeSpec, instance: &Instance, change: Direction) {
         match change {
-            Change::Add => self.disk_free_planned -= instance.local_disk(),
-            Change::Remove => self.disk_free_planned += instance.local_disk(),
+            Direction::Add => self.disk_free_planned -= instance.local_disk(),
+            Direction::Remove => self.disk_free_planned += instance.local_disk(),
         }
         self.spindles_used_planned = spindles_used(spec, self.spindles_used_planned, instance, change);
         self.spindles_free_planned = spindles_free(spec, self.spindles_free_planned, instance, change);
@@ -363,7 +363,8 @@ impl Ledger {
     pub fn attach_primary(&mut self, spec: &NodeSpec, instance: &Instance, tags: TagArrival) {
         self.tag_conflicts += tags.conflicts;
         self.vcpus_planned = self.vcpus_planned.wrapping_add(instance.vcpus_in_use());
-        self.spindles_used_planned = spindles_used(spec, self.spindles_used_planned, instance, Change::Add);
+        self.spindles_used_planned =
+            spindles_used(spec, self.spindles_used_planned, instance, Direction::Add);
         if instance.mem_in_use() != instance.mem {
             self.mem_free_planned -= instance.mem;
         }
@@ -372,7 +373,7 @@ impl Ledger {
             return;
         }
         self.vcpus = self.vcpus.wrapping_add(instance.vcpus_in_use());
-        self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Add);
+        self.spindles_used = spindles_used(spec, self.spindles_used, instance, Direction::Add);
         self.load = self.load + instance.util;
         self.location_sum += spec.location_cost(instance, instance.location_score);
         self.primaries += 1;
@@ -380,19 +381,21 @@ impl Ledger {
 
     /// Enters a secondary that the source already accounts for.
     pub fn attach_secondary(&mut self, spec: &NodeSpec, instance: &Instance) {
-        self.spindles_used_planned = spindles_used(spec, self.spindles_used_planned, instance, Change::Add);
+        self.spindles_used_planned =
+            spindles_used(spec, self.spindles_used_planned, instance, Direction::Add);
         if instance.forthcoming {
             self.attach_planned_storage(spec, instance);
             return;
         }
-        self.spindles_used = spindles_used(spec, self.spindles_used, instance, Change::Add);
+        self.spindles_used = spindles_used(spec, self.spindles_used, instance, Direction::Add);
         self.load.disk += instance.util.disk;
         self.secondaries += 1;
     }
 
     fn attach_planned_storage(&mut self, spec: &NodeSpec, instance: &Instance) {
         self.disk_free_planned -= instance.local_disk();
-        self.spindles_free_planned = spindles_free(spec, self.spindles_free_planned, instance, Change::Add);
+        self.spindles_free_planned =
+            spindles_free(spec, self.spindles_free_planned, instance, Direction::Add);
     }
 }
 

@@ -118,7 +118,7 @@ impl<'a, T> Ahead<'a, T> {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ExclusionTags {
     listed: Vec<TagId>,
-    counts: Counts<TagId>,
+    counts: Occurrences<TagId>,
 }
 
 impl FromIterator<TagId> for ExclusionTags {
@@ -130,7 +130,7 @@ impl FromIterator<TagId> for ExclusionTags {
 
 impl ExclusionTags {
     /// The different tags, each with how often the instance has it.
-    pub fn counts(&self) -> &Counts<TagId> {
+    pub fn counts(&self) -> &Occurrences<TagId> {
         &self.counts
     }
 }
@@ -155,29 +155,29 @@ impl<'a> IntoIterator for &'a ExclusionTags {
 
 /// How often each key occurs; keys that do not occur are not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Counts<K>(Vec<(K, i64)>);
+pub struct Occurrences<K>(Vec<(K, i64)>);
 
 /// Up to so many keys are added one by one.
 const FEW_KEYS: usize = 8;
 
-impl<K: Ord + Copy> FromIterator<K> for Counts<K> {
+impl<K: Ord + Copy> FromIterator<K> for Occurrences<K> {
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let mut keys: Vec<K> = keys.into_iter().collect();
         keys.sort_unstable();
-        Counts(keys.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as i64)).collect())
+        Occurrences(keys.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as i64)).collect())
     }
 }
 
-impl<K> Default for Counts<K> {
+impl<K> Default for Occurrences<K> {
     fn default() -> Self {
-        Counts::new()
+        Occurrences::new()
     }
 }
 
-impl<K> Counts<K> {
+impl<K> Occurrences<K> {
     /// Nothing occurs.
-    pub const fn new() -> Counts<K> {
-        Counts(Vec::new())
+    pub const fn new() -> Occurrences<K> {
+        Occurrences(Vec::new())
     }
 
     /// Whether nothing occurs.
@@ -186,7 +186,7 @@ impl<K> Counts<K> {
     }
 }
 
-impl<K: Ord + Copy> Counts<K> {
+impl<K: Ord + Copy> Occurrences<K> {
     /// How often `key` occurs.
     pub fn get(&self, key: K) -> i64 {
         self.0.binary_search_by_key(&key, |e| e.0).map_or(0, |at| self.0[at].1)
@@ -253,7 +253,7 @@ impl<K: Ord + Copy> Counts<K> {
     }
 }
 
-impl Counts<TagId> {
+impl Occurrences<TagId> {
     /// Counts the tags of an instance so many times more (or fewer).
     pub fn add_tags(&mut self, tags: &ExclusionTags, by: i64) {
         self.add_each(tags.counts().iter().map(|(tag, count)| (tag, by * count)));
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn counts_forget_keys_that_no_longer_occur() {
-        let mut counts = Counts::default();
+        let mut counts = Occurrences::default();
         counts.add(7, 1);
         counts.add(7, 1);
         assert_eq!((counts.get(7), counts.surplus()), (2, 1));
@@ -320,7 +320,7 @@ mod tests {
     fn counting_many_is_counting_each() {
         let mut seed = 2;
         for (there, more) in [(2, 2), (2, 40), (40, 2), (1, 1)].repeat(20) {
-            let mut counts: Counts<TagId> = some(&mut seed, 100, there).into_iter().collect();
+            let mut counts: Occurrences<TagId> = some(&mut seed, 100, there).into_iter().collect();
             let (tags, again) = (some(&mut seed, 100, more), some(&mut seed, 100, more));
             let tags: ExclusionTags = tags.iter().rev().chain(&again).copied().collect();
             let mut plain = counts.clone();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::opcode::Opcode;
-use super::work::{Place, Relocation, Task, Work, WorkStep};
+use super::work::{NamedPlacement, Relocation, Task, Work, WorkStep};
 use crate::load::error::shown_name;
 use crate::model::{Cluster, Instance};
 
@@ -45,7 +45,7 @@ struct NodeEnd {
 /// Instances and nodes as the work leaves them, in the order of their names.
 #[derive(Debug, Default)]
 pub struct End<'w> {
-    instances: BTreeMap<&'w str, &'w Place>,
+    instances: BTreeMap<&'w str, &'w NamedPlacement>,
     nodes: BTreeMap<&'w str, NodeEnd>,
 }
 
@@ -79,7 +79,7 @@ impl<'w> End<'w> {
             by_name.entry(&instance.name).or_default().push(instance);
         }
         let instances = self.instances.iter().filter_map(|(name, wanted)| {
-            let there: Vec<Place> =
+            let there: Vec<NamedPlacement> =
                 by_name.get(name).into_iter().flatten().map(|instance| place(now, instance)).collect();
             // another one of that name elsewhere is not this one
             let found = there.first().filter(|_| !there.contains(wanted));
@@ -160,12 +160,12 @@ impl NodeEnd {
     }
 }
 
-fn place(cluster: &Cluster, instance: &Instance) -> Place {
+fn place(cluster: &Cluster, instance: &Instance) -> NamedPlacement {
     let name = |node| cluster.node(node).spec.name.clone();
-    Place { primary: name(instance.primary), secondary: instance.secondary.map(name) }
+    NamedPlacement { primary: name(instance.primary), secondary: instance.secondary.map(name) }
 }
 
-fn shown(place: &Place) -> String {
+fn shown(place: &NamedPlacement) -> String {
     match &place.secondary {
         Some(secondary) => format!("on {} and {}", shown_name(&place.primary), shown_name(secondary)),
         None => format!("on {}", shown_name(&place.primary)),

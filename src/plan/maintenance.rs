@@ -8,7 +8,7 @@ use super::names::{Impossible, Name};
 use super::power::{power, wait};
 use super::shell::{self, Command, Line};
 use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, Placement};
-use crate::search::rolling::{Moved, Part, RollingOptions};
+use crate::search::rolling::{MovedMeanwhile, Part, RollingOptions};
 
 /// The commands of one group, in order.
 #[derive(Debug, Clone, Default)]
@@ -50,20 +50,20 @@ impl Maintenance {
         parts: &[Part],
         options: &RollingOptions,
     ) -> Result<Maintenance, Impossible> {
-        let groups = parts.iter().map(|part| Group::of(cluster, part, options).commands());
+        let groups = parts.iter().map(|part| MaintainedGroup::of(cluster, part, options).commands());
         Ok(Maintenance { groups: groups.collect::<Result<_, _>>()? })
     }
 }
 
 /// One group while its commands are made.
-struct Group<'a> {
+struct MaintainedGroup<'a> {
     cluster: &'a Cluster,
     part: &'a Part,
     /// Whether a node is in the group.
     down: Vec<bool>,
     /// Whether instances are down while their nodes are.
     offline: bool,
-    moved: BTreeMap<InstanceIdx, &'a Moved>,
+    moved: BTreeMap<InstanceIdx, &'a MovedMeanwhile>,
 }
 
 /// What happens to one instance.
@@ -75,12 +75,12 @@ struct Trip {
     back: Vec<Command>,
 }
 
-impl<'a> Group<'a> {
-    fn of(cluster: &'a Cluster, part: &'a Part, options: &RollingOptions) -> Group<'a> {
+impl<'a> MaintainedGroup<'a> {
+    fn of(cluster: &'a Cluster, part: &'a Part, options: &RollingOptions) -> MaintainedGroup<'a> {
         let moved = part.moves.iter().map(|m| (m.instance, m)).collect();
         let mut down = vec![false; cluster.nodes.len()];
         part.nodes.iter().for_each(|n| down[n.get()] = true);
-        Group { cluster, part, down, offline: options.offline_maintenance, moved }
+        MaintainedGroup { cluster, part, down, offline: options.offline_maintenance, moved }
     }
 
     fn commands(&self) -> Result<GroupCommands, Impossible> {

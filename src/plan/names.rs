@@ -16,7 +16,7 @@ const TAG: usize = 128;
 
 /// What a name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NameOf {
     /// An instance.
     Instance,
     /// A node.
@@ -25,12 +25,12 @@ pub enum Kind {
     Tag,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for NameOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Instance => "instance",
-            Kind::Node => "node",
-            Kind::Tag => "tag",
+            NameOf::Instance => "instance",
+            NameOf::Node => "node",
+            NameOf::Tag => "tag",
         })
     }
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Kind {
 #[error("{kind} '{}': Ganeti can have no such name, so there are no commands or jobs with it", shown_name(.name))]
 pub struct Impossible {
     /// What it is said to be of.
-    pub kind: Kind,
+    pub kind: NameOf,
     /// The name as it was read.
     pub name: String,
 }
@@ -59,11 +59,11 @@ impl Name {
     ///
     /// # Errors
     /// If Ganeti cannot have it.
-    pub fn of(kind: Kind, name: &str) -> Result<Name, Impossible> {
+    pub fn of(kind: NameOf, name: &str) -> Result<Name, Impossible> {
         let possible = match kind {
-            Kind::Instance => is_host(name),
-            Kind::Node => is_host(name) && !name.starts_with('-'),
-            Kind::Tag => is_tag(name),
+            NameOf::Instance => is_host(name),
+            NameOf::Node => is_host(name) && !name.starts_with('-'),
+            NameOf::Tag => is_tag(name),
         };
         match possible {
             true => Ok(Name(name.to_owned())),
@@ -76,7 +76,7 @@ impl Name {
     /// # Errors
     /// If Ganeti cannot have it.
     pub fn instance(instance: &Instance) -> Result<Name, Impossible> {
-        Name::of(Kind::Instance, &instance.name)
+        Name::of(NameOf::Instance, &instance.name)
     }
 
     /// The name of a node.
@@ -84,7 +84,7 @@ impl Name {
     /// # Errors
     /// If Ganeti cannot have it.
     pub fn node(cluster: &Cluster, node: NodeIdx) -> Result<Name, Impossible> {
-        Name::of(Kind::Node, &cluster.node(node).spec.name)
+        Name::of(NameOf::Node, &cluster.node(node).spec.name)
     }
 
     /// Tags.
@@ -92,7 +92,7 @@ impl Name {
     /// # Errors
     /// The first that Ganeti cannot have.
     pub fn tags(tags: &[String]) -> Result<Vec<Name>, Impossible> {
-        tags.iter().map(|tag| Name::of(Kind::Tag, tag)).collect()
+        tags.iter().map(|tag| Name::of(NameOf::Tag, tag)).collect()
     }
 
     /// The name.
@@ -118,7 +118,7 @@ fn is_tag(tag: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn possible(kind: Kind, name: &str) -> bool {
+    fn possible(kind: NameOf, name: &str) -> bool {
         Name::of(kind, name).is_ok()
     }
 
@@ -126,33 +126,33 @@ mod tests {
     fn hosts() {
         let longest = "x".repeat(HOST);
         for name in ["a.b", "A.B", "a_b", "a.", "_", "1", "web-1.example.com", &longest] {
-            assert!(possible(Kind::Instance, name) && possible(Kind::Node, name), "{name:?}");
+            assert!(possible(NameOf::Instance, name) && possible(NameOf::Node, name), "{name:?}");
         }
         let long = "x".repeat(HOST + 1);
         for name in
             ["", ".", ".a", "a..b", "é", "a b", "a\n", "a/b", "a:b", "a+b", "$(x)", "a;b", "a'", &long]
         {
-            assert!(!possible(Kind::Instance, name) && !possible(Kind::Node, name), "{name:?}");
+            assert!(!possible(NameOf::Instance, name) && !possible(NameOf::Node, name), "{name:?}");
         }
-        assert!(possible(Kind::Instance, "-f"));
-        assert!(!possible(Kind::Node, "-f"));
+        assert!(possible(NameOf::Instance, "-f"));
+        assert!(!possible(NameOf::Node, "-f"));
     }
 
     #[test]
     fn tags() {
         let longest = "é".repeat(TAG);
         for tag in ["-x", "é", "日本", "a+*/:@.-_b", "htools:standby:auto", &longest] {
-            assert!(possible(Kind::Tag, tag), "{tag:?}");
+            assert!(possible(NameOf::Tag, tag), "{tag:?}");
         }
         let long = "x".repeat(TAG + 1);
         for tag in ["", "a b", "a\n", "a,b", "a;b", "a'b", "a$b", "a%b", "a=b", "a|b", "a~b", &long] {
-            assert!(!possible(Kind::Tag, tag), "{tag:?}");
+            assert!(!possible(NameOf::Tag, tag), "{tag:?}");
         }
     }
 
     #[test]
     fn the_refusal_is_one_harmless_line() {
-        let error = Name::of(Kind::Instance, "a\n\u{1b}[2J$(touch x)").unwrap_err();
+        let error = Name::of(NameOf::Instance, "a\n\u{1b}[2J$(touch x)").unwrap_err();
         let wanted = r"instance 'a\n\u{1b}[2J$(touch x)': Ganeti can have no such name, so there are no commands or jobs with it";
         assert_eq!(error.to_string(), wanted);
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::names::{Impossible, Kind, Name};
+use super::names::{Impossible, Name, NameOf};
 use crate::model::{Cluster, Instance, NodeIdx};
 use crate::search::Move;
 
@@ -177,9 +177,9 @@ impl Opcode {
     /// The first that it cannot have.
     pub fn check_names(&self) -> Result<(), Impossible> {
         let check =
-            |kind: Kind, names: &[String]| names.iter().try_for_each(|name| Name::of(kind, name).map(drop));
-        let instance = |name: &String| check(Kind::Instance, std::slice::from_ref(name));
-        let node = |name: &String| check(Kind::Node, std::slice::from_ref(name));
+            |kind: NameOf, names: &[String]| names.iter().try_for_each(|name| Name::of(kind, name).map(drop));
+        let instance = |name: &String| check(NameOf::Instance, std::slice::from_ref(name));
+        let node = |name: &String| check(NameOf::Node, std::slice::from_ref(name));
         match self {
             Opcode::Migrate { instance_name, target_node, .. }
             | Opcode::Failover { instance_name, target_node, .. } => {
@@ -191,13 +191,13 @@ impl Opcode {
                 node(remote_node)
             }
             Opcode::NodeSetParams { node_name, .. } => node(node_name),
-            Opcode::OobCommand { node_names, .. } => check(Kind::Node, node_names),
+            Opcode::OobCommand { node_names, .. } => check(NameOf::Node, node_names),
             Opcode::TagsSet { kind, tags, name } | Opcode::TagsDel { kind, tags, name } => {
                 match kind {
                     TagKind::Node => node(name)?,
                     TagKind::Instance => instance(name)?,
                 }
-                check(Kind::Tag, tags)
+                check(NameOf::Tag, tags)
             }
         }
     }

@@ -6,7 +6,7 @@ use super::jobset::{Jobset, jobsets};
 use super::names::{Impossible, Name};
 use super::shell::{Command, Line};
 use crate::model::{Cluster, NodeIdx};
-use crate::search::squeeze::standby::{SIZE_TAG, Size};
+use crate::search::squeeze::standby::{NodeSize, SIZE_TAG};
 use crate::search::squeeze::{AUTO, Decision, GroupPlan, is_standby};
 
 /// The tags that a node gets when it is powered down: one that makes it a standby node,
@@ -32,11 +32,11 @@ pub fn tags_removed(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
 }
 
 /// The size of a node without its instances.
-fn size_when_empty(cluster: &Cluster, node: NodeIdx) -> Size {
+fn size_when_empty(cluster: &Cluster, node: NodeIdx) -> NodeSize {
     let there = cluster.node(node);
     let state = &there.state;
     let on_node = state.primaries.iter().chain(&state.secondaries).map(|i| cluster.instance(*i));
-    let mut size = Size::of(there);
+    let mut size = NodeSize::of(there);
     for instance in on_node {
         size.free_disk = size.free_disk.wrapping_add(instance.local_disk().0);
         if there.spec.exclusive_storage {

@@ -189,11 +189,11 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::names::Kind;
+    use super::super::names::NameOf;
     use super::*;
 
     fn name(name: &str) -> Name {
-        Name::of(Kind::Instance, name).unwrap()
+        Name::of(NameOf::Instance, name).unwrap()
     }
 
     /// What a shell says that is given these lines.
@@ -208,7 +208,7 @@ mod tests {
         let command = Command::new(&["gnt-instance", "migrate", "-f"]).option("-n", &name("n1"));
         assert_eq!(command.clone().operand(&name("web")).to_string(), "gnt-instance migrate -f -n n1 web");
         assert_eq!(command.operand(&name("-f")).to_string(), "gnt-instance migrate -f -n n1 -- -f");
-        let tags = [Name::of(Kind::Tag, "a:*").unwrap(), Name::of(Kind::Tag, "-x").unwrap()];
+        let tags = [Name::of(NameOf::Tag, "a:*").unwrap(), Name::of(NameOf::Tag, "-x").unwrap()];
         let command = Command::new(&["gnt-node", "add-tags"]).operand(&name("n1")).operands(&tags);
         assert_eq!(command.to_string(), "gnt-node add-tags -- n1 'a:*' -x");
     }

@@ -7,9 +7,9 @@ mod names;
 use serde::{Deserialize, Serialize};
 
 pub use self::builder::Builder;
-use self::names::Names;
+use self::names::ClusterNames;
 use super::jobset::{Jobset, side_by_side};
-use super::names::{Impossible, Kind, Name};
+use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
 use crate::model::{Cluster, NodeIdx};
 use crate::search::regroup::Passage;
@@ -18,7 +18,7 @@ use crate::search::{Move, Step};
 /// Where an instance is, by the names of the nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct NamedPlacement {
     /// The primary node.
     pub primary: String,
     /// The secondary node, if there is one.
@@ -78,9 +78,9 @@ pub struct Relocation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Where it is before.
-    pub from: Place,
+    pub from: NamedPlacement,
     /// Where it is afterwards.
-    pub to: Place,
+    pub to: NamedPlacement,
 }
 
 /// What a step does.
@@ -172,8 +172,8 @@ impl WorkStep {
     /// The first that it cannot have.
     fn check_names(&self) -> Result<(), Impossible> {
         let kind = match self.task {
-            Task::Move(_) | Task::Cross(_) => Kind::Instance,
-            _ => Kind::Node,
+            Task::Move(_) | Task::Cross(_) => NameOf::Instance,
+            _ => NameOf::Node,
         };
         Name::of(kind, &self.subject)?;
         self.opcodes.iter().try_for_each(Opcode::check_names)
@@ -234,7 +234,7 @@ impl Work {
     /// # Errors
     /// The first name that the cluster does not know.
     pub fn steps_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Step>, Unknown> {
-        let names = Names::of(cluster);
+        let names = ClusterNames::of(cluster);
         let moves = positions.iter().filter_map(|at| match &self.steps[*at].task {
             Task::Move(relocation) => Some((at + 1, &self.steps[*at].subject, relocation)),
             _ => None,
@@ -247,7 +247,7 @@ impl Work {
     /// # Errors
     /// The first name that the cluster does not know.
     pub fn passages_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Passage>, Unknown> {
-        let names = Names::of(cluster);
+        let names = ClusterNames::of(cluster);
         let moves = positions.iter().filter_map(|at| match &self.steps[*at].task {
             Task::Cross(legs) => Some((at + 1, &self.steps[*at].subject, legs)),
             _ => None,

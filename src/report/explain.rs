@@ -4,32 +4,32 @@ use super::components::score;
 use super::table::{Align, Table};
 use crate::model::{Cluster, Immobile, NodeIdx, Placement, Rule};
 use crate::plan::command::notation;
-use crate::search::explain::{Explanation, Hold, Outlook, Verdict};
+use crate::search::explain::{ExplainedMove, Explanation, InstanceOutlook, PassedOver};
 use crate::search::shortfall::Shortfall;
 
 /// Why an instance is passed over.
-pub fn hold_text(hold: Hold) -> &'static str {
+pub fn hold_text(hold: PassedOver) -> &'static str {
     match hold {
-        Hold::Immobile(Immobile::Template) => "its disk template ties it to its node",
-        Hold::Immobile(Immobile::Excluded) => "it is excluded (--exclude-instances)",
-        Hold::Immobile(Immobile::NotSelected) => "it is not selected (--select-instances)",
-        Hold::Immobile(Immobile::Split) => "its two nodes are in different groups",
-        Hold::Immobile(Immobile::NoSecondary) => "it is a DRBD instance without a secondary node",
-        Hold::NotAutoBalanced => "its auto_balance flag is off",
-        Hold::NothingToEvacuate => "none of its nodes is offline (-E)",
+        PassedOver::Immobile(Immobile::Template) => "its disk template ties it to its node",
+        PassedOver::Immobile(Immobile::Excluded) => "it is excluded (--exclude-instances)",
+        PassedOver::Immobile(Immobile::NotSelected) => "it is not selected (--select-instances)",
+        PassedOver::Immobile(Immobile::Split) => "its two nodes are in different groups",
+        PassedOver::Immobile(Immobile::NoSecondary) => "it is a DRBD instance without a secondary node",
+        PassedOver::NotAutoBalanced => "its auto_balance flag is off",
+        PassedOver::NothingToEvacuate => "none of its nodes is offline (-E)",
     }
 }
 
 /// Why an instance is passed over, in one word.
-pub fn hold_name(hold: Hold) -> &'static str {
+pub fn hold_name(hold: PassedOver) -> &'static str {
     match hold {
-        Hold::Immobile(Immobile::Template) => "disk-template",
-        Hold::Immobile(Immobile::Excluded) => "excluded",
-        Hold::Immobile(Immobile::NotSelected) => "not-selected",
-        Hold::Immobile(Immobile::Split) => "split",
-        Hold::Immobile(Immobile::NoSecondary) => "no-secondary",
-        Hold::NotAutoBalanced => "not-auto-balanced",
-        Hold::NothingToEvacuate => "nothing-to-evacuate",
+        PassedOver::Immobile(Immobile::Template) => "disk-template",
+        PassedOver::Immobile(Immobile::Excluded) => "excluded",
+        PassedOver::Immobile(Immobile::NotSelected) => "not-selected",
+        PassedOver::Immobile(Immobile::Split) => "split",
+        PassedOver::Immobile(Immobile::NoSecondary) => "no-secondary",
+        PassedOver::NotAutoBalanced => "not-auto-balanced",
+        PassedOver::NothingToEvacuate => "nothing-to-evacuate",
     }
 }
 
@@ -57,15 +57,15 @@ pub fn rule_name(rule: Rule) -> &'static str {
 }
 
 /// An outlook, in one word.
-pub fn outlook_name(outlook: &Outlook) -> &'static str {
+pub fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
     match outlook {
-        Outlook::Next => "next",
-        Outlook::OtherFirst(_) => "other-first",
-        Outlook::GainTooSmall => "gain-too-small",
-        Outlook::NoImprovement => "no-improvement",
-        Outlook::NothingPossible => "nothing-possible",
-        Outlook::Balanced => "balanced",
-        Outlook::Held => "held",
+        InstanceOutlook::Next => "next",
+        InstanceOutlook::OtherFirst(_) => "other-first",
+        InstanceOutlook::GainTooSmall => "gain-too-small",
+        InstanceOutlook::NoImprovement => "no-improvement",
+        InstanceOutlook::NothingPossible => "nothing-possible",
+        InstanceOutlook::Balanced => "balanced",
+        InstanceOutlook::Held => "held",
     }
 }
 
@@ -114,9 +114,9 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
         for (at, m) in e.moves.iter().enumerate() {
             let best = if e.best == Some(at) { "best of these" } else { "" };
             let (after, gain, reason) = match &m.verdict {
-                Verdict::Possible(s) => (score(*s), score(e.score - s), best.to_owned()),
-                Verdict::TargetOffline => ("-".into(), "-".into(), "the new node is offline".into()),
-                Verdict::Refused(r, s) => {
+                ExplainedMove::Possible(s) => (score(*s), score(e.score - s), best.to_owned()),
+                ExplainedMove::TargetOffline => ("-".into(), "-".into(), "the new node is offline".into()),
+                ExplainedMove::Refused(r, s) => {
                     ("-".into(), "-".into(), format!("{}: {}", alias(r.node), shortfall_text(s)))
                 }
             };
@@ -131,20 +131,20 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
 fn outlook_text(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_limit: f64) -> String {
     let best = e.best.map(|b| notation(cluster, e.moves[b].mv)).unwrap_or_default();
     match &e.outlook {
-        Outlook::Next => format!("Its move {best} is the next step."),
-        Outlook::OtherFirst(step) => {
+        InstanceOutlook::Next => format!("Its move {best} is the next step."),
+        InstanceOutlook::OtherFirst(step) => {
             let other = cluster.instance(step.instance).alias();
             let mv = notation(cluster, step.mv);
             format!("The next step is a better one: {other} {mv}, to a score of {}.", score(step.score))
         }
-        Outlook::GainTooSmall => format!(
+        InstanceOutlook::GainTooSmall => format!(
             "The score is not above {min_gain_limit} (--min-gain-limit), and no move gains {min_gain} (--min-gain): \
              balancing ends."
         ),
-        Outlook::NoImprovement => "No move of it would improve the score.".to_owned(),
-        Outlook::NothingPossible if e.moves.is_empty() => "It has no moves.".to_owned(),
-        Outlook::NothingPossible => "None of its moves is possible.".to_owned(),
-        Outlook::Balanced => "The group is well balanced: nothing moves.".to_owned(),
-        Outlook::Held => "It stays where it is.".to_owned(),
+        InstanceOutlook::NoImprovement => "No move of it would improve the score.".to_owned(),
+        InstanceOutlook::NothingPossible if e.moves.is_empty() => "It has no moves.".to_owned(),
+        InstanceOutlook::NothingPossible => "None of its moves is possible.".to_owned(),
+        InstanceOutlook::Balanced => "The group is well balanced: nothing moves.".to_owned(),
+        InstanceOutlook::Held => "It stays where it is.".to_owned(),
     }
 }

@@ -31,28 +31,28 @@ pub struct WriteError {
 /// What the system says, with the name of the file; the old content, if any, is
 /// then still there. A pipe with a name, a socket, a disk or a directory is refused.
 pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
-    let result = Target::of(path).and_then(|target| match target {
-        Target::Special(mut file) => file.write_all(content.as_bytes()),
-        Target::File(real) => replace(&real, content),
+    let result = WriteTarget::of(path).and_then(|target| match target {
+        WriteTarget::Special(mut file) => file.write_all(content.as_bytes()),
+        WriteTarget::File(real) => replace(&real, content),
     });
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 
 /// What a path leads to.
-enum Target {
+enum WriteTarget {
     /// No regular file, open.
     Special(File),
     /// A file, or none yet.
     File(PathBuf),
 }
 
-impl Target {
-    fn of(path: &Path) -> io::Result<Target> {
+impl WriteTarget {
+    fn of(path: &Path) -> io::Result<WriteTarget> {
         match fs::metadata(path) {
-            Ok(about) if !about.is_file() => open_special(path, &about).map(Target::Special),
+            Ok(about) if !about.is_file() => open_special(path, &about).map(WriteTarget::Special),
             // a link keeps being a link
-            Ok(_) => fs::canonicalize(path).map(Target::File),
-            Err(_) => Ok(Target::File(path.to_owned())),
+            Ok(_) => fs::canonicalize(path).map(WriteTarget::File),
+            Err(_) => Ok(WriteTarget::File(path.to_owned())),
         }
     }
 }
@@ -76,9 +76,9 @@ pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
 /// # Errors
 /// As of writing.
 pub fn check_whole(path: &Path) -> Result<(), WriteError> {
-    let result = Target::of(path).and_then(|target| match target {
-        Target::Special(_) => Ok(()),
-        Target::File(real) => beside(&real).map(drop),
+    let result = WriteTarget::of(path).and_then(|target| match target {
+        WriteTarget::Special(_) => Ok(()),
+        WriteTarget::File(real) => beside(&real).map(drop),
     });
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }

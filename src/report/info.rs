@@ -8,7 +8,7 @@ use crate::score::{Board, Components};
 
 /// A node group, by itself.
 #[derive(Debug, Clone)]
-pub struct GroupHealth {
+pub struct GroupInfo {
     /// The group.
     pub group: GroupIdx,
     /// Number of its nodes.
@@ -25,7 +25,7 @@ pub struct GroupHealth {
 #[derive(Debug, Clone)]
 pub struct Information {
     /// Groups that have nodes.
-    pub groups: Vec<GroupHealth>,
+    pub groups: Vec<GroupInfo>,
     /// Instances whose nodes are in different groups.
     pub split: Vec<InstanceIdx>,
     /// The metrics of all nodes as one population.
@@ -37,7 +37,7 @@ impl Information {
     pub fn of(cluster: &Cluster) -> Information {
         let health = |group| {
             let nodes = cluster.nodes_of(group);
-            GroupHealth {
+            GroupInfo {
                 group,
                 nodes: nodes.len(),
                 instances: cluster.instances_of(group).len(),

@@ -3,8 +3,8 @@
 use super::explain::shortfall_text;
 use crate::load::error::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx, Rule};
-use crate::search::squeeze::standby::{Size, SizeSource};
-use crate::search::squeeze::{Decision, GroupPlan, Harm, Lack, Obstacle, Squeeze, Standby};
+use crate::search::squeeze::standby::{NodeSize, SizeSource};
+use crate::search::squeeze::{Decision, GroupPlan, Harm, Hindrance, Lack, Squeeze, Standby};
 
 /// Most characters of a line for people.
 const LINE: usize = 400;
@@ -197,7 +197,7 @@ pub fn size_text(standby: &Standby, cluster: &Cluster) -> String {
         SizeSource::Like(node) => format!("taken to be like {}", cluster.node(node).spec.name),
     };
     match standby.size {
-        Some(Size { memory, disk, cpus, .. }) => {
+        Some(NodeSize { memory, disk, cpus, .. }) => {
             format!("{memory} MiB memory, {disk} MiB disk, {cpus} CPUs, {source}")
         }
         None => source,
@@ -216,33 +216,33 @@ pub fn size_name(source: SizeSource) -> &'static str {
 }
 
 /// Why a node is not freed.
-pub fn obstacle_text(why: &Obstacle, cluster: &Cluster) -> String {
+pub fn obstacle_text(why: &Hindrance, cluster: &Cluster) -> String {
     let instance = |i: &InstanceIdx| {
         let i = cluster.instance(*i);
         format!("instance {} ({})", i.name, i.template)
     };
     let node = |n: &NodeIdx| &cluster.node(*n).spec.name;
     match why {
-        Obstacle::Master => "it is the master node".to_owned(),
-        Obstacle::LeftAlone => "it was powered up or down a short while ago".to_owned(),
-        Obstacle::NotInReach(i) => format!("{} is not of a kind that is moved for this", instance(i)),
-        Obstacle::SecondaryOf(i) => format!("it is the secondary node of {}", instance(i)),
-        Obstacle::Fixed(i) => format!("{} is never moved", instance(i)),
-        Obstacle::Stays(i) => format!("{} finds no place elsewhere", instance(i)),
-        Obstacle::Memory(missing) => {
+        Hindrance::Master => "it is the master node".to_owned(),
+        Hindrance::LeftAlone => "it was powered up or down a short while ago".to_owned(),
+        Hindrance::NotInReach(i) => format!("{} is not of a kind that is moved for this", instance(i)),
+        Hindrance::SecondaryOf(i) => format!("it is the secondary node of {}", instance(i)),
+        Hindrance::Fixed(i) => format!("{} is never moved", instance(i)),
+        Hindrance::Stays(i) => format!("{} finds no place elsewhere", instance(i)),
+        Hindrance::Memory(missing) => {
             format!("the other nodes together would lack {missing} MiB memory for the target reserve")
         }
-        Obstacle::Reserve(lack) => {
+        Hindrance::Reserve(lack) => {
             format!("the target reserve would be missing: {}", lack_text(lack, cluster))
         }
-        Obstacle::Redundancy(n) => format!("node {} would fail N+1", node(n)),
-        Obstacle::Worse(harm) => harm_text(harm, cluster),
-        Obstacle::Expendable(n) => format!("node {} could not be emptied any more (global N+1)", node(n)),
-        Obstacle::Exposed(_) => format!("the target reserve would be missing: {EXPOSED}"),
-        Obstacle::LastNode => "it is the last one of its group".to_owned(),
-        Obstacle::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
-        Obstacle::Unlikely => "too many before it could not be freed".to_owned(),
-        Obstacle::NotTried => "the search ended before it was tried".to_owned(),
+        Hindrance::Redundancy(n) => format!("node {} would fail N+1", node(n)),
+        Hindrance::Worse(harm) => harm_text(harm, cluster),
+        Hindrance::Expendable(n) => format!("node {} could not be emptied any more (global N+1)", node(n)),
+        Hindrance::Exposed(_) => format!("the target reserve would be missing: {EXPOSED}"),
+        Hindrance::LastNode => "it is the last one of its group".to_owned(),
+        Hindrance::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
+        Hindrance::Unlikely => "too many before it could not be freed".to_owned(),
+        Hindrance::NotTried => "the search ended before it was tried".to_owned(),
     }
 }
 
@@ -266,25 +266,25 @@ fn harm_text(harm: &Harm, cluster: &Cluster) -> String {
 }
 
 /// Why a node is not freed, in one word.
-pub fn obstacle_name(why: &Obstacle) -> &'static str {
+pub fn obstacle_name(why: &Hindrance) -> &'static str {
     match why {
-        Obstacle::Master => "master",
-        Obstacle::LeftAlone => "left-alone",
-        Obstacle::NotInReach(_) => "not-in-reach",
-        Obstacle::SecondaryOf(_) => "secondary",
-        Obstacle::Fixed(_) => "fixed-instance",
-        Obstacle::Stays(_) => "no-place",
-        Obstacle::Memory(_) => "memory",
-        Obstacle::Reserve(_) => "reserve",
-        Obstacle::Redundancy(_) => "n+1",
-        Obstacle::Worse(Harm::Exclusion { .. }) => "exclusion-tags",
-        Obstacle::Worse(Harm::Policy { .. }) => "policy",
-        Obstacle::Worse(Harm::SharedLocation | Harm::DesiredLocation) => "location",
-        Obstacle::Expendable(_) => "global-n+1",
-        Obstacle::Exposed(_) => "reserve-global-n+1",
-        Obstacle::LastNode => "last-node",
-        Obstacle::MaxNodes => "max-nodes",
-        Obstacle::Unlikely => "unlikely",
-        Obstacle::NotTried => "not-tried",
+        Hindrance::Master => "master",
+        Hindrance::LeftAlone => "left-alone",
+        Hindrance::NotInReach(_) => "not-in-reach",
+        Hindrance::SecondaryOf(_) => "secondary",
+        Hindrance::Fixed(_) => "fixed-instance",
+        Hindrance::Stays(_) => "no-place",
+        Hindrance::Memory(_) => "memory",
+        Hindrance::Reserve(_) => "reserve",
+        Hindrance::Redundancy(_) => "n+1",
+        Hindrance::Worse(Harm::Exclusion { .. }) => "exclusion-tags",
+        Hindrance::Worse(Harm::Policy { .. }) => "policy",
+        Hindrance::Worse(Harm::SharedLocation | Harm::DesiredLocation) => "location",
+        Hindrance::Expendable(_) => "global-n+1",
+        Hindrance::Exposed(_) => "reserve-global-n+1",
+        Hindrance::LastNode => "last-node",
+        Hindrance::MaxNodes => "max-nodes",
+        Hindrance::Unlikely => "unlikely",
+        Hindrance::NotTried => "not-tried",
     }
 }

@@ -88,19 +88,19 @@ fn gib(mib: f64) -> String {
 
 /// The least, the mean and the most of some figures; all zero without any.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Spread {
+struct FigureSpread {
     least: f64,
     mean: f64,
     most: f64,
 }
 
-impl Spread {
-    fn of(figures: &[f64]) -> Spread {
+impl FigureSpread {
+    fn of(figures: &[f64]) -> FigureSpread {
         let count = figures.len();
         if count == 0 {
-            return Spread::default();
+            return FigureSpread::default();
         }
-        Spread {
+        FigureSpread {
             least: figures.iter().copied().fold(f64::INFINITY, f64::min),
             mean: figures.iter().sum::<f64>() / count as f64,
             most: figures.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -126,7 +126,7 @@ const MEASURES: [Measure; 4] = [
 #[derive(Debug, Clone)]
 pub struct Moment {
     nodes: usize,
-    spreads: [Spread; MEASURES.len()],
+    spreads: [FigureSpread; MEASURES.len()],
     scores: Vec<(String, f64)>,
 }
 
@@ -136,7 +136,7 @@ impl Moment {
         let online: Vec<&Node> = nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline).collect();
         let spreads = MEASURES.map(|(_, figure, _)| {
             let figures: Vec<f64> = online.iter().map(|node| figure(node)).collect();
-            Spread::of(&figures)
+            FigureSpread::of(&figures)
         });
         Moment { nodes: online.len(), spreads, scores: Vec::new() }
     }

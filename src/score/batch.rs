@@ -18,7 +18,7 @@ use super::trail::Trail;
 
 /// A state in which some nodes (at most three) differ from the board.
 #[derive(Debug, Clone, Copy)]
-pub struct Changed<'a> {
+pub struct ChangedState<'a> {
     /// The nodes that differ.
     pub touched: &'a [Touched<'a>],
     /// By how much the spread's surplus differs.
@@ -38,17 +38,17 @@ const FEWEST_ON_TRAIL: usize = 3 * ABREAST;
 const FEWEST_OF_MEAN: usize = 4;
 
 /// Sum and deviation of one lane in one state.
-type Moments = (f64, f64);
+type LaneMoments = (f64, f64);
 
 /// One lane of one state: what differs, by row, and where the result goes.
-pub(super) struct Job {
+pub(super) struct LaneJob {
     state: usize,
     /// In ascending order of rows; only the first `count`.
     replaced: [(usize, f64); 3],
     count: usize,
 }
 
-impl Job {
+impl LaneJob {
     /// What differs, in ascending order of rows.
     pub(super) fn replaced(&self) -> &[(usize, f64)] {
         &self.replaced[..self.count]
@@ -103,7 +103,7 @@ impl Replacement {
 }
 
 /// Which of the nodes that a state touches stands where in its draft.
-pub type Places = [u8; 3];
+pub type DraftPlaces = [u8; 3];
 
 /// Where the changed nodes of a draft stand: the rows of those that have one, in the order
 /// in which the draft has them.
@@ -122,14 +122,14 @@ impl Spot {
 
 /// What differs in a state, by row, ascending; only the first `count`.
 #[derive(Clone, Copy)]
-pub struct Replaced {
+pub struct ReplacedRows {
     rows: [(usize, Lanes); 3],
     count: usize,
 }
 
-impl Replaced {
-    fn of(rows: impl Iterator<Item = (usize, Lanes)>) -> Replaced {
-        let mut replaced = Replaced { rows: [(usize::MAX, [0.0; PADDED_LANES]); 3], count: 0 };
+impl ReplacedRows {
+    fn of(rows: impl Iterator<Item = (usize, Lanes)>) -> ReplacedRows {
+        let mut replaced = ReplacedRows { rows: [(usize::MAX, [0.0; PADDED_LANES]); 3], count: 0 };
         for row in rows {
             replaced.rows[replaced.count] = row;
             replaced.count += 1;
@@ -160,12 +160,12 @@ impl<'b> Scorer<'b> {
 
     /// The scores of many states: the same as [`Board::score_with`] gives for each of
     /// them, bit for bit.
-    pub fn scores(&self, states: &[Changed<'_>]) -> Vec<f64> {
+    pub fn scores(&self, states: &[ChangedState<'_>]) -> Vec<f64> {
         let board = self.board;
         if states.len() < FEWEST || board.rows().is_empty() {
             return states.iter().map(|s| board.score_with(s.touched, s.spread_change)).collect();
         }
-        let replaced: Vec<Replaced> = states.iter().map(|s| board.replaced(s.touched)).collect();
+        let replaced: Vec<ReplacedRows> = states.iter().map(|s| board.replaced(s.touched)).collect();
         self.scores_of(&replaced, |at| (board.counted_with(states[at].touched), states[at].spread_change))
     }
 
@@ -176,11 +176,11 @@ impl<'b> Scorer<'b> {
     }
 
     /// The scores of states with these values. `rest` says what they count.
-    fn scores_of(&self, replaced: &[Replaced], rest: impl Fn(usize) -> (Counted, i64)) -> Vec<f64> {
+    fn scores_of(&self, replaced: &[ReplacedRows], rest: impl Fn(usize) -> (Counted, i64)) -> Vec<f64> {
         let board = self.board;
         let (sums, deviations) = self.moments.get_or_init(|| board.moments());
         // the result of each lane of each state; the present one where nothing changes
-        let mut moments: Vec<[Moments; LANES]> =
+        let mut moments: Vec<[LaneMoments; LANES]> =
             vec![std::array::from_fn(|k| (sums[k], deviations[k])); replaced.len()];
         for lane in 0..LANES {
             let jobs = self.jobs(replaced, lane);
@@ -195,11 +195,11 @@ impl<'b> Scorer<'b> {
     }
 
     /// What drafts in many places replace.
-    pub fn replaced_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<Replaced> {
+    pub fn replaced_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<ReplacedRows> {
         let replaced = |spot: &Spot| {
             let draft = &drafts[spot.draft as usize];
             let rows = spot.rows.iter().zip(&draft.nodes[..draft.count]);
-            Replaced::of(rows.map(|(row, node)| {
+            ReplacedRows::of(rows.map(|(row, node)| {
                 let row = *row as usize;
                 (row, node.replace(&self.board.rows()[row]))
             }))
@@ -223,16 +223,16 @@ impl<'b> Scorer<'b> {
     }
 
     /// What has to be done for a lane of some states.
-    pub(super) fn jobs(&self, replaced: &[Replaced], lane: usize) -> Vec<Job> {
+    pub(super) fn jobs(&self, replaced: &[ReplacedRows], lane: usize) -> Vec<LaneJob> {
         let jobs = replaced.iter().enumerate();
         jobs.filter_map(|(state, replaced)| self.board.job(state, replaced.rows(), lane)).collect()
     }
 
     /// Sums up one lane for all jobs.
-    fn work_out(&self, lane: usize, jobs: &[Job], mut enter: impl FnMut(usize, Moments)) {
+    fn work_out(&self, lane: usize, jobs: &[LaneJob], mut enter: impl FnMut(usize, LaneMoments)) {
         let column = self.column(lane);
-        let mut work_out_abreast = |jobs: &mut dyn Iterator<Item = &Job>| {
-            let jobs: Vec<&Job> = jobs.collect();
+        let mut work_out_abreast = |jobs: &mut dyn Iterator<Item = &LaneJob>| {
+            let jobs: Vec<&LaneJob> = jobs.collect();
             for jobs in jobs.chunks(ABREAST) {
                 let results = abreast(column, jobs);
                 jobs.iter().zip(results).for_each(|(job, result)| enter(job.state, result));
@@ -242,7 +242,7 @@ impl<'b> Scorer<'b> {
             return work_out_abreast(&mut jobs.iter());
         }
         let trail = self.trail(lane);
-        let bits = |(at, job): (usize, &Job)| (job.sum(trail, column).to_bits(), at);
+        let bits = |(at, job): (usize, &LaneJob)| (job.sum(trail, column).to_bits(), at);
         let mut sums: Vec<(u64, usize)> = jobs.iter().enumerate().map(bits).collect();
         sums.sort_unstable();
         let (often, seldom): (Vec<_>, Vec<_>) =
@@ -260,7 +260,7 @@ impl<'b> Scorer<'b> {
 fn deviations<'j>(
     column: &[f64],
     sum: f64,
-    jobs: impl Iterator<Item = &'j Job>,
+    jobs: impl Iterator<Item = &'j LaneJob>,
 ) -> impl Iterator<Item = f64> {
     let n = column.len() as f64;
     let mean = sum / n;
@@ -284,10 +284,10 @@ impl Board {
 
     /// What has to be done for a lane of a state: nothing if the lane does not
     /// change or is the same as another.
-    fn job(&self, state: usize, replaced: &[(usize, Lanes)], lane: usize) -> Option<Job> {
+    fn job(&self, state: usize, replaced: &[(usize, Lanes)], lane: usize) -> Option<LaneJob> {
         let column = self.column(lane);
         let differs = |(row, values): &&(usize, Lanes)| values[lane].to_bits() != column[*row].to_bits();
-        let mut job = Job { state, replaced: [(usize::MAX, 0.0); 3], count: 0 };
+        let mut job = LaneJob { state, replaced: [(usize::MAX, 0.0); 3], count: 0 };
         for (row, values) in replaced.iter().filter(differs) {
             job.replaced[job.count] = (*row, values[lane]);
             job.count += 1;
@@ -297,12 +297,14 @@ impl Board {
     }
 
     /// The rows that touched nodes replace, in ascending order.
-    fn replaced(&self, touched: &[Touched<'_>]) -> Replaced {
-        Replaced::of(touched.iter().filter_map(|t| Some((self.row(t.spec.idx)?, lanes(t.spec, &t.after)))))
+    fn replaced(&self, touched: &[Touched<'_>]) -> ReplacedRows {
+        ReplacedRows::of(
+            touched.iter().filter_map(|t| Some((self.row(t.spec.idx)?, lanes(t.spec, &t.after)))),
+        )
     }
 
     /// A state without the places of its nodes, and which of these stands where in it.
-    pub fn draft(&self, state: &Changed<'_>) -> (Draft, Places) {
+    pub fn draft(&self, state: &ChangedState<'_>) -> (Draft, DraftPlaces) {
         let mut found = [(Replacement::default(), u8::MAX); 3];
         let mut count = 0;
         for (at, t) in state.touched.iter().enumerate() {
@@ -325,7 +327,7 @@ impl Board {
 }
 
 /// Sums one lane up for up to [`ABREAST`] states.
-fn abreast(column: &[f64], jobs: &[&Job]) -> [Moments; ABREAST] {
+fn abreast(column: &[f64], jobs: &[&LaneJob]) -> [LaneMoments; ABREAST] {
     let mut changes: Vec<(usize, usize, f64)> = Vec::with_capacity(3 * jobs.len());
     for (at, job) in jobs.iter().enumerate() {
         changes.extend(job.replaced().iter().map(|(row, value)| (*row, at, *value)));
@@ -337,7 +339,7 @@ fn abreast(column: &[f64], jobs: &[&Job]) -> [Moments; ABREAST] {
 /// Sum and deviation of a column, in [`ABREAST`] versions: `changes` says, by row,
 /// in which version a row has another value.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn two_passes(column: &[f64], changes: &[(usize, usize, f64)]) -> [Moments; ABREAST] {
+fn two_passes(column: &[f64], changes: &[(usize, usize, f64)]) -> [LaneMoments; ABREAST] {
     let n = column.len() as f64;
     let mut sums = [0.0; ABREAST];
     let mut from = 0;

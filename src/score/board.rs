@@ -7,7 +7,7 @@
 
 use multiversion::multiversion;
 
-use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
+use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
 use super::spread::Spread;
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec};
 
@@ -196,9 +196,9 @@ impl Board {
         moments: impl Fn(usize) -> (f64, f64),
     ) -> [f64; METRICS] {
         TABLE.map(|metric| match metric.kind {
-            Kind::Deviation(lane) => moments(lane).1,
-            Kind::Sum(lane) => moments(lane).0,
-            Kind::Spread => (self.spread.surplus() + spread_change) as f64,
+            Aggregate::Deviation(lane) => moments(lane).1,
+            Aggregate::Sum(lane) => moments(lane).0,
+            Aggregate::Spread => (self.spread.surplus() + spread_change) as f64,
             kind => counted.get(kind) as f64,
         })
     }

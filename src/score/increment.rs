@@ -7,7 +7,7 @@
 //! not positive then counts as 0, not-a-number included.
 
 use super::board::{Board, weighted};
-use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
+use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
 use super::running::{RESERVED_TOTAL_WEIGHT, counted_score};
 use crate::model::{Ledger, NodeSpec};
 
@@ -26,7 +26,7 @@ pub struct Statistics {
 
 /// The change of one node, in the figures that statistics need.
 #[derive(Debug, Clone, Copy)]
-pub struct Change {
+pub struct NodeChange {
     online: bool,
     /// y - x of each lane.
     by: Lanes,
@@ -35,21 +35,25 @@ pub struct Change {
     counted: Counted,
 }
 
-impl Change {
+impl NodeChange {
     /// A node that becomes `after`.
-    pub fn of(spec: &NodeSpec, before: &Ledger, after: &Ledger) -> Change {
-        Change::between(spec, (before, &lanes(spec, before)), (after, &lanes(spec, after)))
+    pub fn of(spec: &NodeSpec, before: &Ledger, after: &Ledger) -> NodeChange {
+        NodeChange::between(spec, (before, &lanes(spec, before)), (after, &lanes(spec, after)))
     }
 
     /// The same, for a node whose values are known before and afterwards.
-    pub fn between(spec: &NodeSpec, (before, x): (&Ledger, &Lanes), (after, y): (&Ledger, &Lanes)) -> Change {
+    pub fn between(
+        spec: &NodeSpec,
+        (before, x): (&Ledger, &Lanes),
+        (after, y): (&Ledger, &Lanes),
+    ) -> NodeChange {
         let (mut by, mut squares) = ([0.0; PADDED_LANES], [0.0; PADDED_LANES]);
         for k in 0..LANES {
             by[k] = y[k] - x[k];
             squares[k] = y[k] * y[k] - x[k] * x[k];
         }
         let counted = Counted::of(spec, after) - Counted::of(spec, before);
-        Change { online: !spec.offline, by, squares, counted }
+        NodeChange { online: !spec.offline, by, squares, counted }
     }
 
     /// How the counts change.
@@ -83,7 +87,7 @@ impl Statistics {
     }
 
     /// The statistics after the change of one node.
-    pub fn after(&self, change: &Change) -> Statistics {
+    pub fn after(&self, change: &NodeChange) -> Statistics {
         let mut new = *self;
         new.counted = self.counted + change.counted;
         if change.online {
@@ -131,9 +135,9 @@ impl Statistics {
             return 0.0;
         }
         let values: [f64; METRICS] = TABLE.map(|metric| match metric.kind {
-            Kind::Deviation(lane) => self.variances[lane].sqrt(),
-            Kind::Sum(lane) => self.sums[lane],
-            Kind::Spread => (self.surplus + spread_change) as f64,
+            Aggregate::Deviation(lane) => self.variances[lane].sqrt(),
+            Aggregate::Sum(lane) => self.sums[lane],
+            Aggregate::Spread => (self.surplus + spread_change) as f64,
             kind => self.counted.get(kind) as f64,
         });
         weighted(&values)

@@ -4,7 +4,7 @@ use crate::model::{Ledger, Node, NodeSpec};
 
 /// How the values of the nodes become one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Aggregate {
     /// Population standard deviation (despite the names that end in `_cv`) of
     /// one of the [`LANES`] values of each online node.
     Deviation(usize),
@@ -42,7 +42,7 @@ pub struct Metric {
     /// Its weight in the score.
     pub weight: f64,
     /// How it is computed.
-    pub kind: Kind,
+    pub kind: Aggregate,
     /// What it measures, for the manual.
     pub meaning: &'static str,
 }
@@ -86,7 +86,7 @@ pub mod lane {
     pub const SPINDLES_PLANNED: usize = 12;
 }
 
-const fn metric(name: &'static str, weight: f64, kind: Kind, meaning: &'static str) -> Metric {
+const fn metric(name: &'static str, weight: f64, kind: Aggregate, meaning: &'static str) -> Metric {
     Metric { name, weight, kind, meaning }
 }
 
@@ -96,106 +96,116 @@ pub const TABLE: [Metric; METRICS] = [
     metric(
         "free_mem_cv",
         0.5,
-        Kind::Deviation(lane::FREE_MEM),
+        Aggregate::Deviation(lane::FREE_MEM),
         "Unallocated memory, as a share of the node's total.",
     ),
     metric(
         "free_disk_cv",
         0.5,
-        Kind::Deviation(lane::FREE_DISK),
+        Aggregate::Deviation(lane::FREE_DISK),
         "Free disk, as a share of the total; free spindles with exclusive storage.",
     ),
     metric(
         "n1_cnt",
         1.0,
-        Kind::OnlineCount(Count::OnFailingNodes),
+        Aggregate::OnlineCount(Count::OnFailingNodes),
         "Instances, primary and secondary, of nodes that fail N+1.",
     ),
     metric(
         "reserved_mem_cv",
         1.0,
-        Kind::Deviation(lane::RESERVED_MEM),
+        Aggregate::Deviation(lane::RESERVED_MEM),
         "Memory reserved for failovers, as a share of the total.",
     ),
     metric(
         "offline_all_cnt",
         4.0,
-        Kind::OfflineCount(Count::Instances),
+        Aggregate::OfflineCount(Count::Instances),
         "Instances, primary and secondary, of offline nodes.",
     ),
     metric(
         "offline_pri_cnt",
         16.0,
-        Kind::OfflineCount(Count::Primaries),
+        Aggregate::OfflineCount(Count::Primaries),
         "Primary instances of offline nodes.",
     ),
     metric(
         "vcpu_ratio_cv",
         0.5,
-        Kind::Deviation(lane::VCPU),
+        Aggregate::Deviation(lane::VCPU),
         "Virtual CPUs for each physical one, divided by the relative speed of the node.",
     ),
-    metric("cpu_load_cv", 1.0, Kind::Deviation(lane::CPU_LOAD), "Processor load of the primary instances."),
-    metric("mem_load_cv", 1.0, Kind::Deviation(lane::MEM_LOAD), "Memory load of the primary instances."),
+    metric(
+        "cpu_load_cv",
+        1.0,
+        Aggregate::Deviation(lane::CPU_LOAD),
+        "Processor load of the primary instances.",
+    ),
+    metric("mem_load_cv", 1.0, Aggregate::Deviation(lane::MEM_LOAD), "Memory load of the primary instances."),
     metric(
         "disk_load_cv",
         1.0,
-        Kind::Deviation(lane::DISK_LOAD),
+        Aggregate::Deviation(lane::DISK_LOAD),
         "Disk load of the primary and the secondary instances.",
     ),
-    metric("net_load_cv", 1.0, Kind::Deviation(lane::NET_LOAD), "Network load of the primary instances."),
+    metric(
+        "net_load_cv",
+        1.0,
+        Aggregate::Deviation(lane::NET_LOAD),
+        "Network load of the primary instances.",
+    ),
     metric(
         "pri_tags_score",
         2.0,
-        Kind::OnlineCount(Count::TagConflicts),
+        Aggregate::OnlineCount(Count::TagConflicts),
         "Primary instances on a node beyond the first with the same exclusion tag.",
     ),
     metric(
         "spindles_cv",
         0.5,
-        Kind::Deviation(lane::SPINDLES),
+        Aggregate::Deviation(lane::SPINDLES),
         "Spindle weight of the instances, as a share of what the policy allows.",
     ),
     metric(
         "free_mem_cv_forth",
         0.5,
-        Kind::Deviation(lane::FREE_MEM_PLANNED),
+        Aggregate::Deviation(lane::FREE_MEM_PLANNED),
         "As free_mem_cv, once forthcoming instances are there.",
     ),
     metric(
         "free_disk_cv_forth",
         0.5,
-        Kind::Deviation(lane::FREE_DISK_PLANNED),
+        Aggregate::Deviation(lane::FREE_DISK_PLANNED),
         "As free_disk_cv, once forthcoming instances are there.",
     ),
     metric(
         "vcpu_ratio_cv_forth",
         0.5,
-        Kind::Deviation(lane::VCPU_PLANNED),
+        Aggregate::Deviation(lane::VCPU_PLANNED),
         "As vcpu_ratio_cv, once forthcoming instances are there.",
     ),
     metric(
         "spindles_cv_forth",
         0.5,
-        Kind::Deviation(lane::SPINDLES_PLANNED),
+        Aggregate::Deviation(lane::SPINDLES_PLANNED),
         "As spindles_cv, once forthcoming instances are there.",
     ),
     metric(
         "location_score",
         1.0,
-        Kind::OnlineCount(Count::LocationSum),
+        Aggregate::OnlineCount(Count::LocationSum),
         "Location tags that both nodes of an instance have, and desired locations that its primary node lacks.",
     ),
     metric(
         "location_exclusion_score",
         1.0,
-        Kind::Spread,
+        Aggregate::Spread,
         "Instances beyond the first with the same exclusion tag at the same location.",
     ),
     metric(
         "reserved_mem_rtotal",
         0.25,
-        Kind::Sum(lane::RESERVED_MEM),
+        Aggregate::Sum(lane::RESERVED_MEM),
         "Memory reserved for failovers, as a share of the total of each node.",
     ),
 ];
@@ -264,13 +274,13 @@ impl Counted {
     }
 
     /// The value of a count.
-    pub fn get(&self, kind: Kind) -> i64 {
+    pub fn get(&self, kind: Aggregate) -> i64 {
         match kind {
-            Kind::OnlineCount(Count::OnFailingNodes) => self.on_failing,
-            Kind::OnlineCount(Count::TagConflicts) => self.tag_conflicts,
-            Kind::OnlineCount(Count::LocationSum) => self.location_sum,
-            Kind::OfflineCount(Count::Instances) => self.offline_instances,
-            Kind::OfflineCount(Count::Primaries) => self.offline_primaries,
+            Aggregate::OnlineCount(Count::OnFailingNodes) => self.on_failing,
+            Aggregate::OnlineCount(Count::TagConflicts) => self.tag_conflicts,
+            Aggregate::OnlineCount(Count::LocationSum) => self.location_sum,
+            Aggregate::OfflineCount(Count::Instances) => self.offline_instances,
+            Aggregate::OfflineCount(Count::Primaries) => self.offline_primaries,
             _ => 0,
         }
     }

@@ -12,5 +12,5 @@ mod trail;
 pub mod zones;
 
 pub use board::{Board, Components, Touched};
-pub use increment::{Change, Statistics};
-pub use metrics::{Kind, Metric, TABLE};
+pub use increment::{NodeChange, Statistics};
+pub use metrics::{Aggregate, Metric, TABLE};

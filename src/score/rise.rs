@@ -14,19 +14,19 @@ use super::running::{RESERVED_TOTAL_WEIGHT, Running, U};
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     /// By how much a value changes.
-    by: [Range; LANES],
+    by: [RiseRange; LANES],
     /// The variance afterwards.
-    variance: [Range; LANES],
+    variance: [RiseRange; LANES],
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Range {
+struct RiseRange {
     least: f64,
     most: f64,
 }
 
-impl Range {
-    const NONE: Range = Range { least: f64::INFINITY, most: f64::NEG_INFINITY };
+impl RiseRange {
+    const NONE: RiseRange = RiseRange { least: f64::INFINITY, most: f64::NEG_INFINITY };
 
     fn add(&mut self, least: f64, most: f64) {
         self.least = self.least.min(least);
@@ -36,7 +36,7 @@ impl Range {
 
 impl Span {
     /// Of no change at all.
-    pub const NONE: Span = Span { by: [Range::NONE; LANES], variance: [Range::NONE; LANES] };
+    pub const NONE: Span = Span { by: [RiseRange::NONE; LANES], variance: [RiseRange::NONE; LANES] };
 
     /// Takes in a change of a node whose values are `old` and become `new`.
     pub fn add(&mut self, running: &Running, old: &Lanes, new: &Lanes) {

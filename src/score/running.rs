@@ -11,7 +11,7 @@
 use multiversion::multiversion;
 
 use super::board::{Board, Touched};
-use super::metrics::{Counted, Kind, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
+use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
 
 /// Half the distance from 1 to the next double: the relative error of one
 /// operation.
@@ -87,7 +87,7 @@ impl Running {
         };
         let mut weight = [0.0; PADDED_LANES];
         for metric in &TABLE {
-            if let Kind::Deviation(lane) = metric.kind {
+            if let Aggregate::Deviation(lane) = metric.kind {
                 weight[lane] = metric.weight;
             }
         }
@@ -178,11 +178,11 @@ impl Running {
     /// Bounds on the score with some nodes in other states and the spread's
     /// surplus at `spread`.
     pub fn interval(&self, board: &Board, touched: &[Touched<'_>], spread: i64) -> Interval {
-        let mut changes = [Replaced { old: [0.0; PADDED_LANES], new: [0.0; PADDED_LANES] }; 3];
+        let mut changes = [ReplacedValues { old: [0.0; PADDED_LANES], new: [0.0; PADDED_LANES] }; 3];
         let mut count = 0;
         for t in touched {
             if let Some(row) = board.row(t.spec.idx) {
-                changes[count] = Replaced { old: board.rows()[row], new: lanes(t.spec, &t.after) };
+                changes[count] = ReplacedValues { old: board.rows()[row], new: lanes(t.spec, &t.after) };
                 count += 1;
             }
         }
@@ -192,14 +192,14 @@ impl Running {
     /// Bounds on the score with a node's values changed, where the counts make
     /// `counted` of it.
     pub fn interval_between(&self, old: &Lanes, new: &Lanes, counted: f64) -> Interval {
-        self.bounds(&[Replaced { old: *old, new: *new }], counted)
+        self.bounds(&[ReplacedValues { old: *old, new: *new }], counted)
     }
 
-    fn bounds(&self, changes: &[Replaced], counted: f64) -> Interval {
+    fn bounds(&self, changes: &[ReplacedValues], counted: f64) -> Interval {
         let (mut lo, mut hi) = if self.n > 0.0 { deviations(self, changes) } else { (0.0, 0.0) };
         let mut reserved = self.reserved_total;
         let mut reserved_size = self.mean_abs[lane::RESERVED_MEM] * self.n;
-        for Replaced { old, new } in changes {
+        for ReplacedValues { old, new } in changes {
             reserved += new[lane::RESERVED_MEM] - old[lane::RESERVED_MEM];
             reserved_size += new[lane::RESERVED_MEM].abs() + old[lane::RESERVED_MEM].abs();
         }
@@ -214,21 +214,21 @@ impl Running {
 
 /// A node's values on the board and in another state.
 #[derive(Clone, Copy)]
-struct Replaced {
+struct ReplacedValues {
     old: Lanes,
     new: Lanes,
 }
 
 /// Bounds on the sum of all weighted deviations, with some nodes in other states.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn deviations(running: &Running, changes: &[Replaced]) -> (f64, f64) {
+fn deviations(running: &Running, changes: &[ReplacedValues]) -> (f64, f64) {
     let Running { n, centre, weight, mean_abs, drift, .. } = running;
     let inv_n = 1.0 / n;
     let mut squares = running.squares;
     let mut sums = running.sums;
     let mut changed = [0.0; PADDED_LANES];
     let mut extra = [0.0; PADDED_LANES];
-    for Replaced { old, new } in changes {
+    for ReplacedValues { old, new } in changes {
         for k in 0..PADDED_LANES {
             let (y, z) = (old[k] - centre[k], new[k] - centre[k]);
             squares[k] += z * z - y * y;
@@ -258,7 +258,7 @@ pub const RESERVED_TOTAL_WEIGHT: f64 = TABLE[19].weight;
 const COUNTS: [usize; 6] = {
     let (mut counts, mut found, mut at) = ([0; 6], 0, 0);
     while at < METRICS {
-        if !matches!(TABLE[at].kind, Kind::Deviation(_) | Kind::Sum(_)) {
+        if !matches!(TABLE[at].kind, Aggregate::Deviation(_) | Aggregate::Sum(_)) {
             counts[found] = at;
             found += 1;
         }
@@ -272,7 +272,7 @@ const COUNTS: [usize; 6] = {
 pub fn counted_score(counted: &Counted, spread: i64) -> f64 {
     COUNTS.iter().map(|at| &TABLE[*at]).fold(0.0, |sum, metric| {
         let value = match metric.kind {
-            Kind::Spread => spread,
+            Aggregate::Spread => spread,
             kind => counted.get(kind),
         };
         sum + metric.weight * value as f64

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, Counts, Instance, NodeIdx, NodeSpec, TagId, TagSet};
+use crate::model::{Cluster, Instance, NodeIdx, NodeSpec, Occurrences, TagId, TagSet};
 
 /// How often each (location tag, exclusion tag) pair occurs on the online nodes
 /// of a set: once for each exclusion tag of each existing primary, in each of
@@ -10,13 +10,13 @@ use crate::model::{Cluster, Counts, Instance, NodeIdx, NodeSpec, TagId, TagSet};
 #[derive(Debug, Clone, Default)]
 pub struct Spread {
     /// By exclusion tag, how often it occurs in each location.
-    services: HashMap<TagId, Counts<TagId>>,
+    services: HashMap<TagId, Occurrences<TagId>>,
     surplus: i64,
 }
 
 /// What the arrival of a primary adds to the surplus, by location of the new node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrivals {
+pub struct SpreadArrivals {
     /// In a location of which nothing else is said.
     pub elsewhere: i64,
     /// In the others, ascending.
@@ -42,12 +42,12 @@ impl Spread {
                 continue;
             }
             let primaries = node.state.primaries.iter().map(|i| cluster.instance(*i));
-            let tags: Counts<TagId> = primaries.flat_map(|i| &i.exclusion_tags).copied().collect();
+            let tags: Occurrences<TagId> = primaries.flat_map(|i| &i.exclusion_tags).copied().collect();
             for (tag, by) in tags.iter() {
                 spread.add(tag, &node.spec, by);
             }
         }
-        spread.surplus = spread.services.values().map(Counts::surplus).sum();
+        spread.surplus = spread.services.values().map(Occurrences::surplus).sum();
         spread
     }
 
@@ -90,13 +90,13 @@ impl Spread {
     /// By how much the surplus changes if primary `instance` goes from one node to any
     /// other: what its departure adds, and what the locations of the new node add. The sum
     /// is [`change`](Self::change).
-    pub fn departure(&self, instance: &Instance, from: Option<&NodeSpec>) -> (i64, Arrivals) {
+    pub fn departure(&self, instance: &Instance, from: Option<&NodeSpec>) -> (i64, SpreadArrivals) {
         let mut leaving = 0;
-        let mut arrivals = Arrivals { elsewhere: 0, there: Vec::new() };
+        let mut arrivals = SpreadArrivals { elsewhere: 0, there: Vec::new() };
         if instance.forthcoming {
             return (leaving, arrivals);
         }
-        let mut there: Counts<TagId> = Counts::default();
+        let mut there: Occurrences<TagId> = Occurrences::default();
         for (tag, own) in instance.exclusion_tags.counts().iter() {
             let alone = growth(0, own);
             arrivals.elsewhere += alone;
@@ -125,7 +125,7 @@ impl Spread {
         tag: TagId,
         locations: impl Iterator<Item = TagId> + 'a,
     ) -> impl Iterator<Item = (TagId, i64)> + 'a {
-        static NONE: Counts<TagId> = Counts::new();
+        static NONE: Occurrences<TagId> = Occurrences::new();
         self.services.get(&tag).unwrap_or(&NONE).look_up(locations, |location| *location)
     }
 

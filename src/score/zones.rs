@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use super::batch::{Job, Replaced, Scorer};
+use super::batch::{LaneJob, ReplacedRows, Scorer};
 use super::metrics::LANES;
 use super::runs::next_power;
 use super::trail::Trail;
@@ -36,7 +36,7 @@ pub struct Cuts {
 }
 
 /// What changes may do to one lane.
-struct Changes {
+struct LaneChanges {
     /// By how much they change the sum, at most.
     most: f64,
     /// The new values.
@@ -55,7 +55,7 @@ impl Cuts {
     }
 
     /// Cuts around every row in which a sum is not sure to be advanced alike.
-    fn cut(&mut self, trail: &Trail, changes: &Changes) {
+    fn cut(&mut self, trail: &Trail, changes: &LaneChanges) {
         let rows = self.begins.len();
         let mut stops = trail.stops().iter().peekable();
         let (mut binade, mut uniform) = (f64::NAN, false);
@@ -93,7 +93,7 @@ fn is_half_way(y: f64, top: f64) -> bool {
 impl Scorer<'_> {
     /// Cuts so that in each zone a draft's places have the same sums; nothing if a lane
     /// has negative values. `examples` has each draft in one place.
-    pub fn cuts_by_sum(&self, examples: &[Replaced]) -> Option<Cuts> {
+    pub fn cuts_by_sum(&self, examples: &[ReplacedRows]) -> Option<Cuts> {
         let mut cuts = Cuts { begins: vec![false; self.rows()] };
         *cuts.begins.first_mut()? = true;
         for lane in 0..LANES {
@@ -117,8 +117,8 @@ impl Scorer<'_> {
     pub fn cut_by_squares(
         &self,
         cuts: &mut Cuts,
-        examples: &[Replaced],
-        replaced: &[Replaced],
+        examples: &[ReplacedRows],
+        replaced: &[ReplacedRows],
     ) -> Option<()> {
         let mut trails = 0;
         for lane in 0..LANES {
@@ -128,7 +128,7 @@ impl Scorer<'_> {
             }
             let column = self.column(lane);
             let trail = self.trail(lane);
-            let sum = |job: Job| job.sum(trail, column).to_bits();
+            let sum = |job: LaneJob| job.sum(trail, column).to_bits();
             let sums: BTreeSet<u64> = self.jobs(replaced, lane).into_iter().map(sum).collect();
             trails += sums.len();
             if trails > MOST_TRAILS {
@@ -149,8 +149,8 @@ impl Scorer<'_> {
 }
 
 /// What jobs do to a sum of `f` of the values of a column.
-fn changes(jobs: &[Job], column: &[f64], f: impl Fn(f64) -> f64) -> Changes {
-    let mut changes = Changes { most: 0.0, values: Vec::new() };
+fn changes(jobs: &[LaneJob], column: &[f64], f: impl Fn(f64) -> f64) -> LaneChanges {
+    let mut changes = LaneChanges { most: 0.0, values: Vec::new() };
     for job in jobs {
         let mut change = 0.0;
         for (row, value) in job.replaced() {
@@ -185,7 +185,7 @@ mod tests {
     fn zones(column: &[f64], few: &[f64], new: (f64, f64)) -> Zones {
         let mut cuts = Cuts { begins: vec![false; column.len()] };
         let most = (new.0 - few[0]).abs() + (new.1 - few[1]).abs();
-        cuts.cut(&Trail::of(column.iter().copied()), &Changes { most, values: vec![new.0, new.1] });
+        cuts.cut(&Trail::of(column.iter().copied()), &LaneChanges { most, values: vec![new.0, new.1] });
         cuts.zones()
     }
 

@@ -5,10 +5,10 @@
 //! arithmetic for every move is the business of `sieve`.
 
 use super::forecast::Forecast;
-use super::memory::Memory;
+use super::memory::BoundsCache;
 use super::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
 use super::shape::Shapes;
-use super::sieve::{self, Order, Scored, better, rank};
+use super::sieve::{self, MoveOrder, ScoredMove, better, rank};
 use super::tally::Tally;
 use crate::model::{Cluster, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
 use crate::redundancy::n_plus_one::unavoidable_score;
@@ -81,7 +81,7 @@ pub struct Balancer<'c> {
     score: f64,
     unavoidable: f64,
     steps: i64,
-    memory: Memory,
+    memory: BoundsCache,
 }
 
 /// Whether a node of an instance is offline.
@@ -111,7 +111,7 @@ impl<'c> Balancer<'c> {
             score,
             unavoidable,
             steps: 0,
-            memory: Memory::default(),
+            memory: BoundsCache::default(),
         }
     }
 
@@ -171,7 +171,7 @@ impl<'c> Balancer<'c> {
 
     /// The step that would come next if there is no limit on their number.
     pub fn peek(&self) -> Option<Step> {
-        let best = if self.may_continue() { self.worthwhile_move(&mut Memory::default()) } else { None };
+        let best = if self.may_continue() { self.worthwhile_move(&mut BoundsCache::default()) } else { None };
         best.map(|b| self.step(&b))
     }
 
@@ -182,14 +182,14 @@ impl<'c> Balancer<'c> {
     }
 
     /// The best move, if its gain is large enough.
-    fn worthwhile_move(&self, memory: &mut Memory) -> Option<Scored> {
+    fn worthwhile_move(&self, memory: &mut BoundsCache) -> Option<ScoredMove> {
         let best = self.best_move(memory)?;
         let gain = self.score - best.score;
         let enough = self.score > self.options.min_gain_limit || gain >= self.options.min_gain;
         enough.then_some(best)
     }
 
-    fn step(&self, best: &Scored) -> Step {
+    fn step(&self, best: &ScoredMove) -> Step {
         let instance = self.cluster.instance(best.order.0);
         Step {
             instance: instance.idx,
@@ -257,7 +257,7 @@ impl<'c> Balancer<'c> {
     }
 
     /// The best move that beats the present score.
-    fn best_move(&self, memory: &mut Memory) -> Option<Scored> {
+    fn best_move(&self, memory: &mut BoundsCache) -> Option<ScoredMove> {
         match self.options.effort {
             Effort::Screened => sieve::best(self, memory),
             Effort::Exhaustive => self.best_exhaustive(&mut memory.tally),
@@ -271,7 +271,7 @@ impl<'c> Balancer<'c> {
     }
 
     /// Computes the exact score of every possible move.
-    fn best_exhaustive(&self, tally: &mut Tally) -> Option<Scored> {
+    fn best_exhaustive(&self, tally: &mut Tally) -> Option<ScoredMove> {
         let mut best = None;
         for instance in self.candidates() {
             let trial = Trial::new(self.cluster, instance, &self.options.rules);
@@ -325,10 +325,10 @@ impl<'c> Balancer<'c> {
         trial: &Trial<'_>,
         instance: &Instance,
         mv: Move,
-        order: Order,
-    ) -> Option<Scored> {
+        order: MoveOrder,
+    ) -> Option<ScoredMove> {
         let score = self.score_after(instance, &trial.run(mv).ok()?);
-        (!score.is_nan()).then_some(Scored { score, order, mv })
+        (!score.is_nan()).then_some(ScoredMove { score, order, mv })
     }
 
     pub(super) fn spread_change(&self, instance: &Instance, to: Placement) -> i64 {

@@ -8,7 +8,7 @@ use crate::model::{Immobile, Instance, InstanceIdx, NodeIdx, Placement};
 
 /// Why balancing passes an instance over without looking at its moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum PassedOver {
     /// It cannot or must not move.
     Immobile(Immobile),
     /// Its auto_balance flag is off.
@@ -19,7 +19,7 @@ pub enum Hold {
 
 /// What would come of one move.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum ExplainedMove {
     /// It is possible and gives this score.
     Possible(f64),
     /// A node refuses.
@@ -36,12 +36,12 @@ pub struct MoveVerdict {
     /// Where it would take the instance.
     pub to: Placement,
     /// What would come of it.
-    pub verdict: Verdict,
+    pub verdict: ExplainedMove,
 }
 
 /// What becomes of the instance, in one word.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Outlook {
+pub enum InstanceOutlook {
     /// Its best move is the next step.
     Next,
     /// Another step is better for now.
@@ -66,20 +66,21 @@ pub struct Explanation {
     /// The score as things are.
     pub score: f64,
     /// Why it is passed over, if it is.
-    pub holds: Vec<Hold>,
+    pub holds: Vec<PassedOver>,
     /// All its moves, in the order in which they are tried.
     pub moves: Vec<MoveVerdict>,
     /// Position in `moves` of the possible one with the smallest score.
     pub best: Option<usize>,
     /// What becomes of it.
-    pub outlook: Outlook,
+    pub outlook: InstanceOutlook,
 }
 
 /// Explains what balancing thinks of an instance of its set.
 pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
     let instance = balancer.cluster().instance(idx);
     let moves = verdicts(balancer, instance);
-    let score = |m: &MoveVerdict| if let Verdict::Possible(score) = m.verdict { score } else { f64::NAN };
+    let score =
+        |m: &MoveVerdict| if let ExplainedMove::Possible(score) = m.verdict { score } else { f64::NAN };
     let mut best: Option<usize> = None;
     for (at, candidate) in moves.iter().enumerate() {
         let new = score(candidate);
@@ -88,34 +89,37 @@ pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
         }
     }
     let holds = holds(balancer, instance);
-    let outlook =
-        if holds.is_empty() { outlook(balancer, idx, best.map(|b| score(&moves[b]))) } else { Outlook::Held };
+    let outlook = if holds.is_empty() {
+        outlook(balancer, idx, best.map(|b| score(&moves[b])))
+    } else {
+        InstanceOutlook::Held
+    };
     Explanation { instance: idx, score: balancer.score(), holds, moves, best, outlook }
 }
 
-fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<Hold> {
-    let mut holds: Vec<Hold> = instance.immobile.map(Hold::Immobile).into_iter().collect();
+fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<PassedOver> {
+    let mut holds: Vec<PassedOver> = instance.immobile.map(PassedOver::Immobile).into_iter().collect();
     if !instance.auto_balance {
-        holds.push(Hold::NotAutoBalanced);
+        holds.push(PassedOver::NotAutoBalanced);
     }
     if holds.is_empty() && !balancer.is_candidate(instance) {
-        holds.push(Hold::NothingToEvacuate);
+        holds.push(PassedOver::NothingToEvacuate);
     }
     holds
 }
 
-fn outlook(balancer: &Balancer<'_>, idx: InstanceIdx, best: Option<f64>) -> Outlook {
-    let Some(best) = best else { return Outlook::NothingPossible };
+fn outlook(balancer: &Balancer<'_>, idx: InstanceIdx, best: Option<f64>) -> InstanceOutlook {
+    let Some(best) = best else { return InstanceOutlook::NothingPossible };
     if !balancer.may_continue() {
-        return Outlook::Balanced;
+        return InstanceOutlook::Balanced;
     }
     if !(best < balancer.score()) {
-        return Outlook::NoImprovement;
+        return InstanceOutlook::NoImprovement;
     }
     match balancer.peek() {
-        Some(step) if step.instance == idx => Outlook::Next,
-        Some(step) => Outlook::OtherFirst(step),
-        None => Outlook::GainTooSmall,
+        Some(step) if step.instance == idx => InstanceOutlook::Next,
+        Some(step) => InstanceOutlook::OtherFirst(step),
+        None => InstanceOutlook::GainTooSmall,
     }
 }
 
@@ -128,13 +132,13 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
     let rules = balancer.rules();
     let trial = Trial::new(balancer.cluster(), instance, rules);
     let mut result = Vec::new();
-    let mut push = |mv: Move, verdict: Verdict| {
+    let mut push = |mv: Move, verdict: ExplainedMove| {
         result.push(MoveVerdict { mv, to: mv.placement(instance), verdict });
     };
     let tried = |mv: Move| match trial.run(mv) {
-        Ok(outcome) => Verdict::Possible(balancer.score_after(instance, &outcome)),
+        Ok(outcome) => ExplainedMove::Possible(balancer.score_after(instance, &outcome)),
         Err(refusal) => {
-            Verdict::Refused(refusal, shortfall(balancer.cluster(), instance, &trial, mv, refusal))
+            ExplainedMove::Refused(refusal, shortfall(balancer.cluster(), instance, &trial, mv, refusal))
         }
     };
     if repertoire.failover {
@@ -145,7 +149,7 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
             continue;
         }
         for_target(balancer, *target, &repertoire, &mut |mv, offline| {
-            push(mv, if offline { Verdict::TargetOffline } else { tried(mv) });
+            push(mv, if offline { ExplainedMove::TargetOffline } else { tried(mv) });
         });
     }
     result

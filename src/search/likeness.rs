@@ -10,7 +10,7 @@ use super::allocate::kinds::{Fixed, bits};
 use super::moves::{Move, Trial};
 use super::shape::Shapes;
 use crate::model::{Cluster, Mib, NodeIdx};
-use crate::score::batch::{Changed, Draft, Places};
+use crate::score::batch::{ChangedState, Draft, DraftPlaces};
 use crate::score::running::Interval;
 use crate::score::{Board, Touched};
 
@@ -79,7 +79,7 @@ impl Likeness {
 
 /// An instance's shape and its nodes' figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Start {
+struct MoveStart {
     shape: u32,
     location_score: i64,
     primary: u32,
@@ -100,7 +100,7 @@ struct Stay {
 /// What the moves of an instance have in common with those of others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Starts {
-    /// The number of the instance's [`Start`].
+    /// The number of the instance's [`MoveStart`].
     all: u32,
     /// That of its [`Stay`], for [`Move::ReplaceSecondary`].
     staying: Option<u32>,
@@ -110,7 +110,7 @@ pub(super) struct Starts {
 
 /// All that decides what a new secondary node becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Entry {
+struct SecondaryEntry {
     shape: u32,
     forced: bool,
     target: u32,
@@ -119,7 +119,7 @@ struct Entry {
 
 /// Everything about a move but where its nodes stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+struct MoveKey {
     start: u32,
     kind: u8,
     target: Option<u32>,
@@ -129,13 +129,13 @@ struct Key {
 
 /// What is known about all moves that are alike and possible.
 #[derive(Clone, Copy)]
-pub(super) struct Verdict {
+pub(super) struct SharedVerdict {
     /// Bounds on the score.
     pub interval: Interval,
     /// The number of their draft: that of all moves with the same effect on the score.
     pub draft: u32,
     /// Which of their nodes stands where in the draft.
-    pub places: Places,
+    pub places: DraftPlaces,
 }
 
 /// The verdicts on the moves of one state of a cluster.
@@ -144,18 +144,18 @@ pub(super) struct Verdicts<'a> {
     board: &'a Board,
     shapes: &'a Shapes,
     known: &'a Known,
-    table: Mutex<Table>,
+    table: Mutex<VerdictTable>,
     /// What each thread remembers.
     remembered: Vec<Mutex<Remembered>>,
 }
 
 #[derive(Default)]
-struct Table {
-    starts: HashMap<Start, u32>,
+struct VerdictTable {
+    starts: HashMap<MoveStart, u32>,
     stays: HashMap<Stay, u32>,
     /// What becomes of new secondary nodes.
     entered: HashMap<Draft, u32>,
-    verdicts: HashMap<Key, Option<Verdict>>,
+    verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
     drafts: Vec<Draft>,
     numbers: HashMap<Draft, u32>,
 }
@@ -163,9 +163,9 @@ struct Table {
 /// What a thread remembers of the verdicts.
 #[derive(Default)]
 pub(super) struct Remembered {
-    verdicts: HashMap<Key, Option<Verdict>>,
-    entries: HashMap<Entry, Option<u32>>,
-    last: Option<(Key, Option<Verdict>)>,
+    verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
+    entries: HashMap<SecondaryEntry, Option<u32>>,
+    last: Option<(MoveKey, Option<SharedVerdict>)>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -198,7 +198,7 @@ impl<'a> Verdicts<'a> {
         self.remembered[at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, VerdictTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -218,7 +218,7 @@ impl<'a> Verdicts<'a> {
         let of = |node: NodeIdx| self.known.of[node.get()];
         let shape = self.shapes.get(instance.idx);
         let mirror = instance.mirror().zip(trial.mirror_left());
-        let start = Start {
+        let start = MoveStart {
             shape,
             location_score: instance.location_score,
             primary: of(instance.primary),
@@ -228,11 +228,11 @@ impl<'a> Verdicts<'a> {
         let stay = mirror.filter(|_| stays).map(|(node, left)| {
             let node = self.cluster.node(node);
             let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: *left }];
-            let (left, _) = self.board.draft(&Changed { touched: &touched, spread_change: 0 });
+            let (left, _) = self.board.draft(&ChangedState { touched: &touched, spread_change: 0 });
             Stay { shape, offline: node.spec.offline, left }
         });
         let mut table = self.table();
-        let Table { starts, stays, .. } = &mut *table;
+        let VerdictTable { starts, stays, .. } = &mut *table;
         let next = starts.len() as u32;
         let all = *starts.entry(start).or_insert(next);
         let next = stays.len() as u32;
@@ -246,8 +246,8 @@ impl<'a> Verdicts<'a> {
         trial: &Trial<'_>,
         starts: Starts,
         mv: Move,
-        entries: &mut HashMap<Entry, Option<u32>>,
-    ) -> Option<Key> {
+        entries: &mut HashMap<SecondaryEntry, Option<u32>>,
+    ) -> Option<MoveKey> {
         let instance = trial.instance();
         let p = instance.primary;
         let s = instance.mirror().unwrap_or(p);
@@ -255,9 +255,9 @@ impl<'a> Verdicts<'a> {
         let of = |node: NodeIdx| self.known.of[node.get()];
         if let (Move::ReplaceSecondary(t), Some(start)) = (mv, starts.staying) {
             let Starts { shape, mirror_offline: forced, .. } = starts;
-            let entry = Entry { shape, forced, target: of(t), peer: peer(t, p) };
+            let entry = SecondaryEntry { shape, forced, target: of(t), peer: peer(t, p) };
             let entered = *entries.entry(entry).or_insert_with(|| self.entered(trial, t));
-            return entered.map(|entered| Key { start, kind: 6, target: Some(entered), peer: Mib::ZERO });
+            return entered.map(|entered| MoveKey { start, kind: 6, target: Some(entered), peer: Mib::ZERO });
         }
         let (kind, peer) = match mv {
             Move::Failover => (0, peer(p, s)),
@@ -267,13 +267,13 @@ impl<'a> Verdicts<'a> {
             Move::ReplacePrimary(t) => (4, peer(s, t)),
             Move::FailoverAndReplace(t) => (5, peer(t, s)),
         };
-        Some(Key { start: starts.all, kind, target: mv.target().map(of), peer })
+        Some(MoveKey { start: starts.all, kind, target: mv.target().map(of), peer })
     }
 
     /// The number of what becomes of a new secondary node; nothing if it refuses.
     fn entered(&self, trial: &Trial<'_>, target: NodeIdx) -> Option<u32> {
         let touched = [trial.new_secondary(target)?];
-        let (entered, _) = self.board.draft(&Changed { touched: &touched, spread_change: 0 });
+        let (entered, _) = self.board.draft(&ChangedState { touched: &touched, spread_change: 0 });
         let mut table = self.table();
         let next = table.entered.len() as u32;
         Some(*table.entered.entry(entered).or_insert(next))
@@ -286,8 +286,8 @@ impl<'a> Verdicts<'a> {
         trial: &Trial<'_>,
         (start, mv): (Starts, Move),
         remembered: &mut Remembered,
-        work_out: impl FnOnce() -> Option<(Interval, (Draft, Places))>,
-    ) -> Option<Verdict> {
+        work_out: impl FnOnce() -> Option<(Interval, (Draft, DraftPlaces))>,
+    ) -> Option<SharedVerdict> {
         let key = self.key(trial, start, mv, &mut remembered.entries)?;
         if let Some((last, verdict)) = remembered.last
             && last == key
@@ -301,13 +301,13 @@ impl<'a> Verdicts<'a> {
             // two threads may work the same out, which does no harm
             let worked_out = work_out();
             let mut table = self.table();
-            let Table { verdicts, drafts, numbers, .. } = &mut *table;
+            let VerdictTable { verdicts, drafts, numbers, .. } = &mut *table;
             let verdict = worked_out.map(|(interval, (draft, places))| {
                 let number = *numbers.entry(draft).or_insert_with(|| {
                     drafts.push(draft);
                     drafts.len() as u32 - 1
                 });
-                Verdict { interval, draft: number, places }
+                SharedVerdict { interval, draft: number, places }
             });
             *verdicts.entry(key).or_insert(verdict)
         });

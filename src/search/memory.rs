@@ -9,11 +9,11 @@ use crate::model::NodeIdx;
 /// The bounds of all moves, if there are any, and what happened since they were
 /// right.
 #[derive(Default)]
-pub struct Memory {
+pub struct BoundsCache {
     forecast: Option<Forecast>,
     /// There can be no bounds for this group.
     hopeless: bool,
-    last: Option<Change>,
+    last: Option<MadeStep>,
     /// Which nodes are alike, if that was ever asked.
     pub likeness: Likeness,
     /// How many moves the last search evaluated.
@@ -23,16 +23,16 @@ pub struct Memory {
 }
 
 /// A step that was made.
-struct Change {
+struct MadeStep {
     nodes: Vec<NodeIdx>,
     step: Step,
 }
 
-impl Memory {
+impl BoundsCache {
     /// Notes that a step was made, which changed these nodes.
     pub fn step_made(&mut self, step: &Step, nodes: Vec<NodeIdx>) {
         self.likeness.note(&nodes);
-        if self.last.replace(Change { nodes, step: *step }).is_some() {
+        if self.last.replace(MadeStep { nodes, step: *step }).is_some() {
             // nobody looked at the state in between
             self.forecast = None;
         }

@@ -17,23 +17,23 @@ use rayon::prelude::*;
 use super::balance::Balancer;
 use super::forecast::{Forecast, Prospect, Seen};
 use super::likeness::{Remembered, Starts, Verdicts};
-use super::memory::Memory;
+use super::memory::BoundsCache;
 use super::moves::{Move, Trial};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
-use crate::score::batch::{Changed, Places, Spot};
+use crate::score::batch::{ChangedState, DraftPlaces, Spot};
 use crate::score::running::{Interval, Running};
 
 /// A possible move with its exact score.
 #[derive(Clone, Copy)]
-pub(super) struct Scored {
+pub(super) struct ScoredMove {
     pub score: f64,
-    pub order: Order,
+    pub order: MoveOrder,
     pub mv: Move,
 }
 
 /// The order in which moves are tried: by instance, then failover, then by
 /// target and kind.
-pub(super) type Order = (InstanceIdx, usize);
+pub(super) type MoveOrder = (InstanceIdx, usize);
 
 /// A possible move whose exact score may be the smallest.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ struct Survivor {
     /// The number of its draft, and which of its nodes stands where in it; [`NO_DRAFT`] if that
     /// is not known.
     draft: u32,
-    places: Places,
+    places: DraftPlaces,
 }
 
 /// Instead of a draft's number.
@@ -64,7 +64,7 @@ impl Survivor {
         self.places.map(|place| touched.get(usize::from(place)).copied().unwrap_or(Spot::NO_ROW))
     }
 
-    fn order(&self) -> Order {
+    fn order(&self) -> MoveOrder {
         (self.instance, self.rank as usize)
     }
 }
@@ -92,7 +92,7 @@ impl Limit {
 }
 
 /// The best move that beats the present score.
-pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Scored> {
+pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<ScoredMove> {
     if balancer.instances().is_empty() {
         return None;
     }
@@ -111,7 +111,8 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
         Some(forecast) => {
             let running = forecast.running();
             let online = forecast.online();
-            let search = Search { balancer, running, online, limit: &limit, verdicts, scored: &scored };
+            let search =
+                BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
             let (best, found) = search.with_bounds(forecast);
             let considered = forecast.moves();
             forecast.note_work(found.work);
@@ -122,7 +123,8 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut Memory) -> Option<Score
             let nodes = balancer.board().nodes().iter().copied();
             let online: Vec<NodeIdx> = nodes.filter(|node| balancer.board().row(*node).is_some()).collect();
             let (running, online) = (&running, online.as_slice());
-            let search = Search { balancer, running, online, limit: &limit, verdicts, scored: &scored };
+            let search =
+                BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
             let (best, found) = search.without_bounds();
             (best, found.trials, found)
         }
@@ -162,7 +164,7 @@ const KINDS: usize = 8;
 
 /// The better of two moves: the smaller score, then the earlier one. A move has
 /// to beat `current`, too.
-pub(super) fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<Scored> {
+pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) -> Option<ScoredMove> {
     match best {
         None => (new.score < current).then_some(new),
         Some(old) => {
@@ -177,20 +179,20 @@ pub(super) fn better(best: Option<Scored>, new: Scored, current: f64) -> Option<
 struct Workspace {
     near: Vec<(f64, u32)>,
     prospects: Vec<Prospect>,
-    found: Found,
+    found: ThreadFound,
 }
 
 /// What a thread found.
 #[derive(Default)]
-struct Found {
+struct ThreadFound {
     survivors: Vec<Survivor>,
-    best: Option<Scored>,
+    best: Option<ScoredMove>,
     seen: Seen,
     /// Moves for which the placement rules were worked out.
     trials: u64,
 }
 
-impl Found {
+impl ThreadFound {
     /// Roughly how long the work took that better bounds could save, in
     /// nanoseconds.
     fn work(&self) -> u64 {
@@ -199,7 +201,7 @@ impl Found {
 }
 
 /// One search for the best move.
-struct Search<'a> {
+struct BestMoveSearch<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
     /// The nodes in the rows of the board.
@@ -212,25 +214,28 @@ struct Search<'a> {
 }
 
 /// How much there was to do.
-struct Effort {
+struct Workload {
     trials: u64,
     work: u64,
 }
 
-impl Effort {
-    fn of(found: &[Found]) -> Effort {
-        Effort { trials: found.iter().map(|f| f.trials).sum(), work: found.iter().map(Found::work).sum() }
+impl Workload {
+    fn of(found: &[ThreadFound]) -> Workload {
+        Workload {
+            trials: found.iter().map(|f| f.trials).sum(),
+            work: found.iter().map(ThreadFound::work).sum(),
+        }
     }
 }
 
-impl Search<'_> {
+impl BestMoveSearch<'_> {
     /// Looks at every move.
-    fn without_bounds(&self) -> (Option<Scored>, Effort) {
+    fn without_bounds(&self) -> (Option<ScoredMove>, Workload) {
         let candidates = self.balancer.candidates();
-        let found: Vec<Found> = candidates
+        let found: Vec<ThreadFound> = candidates
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut found = Found::default();
+                let mut found = ThreadFound::default();
                 for instance in chunk {
                     let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
                     let start = self.verdicts.and_then(|v| v.start(&trial));
@@ -243,14 +248,14 @@ impl Search<'_> {
                 found
             })
             .collect();
-        let effort = Effort::of(&found);
+        let effort = Workload::of(&found);
         (self.best_of(found), effort)
     }
 
     /// Looks at the moves that the bounds do not exclude. At first only at those
     /// with bounds near the smallest one: most often one of these is possible, and
     /// then all others are excluded without a look.
-    fn with_bounds(&self, forecast: &Forecast) -> (Option<Scored>, Effort) {
+    fn with_bounds(&self, forecast: &Forecast) -> (Option<ScoredMove>, Workload) {
         let start = self.limit.get();
         let blocks = forecast.blocks(start);
         let least = blocks.first().map_or(start, |(bound, _)| *bound);
@@ -259,18 +264,18 @@ impl Search<'_> {
             let ceiling = if share < 1.0 { least + share * (start - least) } else { start };
             // includes what was looked at before
             found = self.up_to(forecast, &blocks, ceiling);
-            work += Effort::of(&found).work;
+            work += Workload::of(&found).work;
             if self.limit.get() <= ceiling {
                 break;
             }
         }
-        let effort = Effort { work, ..Effort::of(&found) };
+        let effort = Workload { work, ..Workload::of(&found) };
         (self.best_of(found), effort)
     }
 
     /// Looks at the moves whose bounds are neither above the ceiling nor above the
     /// limit.
-    fn up_to(&self, forecast: &Forecast, blocks: &[(f64, usize)], ceiling: f64) -> Vec<Found> {
+    fn up_to(&self, forecast: &Forecast, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadFound> {
         let mut space = Workspace::default();
         let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
         self.look_at_blocks(forecast, first, ceiling, &mut space);
@@ -296,7 +301,7 @@ impl Search<'_> {
     }
 
     /// The best of everything found.
-    fn best_of(&self, found: Vec<Found>) -> Option<Scored> {
+    fn best_of(&self, found: Vec<ThreadFound>) -> Option<ScoredMove> {
         let mut best = None;
         let mut survivors = Vec::new();
         for new in found {
@@ -384,14 +389,14 @@ impl Search<'_> {
         &self,
         trial: &Trial<'_>,
         mv: Move,
-        of: impl FnOnce(&Changed<'_>) -> R,
+        of: impl FnOnce(&ChangedState<'_>) -> R,
     ) -> Option<(Interval, R)> {
         let outcome = trial.run(mv).ok()?;
         let board = self.balancer.board();
         let spread_change = self.balancer.spread_change(trial.instance(), outcome.placement);
         let touched = outcome.touched();
         let interval = self.running.interval(board, touched, board.spread().surplus() + spread_change);
-        Some((interval, of(&Changed { touched, spread_change })))
+        Some((interval, of(&ChangedState { touched, spread_change })))
     }
 
     /// Keeps a move that is possible and whose score may be the smallest. `start` is what
@@ -401,12 +406,12 @@ impl Search<'_> {
         (trial, start): (&Trial<'_>, Option<Starts>),
         (mv, rank): (Move, usize),
         remembered: &mut Remembered,
-        found: &mut Found,
+        found: &mut ThreadFound,
     ) {
         found.trials += 1;
         let kept = match self.verdicts.zip(start) {
             Some((verdicts, start)) => {
-                let draft = |state: &Changed<'_>| self.balancer.board().draft(state);
+                let draft = |state: &ChangedState<'_>| self.balancer.board().draft(state);
                 let work_out = || self.interval(trial, mv, draft);
                 let verdict = verdicts.verdict(trial, (start, mv), remembered, work_out);
                 verdict.map(|v| (v.interval, v.draft, v.places))

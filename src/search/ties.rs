@@ -7,17 +7,17 @@ use crate::score::batch::{Draft, Scorer, Spot};
 use crate::score::zones::Zones;
 
 /// A draft, and the zones of its nodes.
-type Key = (u64, u64);
+type ZoneKey = (u64, u64);
 
 /// Of spots whose nodes stand in the same zones, the one that is first in order.
-struct Firsts(HashMap<Key, u32>);
+struct Firsts(HashMap<ZoneKey, u32>);
 
 impl Firsts {
     fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> Firsts {
         let zone = |row: u32| if row == Spot::NO_ROW { 0 } else { u64::from(zones.of_row(row as usize)) + 1 };
-        let mut firsts: HashMap<Key, u32> = HashMap::default();
+        let mut firsts: HashMap<ZoneKey, u32> = HashMap::default();
         // neighbours are often equal
-        let mut last: Option<(Key, usize)> = None;
+        let mut last: Option<(ZoneKey, usize)> = None;
         for (at, (spot, order)) in spots.iter().enumerate() {
             let rows = spot.rows;
             let key = ((u64::from(spot.draft) << 32) | zone(rows[0]), (zone(rows[1]) << 32) | zone(rows[2]));

@@ -5,7 +5,7 @@
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 
-use super::cli::option::{Argument, Kind, OptionDef};
+use super::cli::option::{Argument, ArgumentKind, OptionDef};
 use super::{TOOLS, launcher};
 use crate::report::nodes::fields;
 
@@ -61,7 +61,7 @@ fn bash(generated: &str) -> String {
     let options = options.join("|");
     let files = attached()
         .iter()
-        .filter(|option| matches!(option.kind, Kind::File | Kind::NewFile))
+        .filter(|option| matches!(option.kind, ArgumentKind::File | ArgumentKind::NewFile))
         .filter_map(|option| option.short)
         .collect::<String>();
     let fields: Vec<&str> = fields().map(|(field, ..)| field).collect();
@@ -142,7 +142,7 @@ fn fish(generated: &str) -> String {
     let mut script = String::with_capacity(generated.len());
     for line in generated.split_inclusive('\n') {
         match attached.iter().find(|option| line.contains(&format!(" -l {} ", option.long))) {
-            Some(option) if option.kind == Kind::NodeFields => {
+            Some(option) if option.kind == ArgumentKind::NodeFields => {
                 script.push_str(&line.replacen("' -r -f", "' -f -a \"(__htools_fields)\"", 1));
             }
             // files are offered behind a letter, too

@@ -62,7 +62,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     spec.nodes = count("NODES", nodes)?;
     spec.instances = count("INSTANCES", instances)?;
     spec.templates = template_mix(template)?;
-    let made = Made::new(&spec)?;
+    let made = GeneratedText::new(&spec)?;
     output.write(&made.text)?;
     output.flush()?;
     if made.left_out > 0 {
@@ -74,23 +74,23 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 }
 
 /// A cluster as text.
-pub struct Made {
+pub struct GeneratedText {
     /// The text.
     pub text: String,
     /// Instances for which there was no room.
     pub left_out: usize,
 }
 
-impl Made {
+impl GeneratedText {
     /// Makes the cluster that `spec` describes.
     ///
     /// # Errors
     /// None that the generator is known to lead to.
-    pub fn new(spec: &ClusterSpec) -> anyhow::Result<Made> {
+    pub fn new(spec: &ClusterSpec) -> anyhow::Result<GeneratedText> {
         let mut made = merge(cluster(spec), &MergeOptions::default()).context("cannot make the cluster")?;
         finish(&mut made, Mib::ZERO);
         let text = whole_cluster_text(&made);
-        Ok(Made { text, left_out: spec.instances - made.instances.len() })
+        Ok(GeneratedText { text, left_out: spec.instances - made.instances.len() })
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_whole_cluster() {
-        let text = Made::new(&ClusterSpec::new(2, 1, TemplateMix::Drbd, 1)).unwrap().text;
+        let text = GeneratedText::new(&ClusterSpec::new(2, 1, TemplateMix::Drbd, 1)).unwrap().text;
         let sections: Vec<&str> = text.split("\n\n").collect();
         assert_eq!(sections[0], "group-01|uuid-01|preferred||");
         assert!(sections[1].starts_with("node-00001.example.com|65536|1024|"), "{text}");
@@ -178,7 +178,7 @@ mod tests {
             for (nodes, instances) in [(0, 0), (0, 5), (1, 5), (2, 0), (12, 90)] {
                 let spec =
                     ClusterSpec { groups: 3, tags: true, ..ClusterSpec::new(nodes, instances, templates, 4) };
-                let made = Made::new(&spec).unwrap();
+                let made = GeneratedText::new(&spec).unwrap();
                 let rows = made.text.lines().filter(|line| line.starts_with("inst-")).count();
                 assert_eq!(rows + made.left_out, instances);
             }

@@ -12,7 +12,7 @@ use super::TOOLS;
 use super::output::Output;
 
 /// What is at the place of a link.
-enum Found {
+enum LinkFound {
     Nothing,
     /// The link (or the executable itself): there is nothing to do.
     ThisProgram,
@@ -29,12 +29,12 @@ pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Re
     for tool in TOOLS {
         let link = directory.join(tool.spec.name);
         match look(&link, &program).with_context(|| link.display().to_string())? {
-            Found::ThisProgram => {}
-            Found::Other if !force => {
+            LinkFound::ThisProgram => {}
+            LinkFound::Other if !force => {
                 bail!("{} exists and is something else; use --force to replace it", link.display())
             }
-            Found::Directory => bail!("{} is a directory", link.display()),
-            Found::Nothing | Found::Other => missing.push(link),
+            LinkFound::Directory => bail!("{} is a directory", link.display()),
+            LinkFound::Nothing | LinkFound::Other => missing.push(link),
         }
     }
     for link in missing {
@@ -57,18 +57,18 @@ fn closed(program: &Path) -> Option<&Path> {
     program.ancestors().skip(1).find(is_closed)
 }
 
-fn look(link: &Path, program: &Path) -> io::Result<Found> {
+fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
     let metadata = match fs::symlink_metadata(link) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LinkFound::Nothing),
         Err(error) => return Err(error),
     };
     if metadata.is_dir() {
-        return Ok(Found::Directory);
+        return Ok(LinkFound::Directory);
     }
     // a dangling link has no canonical path and is something else
     let same = link.canonicalize().is_ok_and(|target| target == program);
-    Ok(if same { Found::ThisProgram } else { Found::Other })
+    Ok(if same { LinkFound::ThisProgram } else { LinkFound::Other })
 }
 
 /// Makes one link. What is there is replaced in one step, so that the name

@@ -27,12 +27,12 @@ pub struct OutputError {
 }
 
 /// A stream whose errors are marked.
-struct Stream {
+struct MarkedStream {
     name: &'static str,
     inner: Box<dyn Write>,
 }
 
-impl Stream {
+impl MarkedStream {
     fn mark<T>(&self, result: io::Result<T>) -> io::Result<T> {
         // an interrupted write is tried again by the caller, so it stays as it is
         result.map_err(|source| match source.kind() {
@@ -42,7 +42,7 @@ impl Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for MarkedStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let result = self.inner.write(buf);
         self.mark(result)
@@ -106,8 +106,8 @@ impl<W: Write> Write for Escaping<W> {
 /// is written at once, after what standard output holds, so that the two keep
 /// their order on a terminal.
 pub struct Output {
-    out: Stream,
-    err: Stream,
+    out: MarkedStream,
+    err: MarkedStream,
     /// Whether standard output is read by a person, at once.
     is_shown: bool,
 }
@@ -125,8 +125,8 @@ impl Output {
     /// Any two streams, which get everything as it is.
     pub fn to(out: Box<dyn Write>, err: Box<dyn Write>) -> Self {
         Output {
-            out: Stream { name: "standard output", inner: out },
-            err: Stream { name: "standard error", inner: err },
+            out: MarkedStream { name: "standard output", inner: out },
+            err: MarkedStream { name: "standard error", inner: err },
             is_shown: false,
         }
     }

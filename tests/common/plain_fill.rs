@@ -3,13 +3,13 @@
 
 use htools::model::{Cluster, Disk, DiskTemplate, FailCounts, FailKind, Instance, Mib};
 use htools::redundancy::global::{Scope, evacuates};
-use htools::search::allocate::{Conditions, Search, Targets, plain};
-use htools::search::fill::{Settings, Size};
+use htools::search::allocate::{Conditions, PlaceSearch, Targets, plain};
+use htools::search::fill::{FillSettings, Size};
 
 pub struct Plain<'a> {
     pub cluster: Cluster,
     pub targets: &'a Targets,
-    pub settings: Settings,
+    pub settings: FillSettings,
     pub scope: Option<Scope>,
     pub added: i64,
 }
@@ -27,7 +27,7 @@ impl Plain<'_> {
         }
     }
 
-    fn find(&self, size: Size, scope: Option<&Scope>) -> Search {
+    fn find(&self, size: Size, scope: Option<&Scope>) -> PlaceSearch {
         let conditions = Conditions { ignore_soft_errors: false, redundancy: scope.cloned() };
         let instance = self.instance(size);
         plain::find(&self.cluster, &self.cluster.all_nodes(), (&instance).into(), self.targets, &conditions)

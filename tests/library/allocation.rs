@@ -8,9 +8,9 @@ use crate::common::plain_fill::{Plain, size};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus};
 use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
-use htools::search::allocate::{self, Conditions, Fit, Metric, Search, Targets, plain};
+use htools::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceSearch, Targets, plain};
 use htools::search::evacuate::{Destination, evacuate};
-use htools::search::fill::{Filled, Ground, Settings};
+use htools::search::fill::{FillGround, FillSettings, Filled};
 use proptest::prelude::*;
 
 const ANY: &[Style] =
@@ -59,14 +59,14 @@ fn targets(cluster: &Cluster, instance: &Instance) -> Option<Targets> {
     Targets::of(cluster, &online, if instance.template.has_secondary() { 2 } else { 1 }).ok()
 }
 
-fn same(found: &Search, expected: &Search) -> Result<(), TestCaseError> {
+fn same(found: &PlaceSearch, expected: &PlaceSearch) -> Result<(), TestCaseError> {
     prop_assert_eq!((found.successes, found.failures), (expected.successes, expected.failures));
     prop_assert_eq!(found.best.is_some(), expected.best.is_some());
     if let (Some((a, place)), Some((b, other))) = (&found.best, &expected.best) {
         prop_assert_eq!(place.placement, other.placement);
-        let bits = |metric: &Metric| match metric {
-            Metric::Score(score) => score.to_bits(),
-            Metric::Lost(..) => 0,
+        let bits = |metric: &PlaceMetric| match metric {
+            PlaceMetric::Score(score) => score.to_bits(),
+            PlaceMetric::Lost(..) => 0,
         };
         prop_assert_eq!(bits(a), bits(b), "{:?} {:?}", a, b);
         // by text, since loads may not be numbers
@@ -126,7 +126,7 @@ fn check_search(recipe: &Recipe) -> Result<(), TestCaseError> {
 
 fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     let mut dice = Dice::new(seed ^ 99);
-    let settings = Settings {
+    let settings = FillSettings {
         template: dice.of(&[
             DiskTemplate::Drbd,
             DiskTemplate::Drbd,
@@ -140,7 +140,7 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
         independent_groups: dice.chance(20),
         capacity_checks: dice.chance(75),
     };
-    let ground = Ground::of(cluster, settings);
+    let ground = FillGround::of(cluster, settings);
     let Ok(targets) = &ground.targets else { return Ok(()) };
     if ground.hopeless {
         return Ok(());

@@ -11,9 +11,9 @@ use htools::model::{
     Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, RunStatus,
 };
 use htools::plan::checker::{CheckOptions, check};
-use htools::search::allocate::Metric;
-use htools::search::allocator::room::{MOST_MOVES, Plan};
-use htools::search::allocator::{Answer, Failure, Reply, Room, Settings, answer};
+use htools::search::allocate::PlaceMetric;
+use htools::search::allocator::room::{MOST_MOVES, RoomPlan};
+use htools::search::allocator::{Answer, Failure, Reply, RoomFound, Settings, answer};
 use htools::search::moves::{Repertoire, Trial};
 use htools::search::{Deadline, Move, MoveRules, Step, Stopped};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn allocate(cluster: &Cluster, instance: &Allocation, settings: &Settings) -> Re
 }
 
 /// The metric and the nodes of a new instance that found a place.
-fn place_of(reply: &Reply) -> Option<(Metric, Placement)> {
+fn place_of(reply: &Reply) -> Option<(PlaceMetric, Placement)> {
     let Ok(Answer::Allocated { choice, .. }) = &reply.answer else { return None };
     let trial = &choice.trials[choice.selected?];
     trial.best().map(|(metric, place)| (metric.clone(), place.placement))
@@ -102,7 +102,7 @@ fn single_moves(cluster: &Cluster, rules: &MoveRules) -> Vec<Cluster> {
 
 fn holds(
     cluster: &Cluster,
-    plan: &Plan,
+    plan: &RoomPlan,
     instance: &Allocation,
     settings: &Settings,
 ) -> Result<(), TestCaseError> {
@@ -135,11 +135,11 @@ fn room_is_made(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseError> {
     };
     let reply = allocate(&cluster, &instance, &settings);
     let sought = matches!(reply.answer, Err(Failure::NoGroup(_)));
-    prop_assert_eq!(sought, reply.room != Room::NotSought);
+    prop_assert_eq!(sought, reply.room != RoomFound::NotSought);
     let found = match &reply.room {
-        Room::NotSought => return Ok(()),
-        Room::NotFound => None,
-        Room::Found(plan) => Some(plan),
+        RoomFound::NotSought => return Ok(()),
+        RoomFound::NotFound => None,
+        RoomFound::Found(plan) => Some(plan),
     };
     if let Some(plan) = found {
         holds(&cluster, plan, &instance, &settings)?;
@@ -147,7 +147,7 @@ fn room_is_made(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseError> {
     // no single move is overlooked
     let rules = MoveRules { ignore_soft_errors: settings.ignore_soft_errors, ..MoveRules::default() };
     let states = single_moves(&cluster, &rules);
-    let places: Vec<(Metric, Placement)> =
+    let places: Vec<(PlaceMetric, Placement)> =
         states.iter().filter_map(|state| place_of(&allocate(state, &instance, &settings))).collect();
     let length = found.map_or(usize::MAX, |plan| plan.steps.len());
     prop_assert!(places.is_empty() == (length > 1), "{} single moves, a plan of {length}", places.len());

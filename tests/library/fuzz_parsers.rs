@@ -2,11 +2,11 @@
 //! and every error is one short line that is safe on a terminal.
 
 use htools::load::merge::{MergeOptions, finish, merge};
-use htools::load::rapi::{Answer, Answers};
+use htools::load::rapi::{RapiAnswers, ResourceAnswer};
 use htools::load::remote::Detail;
 use htools::load::{self, LoadError};
 use htools::model::Mib;
-use htools::report::allocator::{Response, Wish};
+use htools::report::allocator::{Response, WishedAdditions};
 use htools::search::allocator::{Settings, answer};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -125,9 +125,10 @@ fn rapi(which: usize, bytes: &[u8], source: &str) -> Result<(), LoadError> {
     let examples = [RAPI_GROUPS, RAPI_NODES, RAPI_INSTANCES, RAPI_INFO];
     let [groups, nodes, instances, info] = std::array::from_fn(|i| {
         let body = if i == which { bytes } else { examples[i].as_bytes() };
-        Answer { source: source.to_owned(), body: Ok(body.to_vec()) }
+        ResourceAnswer { source: source.to_owned(), body: Ok(body.to_vec()) }
     });
-    let mut raw = load::rapi::parse_detailed(&Answers { groups, nodes, instances, info }, Detail::Storage)?;
+    let mut raw =
+        load::rapi::parse_detailed(&RapiAnswers { groups, nodes, instances, info }, Detail::Storage)?;
     load::anonymise::Anonymiser::default().replace(&mut raw);
     merge(raw, &MergeOptions::default()).map(drop)
 }
@@ -137,7 +138,7 @@ fn luxi(which: usize, text: &str, source: &str) -> Result<(), LoadError> {
     let examples = [LUXI_GROUPS, LUXI_NODES, LUXI_INSTANCES, LUXI_INFO];
     let [groups, nodes, instances, info] =
         std::array::from_fn(|i| Ok(if i == which { text } else { examples[i] }.to_owned()));
-    let raw = load::luxi::parse(&load::luxi::Answers {
+    let raw = load::luxi::parse(&load::luxi::LuxiAnswers {
         source: source.to_owned(),
         detail: Detail::Storage,
         groups,
@@ -185,7 +186,7 @@ fn answered(bytes: &[u8]) -> Result<bool, TestCaseError> {
     finish(&mut cluster, Mib::ZERO);
     let settings = Settings { other_groups: true, explain: true, make_room: true, ..Settings::default() };
     let reply = answer(cluster, message.request, &settings);
-    let line = Response::of(&reply, Wish { solutions: true, details: true }).line();
+    let line = Response::of(&reply, WishedAdditions { solutions: true, details: true }).line();
     let line = line.map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
     prop_assert!(load::json::parse(&line, "response").is_ok(), "{line}");

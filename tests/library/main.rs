@@ -8,5 +8,6 @@ mod common;
 mod allocation;
 mod allocator;
 mod fuzz_parsers;
+mod house;
 mod properties;
 mod rolling;

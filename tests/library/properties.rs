@@ -11,7 +11,7 @@ use htools::model::{
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
 use htools::score::Board;
-use htools::score::batch::{Changed, Scorer};
+use htools::score::batch::{ChangedState, Scorer};
 use htools::score::running::Running;
 use htools::search::forecast::Forecast;
 use htools::search::moves::{Outcome, Repertoire, Trial};
@@ -268,8 +268,8 @@ proptest! {
                 let outcomes: Vec<Outcome<'_>> = all.iter().filter_map(|mv| trial.run(*mv).ok()).collect();
                 let state = |o: &'_ Outcome<'_>| board.score_with(o.touched(), 3).to_bits();
                 let one_by_one: Vec<u64> = outcomes.iter().map(state).collect();
-                let states: Vec<Changed<'_>> =
-                    outcomes.iter().map(|o| Changed { touched: o.touched(), spread_change: 3 }).collect();
+                let states: Vec<ChangedState<'_>> =
+                    outcomes.iter().map(|o| ChangedState { touched: o.touched(), spread_change: 3 }).collect();
                 let side_by_side: Vec<u64> = scorer.scores(&states).into_iter().map(f64::to_bits).collect();
                 prop_assert_eq!(side_by_side, one_by_one);
             }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use htools::generate::random::Random;
-use htools::load::luxi::{Answers, parse};
+use htools::load::luxi::{LuxiAnswers, parse};
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
 use htools::load::remote::Detail;
 use htools::model::Mib;
@@ -75,7 +75,7 @@ pub fn files(
     let answer = |i: usize| Ok(texts[i].clone());
     let [nodes, instances, info, groups] = [0, 1, 2, 3].map(answer);
     let meant =
-        parse(&Answers { source: SOCKET.into(), detail: Detail::Usual, nodes, instances, info, groups });
+        parse(&LuxiAnswers { source: SOCKET.into(), detail: Detail::Usual, nodes, instances, info, groups });
     odd.features.insert(if meant.is_ok() { "LUXI, changed" } else { "LUXI, damaged" });
     odd.raw = meant.unwrap_or_else(|_| std::mem::take(&mut odd.raw));
     FILES.into_iter().zip(texts).collect()

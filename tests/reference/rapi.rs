@@ -2,7 +2,7 @@
 //! keys left out, keys that nobody looks at, and numbers of all sorts.
 
 use htools::generate::random::Random;
-use htools::load::rapi::{Answer, Answers, parse};
+use htools::load::rapi::{RapiAnswers, ResourceAnswer, parse};
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
 use htools::model::{AllocPolicy, Mib};
 use serde_json::{Map, Value, json};
@@ -242,7 +242,8 @@ pub fn marked_offline(text: &str) -> Option<String> {
 
 /// What we make of the texts: a rule must know what it is about.
 fn meaning(texts: &[String; 4]) -> Option<RawCluster> {
-    let answer = |i: usize| Answer { source: FILES[i].into(), body: Ok(texts[i].clone().into_bytes()) };
-    let answers = Answers { groups: answer(0), nodes: answer(1), instances: answer(2), info: answer(3) };
+    let answer =
+        |i: usize| ResourceAnswer { source: FILES[i].into(), body: Ok(texts[i].clone().into_bytes()) };
+    let answers = RapiAnswers { groups: answer(0), nodes: answer(1), instances: answer(2), info: answer(3) };
     parse(&answers).ok()
 }

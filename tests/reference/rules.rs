@@ -4,7 +4,7 @@
 
 use htools::load::raw::RawCluster;
 use htools::model::{Mib, Mirroring, NodeIdx};
-use htools::plan::names::{Kind, Name};
+use htools::plan::names::{Name, NameOf};
 
 use super::cases::Case;
 use super::hail_rules;
@@ -251,9 +251,9 @@ impl Rule {
                 (hbal || is_hsqueeze) && case.facts.commands && !common_suffix(raw).is_empty()
             }
             Rule::ImpossibleNames => {
-                let nodes = raw.nodes.iter().map(|node| (Kind::Node, &node.name));
-                let instances = raw.instances.iter().map(|instance| (Kind::Instance, &instance.name));
-                let impossible = |(kind, name): (Kind, &String)| Name::of(kind, name).is_err();
+                let nodes = raw.nodes.iter().map(|node| (NameOf::Node, &node.name));
+                let instances = raw.instances.iter().map(|instance| (NameOf::Instance, &instance.name));
+                let impossible = |(kind, name): (NameOf, &String)| Name::of(kind, name).is_err();
                 (hbal || is_hsqueeze) && case.facts.commands && nodes.chain(instances).any(impossible)
             }
             Rule::ToldAhead => {

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use assert_cmd::Command;
-use htools::load::rapi::{Access, Address, Manner, Session, Verb};
+use htools::load::rapi::{Access, Address, FetchLimits, Session, Verb};
 use htools::load::remote::CallError;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -103,8 +103,12 @@ impl Server {
 }
 
 fn session(address: &str) -> Session {
-    let manner =
-        Manner { proxies: false, transfer: Duration::from_millis(500), size: 1000, ..Manner::default() };
+    let manner = FetchLimits {
+        proxies: false,
+        transfer: Duration::from_millis(500),
+        size: 1000,
+        ..FetchLimits::default()
+    };
     Session::new(&Address::new(OsStr::new(address)), &Access::default(), manner).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use htools::load::luxi::{Answers, Connection, Manner, fetch, parse, requests};
+use htools::load::luxi::{Connection, LuxiAnswers, Timeouts, fetch, parse, requests};
 use htools::load::raw::RawCluster;
 use htools::load::remote::{CallError, Detail};
 use htools::model::{DiskParameters, GlusterVolume};
@@ -23,18 +23,18 @@ use crate::common::luxi_server::{Act, END, Server, in_pieces, message};
 const SUCCESS: &str = r#"{"success":true,"result":"é"}"#;
 
 /// Short enough for a test, long enough for a busy machine.
-fn short() -> Manner {
+fn short() -> Timeouts {
     let time = Duration::from_millis(300);
-    Manner { connect: time, send: time, silence: time, answer: 3 * time, size: 1 << 20 }
+    Timeouts { connect: time, send: time, silence: time, answer: 3 * time, size: 1 << 20 }
 }
 
-fn patient() -> Manner {
-    Manner::default()
+fn patient() -> Timeouts {
+    Timeouts::default()
 }
 
 /// What becomes of one call.
 fn call(
-    manner: Manner,
+    manner: Timeouts,
     script: impl Fn(usize, &str) -> Vec<Act> + Send + Sync + 'static,
 ) -> Result<Value, CallError> {
     let place = tempfile::tempdir().unwrap();
@@ -296,7 +296,8 @@ fn small() -> [Value; 4] {
 
 fn parsed(answers: [String; 4]) -> Result<RawCluster, String> {
     let [nodes, instances, info, groups] = answers.map(Ok);
-    let answers = Answers { source: "sock".into(), detail: Detail::Storage, nodes, instances, info, groups };
+    let answers =
+        LuxiAnswers { source: "sock".into(), detail: Detail::Storage, nodes, instances, info, groups };
     parse(&answers).map_err(|e| e.to_string())
 }
 
@@ -488,9 +489,9 @@ proptest! {
             group.disk_parameters = DiskParameters { rbd_pool: format!("p{at}"), gluster };
         }
         let over_luxi = parsed(luxi::answers(&raw, "fake"));
-        let answer = |value: &Value| htools::load::rapi::Answer { source: "x".into(), body: Ok(value.to_string().into()) };
+        let answer = |value: &Value| htools::load::rapi::ResourceAnswer { source: "x".into(), body: Ok(value.to_string().into()) };
         let [groups, nodes, instances, info] = rapi::answers(&raw, "fake").each_ref().map(answer);
-        let answers = htools::load::rapi::Answers { groups, nodes, instances, info };
+        let answers = htools::load::rapi::RapiAnswers { groups, nodes, instances, info };
         let over_rapi = htools::load::rapi::parse_detailed(&answers, Detail::Storage);
         prop_assert_eq!(&over_luxi, &over_rapi.map_err(|e| e.to_string()));
         let read = over_luxi.unwrap().groups.into_iter().map(|group| group.disk_parameters);
@@ -566,7 +567,7 @@ fn a_reading_has_one_deadline_and_one_size() {
     });
     // a refusal does not stop the rest, and none of the four is late by itself
     let time = Duration::from_secs(1);
-    let manner = Manner { silence: 60 * time, answer: time, ..patient() };
+    let manner = Timeouts { silence: 60 * time, answer: time, ..patient() };
     let start = Instant::now();
     let error = fetch(&server.socket, manner, Detail::Usual).unwrap_err().to_string();
     assert!(error.ends_with("the answer was not complete within 1 s"), "{error}");
@@ -574,7 +575,7 @@ fn a_reading_has_one_deadline_and_one_size() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     let place = tempfile::tempdir().unwrap();
     let server = Server::new(place.path(), move |_, _| message(refusal));
-    let manner = Manner { size: 114, ..patient() };
+    let manner = Timeouts { size: 114, ..patient() };
     assert!((2..4).contains(&(manner.size / refusal.len())));
     let error = fetch(&server.socket, manner, Detail::Usual).unwrap_err().to_string();
     assert!(error.ends_with("the answers have more than 114 bytes together"), "{error}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use htools::load::mond::{Patience, ask};
-use htools::load::monitoring::{Collector, Report};
+use htools::load::monitoring::{Collector, CollectorReport};
 
 const CPU: Collector = Collector::CpuAvgLoad;
 
@@ -96,7 +96,7 @@ fn the_load_of_all_nodes() {
         assert!(stderr.lines().any(|line| line.contains(node.as_str()) && line.ends_with(load)), "{stderr}");
     }
     let data = ask(&[&a, &b], CPU, Patience::default()).data;
-    assert_eq!(data.report(&b, CPU), Some(&Report::Node(3.0)));
+    assert_eq!(data.report(&b, CPU), Some(&CollectorReport::Node(3.0)));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_byte_now_and_then_gives_no_more_time() {
     let start = Instant::now();
     let heard = ask(&[&a, &b, &c, &d], CPU, patience);
     assert_eq!(heard.unreachable, [0, 1, 2]);
-    assert_eq!(heard.data.report(&d, CPU), Some(&Report::Node(1.0)));
+    assert_eq!(heard.data.report(&d, CPU), Some(&CollectorReport::Node(1.0)));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use assert_cmd::Command;
 use htools::load::RawCluster;
 use htools::load::error::LoadError;
-use htools::load::rapi::{Access, Address, Manner, load_in};
+use htools::load::rapi::{Access, Address, FetchLimits, load_in};
 use htools::load::remote::Detail;
 
 use crate::common::rapi::RESOURCES;
@@ -139,9 +139,9 @@ fn nothing_is_asked_after_a_failure() {
 }
 
 /// Reads a cluster without proxies.
-fn load(url: &str, manner: Manner) -> Result<RawCluster, LoadError> {
+fn load(url: &str, manner: FetchLimits) -> Result<RawCluster, LoadError> {
     let address = Address::new(OsStr::new(url));
-    load_in(&address, &Access::default(), Detail::Usual, Manner { proxies: false, ..manner })
+    load_in(&address, &Access::default(), Detail::Usual, FetchLimits { proxies: false, ..manner })
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_silent_server_costs_a_limited_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || listener.incoming().map(|s| s.unwrap()).collect::<Vec<_>>());
-    let manner = Manner { transfer: Duration::from_millis(300), ..Manner::default() };
+    let manner = FetchLimits { transfer: Duration::from_millis(300), ..FetchLimits::default() };
     let start = Instant::now();
     let error = load(&format!("127.0.0.1:{port}"), manner).unwrap_err().to_string();
     assert_eq!(error, format!("http://127.0.0.1:{port}/2/groups?bulk=1: no complete answer within 300.0ms"));
@@ -243,7 +243,7 @@ fn trickling(pause: Duration, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + '
 #[test]
 fn a_byte_now_and_then_gives_no_more_time() {
     let url = trickling(Duration::from_millis(20), |_| response("200 OK", &" ".repeat(1_000_000)));
-    let manner = Manner { transfer: Duration::from_millis(2500), ..Manner::default() };
+    let manner = FetchLimits { transfer: Duration::from_millis(2500), ..FetchLimits::default() };
     let start = Instant::now();
     let error = load(&url, manner).unwrap_err().to_string();
     assert_eq!(error, format!("{url}/2/groups?bulk=1: no complete answer within 2.5s"));
@@ -260,8 +260,11 @@ fn a_reading_has_one_deadline() {
         thread::sleep(Duration::from_secs(12));
         response("200 OK", "[]")
     });
-    let manner =
-        Manner { transfer: Duration::from_secs(50), reading: Duration::from_secs(5), ..Manner::default() };
+    let manner = FetchLimits {
+        transfer: Duration::from_secs(50),
+        reading: Duration::from_secs(5),
+        ..FetchLimits::default()
+    };
     let start = Instant::now();
     let error = load(&server.url(), manner).unwrap_err().to_string();
     assert!(error.starts_with(&format!("{}/2/nodes?bulk=1: ", server.url())), "{error}");
@@ -272,7 +275,7 @@ fn a_reading_has_one_deadline() {
 #[test]
 fn a_server_that_never_ends_is_stopped() {
     let server = Server::new(|_| [b"HTTP/1.1 200 OK\r\n\r\n[".as_slice(), &[b' '; 5000]].concat());
-    let error = load(&server.url(), Manner { size: 1000, ..Manner::default() }).unwrap_err();
+    let error = load(&server.url(), FetchLimits { size: 1000, ..FetchLimits::default() }).unwrap_err();
     assert_eq!(error.problem, "more than 1000 bytes");
 }
 

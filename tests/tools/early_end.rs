@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
 use htools::generate::{ClusterSpec, TemplateMix};
-use htools::tools::generate::Made;
+use htools::tools::generate::GeneratedText;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ struct Place {
 
 impl Place {
     fn new(nodes: usize, instances: usize) -> Place {
-        let made = Made::new(&ClusterSpec::new(nodes, instances, TemplateMix::Drbd, 1)).unwrap();
+        let made = GeneratedText::new(&ClusterSpec::new(nodes, instances, TemplateMix::Drbd, 1)).unwrap();
         Place::with(&made.text)
     }
 
@@ -128,7 +128,7 @@ fn told(place: &Place, words: &[&str]) -> (Value, String) {
 #[test]
 fn other_tools_end_early_with_what_they_have() {
     let spec = ClusterSpec { groups: 3, ..ClusterSpec::new(12, 60, TemplateMix::Drbd, 1) };
-    let place = Place::with(&Made::new(&spec).unwrap().text);
+    let place = Place::with(&GeneratedText::new(&spec).unwrap().text);
     let (whole, notes) = told(&place, &["hgroup", "balance"]);
     assert!(whole["moves"].as_array().unwrap().len() > 1);
     assert_eq!((&whole["stopped"], notes.as_str()), (&Value::Null, ""));
@@ -160,7 +160,7 @@ fn other_tools_end_early_with_what_they_have() {
 /// not fit into a pipe, let alone all of them: the search cannot end before its
 /// output is read.
 fn wide() -> Place {
-    let made = Made::new(&ClusterSpec::new(10, 60, TemplateMix::Drbd, 1)).unwrap();
+    let made = GeneratedText::new(&ClusterSpec::new(10, 60, TemplateMix::Drbd, 1)).unwrap();
     let text = made.text.replace("node-", &format!("{}-", "n".repeat(20_000)));
     assert_ne!(text, made.text);
     Place::with(&text)
@@ -168,7 +168,7 @@ fn wide() -> Place {
 
 /// A cluster with a plan whose commands are more than a pipe holds.
 fn many_commands() -> Place {
-    let made = Made::new(&ClusterSpec::new(20, 300, TemplateMix::Drbd, 1)).unwrap();
+    let made = GeneratedText::new(&ClusterSpec::new(20, 300, TemplateMix::Drbd, 1)).unwrap();
     Place::with(&made.text.replace("node-", &format!("{}-", "n".repeat(220))))
 }
 

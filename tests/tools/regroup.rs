@@ -13,11 +13,11 @@ use htools::load::text;
 use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, Node, StorageMap};
 use htools::plan::checker::check_passages;
 use htools::plan::regroup::jobsets;
-use htools::search::regroup::balance::{BalanceOptions, balance};
+use htools::search::regroup::balance::{GroupBalanceOptions, balance};
 use htools::search::regroup::compress::compress;
 use htools::search::regroup::health::{Health, health};
 use htools::search::regroup::load::LoadSource;
-use htools::search::regroup::redistribute::{Outcome, redistribute};
+use htools::search::regroup::redistribute::{Healing, redistribute};
 use htools::search::regroup::{Passage, RegroupOptions};
 use predicates::str::contains;
 use proptest::prelude::*;
@@ -219,7 +219,7 @@ proptest! {
         for repair in &plan.repairs {
             let at = repair.group.get();
             match &repair.outcome {
-                Outcome::Repaired(moves) => {
+                Healing::Repaired(moves) => {
                     prop_assert!(moves.iter().all(|p| p.source == repair.group));
                     prop_assert_eq!(after[at], Health::Healthy);
                 }
@@ -257,7 +257,7 @@ proptest! {
     fn balancing_gains_with_every_step_and_ends(seed in any::<u64>(), careful in any::<bool>()) {
         let cluster = random(seed);
         let loads = if seed.is_multiple_of(2) { LoadSource::InUse } else { LoadSource::Measured };
-        let options = BalanceOptions { regroup: options(careful), loads, ..BalanceOptions::default() };
+        let options = GroupBalanceOptions { regroup: options(careful), loads, ..GroupBalanceOptions::default() };
         let plan = balance(&cluster, &options);
         let mut score = plan.before.score();
         for step in &plan.steps {
@@ -281,11 +281,11 @@ fn random_clusters_give_plans() {
     for seed in 0..300 {
         let cluster = random(seed);
         let plan = redistribute(&cluster, &options(true));
-        healed += plan.repairs.iter().filter(|r| matches!(r.outcome, Outcome::Repaired(_))).count();
-        stuck += plan.repairs.iter().filter(|r| matches!(r.outcome, Outcome::Stuck(_))).count();
+        healed += plan.repairs.iter().filter(|r| matches!(r.outcome, Healing::Repaired(_))).count();
+        stuck += plan.repairs.iter().filter(|r| matches!(r.outcome, Healing::Stuck(_))).count();
         emptied +=
             usize::from(compress(&cluster, &cluster.groups_with_nodes(), &options(true)).choice().is_some());
-        let steps = balance(&cluster, &BalanceOptions::default()).steps;
+        let steps = balance(&cluster, &GroupBalanceOptions::default()).steps;
         balanced += steps.len();
         twice += steps.len() - movers(steps.iter().map(|step| &step.passage));
     }
@@ -303,7 +303,7 @@ fn larger_clusters() {
         let spec = ClusterSpec { groups: 6, ..ClusterSpec::new(48, 480, templates, seed) };
         let mut cluster = merge(generate::cluster(&spec), &MergeOptions::default()).unwrap();
         finish(&mut cluster, Mib::ZERO);
-        let plan = balance(&cluster, &BalanceOptions::default());
+        let plan = balance(&cluster, &GroupBalanceOptions::default());
         let passages: Vec<Passage> = plan.steps.iter().map(|s| s.passage.clone()).collect();
         checked(&cluster, &passages, &plan.after);
         cluster.nodes[0].spec.offline = true;

@@ -1,7 +1,7 @@
 //! Clusters that are nearly full, so that hspace has to look at every size and at the loss of every node.
 
 use htools::generate::{ClusterSpec, TemplateMix};
-use htools::tools::generate::Made;
+use htools::tools::generate::GeneratedText;
 
 use super::Case;
 
@@ -27,7 +27,7 @@ pub fn cases() -> Vec<Case> {
 /// A cluster whose nodes have hardly any memory left.
 fn full(heterogeneous: bool) -> String {
     let spec = ClusterSpec::new(1000, 10_000, TemplateMix::Ext, 1);
-    let made = Made::new(&ClusterSpec { fill: 0.97, heterogeneous, ..spec });
+    let made = GeneratedText::new(&ClusterSpec { fill: 0.97, heterogeneous, ..spec });
     // the kind is one that can be made
     made.map(|made| made.text).unwrap_or_default()
 }

@@ -17,7 +17,7 @@ pub use read::{JournalError, Read, go_on, open, parse};
 pub use write::{Journal, Store};
 
 use super::client::ClusterId;
-use super::job::{JobId, Mark, Run, Status};
+use super::job::{JobId, JobMark, JobStatus, RunInfo};
 use crate::plan::work::Work;
 
 /// The form of journals that this version reads and writes.
@@ -32,7 +32,7 @@ pub struct Header {
     /// The cluster that the plan is for.
     pub cluster: ClusterId,
     /// What all jobs have in common.
-    pub run: Run,
+    pub run: RunInfo,
     /// The newest job before the run.
     pub after: JobId,
     /// Whether a step is one job; otherwise each of its opcodes is one.
@@ -67,35 +67,35 @@ pub enum Record {
     /// These jobs are about to be submitted.
     Submitting {
         /// Which.
-        jobs: Vec<Mark>,
+        jobs: Vec<JobMark>,
     },
     /// A job got a number.
     Submitted {
         /// Which.
-        mark: Mark,
+        mark: JobMark,
         /// Its number.
         job: JobId,
     },
     /// These jobs surely did not reach Ganeti.
     Absent {
         /// Which.
-        jobs: Vec<Mark>,
+        jobs: Vec<JobMark>,
     },
     /// Ganeti refused these jobs.
     Refused {
         /// Which.
-        jobs: Vec<Mark>,
+        jobs: Vec<JobMark>,
         /// Ganeti's reason.
         why: String,
     },
     /// A job came to its end.
     Ended {
         /// Which.
-        mark: Mark,
+        mark: JobMark,
         /// Its number.
         job: JobId,
         /// How.
-        status: Status,
+        status: JobStatus,
         /// What its failed opcode said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -103,19 +103,19 @@ pub enum Record {
     /// What this program does itself was done.
     Performed {
         /// Which.
-        mark: Mark,
+        mark: JobMark,
     },
     /// What this program does itself failed.
     Failed {
         /// Which.
-        mark: Mark,
+        mark: JobMark,
         /// Why.
         why: String,
     },
     /// A job is no longer in Ganeti's queue.
     Gone {
         /// Which.
-        mark: Mark,
+        mark: JobMark,
         /// Its number.
         job: JobId,
     },

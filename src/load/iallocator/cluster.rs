@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::description::read_description;
 use crate::load::error::{Result, shown_name, unknown_node};
 use crate::load::json::{
-    self, At, Budget, Json, Made, Member, Object, Of, Shape, Stream, Weight, read_policy,
+    self, At, Budget, ItemStream, Json, MadeItems, Member, Object, Of, WantedParts, Weight, read_policy,
 };
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use crate::model::{DiskParameters, GroupIdx, Hypervisor, Mib, NodeIdx};
@@ -21,7 +21,7 @@ pub(super) fn read_cluster(
     let groups = message.each_named("nodegroups", "group", read_group)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =
         groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
-    let part = |key, kind| Part { message, text, source, key, kind, budget };
+    let part = |key, kind| MessagePart { message, text, source, key, kind, budget };
     let mut nodes = part("nodes", "node").each(|name, node| read_node(name, &node, &group_by_uuid))?;
     let node_by_name: HashMap<&str, NodeIdx> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
@@ -37,7 +37,7 @@ pub(super) fn read_cluster(
 }
 
 /// One of the long parts of a message: an object whose members describe something.
-struct Part<'a> {
+struct MessagePart<'a> {
     message: &'a Object<'a, 'a>,
     text: &'a str,
     source: &'a str,
@@ -47,17 +47,17 @@ struct Part<'a> {
     budget: &'a Budget,
 }
 
-impl Part<'_> {
+impl MessagePart<'_> {
     /// Reads the members, one by one, in the order of the document.
     fn each<T: Weight>(&self, mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>) -> Result<Vec<T>> {
-        let Part { message, text, source, key, kind, budget } = *self;
+        let MessagePart { message, text, source, key, kind, budget } = *self;
         message.required(key)?;
-        let mut made = Made::new();
+        let mut made = MadeItems::new();
         let each = |at: At<'_>, item: &Json| match at {
             At::Name(name) => made.add(|| read(name, Object::new(item, message.place().named(kind, name))?)),
             At::Item(_) => 0,
         };
-        let members = Stream { of: Of::Object, shape: Shape::Whole, budget, each };
+        let members = ItemStream { of: Of::Object, shape: WantedParts::Whole, budget, each };
         match json::seeded(text, source, budget, Member { key, inner: members })? {
             Some(None) => made.done(),
             Some(Some(other)) => Err(message.key_error(key, &other.members().err().unwrap_or_default())),

@@ -11,7 +11,7 @@ pub use request::{Allocation, Request};
 
 use super::encoding::decode;
 use super::error::Result;
-use super::json::{self, Budget, Object, Place, Shape};
+use super::json::{self, Budget, JsonPath, Object, WantedParts};
 use super::raw::RawCluster;
 
 /// A message, read completely.
@@ -25,13 +25,13 @@ pub struct Message {
 }
 
 /// What is read of it at once; nodes and instances are read one by one.
-const SHAPE: Shape = Shape::Checked(&[
-    ("request", Shape::Whole),
-    ("nodegroups", Shape::Whole),
-    ("nodes", Shape::Nothing),
-    ("instances", Shape::Nothing),
-    ("cluster_tags", Shape::Whole),
-    ("enabled_hypervisors", Shape::Whole),
+const SHAPE: WantedParts = WantedParts::Checked(&[
+    ("request", WantedParts::Whole),
+    ("nodegroups", WantedParts::Whole),
+    ("nodes", WantedParts::Nothing),
+    ("instances", WantedParts::Nothing),
+    ("cluster_tags", WantedParts::Whole),
+    ("enabled_hypervisors", WantedParts::Whole),
 ]);
 
 /// Reads a message from bytes in UTF-8. `source` names them in messages.
@@ -51,7 +51,7 @@ pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<Message> {
 pub fn parse(text: &str, source: &str) -> Result<Message> {
     let budget = Budget::new(Budget::FILE);
     let document = json::parse_in(text, source, SHAPE, &budget)?;
-    let message = Object::new(&document, Place::source(source))?;
+    let message = Object::new(&document, JsonPath::source(source))?;
     let request = message.object("request")?;
     let cluster = cluster::read_cluster(&message, text, source, &budget)?;
     let request = request::read_request(&request, &cluster)?;

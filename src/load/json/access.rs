@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::place::Place;
+use super::place::JsonPath;
 use super::value::{Json, Wrong};
 use crate::load::error::{LoadError, Result, printable, shown_name};
 use crate::model::UnknownName;
@@ -15,7 +15,7 @@ use crate::model::UnknownName;
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'j, 'p> {
     members: &'j [(String, Json)],
-    place: Place<'p>,
+    place: JsonPath<'p>,
 }
 
 impl<'j, 'p> Object<'j, 'p> {
@@ -23,7 +23,7 @@ impl<'j, 'p> Object<'j, 'p> {
     ///
     /// # Errors
     /// The value is not an object.
-    pub fn new(value: &'j Json, place: Place<'p>) -> Result<Self> {
+    pub fn new(value: &'j Json, place: JsonPath<'p>) -> Result<Self> {
         match value.members() {
             Ok(members) => Ok(Object { members, place }),
             Err(problem) => Err(place.error(&problem)),
@@ -31,7 +31,7 @@ impl<'j, 'p> Object<'j, 'p> {
     }
 
     /// Where it stands.
-    pub fn place(&self) -> &Place<'p> {
+    pub fn place(&self) -> &JsonPath<'p> {
         &self.place
     }
 

@@ -22,10 +22,10 @@ pub use access::Object;
 pub(in crate::load) use access::{each, named, strings};
 pub use budget::{Budget, Spent, Weight};
 pub use disk_parameters::read_disk_parameters;
-pub use place::Place;
+pub use place::JsonPath;
 pub use policy::read_policy;
-pub use shape::Shape;
-pub(in crate::load) use stream::{At, Made, Member, Of, Stream, described};
+pub use shape::WantedParts;
+pub(in crate::load) use stream::{At, ItemStream, MadeItems, Member, Of, described};
 pub use value::Json;
 pub(in crate::load) use value::Wrong;
 
@@ -42,39 +42,43 @@ const CHUNK: usize = 64 << 10;
 /// What is not JSON, or nested deeper than 127 levels; the message has line
 /// and column. What makes more than [`Budget::FILE`].
 pub fn parse(text: &str, source: &str) -> Result<Json> {
-    parse_in(text, source, Shape::Whole, &Budget::new(Budget::FILE))
+    parse_in(text, source, WantedParts::Whole, &Budget::new(Budget::FILE))
 }
 
 /// Reads those parts of a document that are wanted, and no more than fits.
 ///
 /// # Errors
 /// See [`parse`].
-pub fn parse_in(text: &str, source: &str, shape: Shape, budget: &Budget) -> Result<Json> {
-    checked(seeded(text, source, budget, shape::Reader { shape, budget })?, source)
+pub fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -> Result<Json> {
+    checked(seeded(text, source, budget, shape::ShapeReader { shape, budget })?, source)
 }
 
 /// The same, while the document arrives.
 ///
 /// # Errors
 /// See [`parse`]; also what [`Body`] says.
-pub fn read(body: Body<'_>, shape: Shape, budget: &Budget) -> Result<Json> {
+pub fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Result<Json> {
     let source = body.source.clone();
-    checked(body.seeded(budget, shape::Reader { shape, budget })?, &source)
+    checked(body.seeded(budget, shape::ShapeReader { shape, budget })?, &source)
 }
 
 /// Reads any value, while it arrives: what is wrong with it is told without its source.
-pub(in crate::load) fn any(bytes: impl Read, shape: Shape, budget: &Budget) -> serde_json::Result<Json> {
+pub(in crate::load) fn any(
+    bytes: impl Read,
+    shape: WantedParts,
+    budget: &Budget,
+) -> serde_json::Result<Json> {
     let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK, bytes));
-    let value = shape::Reader { shape, budget }.deserialize(&mut reader)?;
+    let value = shape::ShapeReader { shape, budget }.deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 
 /// A reader of the parts of a value that are wanted.
 pub(in crate::load) fn whole<'b>(
-    shape: Shape,
+    shape: WantedParts,
     budget: &'b Budget,
 ) -> impl for<'de> DeserializeSeed<'de, Value = Json> + 'b {
-    shape::Reader { shape, budget }
+    shape::ShapeReader { shape, budget }
 }
 
 /// A document that is still to be read: where it comes from, for messages, and its bytes.
@@ -106,18 +110,18 @@ impl Body<'_> {
     pub(in crate::load) fn each_described<T: Weight>(
         self,
         kind: &'static str,
-        shape: Shape,
+        shape: WantedParts,
         budget: &Budget,
         mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let source = self.source.clone();
-        let place = Place::source(&source);
-        let mut made = Made::new();
+        let place = JsonPath::source(&source);
+        let mut made = MadeItems::new();
         let each = |at: At<'_>, item: &Json| match at {
             At::Item(at) => made.add(|| described(item, at, &place, kind, &mut read)),
             At::Name(_) => 0,
         };
-        let other = self.seeded(budget, Stream { of: Of::List, shape, budget, each })?;
+        let other = self.seeded(budget, ItemStream { of: Of::List, shape, budget, each })?;
         match other {
             None => made.done(),
             Some(other) => Err(no_list(&other, &place)),
@@ -138,28 +142,28 @@ pub(in crate::load) fn seeded<'t, T>(
 }
 
 /// What is wrong with a document that should be a list.
-pub(in crate::load) fn no_list(found: &Json, place: &Place<'_>) -> LoadError {
+pub(in crate::load) fn no_list(found: &Json, place: &JsonPath<'_>) -> LoadError {
     match found {
         Json::Array(_) | Json::Object(_) => place.error(&format!("expected a list, found {}", found.found())),
         _ => neither(found, place),
     }
 }
 
-fn neither(found: &Json, place: &Place<'_>) -> LoadError {
+fn neither(found: &Json, place: &JsonPath<'_>) -> LoadError {
     place.error(&format!("expected a list or an object, found {}", found.found()))
 }
 
 fn checked(value: Json, source: &str) -> Result<Json> {
     match value {
         Json::Array(_) | Json::Object(_) => Ok(value),
-        other => Err(neither(&other, &Place::source(source))),
+        other => Err(neither(&other, &JsonPath::source(source))),
     }
 }
 
 /// Why a document could not be read. `mark` tells whether it begins with a byte order mark.
 fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) -> LoadError {
     if budget.is_spent() {
-        return Place::source(source).error(&budget.excess().to_string());
+        return JsonPath::source(source).error(&budget.excess().to_string());
     }
     if error.is_io() {
         return unreadable(io::Error::from(error), source);
@@ -182,7 +186,7 @@ fn unreadable(error: io::Error, source: &str) -> LoadError {
         Some(error) => error.to_string(),
         None => format!("cannot be read: {error}"),
     };
-    Place::source(source).error(&text)
+    JsonPath::source(source).error(&text)
 }
 
 #[cfg(test)]

@@ -7,38 +7,38 @@ use crate::load::error::{LoadError, shown_name, shown_source};
 /// The way from the source to an object: a chain of steps, put into words
 /// only when there is an error to report.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'p> {
-    outer: Option<&'p Place<'p>>,
-    step: Step<'p>,
+pub struct JsonPath<'p> {
+    outer: Option<&'p JsonPath<'p>>,
+    step: PathStep<'p>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step<'p> {
+enum PathStep<'p> {
     Source(&'p str),
     Named(&'static str, &'p str),
     Key(&'p str),
     Item(usize),
 }
 
-impl<'p> Place<'p> {
+impl<'p> JsonPath<'p> {
     /// A whole document.
     pub fn source(source: &'p str) -> Self {
-        Place { outer: None, step: Step::Source(source) }
+        JsonPath { outer: None, step: PathStep::Source(source) }
     }
 
     /// The object that describes a thing: `node 'n1'`.
     pub fn named(&'p self, kind: &'static str, name: &'p str) -> Self {
-        Place { outer: Some(self), step: Step::Named(kind, name) }
+        JsonPath { outer: Some(self), step: PathStep::Named(kind, name) }
     }
 
     /// The value of a key.
     pub fn key(&'p self, key: &'p str) -> Self {
-        Place { outer: Some(self), step: Step::Key(key) }
+        JsonPath { outer: Some(self), step: PathStep::Key(key) }
     }
 
     /// An item of a list, counted from 0 (and shown counted from 1).
     pub fn item(&'p self, position: usize) -> Self {
-        Place { outer: Some(self), step: Step::Item(position) }
+        JsonPath { outer: Some(self), step: PathStep::Item(position) }
     }
 
     /// An error here.
@@ -47,16 +47,16 @@ impl<'p> Place<'p> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for JsonPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(outer) = self.outer {
             write!(f, "{outer}, ")?;
         }
         match self.step {
-            Step::Source(source) => f.write_str(&shown_source(source)),
-            Step::Named(kind, name) => write!(f, "{kind} '{}'", shown_name(name)),
-            Step::Key(key) => f.write_str(&shown_name(key)),
-            Step::Item(position) => write!(f, "item {}", position + 1),
+            PathStep::Source(source) => f.write_str(&shown_source(source)),
+            PathStep::Named(kind, name) => write!(f, "{kind} '{}'", shown_name(name)),
+            PathStep::Key(key) => f.write_str(&shown_name(key)),
+            PathStep::Item(position) => write!(f, "item {}", position + 1),
         }
     }
 }

@@ -12,25 +12,25 @@ const NAMED: usize = 20;
 
 /// Which parts of a value are wanted. Where the value has another form, all of it is read.
 #[derive(Debug, Clone, Copy)]
-pub enum Shape {
+pub enum WantedParts {
     /// All of it.
     Whole,
     /// None of it: it becomes null. It must be right all the same.
     Nothing,
     /// Of an object the values of these keys. The others become null and may be anything.
-    Keys(&'static [(&'static str, Shape)]),
+    Keys(&'static [(&'static str, WantedParts)]),
     /// The same; the others must be right.
-    Checked(&'static [(&'static str, Shape)]),
+    Checked(&'static [(&'static str, WantedParts)]),
     /// Of a list every item, in this shape.
-    Each(&'static Shape),
+    Each(&'static WantedParts),
     /// Of a list the first items, each in a shape of its own.
-    Items(&'static [Shape]),
+    Items(&'static [WantedParts]),
 }
 
 /// Reads a value in a shape.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'b> {
-    pub(super) shape: Shape,
+pub(super) struct ShapeReader<'b> {
+    pub(super) shape: WantedParts,
     pub(super) budget: &'b Budget,
 }
 
@@ -41,9 +41,9 @@ pub(super) fn no_room<E: Error>(spent: Spent) -> E {
     E::custom(spent)
 }
 
-impl<'b> Reader<'b> {
-    fn of(self, shape: Shape) -> Reader<'b> {
-        Reader { shape, ..self }
+impl<'b> ShapeReader<'b> {
+    fn of(self, shape: WantedParts) -> ShapeReader<'b> {
+        ShapeReader { shape, ..self }
     }
 
     fn text(self, text: String) -> Result<Json, Spent> {
@@ -53,9 +53,9 @@ impl<'b> Reader<'b> {
 
     fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
         let (keys, checked) = match self.shape {
-            Shape::Keys(keys) => (keys, false),
-            Shape::Checked(keys) => (keys, true),
-            _ => return entries.next_value_seed(self.of(Shape::Whole)),
+            WantedParts::Keys(keys) => (keys, false),
+            WantedParts::Checked(keys) => (keys, true),
+            _ => return entries.next_value_seed(self.of(WantedParts::Whole)),
         };
         match keys.iter().find(|(wanted, _)| *wanted == key) {
             Some((_, shape)) => entries.next_value_seed(self.of(*shape)),
@@ -67,7 +67,7 @@ impl<'b> Reader<'b> {
     /// Whether a member has to be remembered.
     fn keeps(self, key: &str, so_far: usize) -> bool {
         match self.shape {
-            Shape::Keys(keys) | Shape::Checked(keys) => {
+            WantedParts::Keys(keys) | WantedParts::Checked(keys) => {
                 so_far < NAMED || keys.iter().any(|(wanted, _)| *wanted == key)
             }
             _ => true,
@@ -75,18 +75,18 @@ impl<'b> Reader<'b> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for ShapeReader<'_> {
     type Value = Json;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
         match self.shape {
-            Shape::Nothing => Skipped.deserialize(deserializer).map(|()| Json::Null),
+            WantedParts::Nothing => Skipped.deserialize(deserializer).map(|()| Json::Null),
             _ => deserializer.deserialize_any(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for ShapeReader<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,15 +126,15 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut list = Vec::new();
         loop {
             let shape = match self.shape {
-                Shape::Each(shape) => *shape,
-                Shape::Items(shapes) => match shapes.get(list.len()) {
+                WantedParts::Each(shape) => *shape,
+                WantedParts::Items(shapes) => match shapes.get(list.len()) {
                     Some(shape) => *shape,
                     None => {
                         while items.next_element_seed(Skipped)?.is_some() {}
                         return Ok(Json::Array(list));
                     }
                 },
-                _ => Shape::Whole,
+                _ => WantedParts::Whole,
             };
             let Some(item) = items.next_element_seed(self.of(shape))? else { return Ok(Json::Array(list)) };
             self.budget.grow(&mut list).map_err(no_room)?;

@@ -7,8 +7,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::access::Object;
 use super::budget::{Budget, Weight};
-use super::place::Place;
-use super::shape::{Reader, Shape, no_room};
+use super::place::JsonPath;
+use super::shape::{ShapeReader, WantedParts, no_room};
 use super::value::Json;
 use crate::load::error::{LoadError, Result};
 
@@ -32,21 +32,21 @@ pub(in crate::load) enum Of {
 
 /// Reads a list or an object, item by item. `each` gets the items and tells how many bytes it
 /// keeps of one. The result is the value instead, without its content, if it is something else.
-pub(in crate::load) struct Stream<'b, F> {
+pub(in crate::load) struct ItemStream<'b, F> {
     pub(in crate::load) of: Of,
-    pub(in crate::load) shape: Shape,
+    pub(in crate::load) shape: WantedParts,
     pub(in crate::load) budget: &'b Budget,
     pub(in crate::load) each: F,
 }
 
-impl<F: FnMut(At<'_>, &Json) -> usize> Stream<'_, F> {
+impl<F: FnMut(At<'_>, &Json) -> usize> ItemStream<'_, F> {
     /// Reads an item with `next`, and hands it on; false behind the last.
     fn one<E: Error>(
         &mut self,
         at: At<'_>,
-        next: impl FnOnce(Reader<'_>) -> std::result::Result<Option<Json>, E>,
+        next: impl FnOnce(ShapeReader<'_>) -> std::result::Result<Option<Json>, E>,
     ) -> std::result::Result<bool, E> {
-        let reader = Reader { shape: self.shape, budget: self.budget };
+        let reader = ShapeReader { shape: self.shape, budget: self.budget };
         let mut wrong = None;
         let more = self.budget.passing(|| {
             let item = next(reader).unwrap_or_else(|error| {
@@ -59,7 +59,7 @@ impl<F: FnMut(At<'_>, &Json) -> usize> Stream<'_, F> {
     }
 }
 
-impl<'de, F: FnMut(At<'_>, &Json) -> usize> DeserializeSeed<'de> for Stream<'_, F> {
+impl<'de, F: FnMut(At<'_>, &Json) -> usize> DeserializeSeed<'de> for ItemStream<'_, F> {
     type Value = Option<Json>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> std::result::Result<Option<Json>, D::Error> {
@@ -67,7 +67,7 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> DeserializeSeed<'de> for Stream<'_, 
     }
 }
 
-impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for Stream<'_, F> {
+impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
     type Value = Option<Json>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,7 +95,7 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for Stream<'_, F> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> std::result::Result<Option<Json>, E> {
-        Reader { shape: Shape::Whole, budget: self.budget }.visit_str(value).map(Some)
+        ShapeReader { shape: WantedParts::Whole, budget: self.budget }.visit_str(value).map(Some)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> std::result::Result<Option<Json>, A::Error> {
@@ -186,14 +186,14 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
 }
 
 /// What was made of the items of a stream, up to the first that is wrong.
-pub(in crate::load) struct Made<T> {
+pub(in crate::load) struct MadeItems<T> {
     rows: Vec<T>,
     wrong: Option<LoadError>,
 }
 
-impl<T: Weight> Made<T> {
+impl<T: Weight> MadeItems<T> {
     pub(in crate::load) fn new() -> Self {
-        Made { rows: Vec::new(), wrong: None }
+        MadeItems { rows: Vec::new(), wrong: None }
     }
 
     /// Keeps one more, and tells how many bytes it takes; nothing more is made once something was
@@ -232,7 +232,7 @@ impl<T: Weight> Made<T> {
 pub(in crate::load) fn described<T>(
     item: &Json,
     at: usize,
-    place: &Place<'_>,
+    place: &JsonPath<'_>,
     kind: &'static str,
     read: impl FnOnce(&str, Object<'_, '_>) -> Result<T>,
 ) -> Result<T> {

@@ -3,7 +3,7 @@ use crate::model::{DiskTemplate, InstancePolicy};
 
 fn with<T>(text: &str, read: impl Fn(Object<'_, '_>) -> Result<T>) -> Result<T> {
     let value = parse(text, "x.json")?;
-    read(Object::new(&value, Place::source("x.json"))?)
+    read(Object::new(&value, JsonPath::source("x.json"))?)
 }
 
 fn int(number: &str) -> Result<i64> {

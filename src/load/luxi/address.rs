@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use super::connection::{Manner, seconds};
+use super::connection::{Timeouts, seconds};
 use crate::load::error::shown_source;
 
 /// The socket's place in Ganeti's directory.
@@ -49,7 +49,7 @@ pub(super) fn check(socket: &Path) -> Result<(), String> {
 }
 
 /// Why there is no connection.
-pub(super) fn refusal(socket: &Path, error: &io::Error, manner: Manner) -> String {
+pub(super) fn refusal(socket: &Path, error: &io::Error, manner: Timeouts) -> String {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             "there is no such socket: this machine is probably not the master of a cluster".to_owned()

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::address;
 use super::envelope;
 use crate::load::cutoff::Cutoff;
-use crate::load::json::{Budget, Shape};
+use crate::load::json::{Budget, WantedParts};
 use crate::load::remote::CallError;
 
 /// What ends a message, in both directions.
@@ -22,7 +22,7 @@ const CHUNK: usize = 64 << 10;
 
 /// How long to wait, and how much to read. The longest call takes `send` and `answer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manner {
+pub struct Timeouts {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until a whole request is out.
@@ -36,9 +36,9 @@ pub struct Manner {
     pub size: usize,
 }
 
-impl Default for Manner {
+impl Default for Timeouts {
     fn default() -> Self {
-        Manner {
+        Timeouts {
             connect: Duration::from_secs(30),
             send: Duration::from_secs(180),
             silence: Duration::from_secs(180),
@@ -53,7 +53,7 @@ impl Default for Manner {
 pub struct Connection {
     /// None once something went wrong: what comes next has no beginning.
     stream: Option<UnixStream>,
-    manner: Manner,
+    manner: Timeouts,
     /// What was read behind the end of the last answer.
     ahead: Vec<u8>,
 }
@@ -63,13 +63,13 @@ impl Connection {
     ///
     /// # Errors
     /// [`CallError::NotSent`]; the text names the socket.
-    pub fn open(socket: &Path, manner: Manner) -> Result<Connection, CallError> {
+    pub fn open(socket: &Path, manner: Timeouts) -> Result<Connection, CallError> {
         Connection::open_or_why(socket, manner)
             .map_err(|problem| CallError::NotSent(format!("{}: {problem}", address::shown(socket))))
     }
 
     /// The same; the text of an error does not name the socket.
-    pub(super) fn open_or_why(socket: &Path, manner: Manner) -> Result<Connection, String> {
+    pub(super) fn open_or_why(socket: &Path, manner: Timeouts) -> Result<Connection, String> {
         address::check(socket)?;
         let stream = connect(socket, manner).map_err(|error| address::refusal(socket, &error, manner))?;
         Ok(Connection { stream: Some(stream), manner, ahead: Vec::new() })
@@ -86,7 +86,7 @@ impl Connection {
     /// Every kind but [`CallError::Refused`]. After any of them but an answer that is not UTF-8,
     /// the connection is closed.
     pub fn exchange(&mut self, method: &str, args: &Value) -> Result<String, CallError> {
-        self.exchange_in(method, args, self.manner, Share::ALONE)
+        self.exchange_in(method, args, self.manner, SharedBudget::ALONE)
     }
 
     /// The same, as one call of a reading.
@@ -94,7 +94,7 @@ impl Connection {
         &mut self,
         method: &str,
         args: &Value,
-        share: Share,
+        share: SharedBudget,
     ) -> Result<String, CallError> {
         self.exchange_in(method, args, self.manner, share)
     }
@@ -104,31 +104,36 @@ impl Connection {
     /// # Errors
     /// Every kind.
     pub fn call(&mut self, method: &str, args: &Value) -> Result<Value, CallError> {
-        self.look(method, args, Shape::Whole)
+        self.look(method, args, WantedParts::Whole)
     }
 
     /// The same; of the result the parts in `shape` are read.
     ///
     /// # Errors
     /// Every kind.
-    pub fn look(&mut self, method: &str, args: &Value, shape: Shape) -> Result<Value, CallError> {
+    pub fn look(&mut self, method: &str, args: &Value, shape: WantedParts) -> Result<Value, CallError> {
         self.call_in(method, args, self.manner, shape)
     }
 
     /// The same for a request that the daemon answers when something happens: the whole answer
     /// has to be there within a time of its own, silence or not.
     pub fn call_within(&mut self, method: &str, args: &Value, time: Duration) -> Result<Value, CallError> {
-        self.call_in(method, args, Manner { silence: time, answer: time, ..self.manner }, Shape::Whole)
+        self.call_in(
+            method,
+            args,
+            Timeouts { silence: time, answer: time, ..self.manner },
+            WantedParts::Whole,
+        )
     }
 
     fn call_in(
         &mut self,
         method: &str,
         args: &Value,
-        manner: Manner,
-        shape: Shape,
+        manner: Timeouts,
+        shape: WantedParts,
     ) -> Result<Value, CallError> {
-        let answer = self.exchange_in(method, args, manner, Share::ALONE);
+        let answer = self.exchange_in(method, args, manner, SharedBudget::ALONE);
         let result = answer
             .and_then(|answer| envelope::part(&answer, shape, &Budget::new(Budget::ANSWER)).map(Value::from));
         if let Err(CallError::Nonsense(_)) = result {
@@ -141,8 +146,8 @@ impl Connection {
         &mut self,
         method: &str,
         args: &Value,
-        manner: Manner,
-        share: Share,
+        manner: Timeouts,
+        share: SharedBudget,
     ) -> Result<String, CallError> {
         let Some(stream) = &mut self.stream else {
             return Err(CallError::NotSent(
@@ -150,7 +155,7 @@ impl Connection {
             ));
         };
         let bytes = send(stream, &request(method, args), manner, share.end).and_then(|()| {
-            let share = Share { end: share.end.or_after(manner.answer), ..share };
+            let share = SharedBudget { end: share.end.or_after(manner.answer), ..share };
             read(stream, &mut self.ahead, manner, share)
         });
         match bytes {
@@ -177,7 +182,7 @@ fn request(method: &str, args: &Value) -> Vec<u8> {
 }
 
 /// A limit on writing is one on connecting, too: the daemon may have a full queue.
-fn connect(path: &Path, manner: Manner) -> io::Result<UnixStream> {
+fn connect(path: &Path, manner: Timeouts) -> io::Result<UnixStream> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
     socket.set_write_timeout(Some(manner.connect))?;
     let address = socket2::SockAddr::unix(path)?;
@@ -191,7 +196,7 @@ fn connect(path: &Path, manner: Manner) -> io::Result<UnixStream> {
     Ok(UnixStream::from(OwnedFd::from(socket)))
 }
 
-fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Cutoff) -> Result<(), CallError> {
+fn send(stream: &mut UnixStream, request: &[u8], manner: Timeouts, end: Cutoff) -> Result<(), CallError> {
     let end = end.or_after(manner.send);
     let mut sent = 0;
     let late = || CallError::NotSent(format!("the request was not taken within {}", seconds(manner.send)));
@@ -211,24 +216,24 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Manner, end: Cutoff) ->
 
 /// What the calls of one reading share.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Share {
+pub(super) struct SharedBudget {
     /// When the last of them has to be over.
     pub(super) end: Cutoff,
     /// The bytes of the answers so far.
     pub(super) taken: usize,
 }
 
-impl Share {
+impl SharedBudget {
     /// A call by itself.
-    const ALONE: Share = Share { end: Cutoff::NEVER, taken: 0 };
+    const ALONE: SharedBudget = SharedBudget { end: Cutoff::NEVER, taken: 0 };
 }
 
 /// Reads up to the end of a message. Each byte is looked at once.
 fn read(
     stream: &mut UnixStream,
     ahead: &mut Vec<u8>,
-    manner: Manner,
-    share: Share,
+    manner: Timeouts,
+    share: SharedBudget,
 ) -> Result<Vec<u8>, CallError> {
     let mut message = std::mem::take(ahead);
     let mut chunk = vec![0; CHUNK];
@@ -256,8 +261,8 @@ fn read(
     }
 }
 
-fn within(message: Vec<u8>, manner: Manner, share: Share) -> Result<Vec<u8>, CallError> {
-    let Share { taken, .. } = share;
+fn within(message: Vec<u8>, manner: Timeouts, share: SharedBudget) -> Result<Vec<u8>, CallError> {
+    let SharedBudget { taken, .. } = share;
     match message.len().saturating_add(taken) > manner.size {
         true if taken == 0 => {
             Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size)))
@@ -273,7 +278,7 @@ fn within(message: Vec<u8>, manner: Manner, share: Share) -> Result<Vec<u8>, Cal
 fn receive(
     stream: &mut UnixStream,
     chunk: &mut [u8],
-    manner: Manner,
+    manner: Timeouts,
     end: Cutoff,
 ) -> Result<usize, CallError> {
     let silence = Cutoff::after(manner.silence);

@@ -3,7 +3,7 @@
 use serde::de::DeserializeSeed;
 
 use crate::load::error::printable;
-use crate::load::json::{self, Budget, Json, Member, Object, Place, Shape};
+use crate::load::json::{self, Budget, Json, JsonPath, Member, Object, WantedParts};
 use crate::load::remote::CallError;
 
 /// What an answer is called in messages.
@@ -16,21 +16,22 @@ const REASON: usize = 8 << 20;
 const SHOWN: usize = 500;
 
 /// What is read first: whether there is a result.
-const HEAD: Shape = Shape::Checked(&[("success", Shape::Whole), ("result", Shape::Nothing)]);
+const HEAD: WantedParts =
+    WantedParts::Checked(&[("success", WantedParts::Whole), ("result", WantedParts::Nothing)]);
 
 /// The result in an answer.
 ///
 /// # Errors
 /// [`CallError::Refused`] with the daemon's reason, or [`CallError::Nonsense`].
 pub fn result(text: &str) -> Result<Json, CallError> {
-    part(text, Shape::Whole, &Budget::new(Budget::ANSWER))
+    part(text, WantedParts::Whole, &Budget::new(Budget::ANSWER))
 }
 
 /// Those parts of the result in an answer that are wanted.
 ///
 /// # Errors
 /// See [`result`].
-pub fn part(text: &str, shape: Shape, budget: &Budget) -> Result<Json, CallError> {
+pub fn part(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, CallError> {
     expect(text)?;
     value(text, shape, budget)
 }
@@ -42,18 +43,18 @@ pub fn part(text: &str, shape: Shape, budget: &Budget) -> Result<Json, CallError
 pub(super) fn expect(text: &str) -> Result<(), CallError> {
     let budget = Budget::new(REASON);
     let head = json::parse_in(text, ANSWER, HEAD, &budget).and_then(|document| {
-        let answer = Object::new(&document, Place::source(ANSWER))?;
+        let answer = Object::new(&document, JsonPath::source(ANSWER))?;
         answer.required("result")?;
         answer.bool("success")
     });
     match head {
         Ok(true) => Ok(()),
-        Ok(false) => Err(reason(&value(text, Shape::Whole, &budget)?)),
+        Ok(false) => Err(reason(&value(text, WantedParts::Whole, &budget)?)),
         Err(error) => Err(CallError::Nonsense(error.to_string())),
     }
 }
 
-fn value(text: &str, shape: Shape, budget: &Budget) -> Result<Json, CallError> {
+fn value(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, CallError> {
     inside(text, budget, json::whole(shape, budget)).map(|found| found.unwrap_or(Json::Null))
 }
 

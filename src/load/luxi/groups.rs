@@ -1,6 +1,6 @@
 //! Node groups, as the master daemon describes them.
 
-use super::rows::{Row, Table};
+use super::rows::{QueryRow, QueryTable};
 use crate::load::error::Result;
 use crate::load::json::{Object, read_disk_parameters, read_policy};
 use crate::load::raw::RawGroup;
@@ -18,11 +18,11 @@ pub(super) fn fields(detail: Detail) -> &'static [&'static str] {
 }
 
 /// Reads the result of the query.
-pub(super) fn read_groups(table: Table<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
+pub(super) fn read_groups(table: QueryTable<'_>, detail: Detail) -> Result<Vec<RawGroup>> {
     table.each_row(fields(detail), |name, group| read_group(name, &group, detail))
 }
 
-fn read_group(name: &str, group: &Row<'_, '_>, detail: Detail) -> Result<RawGroup> {
+fn read_group(name: &str, group: &QueryRow<'_, '_>, detail: Detail) -> Result<RawGroup> {
     Ok(RawGroup {
         name: name.to_owned(),
         uuid: group.string("uuid")?.to_owned(),
@@ -36,7 +36,7 @@ fn read_group(name: &str, group: &Row<'_, '_>, detail: Detail) -> Result<RawGrou
 }
 
 /// The disk parameters, if they were asked for and the master has heard of them.
-fn disk_parameters(group: &Row<'_, '_>, detail: Detail) -> Result<DiskParameters> {
+fn disk_parameters(group: &QueryRow<'_, '_>, detail: Detail) -> Result<DiskParameters> {
     if detail == Detail::Usual || group.is_unknown(DISK_PARAMETERS) {
         return Ok(DiskParameters::default());
     }

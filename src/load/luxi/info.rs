@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, Object, Place, Shape, read_policy};
+use crate::load::json::{Json, JsonPath, Object, WantedParts, read_policy};
 use crate::model::{Hypervisor, InstancePolicy, NodeIdx};
 
 /// What counts of the result.
-pub(super) struct Info {
+pub(super) struct LuxiInfo {
     pub(super) master: NodeIdx,
     pub(super) tags: Vec<String>,
     pub(super) policy: InstancePolicy,
@@ -15,15 +15,19 @@ pub(super) struct Info {
 }
 
 /// What is read of it.
-pub(super) const SHAPE: Shape = Shape::Keys(&[
-    ("tags", Shape::Whole),
-    ("ipolicy", Shape::Whole),
-    ("master", Shape::Whole),
-    ("default_hypervisor", Shape::Whole),
+pub(super) const SHAPE: WantedParts = WantedParts::Keys(&[
+    ("tags", WantedParts::Whole),
+    ("ipolicy", WantedParts::Whole),
+    ("master", WantedParts::Whole),
+    ("default_hypervisor", WantedParts::Whole),
 ]);
 
 /// Reads the result.
-pub(super) fn read_info(result: &Json, place: &Place<'_>, nodes: &HashMap<&str, NodeIdx>) -> Result<Info> {
+pub(super) fn read_info(
+    result: &Json,
+    place: &JsonPath<'_>,
+    nodes: &HashMap<&str, NodeIdx>,
+) -> Result<LuxiInfo> {
     let place = place.key("cluster");
     let info = Object::new(result, place)?;
     let tags = info.strings("tags")?;
@@ -33,5 +37,5 @@ pub(super) fn read_info(result: &Json, place: &Place<'_>, nodes: &HashMap<&str, 
     let master = *nodes
         .get(master)
         .ok_or_else(|| info.key_error("master", &format!("no node has the name '{}'", shown_name(master))))?;
-    Ok(Info { master, tags, policy, hypervisor })
+    Ok(LuxiInfo { master, tags, policy, hypervisor })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::rows::{Row, Table};
+use super::rows::{QueryRow, QueryTable};
 use crate::load::error::{Result, unknown_node};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
@@ -26,11 +26,18 @@ pub const FIELDS: &[&str] = &[
 ];
 
 /// Reads the result of the query.
-pub(super) fn read_instances(table: Table<'_>, nodes: &HashMap<&str, NodeIdx>) -> Result<Vec<RawInstance>> {
+pub(super) fn read_instances(
+    table: QueryTable<'_>,
+    nodes: &HashMap<&str, NodeIdx>,
+) -> Result<Vec<RawInstance>> {
     table.each_row(FIELDS, |name, instance| read_instance(name, &instance, nodes))
 }
 
-fn read_instance(of: &str, instance: &Row<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
+fn read_instance(
+    of: &str,
+    instance: &QueryRow<'_, '_>,
+    nodes: &HashMap<&str, NodeIdx>,
+) -> Result<RawInstance> {
     let node = |field: &str, name: &str| {
         let known = nodes.get(name).copied();
         known.ok_or_else(|| instance.field_error(field, &unknown_node(name, of)))

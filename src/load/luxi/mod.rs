@@ -15,35 +15,35 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 pub use address::default_socket;
-use connection::Share;
-pub use connection::{Connection, Manner};
+use connection::SharedBudget;
+pub use connection::{Connection, Timeouts};
 
 use super::cutoff::Cutoff;
 use super::error::{LoadError, Result};
-use super::json::{Budget, Place};
+use super::json::{Budget, JsonPath};
 use super::raw::RawCluster;
 use super::remote::{CallError, Detail};
 use crate::model::{GroupIdx, NodeIdx};
-use rows::Table;
+use rows::QueryTable;
 
 /// The text of an answer, or why there is none.
-pub type Answer = std::result::Result<String, CallError>;
+pub type CallAnswer = std::result::Result<String, CallError>;
 
 /// The answers to the four requests that describe a cluster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answers {
+pub struct LuxiAnswers {
     /// The socket, for messages.
     pub source: String,
     /// What was asked.
     pub detail: Detail,
     /// To the query for groups.
-    pub groups: Answer,
+    pub groups: CallAnswer,
     /// To the query for nodes.
-    pub nodes: Answer,
+    pub nodes: CallAnswer,
     /// To the query for instances.
-    pub instances: Answer,
+    pub instances: CallAnswer,
     /// To the question for the cluster itself.
-    pub info: Answer,
+    pub info: CallAnswer,
 }
 
 /// The requests, method and arguments, in the order in which they are sent: nodes,
@@ -63,19 +63,19 @@ pub fn requests(detail: Detail) -> [(&'static str, Value); 4] {
 /// There is no connection, or it ends early; else the first in the order groups, nodes,
 /// instances, info.
 pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
-    parse(&fetch(socket, Manner::default(), detail)?)
+    parse(&fetch(socket, Timeouts::default(), detail)?)
 }
 
 /// Gets the four answers over one connection, within the time and size of one. A refusal does not stop the rest.
 ///
 /// # Errors
 /// There is no connection, or it ends early.
-pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
+pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnswers> {
     let source = socket.to_string_lossy().into_owned();
     let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
     // of all four together: one has what the others leave
-    let mut share = Share { end: Cutoff::after(manner.answer), taken: 0 };
+    let mut share = SharedBudget { end: Cutoff::after(manner.answer), taken: 0 };
     let mut answer = |(method, args): (&str, Value)| {
         let answer = connection.exchange_of(method, &args, share);
         share.taken += answer.as_ref().map_or(0, String::len);
@@ -85,7 +85,7 @@ pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
         }
     };
     let [nodes, instances, info, groups] = requests(detail);
-    Ok(Answers {
+    Ok(LuxiAnswers {
         nodes: answer(nodes)?,
         instances: answer(instances)?,
         info: answer(info)?,
@@ -99,8 +99,8 @@ pub fn fetch(socket: &Path, manner: Manner, detail: Detail) -> Result<Answers> {
 ///
 /// # Errors
 /// The first in the order groups, nodes, instances, info.
-pub fn parse(answers: &Answers) -> Result<RawCluster> {
-    let place = Place::source(&answers.source);
+pub fn parse(answers: &LuxiAnswers) -> Result<RawCluster> {
+    let place = JsonPath::source(&answers.source);
     let budget = Budget::new(Budget::CLUSTER);
     let wrong = |what: &str, error: &CallError| place.error(&format!("query for {what}: {error}"));
     let table = |kind: &'static str| {
@@ -110,7 +110,7 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
             _ => &answers.instances,
         };
         let text = answer.as_ref().map_err(|error| wrong(&format!("{kind}s"), error))?;
-        Ok(Table { text, place, kind, budget: &budget })
+        Ok(QueryTable { text, place, kind, budget: &budget })
     };
     let groups = groups::read_groups(table("group")?, answers.detail)?;
     let group_by_uuid: HashMap<&str, GroupIdx> =

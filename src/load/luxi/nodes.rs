@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::rows::{Row, Table};
+use super::rows::{QueryRow, QueryTable};
 use crate::load::error::{Result, shown_name};
 use crate::load::raw::RawNode;
 use crate::load::silent;
@@ -35,7 +35,7 @@ const OWN: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
 
 /// Reads the result of the query; what the user should know about the nodes goes to `warnings`.
 pub(super) fn read_nodes(
-    table: Table<'_>,
+    table: QueryTable<'_>,
     groups: &HashMap<&str, GroupIdx>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<RawNode>> {
@@ -44,7 +44,7 @@ pub(super) fn read_nodes(
 
 fn read_node(
     name: &str,
-    node: &Row<'_, '_>,
+    node: &QueryRow<'_, '_>,
     groups: &HashMap<&str, GroupIdx>,
     warnings: &mut Vec<String>,
 ) -> Result<RawNode> {

@@ -5,14 +5,15 @@ use std::str::FromStr;
 use super::envelope;
 use crate::load::error::{LoadError, Result};
 use crate::load::json::{
-    At, Budget, Json, Made, Member, Object, Of, Place, Shape, Stream, Weight, Wrong, each, named, strings,
+    At, Budget, ItemStream, Json, JsonPath, MadeItems, Member, Object, Of, WantedParts, Weight, Wrong, each,
+    named, strings,
 };
 use crate::load::remote::CallError;
 use crate::model::UnknownName;
 
 /// What the master knows of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
+enum FieldStatus {
     Normal,
     Unknown,
     NoData,
@@ -22,23 +23,23 @@ enum Status {
 
 /// One row: the values of the fields, in the order in which they were asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'j, 'p> {
+pub(super) struct QueryRow<'j, 'p> {
     cells: &'j [Json],
     fields: &'static [&'static str],
-    place: Place<'p>,
+    place: JsonPath<'p>,
 }
 
 /// A query's answer: its text, what messages call its source, and what may be made of it.
 #[derive(Clone, Copy)]
-pub(super) struct Table<'a> {
+pub(super) struct QueryTable<'a> {
     pub(super) text: &'a str,
-    pub(super) place: Place<'a>,
+    pub(super) place: JsonPath<'a>,
     /// What the rows describe.
     pub(super) kind: &'static str,
     pub(super) budget: &'a Budget,
 }
 
-impl Table<'_> {
+impl QueryTable<'_> {
     /// Reads the rows of these fields, of which the first is a name, one by one.
     ///
     /// # Errors
@@ -47,11 +48,11 @@ impl Table<'_> {
     pub(super) fn each_row<T: Weight>(
         &self,
         fields: &'static [&'static str],
-        mut read: impl FnMut(&str, Row<'_, '_>) -> Result<T>,
+        mut read: impl FnMut(&str, QueryRow<'_, '_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         envelope::expect(self.text).map_err(|error| self.refused(&error))?;
         let table = self.place.key(self.kind);
-        let mut made = Made::new();
+        let mut made = MadeItems::new();
         let mut formless = None;
         let each = |at: At<'_>, item: &Json| {
             let At::Item(at) = at else { return 0 };
@@ -64,11 +65,11 @@ impl Table<'_> {
             }
             made.add(|| {
                 let cells = item.list().map_err(|problem| table.error(&problem))?;
-                let name = Row { cells, fields, place: table.item(at) }.string("name")?;
-                read(name, Row { cells, fields, place: self.place.named(self.kind, name) })
+                let name = QueryRow { cells, fields, place: table.item(at) }.string("name")?;
+                read(name, QueryRow { cells, fields, place: self.place.named(self.kind, name) })
             })
         };
-        let rows = Stream { of: Of::List, shape: Shape::Whole, budget: self.budget, each };
+        let rows = ItemStream { of: Of::List, shape: WantedParts::Whole, budget: self.budget, each };
         let found = envelope::inside(self.text, self.budget, Member { key: "data", inner: rows })
             .map_err(|error| self.refused(&error))?;
         match (found, formless) {
@@ -84,7 +85,7 @@ impl Table<'_> {
 
     /// Why the result has no rows.
     fn no_table(&self) -> LoadError {
-        const SHAPE: Shape = Shape::Keys(&[("data", Shape::Whole)]);
+        const SHAPE: WantedParts = WantedParts::Keys(&[("data", WantedParts::Whole)]);
         match envelope::part(self.text, SHAPE, self.budget) {
             Err(error) => self.refused(&error),
             Ok(result) => {
@@ -110,7 +111,7 @@ fn check(row: &Json, fields: &[&str]) -> Wrong<()> {
     Ok(())
 }
 
-impl<'j, 'p> Row<'j, 'p> {
+impl<'j, 'p> QueryRow<'j, 'p> {
     /// Status and value of a field.
     fn cell(&self, field: &str) -> Result<(&'j Json, &'j Json)> {
         let at = self.fields.iter().position(|known| *known == field);
@@ -127,22 +128,22 @@ impl<'j, 'p> Row<'j, 'p> {
 
     /// Whether the master has asked for the field and got nothing.
     pub(super) fn is_silent(&self, field: &str) -> bool {
-        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(Status::NoData))
+        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(FieldStatus::NoData))
     }
 
     /// Whether the master does not know the field.
     pub(super) fn is_unknown(&self, field: &str) -> bool {
-        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(Status::Unknown))
+        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(FieldStatus::Unknown))
     }
 
     fn value(&self, field: &str) -> Result<&'j Json> {
         let (found, value) = self.cell(field)?;
         let problem = match status(found) {
-            Ok(Status::Normal) => return Ok(value),
-            Ok(Status::Unknown) => "the master does not know this field",
-            Ok(Status::NoData) => "the master has no data",
-            Ok(Status::Unavailable) => "the master says that this is not available",
-            Ok(Status::Offline) => "the master says that the node is offline",
+            Ok(FieldStatus::Normal) => return Ok(value),
+            Ok(FieldStatus::Unknown) => "the master does not know this field",
+            Ok(FieldStatus::NoData) => "the master has no data",
+            Ok(FieldStatus::Unavailable) => "the master says that this is not available",
+            Ok(FieldStatus::Offline) => "the master says that the node is offline",
             Err(problem) => return Err(self.field_error(field, &problem)),
         };
         Err(self.field_error(field, problem))
@@ -200,19 +201,19 @@ impl<'j, 'p> Row<'j, 'p> {
     }
 
     /// Where the row stands.
-    pub(super) fn place(&self) -> &Place<'p> {
+    pub(super) fn place(&self) -> &JsonPath<'p> {
         &self.place
     }
 }
 
 /// A status is a number like others: a fraction is rounded off.
-fn status(value: &Json) -> Wrong<Status> {
+fn status(value: &Json) -> Wrong<FieldStatus> {
     match value.int()? {
-        0 => Ok(Status::Normal),
-        1 => Ok(Status::Unknown),
-        2 => Ok(Status::NoData),
-        3 => Ok(Status::Unavailable),
-        4 => Ok(Status::Offline),
+        0 => Ok(FieldStatus::Normal),
+        1 => Ok(FieldStatus::Unknown),
+        2 => Ok(FieldStatus::NoData),
+        3 => Ok(FieldStatus::Unavailable),
+        4 => Ok(FieldStatus::Offline),
         _ => Err(format!("{} is no status", value.found())),
     }
 }

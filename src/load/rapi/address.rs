@@ -20,7 +20,7 @@ const PORT: u16 = 5080;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     typed: String,
-    place: Place,
+    place: AnswerSource,
 }
 
 impl fmt::Debug for Address {
@@ -32,7 +32,7 @@ impl fmt::Debug for Address {
 /// Where the answers come from.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(test, derive(Debug))]
-pub(super) enum Place {
+pub(super) enum AnswerSource {
     /// A directory with `groups.json`, `nodes.json`, `instances.json`, `info.json`.
     Directory(PathBuf),
     /// What all URLs begin with. May hold a password, hence is not shown.
@@ -46,20 +46,20 @@ impl Address {
     pub fn new(word: &OsStr) -> Address {
         let typed = word.to_string_lossy().into_owned();
         let place = match word.as_bytes().strip_prefix(DIRECTORY.as_bytes()) {
-            Some(path) => Place::Directory(OsStr::from_bytes(path).into()),
-            None if typed.contains("://") => Place::Url(typed.clone()),
-            None if typed.contains(':') => Place::Url(format!("http://{typed}")),
-            None => Place::Url(format!("https://{typed}:{PORT}")),
+            Some(path) => AnswerSource::Directory(OsStr::from_bytes(path).into()),
+            None if typed.contains("://") => AnswerSource::Url(typed.clone()),
+            None if typed.contains(':') => AnswerSource::Url(format!("http://{typed}")),
+            None => AnswerSource::Url(format!("https://{typed}:{PORT}")),
         };
         Address { typed, place }
     }
 
     /// Whether it is a directory with answers, and not a server.
     pub fn is_directory(&self) -> bool {
-        matches!(self.place, Place::Directory(_))
+        matches!(self.place, AnswerSource::Directory(_))
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &AnswerSource {
         &self.place
     }
 
@@ -82,7 +82,7 @@ impl Address {
 
     /// Whether user and password have to come from elsewhere.
     pub(super) fn lacks_password(&self) -> bool {
-        matches!(self.place, Place::Url(_)) && !self.holds_password()
+        matches!(self.place, AnswerSource::Url(_)) && !self.holds_password()
     }
 
     /// Whether the password is in the URL.
@@ -122,8 +122,8 @@ impl Address {
 
     fn url(&self) -> Option<Url> {
         match &self.place {
-            Place::Directory(_) => None,
-            Place::Url(prefix) => {
+            AnswerSource::Directory(_) => None,
+            AnswerSource::Url(prefix) => {
                 Url::parse(prefix).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
             }
         }
@@ -132,15 +132,15 @@ impl Address {
     /// The address as typed, with `***` for a password.
     pub fn shown(&self) -> String {
         match self.place {
-            Place::Directory(_) => self.typed.clone(),
-            Place::Url(_) => without_password(&self.typed),
+            AnswerSource::Directory(_) => self.typed.clone(),
+            AnswerSource::Url(_) => without_password(&self.typed),
         }
     }
 
     /// Whether another address means the same cluster, be it asked by another user.
     pub fn is_same(&self, other: &Address) -> bool {
         match (&self.place, &other.place) {
-            (Place::Url(_), Place::Url(_)) => self.bare() == other.bare(),
+            (AnswerSource::Url(_), AnswerSource::Url(_)) => self.bare() == other.bare(),
             (one, other) => one == other,
         }
     }
@@ -148,8 +148,8 @@ impl Address {
     /// The address as typed, without user and password.
     pub fn bare(&self) -> String {
         match self.place {
-            Place::Directory(_) => self.typed.clone(),
-            Place::Url(_) => without_user(&self.typed),
+            AnswerSource::Directory(_) => self.typed.clone(),
+            AnswerSource::Url(_) => without_user(&self.typed),
         }
     }
 }
@@ -228,16 +228,16 @@ fn colon(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Access, Manner, Session};
+    use super::super::{Access, FetchLimits, Session};
     use super::*;
 
-    fn place(word: &str) -> Place {
+    fn place(word: &str) -> AnswerSource {
         Address::new(OsStr::new(word)).place
     }
 
     fn url(word: &str) -> String {
         match place(word) {
-            Place::Url(url) => url,
+            AnswerSource::Url(url) => url,
             other => panic!("{other:?}"),
         }
     }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn directories() {
         for (word, path) in [("file://a/b", "a/b"), ("file:///a:b@c", "/a:b@c"), ("file://", "")] {
-            assert_eq!(place(word), Place::Directory(path.into()));
+            assert_eq!(place(word), AnswerSource::Directory(path.into()));
             assert_eq!(Address::new(OsStr::new(word)).shown(), word);
             assert_eq!(Address::new(OsStr::new(word)).bare(), word);
         }
@@ -366,7 +366,7 @@ mod tests {
             for password in spellings(&format!("{before}S3CR3T{behind}")) {
                 let address = Address::new(OsStr::new(&format!("{scheme}{user}{colon}{password}{end}")));
                 let login = address.login().map(|(user, _)| shown_user(&user).to_owned());
-                let session = Session::new(&address, &Access::default(), Manner::default());
+                let session = Session::new(&address, &Access::default(), FetchLimits::default());
                 let called = session.as_ref().ok().map(|session| session.source("x", &[]));
                 let texts = [address.shown(), address.bare(), address.host(), format!("{address:?} {login:?}")];
                 let session = format!("{session:?} {called:?}");

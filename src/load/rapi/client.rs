@@ -8,7 +8,7 @@ use reqwest::retry;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, DEFAULT_VERSIONS};
 
-use super::Manner;
+use super::FetchLimits;
 use super::certificates::Trusted;
 use super::verifier::Verifier;
 
@@ -16,7 +16,7 @@ use super::verifier::Verifier;
 ///
 /// # Errors
 /// It cannot be built.
-pub(super) fn client(trusted: Option<&Trusted>, manner: Manner) -> reqwest::Result<Client> {
+pub(super) fn client(trusted: Option<&Trusted>, manner: FetchLimits) -> reqwest::Result<Client> {
     let builder = if manner.proxies { Client::builder() } else { Client::builder().no_proxy() };
     builder
         .use_preconfigured_tls(tls(trusted))

@@ -16,7 +16,7 @@ use crate::load::remote::CallError;
 
 /// How long to wait, how much to read, and by which way.
 #[derive(Debug, Clone, Copy)]
-pub struct Manner {
+pub struct FetchLimits {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until a whole answer is there.
@@ -29,9 +29,9 @@ pub struct Manner {
     pub proxies: bool,
 }
 
-impl Default for Manner {
+impl Default for FetchLimits {
     fn default() -> Self {
-        Manner {
+        FetchLimits {
             connect: Duration::from_secs(15),
             transfer: Duration::from_secs(60),
             reading: Duration::from_secs(120),
@@ -42,22 +42,22 @@ impl Default for Manner {
 }
 
 /// Where the answers are; what is read of a server has one deadline.
-pub(super) enum Place {
+pub(super) enum Fetcher {
     Directory(PathBuf, u64),
-    Server(Box<Session>, Manner, Cutoff),
+    Server(Box<Session>, FetchLimits, Cutoff),
 }
 
-impl Place {
+impl Fetcher {
     /// The place of an address. Nothing is asked yet, but time begins to run.
     ///
     /// # Errors
     /// See [`Session::new`].
-    pub(super) fn of(address: &Address, access: &Access, manner: Manner) -> Result<Place> {
-        if let address::Place::Directory(path) = address.place() {
-            return Ok(Place::Directory(path.clone(), manner.size));
+    pub(super) fn of(address: &Address, access: &Access, manner: FetchLimits) -> Result<Fetcher> {
+        if let address::AnswerSource::Directory(path) = address.place() {
+            return Ok(Fetcher::Directory(path.clone(), manner.size));
         }
         let session = Box::new(Session::new(address, access, manner)?);
-        Ok(Place::Server(session, manner, Cutoff::after(manner.reading)))
+        Ok(Fetcher::Server(session, manner, Cutoff::after(manner.reading)))
     }
 
     /// The bytes of an answer, which may still be on their way.
@@ -66,7 +66,7 @@ impl Place {
     /// There is none; the text names the URL or the file.
     pub(super) fn open(&self, resource: Resource) -> Result<Body<'_>> {
         match self {
-            Place::Directory(path, most) => {
+            Fetcher::Directory(path, most) => {
                 let path = path.join(resource.name()).with_extension("json");
                 let source = path.display().to_string();
                 let file = File::open(path).map_err(|error| {
@@ -74,7 +74,7 @@ impl Place {
                 })?;
                 Ok(Body { source, bytes: Box::new(Limited::new(file, *most)) })
             }
-            Place::Server(session, manner, end) => {
+            Fetcher::Server(session, manner, end) => {
                 let query: &[_] = if resource == Resource::Info { &[] } else { &[("bulk", "1")] };
                 let source = session.source(resource.name(), query);
                 let wrong =

@@ -1,19 +1,19 @@
 //! Node groups, as RAPI describes them.
 
 use crate::load::error::Result;
-use crate::load::json::{Body, Budget, Shape, read_disk_parameters, read_policy};
+use crate::load::json::{Body, Budget, WantedParts, read_disk_parameters, read_policy};
 use crate::load::raw::RawGroup;
 use crate::load::remote::Detail;
 use crate::model::DiskParameters;
 
 /// What is read of a group.
-const SHAPE: Shape = Shape::Checked(&[
-    ("name", Shape::Whole),
-    ("uuid", Shape::Whole),
-    ("alloc_policy", Shape::Whole),
-    ("ipolicy", Shape::Whole),
-    ("diskparams", Shape::Whole),
-    ("tags", Shape::Whole),
+const SHAPE: WantedParts = WantedParts::Checked(&[
+    ("name", WantedParts::Whole),
+    ("uuid", WantedParts::Whole),
+    ("alloc_policy", WantedParts::Whole),
+    ("ipolicy", WantedParts::Whole),
+    ("diskparams", WantedParts::Whole),
+    ("tags", WantedParts::Whole),
 ]);
 
 /// Reads the answer of `/2/groups`.

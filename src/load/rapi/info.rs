@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{self, Body, Budget, Object, Place, Shape, read_policy};
+use crate::load::json::{self, Body, Budget, JsonPath, Object, WantedParts, read_policy};
 use crate::model::{Hypervisor, InstancePolicy, NodeIdx};
 
 /// What counts of the answer of `/2/info`.
-pub(super) struct Info {
+pub(super) struct RapiInfo {
     pub(super) master: NodeIdx,
     pub(super) tags: Vec<String>,
     pub(super) policy: InstancePolicy,
@@ -15,18 +15,22 @@ pub(super) struct Info {
 }
 
 /// What is read.
-const SHAPE: Shape = Shape::Checked(&[
-    ("master", Shape::Whole),
-    ("tags", Shape::Whole),
-    ("ipolicy", Shape::Whole),
-    ("default_hypervisor", Shape::Whole),
+const SHAPE: WantedParts = WantedParts::Checked(&[
+    ("master", WantedParts::Whole),
+    ("tags", WantedParts::Whole),
+    ("ipolicy", WantedParts::Whole),
+    ("default_hypervisor", WantedParts::Whole),
 ]);
 
 /// Reads the answer.
-pub(super) fn read_info(answer: Body<'_>, nodes: &HashMap<&str, NodeIdx>, budget: &Budget) -> Result<Info> {
+pub(super) fn read_info(
+    answer: Body<'_>,
+    nodes: &HashMap<&str, NodeIdx>,
+    budget: &Budget,
+) -> Result<RapiInfo> {
     let source = answer.source.clone();
     let document = json::read(answer, SHAPE, budget)?;
-    let info = Object::new(&document, Place::source(&source))?;
+    let info = Object::new(&document, JsonPath::source(&source))?;
     let master = info.string("master")?;
     let tags = info.strings("tags")?;
     let policy = read_policy(&info, "ipolicy")?;
@@ -34,5 +38,5 @@ pub(super) fn read_info(answer: Body<'_>, nodes: &HashMap<&str, NodeIdx>, budget
     let master = *nodes
         .get(master)
         .ok_or_else(|| info.key_error("master", &format!("no node has the name '{}'", shown_name(master))))?;
-    Ok(Info { master, tags, policy, hypervisor })
+    Ok(RapiInfo { master, tags, policy, hypervisor })
 }

@@ -3,24 +3,24 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, unknown_node};
-use crate::load::json::{Body, Budget, Json, Object, Shape};
+use crate::load::json::{Body, Budget, Json, Object, WantedParts};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, Mib, NodeIdx};
 
 /// What is read of an instance.
-const SHAPE: Shape = Shape::Keys(&[
-    ("name", Shape::Whole),
-    ("disk_usage", Shape::Whole),
-    ("disk.sizes", Shape::Whole),
-    ("disk.spindles", Shape::Whole),
-    ("oper_ram", Shape::Whole),
-    ("beparams", Shape::Whole),
-    ("pnode", Shape::Whole),
-    ("snodes", Shape::Whole),
-    ("status", Shape::Whole),
-    ("tags", Shape::Whole),
-    ("disk_template", Shape::Whole),
-    ("forthcoming", Shape::Whole),
+const SHAPE: WantedParts = WantedParts::Keys(&[
+    ("name", WantedParts::Whole),
+    ("disk_usage", WantedParts::Whole),
+    ("disk.sizes", WantedParts::Whole),
+    ("disk.spindles", WantedParts::Whole),
+    ("oper_ram", WantedParts::Whole),
+    ("beparams", WantedParts::Whole),
+    ("pnode", WantedParts::Whole),
+    ("snodes", WantedParts::Whole),
+    ("status", WantedParts::Whole),
+    ("tags", WantedParts::Whole),
+    ("disk_template", WantedParts::Whole),
+    ("forthcoming", WantedParts::Whole),
 ]);
 
 /// Reads the answer of `/2/instances`.

@@ -22,11 +22,11 @@ use std::collections::HashMap;
 pub use access::{Access, AccessOptions};
 pub use address::Address;
 pub use credentials::VARIABLES;
-pub use fetch::Manner;
+pub use fetch::FetchLimits;
 pub use secret::{Credentials, Secret};
 pub use session::{Session, Verb};
 
-use info::Info;
+use info::RapiInfo;
 
 use super::error::Result;
 use super::json::{Body, Budget};
@@ -36,7 +36,7 @@ use crate::model::{GroupIdx, NodeIdx};
 
 /// What one resource gave: its name for messages, and its bytes if there are any.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ResourceAnswer {
     /// URL or file, without passwords.
     pub source: String,
     /// The body, or why there is none.
@@ -45,15 +45,15 @@ pub struct Answer {
 
 /// The answers of the four resources that describe a cluster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answers {
+pub struct RapiAnswers {
     /// `/2/groups?bulk=1`
-    pub groups: Answer,
+    pub groups: ResourceAnswer,
     /// `/2/nodes?bulk=1`
-    pub nodes: Answer,
+    pub nodes: ResourceAnswer,
     /// `/2/instances?bulk=1`
-    pub instances: Answer,
+    pub instances: ResourceAnswer,
     /// `/2/info`
-    pub info: Answer,
+    pub info: ResourceAnswer,
 }
 
 /// One of the four resources.
@@ -83,15 +83,20 @@ impl Resource {
 /// # Errors
 /// The first in that order: an answer that did not come, or that is wrong.
 pub fn load(address: &Address, access: &Access, detail: Detail) -> Result<RawCluster> {
-    load_in(address, access, detail, Manner::default())
+    load_in(address, access, detail, FetchLimits::default())
 }
 
 /// The same in another manner.
 ///
 /// # Errors
 /// See [`load`].
-pub fn load_in(address: &Address, access: &Access, detail: Detail, manner: Manner) -> Result<RawCluster> {
-    let place = fetch::Place::of(address, access, manner)?;
+pub fn load_in(
+    address: &Address,
+    access: &Access,
+    detail: Detail,
+    manner: FetchLimits,
+) -> Result<RawCluster> {
+    let place = fetch::Fetcher::of(address, access, manner)?;
     read_cluster(|resource| place.open(resource), detail)
 }
 
@@ -99,7 +104,7 @@ pub fn load_in(address: &Address, access: &Access, detail: Detail, manner: Manne
 ///
 /// # Errors
 /// See [`load`].
-pub fn parse(answers: &Answers) -> Result<RawCluster> {
+pub fn parse(answers: &RapiAnswers) -> Result<RawCluster> {
     parse_detailed(answers, Detail::Usual)
 }
 
@@ -108,7 +113,7 @@ pub fn parse(answers: &Answers) -> Result<RawCluster> {
 ///
 /// # Errors
 /// See [`load`].
-pub fn parse_detailed(answers: &Answers, detail: Detail) -> Result<RawCluster> {
+pub fn parse_detailed(answers: &RapiAnswers, detail: Detail) -> Result<RawCluster> {
     let open = |resource| {
         let answer = match resource {
             Resource::Groups => &answers.groups,
@@ -138,7 +143,7 @@ fn read_cluster<'a>(open: impl Fn(Resource) -> Result<Body<'a>>, detail: Detail)
         node.hypervisor = Some(info.hypervisor);
     }
     nodes[info.master.get()].master = true;
-    let Info { tags, policy, .. } = info;
+    let RapiInfo { tags, policy, .. } = info;
     Ok(RawCluster { groups, nodes, instances, tags, policy, warnings, first_node_number: 0 })
 }
 

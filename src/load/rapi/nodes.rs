@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 
 use crate::load::error::{Result, shown_name};
-use crate::load::json::{Body, Budget, Json, Object, Shape};
+use crate::load::json::{Body, Budget, Json, Object, WantedParts};
 use crate::load::raw::RawNode;
 use crate::load::silent;
 use crate::model::{GroupIdx, Mib};
 
 /// What is read of a node.
-const SHAPE: Shape = Shape::Keys(&[
-    ("name", Shape::Whole),
-    ("offline", Shape::Whole),
-    ("drained", Shape::Whole),
-    ("vm_capable", Shape::Whole),
-    ("ndparams", Shape::Whole),
-    ("group.uuid", Shape::Whole),
-    ("sptotal", Shape::Whole),
-    ("spfree", Shape::Whole),
-    ("mtotal", Shape::Whole),
-    ("mnode", Shape::Whole),
-    ("mfree", Shape::Whole),
-    ("dtotal", Shape::Whole),
-    ("dfree", Shape::Whole),
-    ("ctotal", Shape::Whole),
-    ("cnos", Shape::Whole),
-    ("tags", Shape::Whole),
+const SHAPE: WantedParts = WantedParts::Keys(&[
+    ("name", WantedParts::Whole),
+    ("offline", WantedParts::Whole),
+    ("drained", WantedParts::Whole),
+    ("vm_capable", WantedParts::Whole),
+    ("ndparams", WantedParts::Whole),
+    ("group.uuid", WantedParts::Whole),
+    ("sptotal", WantedParts::Whole),
+    ("spfree", WantedParts::Whole),
+    ("mtotal", WantedParts::Whole),
+    ("mnode", WantedParts::Whole),
+    ("mfree", WantedParts::Whole),
+    ("dtotal", WantedParts::Whole),
+    ("dfree", WantedParts::Whole),
+    ("ctotal", WantedParts::Whole),
+    ("cnos", WantedParts::Whole),
+    ("tags", WantedParts::Whole),
 ]);
 
 /// What is null of a node that is in use but does not answer.

@@ -11,16 +11,16 @@ use reqwest::{Method, Url, header};
 use serde_json::Value;
 
 use super::access::Access;
-use super::address::{Address, Place, without_password};
+use super::address::{Address, AnswerSource, without_password};
 use super::cause::{self, Limits};
 use super::certificates::Trusted;
 use super::client::client;
 use super::refusal::Asked;
 use super::secret::Credentials;
-use super::{Manner, refusal};
+use super::{FetchLimits, refusal};
 use crate::load::cutoff::Cutoff;
 use crate::load::error::{LoadError, Result, printable, shown_source};
-use crate::load::json::{self, Budget, Shape};
+use crate::load::json::{self, Budget, WantedParts};
 use crate::load::remote::CallError;
 
 /// What is left as it is in a part of a path, and in a query.
@@ -92,7 +92,7 @@ pub struct Session {
     prefix: String,
     credentials: Option<Credentials>,
     trusted: Option<Trusted>,
-    manner: Manner,
+    manner: FetchLimits,
     client: Mutex<Option<Client>>,
 }
 
@@ -111,8 +111,8 @@ impl Session {
     /// # Errors
     /// The address is a directory, names a user without a password, or has a password with a slash or
     /// the like in it, behind which no host is found.
-    pub fn new(address: &Address, access: &Access, manner: Manner) -> Result<Session> {
-        let Place::Url(prefix) = address.place() else {
+    pub fn new(address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
+        let AnswerSource::Url(prefix) = address.place() else {
             return Err(LoadError::one_line(&shown_source(&address.shown()), "a directory cannot be asked"));
         };
         if address.has_password_for_host() {
@@ -138,7 +138,7 @@ impl Session {
     /// # Errors
     /// See [`Session::send`].
     pub fn get(&self, resource: &str) -> std::result::Result<Value, CallError> {
-        self.look(resource, &[], Shape::Whole, self.manner.transfer)
+        self.look(resource, &[], WantedParts::Whole, self.manner.transfer)
     }
 
     /// Asks for a resource, of which the parts in `shape` are read.
@@ -149,7 +149,7 @@ impl Session {
         &self,
         resource: &str,
         query: &[(&str, &str)],
-        shape: Shape,
+        shape: WantedParts,
         limit: Duration,
     ) -> std::result::Result<Value, CallError> {
         self.read(resource, self.open(Verb::Get, resource, query, None, self.limits(limit)), shape)
@@ -170,7 +170,7 @@ impl Session {
         body: Option<&Value>,
         limit: Duration,
     ) -> std::result::Result<Value, CallError> {
-        self.read(resource, self.open(verb, resource, query, body, self.limits(limit)), Shape::Whole)
+        self.read(resource, self.open(verb, resource, query, body, self.limits(limit)), WantedParts::Whole)
     }
 
     /// The limits of a call by itself.
@@ -183,7 +183,7 @@ impl Session {
         &self,
         resource: &str,
         answer: std::result::Result<Incoming, CallError>,
-        shape: Shape,
+        shape: WantedParts,
     ) -> std::result::Result<Value, CallError> {
         let budget = Budget::new(Budget::ANSWER);
         let value = answer.and_then(|answer| {

@@ -35,11 +35,13 @@ fn texts(from: &str, to: &str) -> [String; 4] {
     })
 }
 
-fn answers(texts: [String; 4]) -> Answers {
+fn answers(texts: [String; 4]) -> RapiAnswers {
     let [groups, nodes, instances, info] = texts;
-    let answer =
-        |name: &str, text: String| Answer { source: format!("d/{name}.json"), body: Ok(text.into_bytes()) };
-    Answers {
+    let answer = |name: &str, text: String| ResourceAnswer {
+        source: format!("d/{name}.json"),
+        body: Ok(text.into_bytes()),
+    };
+    RapiAnswers {
         groups: answer("groups", groups),
         nodes: answer("nodes", nodes),
         instances: answer("instances", instances),

@@ -1,15 +1,15 @@
 //! Section 1: `name|uuid|alloc_policy|tags|networks`. The networks may be
 //! missing (a historic form).
 
-use super::Reader;
-use super::row::{Row, named};
+use super::TextReader;
+use super::row::{TextRow, named};
 use crate::load::error::Result;
 use crate::load::raw::RawGroup;
 use crate::model::{DiskParameters, GroupIdx, InstancePolicy};
 
-impl<'a> Reader<'a> {
+impl<'a> TextReader<'a> {
     pub(super) fn read_group(&mut self, line: &'a str, number: usize) -> Result<()> {
-        let row = Row::new(line, number, self.source, "group", 4)?;
+        let row = TextRow::new(line, number, self.source, "group", 4)?;
         let uuid = row.text(1);
         let group = RawGroup {
             name: row.name().to_owned(),

@@ -2,15 +2,15 @@
 //! `disk_template|tags|spindle_use|disk_spindles|forthcoming`. Every row from
 //! 10 columns on is a legal historic form.
 
-use super::Reader;
-use super::row::{Row, named};
+use super::TextReader;
+use super::row::{TextRow, named};
 use crate::load::error::{Result, shown_name, unknown_node};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, DiskTemplate, Mib, NodeIdx};
 
-impl<'a> Reader<'a> {
+impl<'a> TextReader<'a> {
     pub(super) fn read_instance(&mut self, line: &'a str, number: usize) -> Result<()> {
-        let row = Row::new(line, number, self.source, "instance", 10)?;
+        let row = TextRow::new(line, number, self.source, "instance", 10)?;
         let primary = self.node(&row, 6, "primary node")?;
         let secondary = match row.text(7) {
             "" => None,
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn node(&self, row: &Row, column: usize, field: &str) -> Result<NodeIdx> {
+    fn node(&self, row: &TextRow, column: usize, field: &str) -> Result<NodeIdx> {
         let name = row.text(column);
         self.nodes.get(name).copied().ok_or_else(|| row.field_error(field, unknown_node(name, row.text(0))))
     }

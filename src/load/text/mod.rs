@@ -43,7 +43,7 @@ pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<RawCluster> {
 /// value.
 pub fn parse(text: &str, source: &str) -> Result<RawCluster> {
     check_sections(text, source)?;
-    let mut reader = Reader::new(source);
+    let mut reader = TextReader::new(source);
     let mut section = 0;
     let budget = Budget::new(Budget::FILE);
     for (i, line) in text.split_terminator('\n').enumerate() {
@@ -96,7 +96,7 @@ fn check_sections(text: &str, source: &str) -> Result<()> {
 }
 
 /// What has been read so far.
-struct Reader<'a> {
+struct TextReader<'a> {
     source: &'a str,
     cluster: RawCluster,
     /// Groups by UUID.
@@ -107,9 +107,9 @@ struct Reader<'a> {
     owners: Option<Owners>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TextReader<'a> {
     fn new(source: &'a str) -> Self {
-        Reader {
+        TextReader {
             source,
             cluster: RawCluster::default(),
             groups: HashMap::new(),

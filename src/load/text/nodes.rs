@@ -2,15 +2,15 @@
 //! `spindles|tags|excl|free_spindles|os_cpus|cpu_speed`. Every row from 9
 //! columns on is a legal historic form.
 
-use super::Reader;
-use super::row::Row;
+use super::TextReader;
+use super::row::TextRow;
 use crate::load::error::{Result, shown_name};
 use crate::load::raw::RawNode;
 use crate::model::{GroupIdx, Mib, NodeIdx};
 
-impl<'a> Reader<'a> {
+impl<'a> TextReader<'a> {
     pub(super) fn read_node(&mut self, line: &'a str, number: usize) -> Result<()> {
-        let row = Row::new(line, number, self.source, "node", 9)?;
+        let row = TextRow::new(line, number, self.source, "node", 9)?;
         let uuid = row.text(8);
         let group = *self.groups.get(uuid).ok_or_else(|| {
             row.field_error("group", format_args!("no group has the UUID '{}'", shown_name(uuid)))
@@ -48,7 +48,7 @@ fn silent_node(name: &str, group: GroupIdx) -> RawNode {
     }
 }
 
-fn read_resources(row: &Row, group: GroupIdx) -> Result<RawNode> {
+fn read_resources(row: &TextRow, group: GroupIdx) -> Result<RawNode> {
     let role = row.text(7);
     Ok(RawNode {
         name: row.name().to_owned(),

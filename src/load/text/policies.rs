@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use super::Reader;
-use super::row::{Row, named, split};
+use super::TextReader;
+use super::row::{TextRow, named, split};
 use crate::load::error::{LoadError, Result, shown_name};
 use crate::load::number::parse_int;
 use crate::load::raw::RawGroup;
@@ -38,9 +38,9 @@ fn add(owners: &mut HashMap<String, Option<GroupIdx>>, key: &str, group: GroupId
     owners.entry(key.to_owned()).and_modify(|found| *found = None).or_insert(Some(group));
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TextReader<'a> {
     pub(super) fn read_policy(&mut self, line: &'a str, number: usize) -> Result<()> {
-        let row = Row::new(line, number, self.source, "policy", 6)?;
+        let row = TextRow::new(line, number, self.source, "policy", 6)?;
         let policy = InstancePolicy {
             std: read_spec(&row, row.text(1), "standard spec")?,
             ranges: read_ranges(&row)?,
@@ -66,12 +66,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn owner_error(row: &Row, who: &str) -> LoadError {
+fn owner_error(row: &TextRow, who: &str) -> LoadError {
     row.field_error("owner", format_args!("{who} the name or UUID '{}'", shown_name(row.name())))
 }
 
 /// Specs alternate: minimum, maximum, minimum, ... No specs: no limits.
-fn read_ranges(row: &Row) -> Result<Vec<SpecRange>> {
+fn read_ranges(row: &TextRow) -> Result<Vec<SpecRange>> {
     let count = split(row.text(2), ';').count();
     if count % 2 == 1 {
         return Err(row.field_error("min/max specs", format_args!("an odd number of specs ({count})")));
@@ -88,7 +88,7 @@ fn read_ranges(row: &Row) -> Result<Vec<SpecRange>> {
 }
 
 /// `memory,cpus,disk,disk_count,nic_count,spindle_use`; more items are ignored.
-fn read_spec(row: &Row, text: &str, field: &str) -> Result<InstanceSpec> {
+fn read_spec(row: &TextRow, text: &str, field: &str) -> Result<InstanceSpec> {
     let mut items = split(text, ',');
     let mut next = |key: &str| match items.next() {
         Some(item) => parse_int(item).map_err(|e| row.field_error(field, format_args!("{key}: {e}"))),

@@ -11,7 +11,7 @@ const MOST_COLUMNS: usize = 15;
 const VALUE_SHOWN: usize = 80;
 
 /// One row.
-pub(super) struct Row<'a> {
+pub(super) struct TextRow<'a> {
     source: &'a str,
     line: usize,
     /// What the row describes: "group", "node", ...
@@ -20,7 +20,7 @@ pub(super) struct Row<'a> {
     count: usize,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TextRow<'a> {
     /// Splits a line and checks that it has at least `fewest` columns.
     pub fn new(
         line: &'a str,
@@ -29,7 +29,7 @@ impl<'a> Row<'a> {
         kind: &'static str,
         fewest: usize,
     ) -> Result<Self> {
-        let mut row = Row { source, line: number, kind, columns: [""; MOST_COLUMNS], count: 0 };
+        let mut row = TextRow { source, line: number, kind, columns: [""; MOST_COLUMNS], count: 0 };
         for (column, text) in row.columns.iter_mut().zip(line.split('|')) {
             *column = text;
             row.count += 1;

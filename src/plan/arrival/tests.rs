@@ -83,11 +83,12 @@ fn only_what_the_plan_moved_counts() {
 /// Of a move between groups the end of the last leg counts.
 #[test]
 fn legs_lead_to_their_last_end() {
-    let place = |primary: &str, secondary: &str| Place {
+    let place = |primary: &str, secondary: &str| NamedPlacement {
         primary: primary.to_owned(),
         secondary: Some(secondary.to_owned()),
     };
-    let leg = |from: Place, to: Place| Relocation { way: Way::Failover, target: None, from, to };
+    let leg =
+        |from: NamedPlacement, to: NamedPlacement| Relocation { way: Way::Failover, target: None, from, to };
     let legs = vec![leg(place("n1", "n2"), place("n2", "n1")), leg(place("n2", "n1"), place("n2", "n3"))];
     let step = |legs| WorkStep {
         subject: "i1".to_owned(),

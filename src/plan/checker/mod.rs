@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub use self::regroup::{PassageFault, PassageViolation, check_passages};
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
-use self::state::State;
+use self::state::ReplayedCluster;
 use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx, Placement, Rule};
 use crate::search::{Move, Step};
 
@@ -150,7 +150,7 @@ pub fn check(
     options: CheckOptions,
 ) -> Result<Replay, Violation> {
     let mut replay = Checker {
-        state: State::new(cluster),
+        state: ReplayedCluster::new(cluster),
         nodes: nodes.iter().copied().collect(),
         soft: options.ignore_soft_errors,
     };
@@ -166,7 +166,7 @@ pub fn check(
 }
 
 struct Checker<'a> {
-    state: State<'a>,
+    state: ReplayedCluster<'a>,
     nodes: BTreeSet<NodeIdx>,
     soft: bool,
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
-use super::state::State;
+use super::state::ReplayedCluster;
 use super::{Fault, Replay};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, GroupIdx, InstanceIdx, NodeIdx, Placement, PolicyBreach, StorageMap,
@@ -76,7 +76,7 @@ pub fn check_passages(
     jobsets: &[Jobset],
 ) -> Result<Replay, PassageViolation> {
     let storage = StorageMap::of(cluster);
-    let mut checker = Checker { state: State::new(cluster), storage };
+    let mut checker = PassageChecker { state: ReplayedCluster::new(cluster), storage };
     let violation = |at: usize, instance: InstanceIdx, fault| {
         let name = cluster.instances.get(instance.get()).map(|i| i.name.clone());
         PassageViolation {
@@ -110,12 +110,12 @@ fn jobsets_are_right(passages: &[Passage], jobsets: &[Jobset]) -> bool {
     listed.iter().copied().eq(0..passages.len()) && jobsets.iter().all(apart)
 }
 
-struct Checker<'a> {
-    state: State<'a>,
+struct PassageChecker<'a> {
+    state: ReplayedCluster<'a>,
     storage: StorageMap,
 }
 
-impl Checker<'_> {
+impl PassageChecker<'_> {
     fn passage(&mut self, passage: &Passage) -> Result<(), PassageFault> {
         let cluster = self.state.cluster;
         let instance = cluster.instances.get(passage.instance.get()).ok_or(Fault::NoInstance)?;

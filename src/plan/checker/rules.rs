@@ -1,6 +1,6 @@
 //! The rules that a node's figures must keep after an arrival.
 
-use super::state::{Figures, State, reserve};
+use super::state::{NodeFigures, ReplayedCluster, reserve};
 use super::{Fault, Unmet};
 use crate::model::{InstanceIdx, NodeIdx, NodeSpec, Rule};
 
@@ -44,7 +44,7 @@ fn verdict(spec: &NodeSpec, checks: Vec<Check>) -> Result<(), Fault> {
 }
 
 /// Instances must be able to migrate from one node to the other.
-pub(super) fn migrates(state: &State<'_>, from: NodeIdx, to: NodeIdx) -> Result<(), Fault> {
+pub(super) fn migrates(state: &ReplayedCluster<'_>, from: NodeIdx, to: NodeIdx) -> Result<(), Fault> {
     let (from, to) = (state.spec(from), state.spec(to));
     let needed = from.migration_tags.iter().count() as f64;
     let there = from.migration_tags.iter().filter(|tag| to.receivable_tags.contains(*tag)).count() as f64;
@@ -53,7 +53,7 @@ pub(super) fn migrates(state: &State<'_>, from: NodeIdx, to: NodeIdx) -> Result<
 
 /// Brings the instance to `node` as a primary, which must be allowed.
 pub(super) fn arrive_primary(
-    state: &mut State<'_>,
+    state: &mut ReplayedCluster<'_>,
     idx: InstanceIdx,
     node: NodeIdx,
     forced: bool,
@@ -110,7 +110,7 @@ pub(super) struct SecondaryTerms {
 
 /// Makes `node` the secondary of the instance, which must be allowed.
 pub(super) fn arrive_secondary(
-    state: &mut State<'_>,
+    state: &mut ReplayedCluster<'_>,
     idx: InstanceIdx,
     node: NodeIdx,
     terms: SecondaryTerms,
@@ -145,7 +145,7 @@ pub(super) fn arrive_secondary(
     verdict(spec, checks)
 }
 
-fn planned_storage(spec: &NodeSpec, f: &Figures) -> Vec<Check> {
+fn planned_storage(spec: &NodeSpec, f: &NodeFigures) -> Vec<Check> {
     let mut checks = vec![
         more(Rule::PlannedDisk, f.disk_free_planned.0, 0),
         at_least(Rule::PlannedDiskReserve, f.disk_free_planned.0, spec.disk_low.0),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{Figures, State};
+use super::state::{NodeFigures, ReplayedCluster};
 use crate::model::{Cluster, NodeIdx, TagId};
 use crate::search::Step;
 
@@ -28,7 +28,7 @@ const TOLERANCE: f64 = 1e-9;
 /// # Errors
 /// The first step whose score is wrong.
 pub fn check_scores(cluster: &Cluster, nodes: &[NodeIdx], steps: &[Step]) -> Result<(), WrongScore> {
-    let mut state = State::new(cluster);
+    let mut state = ReplayedCluster::new(cluster);
     for (at, step) in steps.iter().enumerate() {
         state.jump(step.instance, step.to);
         let found = score(&state, nodes);
@@ -48,7 +48,7 @@ fn deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     (values.map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
-fn disk_ratio(state: &State<'_>, node: NodeIdx, disk: f64, spindles: i64) -> f64 {
+fn disk_ratio(state: &ReplayedCluster<'_>, node: NodeIdx, disk: f64, spindles: i64) -> f64 {
     let spec = state.spec(node);
     let (free, total) = if spec.exclusive_storage {
         (spindles as f64, spec.spindle_total as f64)
@@ -59,13 +59,13 @@ fn disk_ratio(state: &State<'_>, node: NodeIdx, disk: f64, spindles: i64) -> f64
 }
 
 /// The weighted sum of the twenty metrics.
-fn score(state: &State<'_>, nodes: &[NodeIdx]) -> f64 {
+fn score(state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f64 {
     let (offline, online): (Vec<NodeIdx>, Vec<NodeIdx>) = nodes.iter().partition(|n| state.spec(**n).offline);
     if online.is_empty() {
         return 0.0;
     }
-    let all: Vec<(NodeIdx, Figures)> = online.iter().map(|n| (*n, state.figures(*n))).collect();
-    let sd = |value: &dyn Fn(NodeIdx, &Figures) -> f64| deviation(all.iter().map(|(n, f)| value(*n, f)));
+    let all: Vec<(NodeIdx, NodeFigures)> = online.iter().map(|n| (*n, state.figures(*n))).collect();
+    let sd = |value: &dyn Fn(NodeIdx, &NodeFigures) -> f64| deviation(all.iter().map(|(n, f)| value(*n, f)));
     let spec = |n: NodeIdx| state.spec(n);
     let primaries = |n: NodeIdx| state.primaries(n).count() as f64;
     let instances = |n: NodeIdx| primaries(n) + state.secondaries(n).count() as f64;
@@ -106,7 +106,7 @@ fn score(state: &State<'_>, nodes: &[NodeIdx]) -> f64 {
 
 /// Locations shared by both nodes of an instance, and desired ones that its
 /// primary does not offer.
-fn location_costs(state: &State<'_>, online: &[NodeIdx]) -> i64 {
+fn location_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     let cost = |node: NodeIdx| {
         let here = &state.spec(node).location_tags;
         let missing = |i: &crate::model::Instance| {
@@ -118,7 +118,7 @@ fn location_costs(state: &State<'_>, online: &[NodeIdx]) -> i64 {
 }
 
 /// Primaries of the same service in the same location beyond the first.
-fn crowding(state: &State<'_>, online: &[NodeIdx]) -> i64 {
+fn crowding(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     let mut counts: BTreeMap<(TagId, TagId), i64> = BTreeMap::new();
     for node in online {
         for instance in state.primaries(*node) {

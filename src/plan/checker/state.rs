@@ -15,7 +15,7 @@ struct Residents {
 
 /// Where one instance is. In the middle of a move a role may be vacant.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Whereabouts {
     primary: Option<NodeIdx>,
     secondary: Option<NodeIdx>,
     /// The node against whose failure the secondary reserves memory.
@@ -33,7 +33,7 @@ struct History {
 
 /// The figures of one node that are subject to rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct NodeFigures {
     pub mem_unallocated: Mib,
     pub mem_reserved: Mib,
     pub mem_free_planned: Mib,
@@ -49,17 +49,17 @@ pub(super) struct Figures {
 }
 
 /// The cluster in the course of a plan.
-pub(super) struct State<'a> {
+pub(super) struct ReplayedCluster<'a> {
     pub cluster: &'a Cluster,
-    places: Vec<Place>,
+    places: Vec<Whereabouts>,
     /// By node, at the start and now.
     before: Vec<Residents>,
     now: Vec<Residents>,
     history: Vec<History>,
 }
 
-impl<'a> State<'a> {
-    pub fn new(cluster: &'a Cluster) -> State<'a> {
+impl<'a> ReplayedCluster<'a> {
+    pub fn new(cluster: &'a Cluster) -> ReplayedCluster<'a> {
         let mut residents = vec![Residents::default(); cluster.nodes.len()];
         let mut places = Vec::with_capacity(cluster.instances.len());
         for instance in &cluster.instances {
@@ -67,7 +67,7 @@ impl<'a> State<'a> {
             if let Some(secondary) = instance.secondary {
                 residents[secondary.get()].secondaries.insert(instance.idx);
             }
-            places.push(Place {
+            places.push(Whereabouts {
                 primary: Some(instance.primary),
                 secondary: instance.secondary,
                 reserved_against: instance.primary,
@@ -78,7 +78,13 @@ impl<'a> State<'a> {
             spindles_free: node.state.ledger.spindles_free,
             spindles_free_planned: node.state.ledger.spindles_free_planned,
         });
-        State { cluster, places, history: history.collect(), before: residents.clone(), now: residents }
+        ReplayedCluster {
+            cluster,
+            places,
+            history: history.collect(),
+            before: residents.clone(),
+            now: residents,
+        }
     }
 
     pub fn instance(&self, idx: InstanceIdx) -> &'a Instance {
@@ -217,7 +223,7 @@ impl<'a> State<'a> {
     }
 
     /// Adds a node's figures up.
-    pub fn figures(&self, node: NodeIdx) -> Figures {
+    pub fn figures(&self, node: NodeIdx) -> NodeFigures {
         let spec = self.spec(node);
         let start = &self.cluster.node(node).state.ledger;
         let (before, now) = (&self.before[node.get()], &self.now[node.get()]);
@@ -243,7 +249,7 @@ impl<'a> State<'a> {
         let lost = spec.mem_unaccounted.max(Mib::ZERO);
         let mem_unallocated = Mib(trunc_to_i64(spec.mem_total)) - spec.mem_node - lost - in_use;
         let mem_reserved = self.reserves(node).into_values().fold(Mib::ZERO, Mib::max);
-        Figures {
+        NodeFigures {
             mem_unallocated,
             mem_reserved,
             mem_free_planned: start.mem_free_planned + mem(before) - mem(now),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Place, Relocation, Task, Way, Work, WorkStep};
+use super::{NamedPlacement, Relocation, Task, Way, Work, WorkStep};
 use crate::model::{Cluster, NodeIdx, Placement};
 use crate::plan::jobset::{Jobset, nodes_of};
 use crate::plan::names::Impossible;
@@ -91,7 +91,7 @@ impl Builder {
 
 fn relocation(cluster: &Cluster, step: &Step) -> Relocation {
     let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
-    let place = |p: Placement| Place { primary: name(p.primary), secondary: p.secondary.map(name) };
+    let place = |p: Placement| NamedPlacement { primary: name(p.primary), secondary: p.secondary.map(name) };
     Relocation {
         way: Way::of(step.mv),
         target: step.mv.target().map(name),

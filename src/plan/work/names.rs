@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use super::{Place, Relocation, Unknown};
+use super::{NamedPlacement, Relocation, Unknown};
 use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx, Placement};
 use crate::search::Step;
 use crate::search::regroup::Passage;
 
 /// What the names of a cluster mean.
-pub(super) struct Names<'c> {
+pub(super) struct ClusterNames<'c> {
     nodes: HashMap<&'c str, NodeIdx>,
     instances: HashMap<&'c str, InstanceIdx>,
 }
 
-impl<'c> Names<'c> {
-    pub(super) fn of(cluster: &'c Cluster) -> Names<'c> {
-        Names {
+impl<'c> ClusterNames<'c> {
+    pub(super) fn of(cluster: &'c Cluster) -> ClusterNames<'c> {
+        ClusterNames {
             nodes: cluster.nodes.iter().map(|node| (node.spec.name.as_str(), node.spec.idx)).collect(),
             instances: cluster.instances.iter().map(|i| (i.name.as_str(), i.idx)).collect(),
         }
@@ -25,7 +25,7 @@ impl<'c> Names<'c> {
         let unknown = |kind, name: &str| Unknown { step: number, kind, name: name.to_owned() };
         let node =
             |name: &String| self.nodes.get(name.as_str()).copied().ok_or_else(|| unknown("node", name));
-        let place = |place: &Place| {
+        let place = |place: &NamedPlacement| {
             let secondary = place.secondary.as_ref().map(node).transpose()?;
             Ok(Placement { primary: node(&place.primary)?, secondary })
         };
@@ -41,7 +41,7 @@ impl<'c> Names<'c> {
     }
 }
 
-impl Names<'_> {
+impl ClusterNames<'_> {
     /// A move between groups; nothing if it has no legs.
     pub(super) fn passage(
         &self,

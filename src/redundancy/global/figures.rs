@@ -2,8 +2,8 @@
 
 use super::class::Class;
 use super::quick;
-use super::relocation::Load;
-use super::rooms::{Changed, Sorted};
+use super::relocation::MemoryLoad;
+use super::rooms::{ChangedAmounts, Sorted};
 use super::simulate;
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
 
@@ -50,8 +50,8 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// The memory alone.
-    pub fn load(&self) -> Load {
-        Load { count: self.count, mem: self.mem, most: self.mem_most, least: self.mem_least }
+    pub fn load(&self) -> MemoryLoad {
+        MemoryLoad { count: self.count, mem: self.mem, most: self.mem_most, least: self.mem_least }
     }
 
     const NONE: Bundle = Bundle {
@@ -212,7 +212,7 @@ impl Figures {
 
     /// The memory that the other nodes of a node's group have once its DRBD primaries have
     /// failed over.
-    pub fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> Changed<'_> {
+    pub fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> ChangedAmounts<'_> {
         let spec = &cluster.node(node).spec;
         let (mut gone, mut added) = (Vec::new(), Vec::new());
         if self.is_escape(spec) {

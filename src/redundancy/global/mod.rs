@@ -3,7 +3,7 @@
 //!
 //! [`evacuates`] empties a node as the definition says, which takes long. Most
 //! verdicts follow from sums of memory alone; a [`Guard`] keeps these for a state and
-//! tells which arrivals leave it redundant, a [`Pool`] follows them where all
+//! tells which arrivals leave it redundant, a [`NodePool`] follows them where all
 //! instances are on shared storage.
 //!
 //! Offline nodes have to be emptied, too, but take nothing in.
@@ -20,7 +20,7 @@ mod simulate;
 
 pub use class::Class;
 pub use guard::Guard;
-pub use pool::{Before, Pool};
+pub use pool::{Before, NodePool};
 pub use simulate::{Casualty, Cause, Obstacle, casualties, evacuates};
 
 use crate::model::{Cluster, GroupIdx, NodeIdx};

@@ -6,7 +6,7 @@
 //! the sums hold for whatever is still to leave, and for the room that there is by then.
 
 use super::figures::PLAUSIBLE;
-use super::relocation::{self, Load};
+use super::relocation::{self, MemoryLoad};
 use crate::model::Mib;
 
 /// What has still to leave, and the room for it.
@@ -32,7 +32,7 @@ impl Outlook {
     /// Whether all that is still there finds a target; nothing if that depends on which.
     pub fn verdict(&self) -> Option<bool> {
         let left = &self.sizes[self.gone..];
-        let mut load = Load::NONE;
+        let mut load = MemoryLoad::NONE;
         left.iter().for_each(|size| load.add(*size));
         let rooms = || self.rooms.iter().copied();
         relocation::verdict(&load, &self.rooms[..]).or_else(|| relocation::verdict_in_order(left, rooms()))

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Scope;
 use super::class::Class;
 use super::figures::{Free, PLAUSIBLE};
-use super::relocation::{self, Load};
+use super::relocation::{self, MemoryLoad};
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx};
 
 /// Nodes that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
+struct AlikeNodes {
     /// Unallocated memory.
     free: Mib,
-    load: Load,
+    load: MemoryLoad,
     online: bool,
     /// Whether it has to be expendable.
     counts: bool,
@@ -23,14 +23,14 @@ struct Alike {
 
 /// A set of nodes; see the module.
 #[derive(Debug, Clone)]
-pub struct Pool {
+pub struct NodePool {
     /// By node of the cluster; nothing outside the set.
-    nodes: Vec<Option<(GroupIdx, Alike)>>,
-    groups: Vec<BTreeMap<Alike, i64>>,
+    nodes: Vec<Option<(GroupIdx, AlikeNodes)>>,
+    groups: Vec<BTreeMap<AlikeNodes, i64>>,
     /// By node of the cluster: the memory of its instances, those that leave it last first.
     sizes: Vec<Vec<Mib>>,
     /// What is known about each group.
-    standings: Vec<Option<Standing>>,
+    standings: Vec<Option<GroupSums>>,
     /// By group: the node that could not be emptied when one was found last. It is the first that
     /// is looked at, for it is likely to stand in the way of the next instance, too.
     suspects: Vec<Option<NodeIdx>>,
@@ -38,7 +38,7 @@ pub struct Pool {
 
 /// What sums say about the nodes of a group.
 #[derive(Debug, Clone)]
-enum Standing {
+enum GroupSums {
     /// One of them cannot be emptied.
     Lost,
     /// All can be, but those for which that has to be simulated.
@@ -47,14 +47,14 @@ enum Standing {
 
 /// What a node of the pool holds, to be put back.
 #[derive(Debug, Clone, Copy)]
-pub struct Before(Alike);
+pub struct Before(AlikeNodes);
 
-impl Pool {
+impl NodePool {
     /// The pool of `nodes` (ascending), unless it is none: other instances are there,
     /// or migration is restricted.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<Pool> {
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<NodePool> {
         let groups = vec![BTreeMap::new(); cluster.groups.len()];
-        let mut pool = Pool {
+        let mut pool = NodePool {
             nodes: vec![None; cluster.nodes.len()],
             sizes: vec![Vec::new(); cluster.nodes.len()],
             standings: vec![None; groups.len()],
@@ -62,7 +62,7 @@ impl Pool {
             groups,
         };
         for node in nodes.iter().map(|n| cluster.node(*n)) {
-            let mut load = Load::NONE;
+            let mut load = MemoryLoad::NONE;
             for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
                 let plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
                 if Class::of(instance.template) != Class::Relocate || !plausible {
@@ -75,7 +75,7 @@ impl Pool {
             if !node.spec.migration_tags.is_empty() || !free.is_plausible() {
                 return None;
             }
-            let alike = Alike {
+            let alike = AlikeNodes {
                 free: free.mem,
                 load,
                 online: !node.spec.offline,
@@ -87,7 +87,7 @@ impl Pool {
         Some(pool)
     }
 
-    fn change(&mut self, node: NodeIdx, to: Alike) -> Option<Before> {
+    fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<Before> {
         let (group, alike) = self.nodes[node.get()]?;
         let group = group.get();
         let members = &mut self.groups[group];
@@ -124,15 +124,15 @@ impl Pool {
         let mut all = Some(true);
         for group in 0..self.groups.len() {
             match self.standing(group) {
-                Standing::Lost => return Some(false),
-                Standing::Open(nodes) if nodes.is_empty() => {}
-                Standing::Open(_) => all = None,
+                GroupSums::Lost => return Some(false),
+                GroupSums::Open(nodes) if nodes.is_empty() => {}
+                GroupSums::Open(_) => all = None,
             }
         }
         all
     }
 
-    fn standing(&mut self, group: usize) -> &Standing {
+    fn standing(&mut self, group: usize) -> &GroupSums {
         let known = self.standings[group].take();
         let standing = known.unwrap_or_else(|| self.judge(group));
         self.standings[group].insert(standing)
@@ -145,8 +145,8 @@ impl Pool {
         let mut open = Vec::new();
         for group in 0..self.groups.len() {
             let nodes = match self.standing(group) {
-                Standing::Lost => return None,
-                Standing::Open(nodes) => nodes.clone(),
+                GroupSums::Lost => return None,
+                GroupSums::Open(nodes) => nodes.clone(),
             };
             let rooms = rooms(&self.groups[group]);
             open.extend(nodes.into_iter().map(|node| (node, self.in_doubt(node, &rooms))));
@@ -167,15 +167,15 @@ impl Pool {
     }
 
     /// Looks at the nodes of a group.
-    fn judge(&mut self, group: usize) -> Standing {
+    fn judge(&mut self, group: usize) -> GroupSums {
         let rooms = rooms(&self.groups[group]);
         if self.suspects[group].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
-            return Standing::Lost;
+            return GroupSums::Lost;
         }
         let doubtful = doubtful(&self.groups[group], &rooms);
         let mut open = Vec::new();
         if doubtful.is_empty() {
-            return Standing::Open(open);
+            return GroupSums::Open(open);
         }
         for (at, node) in self.nodes.iter().enumerate() {
             let Some((of, alike)) = node else { continue };
@@ -187,12 +187,12 @@ impl Pool {
                 Some(true) => {}
                 Some(false) => {
                     self.suspects[group] = Some(node);
-                    return Standing::Lost;
+                    return GroupSums::Lost;
                 }
                 None => open.push(node),
             }
         }
-        Standing::Open(open)
+        GroupSums::Open(open)
     }
 
     /// Whether a node can be emptied of the instances that it holds, in their order.
@@ -211,13 +211,13 @@ impl Pool {
 }
 
 /// The memory of the others than a node, in descending order.
-fn others(rooms: &[(Mib, i64)], node: Alike) -> impl Iterator<Item = (Mib, i64)> + Clone {
+fn others(rooms: &[(Mib, i64)], node: AlikeNodes) -> impl Iterator<Item = (Mib, i64)> + Clone {
     let own = node.online.then_some(node.free);
     rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
 }
 
 /// The memory of the online nodes of a group, in descending order, of each amount how many.
-fn rooms(members: &BTreeMap<Alike, i64>) -> Vec<(Mib, i64)> {
+fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
     for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
         match rooms.last_mut() {
@@ -229,10 +229,10 @@ fn rooms(members: &BTreeMap<Alike, i64>) -> Vec<(Mib, i64)> {
 }
 
 /// The nodes of a group that can perhaps not be emptied, judged by the sums of their instances.
-fn doubtful(members: &BTreeMap<Alike, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<Alike> {
+fn doubtful(members: &BTreeMap<AlikeNodes, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<AlikeNodes> {
     // what all nodes certainly take, by the largest instance that seeks a place
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
-    let is_doubtful = |alike: &&Alike| {
+    let is_doubtful = |alike: &&AlikeNodes| {
         let load = &alike.load;
         let room = *sure.entry(load.most).or_insert_with(|| {
             let open = rooms.iter().take_while(|r| r.0 > load.most);

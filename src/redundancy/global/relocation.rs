@@ -15,7 +15,7 @@ use crate::model::Mib;
 
 /// Memory in use of several instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Load {
+pub(super) struct MemoryLoad {
     pub count: i64,
     /// Of all of them.
     pub mem: Mib,
@@ -25,8 +25,9 @@ pub(super) struct Load {
     pub least: Mib,
 }
 
-impl Load {
-    pub const NONE: Load = Load { count: 0, mem: Mib::ZERO, most: Mib(i64::MIN), least: Mib(i64::MAX) };
+impl MemoryLoad {
+    pub const NONE: MemoryLoad =
+        MemoryLoad { count: 0, mem: Mib::ZERO, most: Mib(i64::MIN), least: Mib(i64::MAX) };
 
     pub fn add(&mut self, mem: Mib) {
         self.count += 1;
@@ -42,17 +43,17 @@ fn usable(room: Mib) -> Mib {
 }
 
 /// What `room` certainly takes while the largest instance of `load` fits.
-pub(super) fn sure(room: Mib, load: &Load) -> Mib {
+pub(super) fn sure(room: Mib, load: &MemoryLoad) -> Mib {
     (room - load.most).max(Mib::ZERO)
 }
 
 /// What the targets must certainly take, so that no instance is stuck.
-pub(super) fn demand(load: &Load) -> Mib {
+pub(super) fn demand(load: &MemoryLoad) -> Mib {
     load.mem - load.most
 }
 
 /// As many targets as instances have room for the largest.
-pub(super) fn has_spare_targets(load: &Load, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
+pub(super) fn has_spare_targets(load: &MemoryLoad, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
     let mut open = 0;
     rooms.take_while(|room| room.0 > load.most).any(|room| {
         open += room.1;
@@ -146,7 +147,7 @@ impl Gone {
 
 /// Whether all instances find a target in these rooms; nothing if that depends on the
 /// order.
-pub(super) fn verdict(load: &Load, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+pub(super) fn verdict(load: &MemoryLoad, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
     if load.count == 0 {
         return Some(true);
     }
@@ -240,7 +241,7 @@ mod tests {
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
             let counted = counted(&rooms);
-            let mut load = Load::NONE;
+            let mut load = MemoryLoad::NONE;
             sizes.iter().for_each(|size| load.add(Mib(*size)));
             let fits = always_fits(&sizes, &rooms);
             if has_spare_targets(&load, counted.iter().copied()) {

@@ -91,11 +91,11 @@ impl Sorted {
     }
 
     /// The same with some amounts gone, which were there, and some others added.
-    pub fn changed<'a>(&'a self, gone: Vec<Mib>, added: Vec<Mib>) -> Changed<'a> {
+    pub fn changed<'a>(&'a self, gone: Vec<Mib>, added: Vec<Mib>) -> ChangedAmounts<'a> {
         let with = |rooms: Vec<Mib>, count: i64| rooms.into_iter().map(move |room| (room, count));
         let mut changes: Vec<(Mib, i64)> = with(gone, -1).chain(with(added, 1)).collect();
         changes.sort_unstable_by_key(|(room, count)| (Reverse(*room), *count));
-        Changed { sorted: self, changes }
+        ChangedAmounts { sorted: self, changes }
     }
 }
 
@@ -118,13 +118,13 @@ impl Rooms for Sorted {
 }
 
 /// Many amounts, of which some are others.
-pub(super) struct Changed<'a> {
+pub(super) struct ChangedAmounts<'a> {
     sorted: &'a Sorted,
     /// Amounts that are gone (-1) or added (1); descending, what is gone first.
     changes: Vec<(Mib, i64)>,
 }
 
-impl Rooms for Changed<'_> {
+impl Rooms for ChangedAmounts<'_> {
     fn above(&self, size: Mib) -> i64 {
         self.sorted.above(size) + self.changes[..].above(size)
     }

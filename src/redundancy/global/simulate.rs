@@ -14,7 +14,7 @@ use crate::model::{
     Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
     PolicyBreach, Rule, Strictness, TagArrival,
 };
-use crate::score::batch::{Changed, Scorer};
+use crate::score::batch::{ChangedState, Scorer};
 use crate::score::metrics::lanes;
 use crate::score::running::{Interval, Running};
 use crate::score::{Board, Touched};
@@ -85,13 +85,13 @@ pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec
 }
 
 /// An instance that is not of the cluster yet, and its place there.
-type Arrival<'a> = (&'a Instance, &'a Place);
+type NewInstance<'a> = (&'a Instance, &'a Place);
 
 /// Finds places for all primaries of the lost nodes, or until the first has none; what is
 /// in the way is then not looked for.
 fn lose(
     cluster: &Cluster,
-    arrival: Option<Arrival<'_>>,
+    arrival: Option<NewInstance<'_>>,
     nodes: &[NodeIdx],
     lost: &[NodeIdx],
     stop: bool,
@@ -115,7 +115,7 @@ fn lose(
         nodes.iter().copied().filter(|n| cluster.node(*n).spec.group == group).collect();
     let escapes: Vec<NodeIdx> =
         of_group.iter().copied().filter(|n| !lost.contains(n) && !cluster.node(*n).spec.offline).collect();
-    let mut loss = Loss {
+    let mut loss = Emptying {
         cluster,
         changed: BTreeMap::new(),
         boards: [
@@ -166,7 +166,7 @@ fn lose(
 }
 
 /// A cluster while nodes of it are being emptied.
-struct Loss<'c> {
+struct Emptying<'c> {
     cluster: &'c Cluster,
     /// The nodes that differ.
     changed: BTreeMap<NodeIdx, NodeState>,
@@ -196,9 +196,9 @@ struct Offer<'a> {
 type Best = (NodeIdx, Ledger);
 
 /// Whether an instance has found a place, or what is in the way.
-type Placed = Result<(), Vec<Obstacle>>;
+type Relocated = Result<(), Vec<Obstacle>>;
 
-impl<'c> Loss<'c> {
+impl<'c> Emptying<'c> {
     fn spec(&self, node: NodeIdx) -> &'c NodeSpec {
         &self.cluster.node(node).spec
     }
@@ -247,7 +247,7 @@ impl<'c> Loss<'c> {
     }
 
     /// Swaps the roles of the two nodes of a DRBD instance.
-    fn fail_over(&mut self, instance: &Instance, lost: &[NodeIdx]) -> Placed {
+    fn fail_over(&mut self, instance: &Instance, lost: &[NodeIdx]) -> Relocated {
         let node = instance.primary;
         let mirror = instance.mirror().ok_or_else(Vec::new)?;
         let (from, to) = (self.spec(node), self.spec(mirror));
@@ -298,7 +298,7 @@ impl<'c> Loss<'c> {
 
     /// Makes a copy of an instance on the best of the escape nodes; the original
     /// stays.
-    fn recreate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Placed {
+    fn recreate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Relocated {
         let accepts = |n: NodeIdx| {
             let spec = self.spec(n);
             let policy = &self.cluster.group(spec.group).policy;
@@ -406,8 +406,8 @@ fn best_of(board: &Board, mut offers: Vec<Offer<'_>>) -> Option<Best> {
     if let [only] = &offers[..] {
         return chosen(only);
     }
-    let states: Vec<Changed<'_>> =
-        offers.iter().map(|o| Changed { touched: &o.touched, spread_change: o.spread_change }).collect();
+    let states: Vec<ChangedState<'_>> =
+        offers.iter().map(|o| ChangedState { touched: &o.touched, spread_change: o.spread_change }).collect();
     let scores = Scorer::of(board).scores(&states);
     let mut best: Option<(f64, &Offer<'_>)> = None;
     for (score, offer) in scores.into_iter().zip(&offers) {

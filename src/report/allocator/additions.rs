@@ -8,15 +8,15 @@ use super::plain::{bar_name, untried_name};
 use crate::model::{Cluster, GroupIdx, Placement};
 use crate::plan::opcode::{Opcode, job};
 use crate::report::json::kind;
-use crate::search::allocate::Metric;
-use crate::search::allocator::room::Plan;
-use crate::search::allocator::why::{GroupWhy, Hurdle, Nearest, Untried, Why};
-use crate::search::allocator::{Answer, Choice, Failure, Reply, Room, Trial};
+use crate::search::allocate::PlaceMetric;
+use crate::search::allocator::room::RoomPlan;
+use crate::search::allocator::why::{GroupWhy, Hurdle, InTheWay, Nearest, Untried};
+use crate::search::allocator::{Answer, Failure, GroupChoice, GroupTrial, Reply, RoomFound};
 use crate::search::shortfall::Shortfall;
 
 /// Which additions are wished for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct WishedAdditions {
     /// The best place of every group (`--all-solutions`).
     pub solutions: bool,
     /// What was in the way (`--json`).
@@ -38,13 +38,13 @@ pub(super) struct Additions {
 /// How good a place is: a score, or the instances lost by size and the disk that stays
 /// free.
 #[derive(Debug, Clone)]
-struct Goodness(Metric);
+struct Goodness(PlaceMetric);
 
 impl Serialize for Goodness {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Metric::Score(score) => score.serialize(serializer),
-            Metric::Lost(lost, disk) => (lost, disk).serialize(serializer),
+            PlaceMetric::Score(score) => score.serialize(serializer),
+            PlaceMetric::Lost(lost, disk) => (lost, disk).serialize(serializer),
         }
     }
 }
@@ -63,7 +63,7 @@ struct Details {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<GroupDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    moves: Option<Places>,
+    moves: Option<PlacesView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -76,29 +76,29 @@ struct GroupDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     networks: Vec<String>,
     #[serde(flatten)]
-    places: Places,
+    places: PlacesView,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Places {
+struct PlacesView {
     refused: usize,
-    nearest: Vec<Refusal>,
+    nearest: Vec<RefusalAddition>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Refusal {
+struct RefusalAddition {
     #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     nodes: Vec<String>,
     at: String,
     rule: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    shortfall: Option<Amounts>,
+    shortfall: Option<AmountsView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub(in crate::report) enum Amounts {
+pub(in crate::report) enum AmountsView {
     Missing { resource: &'static str, unit: &'static str, needed: i64, available: i64, missing: Option<i64> },
     Outside { resource: &'static str, unit: &'static str, found: Option<i64>, min: i64, max: i64 },
     Tags { tags: Vec<String> },
@@ -122,15 +122,15 @@ struct OneMove {
 }
 
 impl Additions {
-    pub fn of(reply: &Reply, wish: Wish) -> Additions {
+    pub fn of(reply: &Reply, wish: WishedAdditions) -> Additions {
         let cluster = &reply.cluster;
         Additions {
             solutions: wish.solutions.then(|| solutions(reply)),
             details: wish.details.then(|| reply.why.iter().map(|why| details(cluster, why)).collect()),
             make_room: match &reply.room {
-                Room::NotSought => None,
-                Room::NotFound => Some(None),
-                Room::Found(plan) => Some(Some(moves(cluster, plan))),
+                RoomFound::NotSought => None,
+                RoomFound::NotFound => Some(None),
+                RoomFound::Found(plan) => Some(Some(moves(cluster, plan))),
             },
         }
     }
@@ -146,11 +146,11 @@ fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
 
 fn solutions(reply: &Reply) -> Vec<Solution> {
     let cluster = &reply.cluster;
-    let choice: Option<&Choice> = match &reply.answer {
+    let choice: Option<&GroupChoice> = match &reply.answer {
         Ok(Answer::Allocated { choice, .. }) | Err(Failure::NoGroup(choice)) => Some(choice),
         _ => None,
     };
-    let solution = |trial: &Trial| {
+    let solution = |trial: &GroupTrial| {
         let (metric, place) = trial.best()?;
         Some(Solution {
             group: group_name(cluster, trial.group),
@@ -162,7 +162,7 @@ fn solutions(reply: &Reply) -> Vec<Solution> {
     choice.map(|c| c.ranked(cluster).into_iter().filter_map(solution).collect()).unwrap_or_default()
 }
 
-fn details(cluster: &Cluster, why: &Why) -> Details {
+fn details(cluster: &Cluster, why: &InTheWay) -> Details {
     Details {
         instance: why.instance.clone(),
         groups: why.groups.iter().map(|g| group_details(cluster, g)).collect(),
@@ -183,33 +183,33 @@ fn group_details(cluster: &Cluster, why: &GroupWhy) -> GroupDetails {
     }
 }
 
-fn places(cluster: &Cluster, nearest: &Nearest) -> Places {
-    let refusal = |hurdle: &Hurdle| Refusal {
+fn places(cluster: &Cluster, nearest: &Nearest) -> PlacesView {
+    let refusal = |hurdle: &Hurdle| RefusalAddition {
         kind: hurdle.mv.map(kind),
         nodes: nodes(cluster, hurdle.place),
         at: node_name(cluster, hurdle.node),
         rule: bar_name(hurdle.bar),
         shortfall: hurdle.shortfall.as_ref().and_then(amounts),
     };
-    Places { refused: nearest.refused, nearest: nearest.kept.iter().map(refusal).collect() }
+    PlacesView { refused: nearest.refused, nearest: nearest.kept.iter().map(refusal).collect() }
 }
 
 /// What was missing, in numbers or names.
-pub(in crate::report) fn amounts(shortfall: &Shortfall) -> Option<Amounts> {
+pub(in crate::report) fn amounts(shortfall: &Shortfall) -> Option<AmountsView> {
     Some(match shortfall {
         &Shortfall::Amount { resource, unit, needed, available } => {
-            Amounts::Missing { resource, unit, needed, available, missing: shortfall.missing() }
+            AmountsView::Missing { resource, unit, needed, available, missing: shortfall.missing() }
         }
         &Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
-            Amounts::Outside { resource, unit, found, min, max }
+            AmountsView::Outside { resource, unit, found, min, max }
         }
-        Shortfall::Tags(tags) | Shortfall::Migration(tags) => Amounts::Tags { tags: tags.clone() },
-        Shortfall::Template(template) => Amounts::Template { template: template.as_str() },
+        Shortfall::Tags(tags) | Shortfall::Migration(tags) => AmountsView::Tags { tags: tags.clone() },
+        Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
         Shortfall::NoSecondary => return None,
     })
 }
 
-fn moves(cluster: &Cluster, plan: &Plan) -> Moves {
+fn moves(cluster: &Cluster, plan: &RoomPlan) -> Moves {
     let group = group_name(cluster, plan.group);
     let one = |step: &crate::search::Step| {
         let instance = cluster.instance(step.instance);

@@ -4,8 +4,8 @@ mod additions;
 mod plain;
 mod text;
 
-pub use additions::Wish;
-pub(super) use additions::{Amounts, amounts};
+pub use additions::WishedAdditions;
+pub(super) use additions::{AmountsView, amounts};
 pub use plain::{plan_lines, policy_name, why_lines};
 pub use text::{failure_text, selection_text};
 
@@ -21,7 +21,7 @@ use crate::search::allocator::{Answer, Failure, Reply};
 pub struct Response {
     success: bool,
     info: String,
-    result: Outcome,
+    result: ResultForm,
     #[serde(flatten)]
     additions: Additions,
 }
@@ -29,7 +29,7 @@ pub struct Response {
 /// The result, in the form that each kind of request has.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-enum Outcome {
+enum ResultForm {
     Node(String),
     Nodes(Vec<String>),
     Allocated(Vec<(String, Vec<String>)>, Vec<(String, String)>),
@@ -38,7 +38,7 @@ enum Outcome {
 
 impl Response {
     /// The response that says what came of a request, and what is wished for beyond.
-    pub fn of(reply: &Reply, wish: Wish) -> Response {
+    pub fn of(reply: &Reply, wish: WishedAdditions) -> Response {
         let additions = Additions::of(reply, wish);
         match &reply.answer {
             Ok(answer) => {
@@ -48,7 +48,7 @@ impl Response {
             Err(failure) => Response {
                 success: false,
                 info: format!("Request failed: {}", failure_text(&reply.cluster, failure)),
-                result: Outcome::Nodes(Vec::new()),
+                result: ResultForm::Nodes(Vec::new()),
                 additions,
             },
         }
@@ -63,30 +63,30 @@ impl Response {
     }
 }
 
-fn success(cluster: &Cluster, answer: &Answer) -> (String, Outcome) {
+fn success(cluster: &Cluster, answer: &Answer) -> (String, ResultForm) {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     match answer {
         Answer::Allocated { choice, nodes } => {
-            (selection_text(cluster, choice), Outcome::Nodes(names(nodes)))
+            (selection_text(cluster, choice), ResultForm::Nodes(names(nodes)))
         }
         Answer::MultiAllocated { allocated, failed } => {
             let info = counts(failed.len(), "allocate", allocated.len(), "allocated");
             let allocated = allocated.iter().map(|(name, nodes)| (name.clone(), names(nodes))).collect();
             let text = |f: &Failure| failure_text(cluster, f);
             let failed = failed.iter().map(|(name, failure)| (name.clone(), text(failure))).collect();
-            (info, Outcome::Allocated(allocated, failed))
+            (info, ResultForm::Allocated(allocated, failed))
         }
-        Answer::Relocated { node } => ("success".to_owned(), Outcome::Nodes(names(&[*node]))),
+        Answer::Relocated { node } => ("success".to_owned(), ResultForm::Nodes(names(&[*node]))),
         Answer::Evacuated { .. } => evacuated(cluster, answer),
         Answer::SecondaryAllocated { search, node } => {
-            (text::search_text(cluster, search), Outcome::Node(node_name(cluster, *node)))
+            (text::search_text(cluster, search), ResultForm::Node(node_name(cluster, *node)))
         }
     }
 }
 
-fn evacuated(cluster: &Cluster, answer: &Answer) -> (String, Outcome) {
+fn evacuated(cluster: &Cluster, answer: &Answer) -> (String, ResultForm) {
     let Answer::Evacuated { moved, failed } = answer else {
-        return (String::new(), Outcome::Nodes(Vec::new()));
+        return (String::new(), ResultForm::Nodes(Vec::new()));
     };
     let info = counts(failed.len(), "move", moved.len(), "moved");
     let jobs = moved.iter().map(|(m, _)| job(cluster, cluster.instance(m.instance), &m.moves)).collect();
@@ -98,7 +98,7 @@ fn evacuated(cluster: &Cluster, answer: &Answer) -> (String, Outcome) {
     let failed = failed
         .iter()
         .map(|(idx, failure)| (cluster.instance(*idx).name.clone(), failure_text(cluster, failure)));
-    (info, Outcome::Moved(moved.collect(), failed.collect(), jobs))
+    (info, ResultForm::Moved(moved.collect(), failed.collect(), jobs))
 }
 
 fn node_name(cluster: &Cluster, node: NodeIdx) -> String {

@@ -6,8 +6,8 @@ use crate::model::{Cluster, Placement, PolicyBreach};
 use crate::plan::command::commands;
 use crate::report::explain::{rule_name, shortfall_text};
 use crate::search::allocate::NoTargets;
-use crate::search::allocator::Room;
-use crate::search::allocator::why::{Bar, GroupWhy, Hurdle, Nearest, Untried, Why};
+use crate::search::allocator::RoomFound;
+use crate::search::allocator::why::{Bar, GroupWhy, Hurdle, InTheWay, Nearest, Untried};
 
 /// Most characters of a line.
 const LINE: usize = 400;
@@ -46,7 +46,7 @@ pub(super) fn untried_name(untried: &Untried) -> &'static str {
 }
 
 /// What was in the way of an instance, line by line.
-pub fn why_lines(cluster: &Cluster, why: &Why) -> Vec<String> {
+pub fn why_lines(cluster: &Cluster, why: &InTheWay) -> Vec<String> {
     let mut lines = vec![format!("In the way of {}:", why.instance)];
     lines.extend(why.groups.iter().flat_map(|group| group_lines(cluster, group)));
     if let Some(moves) = &why.moves {
@@ -98,11 +98,11 @@ fn nodes(cluster: &Cluster, place: Placement) -> String {
 }
 
 /// How to make room, if that was looked for, line by line.
-pub fn plan_lines(cluster: &Cluster, room: &Room) -> Vec<String> {
+pub fn plan_lines(cluster: &Cluster, room: &RoomFound) -> Vec<String> {
     let plan = match room {
-        Room::NotSought => return Vec::new(),
-        Room::NotFound => return vec!["No moves were found that would make room.".to_owned()],
-        Room::Found(plan) => plan,
+        RoomFound::NotSought => return Vec::new(),
+        RoomFound::NotFound => return vec!["No moves were found that would make room.".to_owned()],
+        RoomFound::Found(plan) => plan,
     };
     let (count, nodes) = (plan.steps.len(), nodes(cluster, plan.place));
     let moves = if count == 1 { "1 move makes".to_owned() } else { format!("{count} moves make") };

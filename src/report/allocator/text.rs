@@ -3,13 +3,13 @@
 use crate::model::{Cluster, GroupIdx, NodeIdx, Place};
 use crate::report::components::score;
 use crate::search::Stopped;
-use crate::search::allocate::{Metric, NoTargets, Search};
-use crate::search::allocator::{Choice, Failure, Trial, TrialResult};
+use crate::search::allocate::{NoTargets, PlaceMetric, PlaceSearch};
+use crate::search::allocator::{Failure, GroupChoice, GroupTrial, TrialResult};
 use crate::search::evacuate::{PairStep, Stuck};
 
 /// How a group was selected: the group, unless the request named it, and what came of
 /// all that were tried.
-pub fn selection_text(cluster: &Cluster, choice: &Choice) -> String {
+pub fn selection_text(cluster: &Cluster, choice: &GroupChoice) -> String {
     let selected = choice.selected.filter(|_| !choice.named);
     let selected =
         selected.map(|at| format!("Selected group: {}", cluster.group(choice.trials[at].group).name));
@@ -18,9 +18,10 @@ pub fn selection_text(cluster: &Cluster, choice: &Choice) -> String {
 
 /// What came of each group. Those that lack a network come first, except on dedicated
 /// clusters.
-fn group_texts(cluster: &Cluster, choice: &Choice) -> Vec<String> {
-    let lacks_network = |t: &&Trial| t.result == TrialResult::NotConnected && !choice.dedicated;
-    let (unconnected, tried): (Vec<&Trial>, Vec<&Trial>) = choice.trials.iter().partition(lacks_network);
+fn group_texts(cluster: &Cluster, choice: &GroupChoice) -> Vec<String> {
+    let lacks_network = |t: &&GroupTrial| t.result == TrialResult::NotConnected && !choice.dedicated;
+    let (unconnected, tried): (Vec<&GroupTrial>, Vec<&GroupTrial>) =
+        choice.trials.iter().partition(lacks_network);
     let unconnected = unconnected
         .into_iter()
         .map(|t| format!("group {}", not_connected(cluster, t.group, &choice.instance)));
@@ -28,7 +29,7 @@ fn group_texts(cluster: &Cluster, choice: &Choice) -> Vec<String> {
     unconnected.chain(tried).collect()
 }
 
-fn trial_text(cluster: &Cluster, trial: &Trial, instance: &str) -> String {
+fn trial_text(cluster: &Cluster, trial: &GroupTrial, instance: &str) -> String {
     let group = cluster.group(trial.group);
     let error = |problem: &str| format!("Group {}: error {problem}", group.name);
     match &trial.result {
@@ -63,8 +64,8 @@ pub(super) fn no_time(stopped: Stopped) -> String {
 }
 
 /// What came of looking for a place in one group.
-pub(super) fn search_text(cluster: &Cluster, search: &Search) -> String {
-    let Search { best, successes, failures } = search;
+pub(super) fn search_text(cluster: &Cluster, search: &PlaceSearch) -> String {
+    let PlaceSearch { best, successes, failures } = search;
     match best {
         Some((metric, place)) => format!(
             "score: {}, successes {successes}, failures {} ({failures}) for node(s) {}",
@@ -88,10 +89,10 @@ fn nodes(cluster: &Cluster, place: &Place) -> String {
 }
 
 /// How good a place is.
-pub(super) fn metric_text(metric: &Metric) -> String {
+pub(super) fn metric_text(metric: &PlaceMetric) -> String {
     match metric {
-        Metric::Score(s) => score(*s),
-        Metric::Lost(lost, disk) => format!("({},{disk})", numbers(lost.iter())),
+        PlaceMetric::Score(s) => score(*s),
+        PlaceMetric::Lost(lost, disk) => format!("({},{disk})", numbers(lost.iter())),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::redundancy::global::Cause;
 use crate::report::explain::{rule_name, shortfall_text};
 use crate::report::shell::Assignments;
 use crate::search::check::Loss;
-use crate::search::check::loss::{Hurdle, Stranded};
+use crate::search::check::loss::{LossHurdle, Stranded};
 
 /// Most characters of a line.
 const LINE: usize = 400;
@@ -57,7 +57,7 @@ fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
     std::iter::once(format!("{title}): {refused}")).chain(hurdles).collect()
 }
 
-fn problem(hurdle: &Hurdle) -> String {
+fn problem(hurdle: &LossHurdle) -> String {
     match (&hurdle.shortfall, hurdle.cause) {
         (_, Cause::Lost) => "it is lost, too".to_owned(),
         (_, Cause::Offline) => "it is offline".to_owned(),

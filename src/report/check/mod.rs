@@ -5,31 +5,31 @@ pub mod loss;
 pub mod problems;
 mod statistics;
 
-pub use statistics::{Entry, entries};
+pub use statistics::{StatisticsEntry, entries};
 
 use super::shell::Assignments;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
 use crate::search::Stopped;
-use crate::search::check::{Counts, GroupHealth};
+use crate::search::check::{GroupHealth, ProblemCounts};
 
 /// What the keys of the lines for shells begin with.
 pub const PREFIX: &str = "HCHECK";
 
 /// A cluster at one time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub struct Snapshot {
     /// The groups that have nodes.
     pub groups: Vec<GroupHealth>,
     /// All of them together.
-    pub counts: Counts,
+    pub counts: ProblemCounts,
 }
 
-impl State {
+impl Snapshot {
     /// The state that groups make.
-    pub fn of(groups: Vec<GroupHealth>, capacity_checks: bool) -> State {
-        let counts = Counts::none(capacity_checks) + groups.iter().map(GroupHealth::counts).sum();
-        State { groups, counts }
+    pub fn of(groups: Vec<GroupHealth>, capacity_checks: bool) -> Snapshot {
+        let counts = ProblemCounts::none(capacity_checks) + groups.iter().map(GroupHealth::counts).sum();
+        Snapshot { groups, counts }
     }
 
     /// Whether anything is wrong.
@@ -40,11 +40,11 @@ impl State {
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Check {
+pub struct CheckResult {
     /// The cluster as it is.
-    pub initial: State,
+    pub initial: Snapshot,
     /// The cluster after balancing, if that was simulated.
-    pub rebalanced: Option<State>,
+    pub rebalanced: Option<Snapshot>,
     /// How many steps that took, by group as in the states.
     pub steps: Vec<usize>,
     /// What ended the balancing of a group early, if anything did.
@@ -55,9 +55,9 @@ pub struct Check {
     pub idle_tags: Vec<IdleTag>,
 }
 
-impl Check {
+impl CheckResult {
     /// The last state that is known.
-    pub fn last(&self) -> &State {
+    pub fn last(&self) -> &Snapshot {
         self.rebalanced.as_ref().unwrap_or(&self.initial)
     }
 
@@ -95,7 +95,7 @@ impl When {
 }
 
 /// The lines for people.
-pub fn text(check: &Check, cluster: &Cluster) -> Vec<String> {
+pub fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = vec![
         match (check.without_simulation, check.initial.needs_rebalance()) {
             (true, _) => "Running in no-simulation mode.",
@@ -106,7 +106,7 @@ pub fn text(check: &Check, cluster: &Cluster) -> Vec<String> {
     ];
     let after = check.rebalanced.iter().map(|state| (When::Rebalanced, state));
     for (when, state) in [(When::Initially, &check.initial)].into_iter().chain(after) {
-        let mut block = |title: String, entries: Vec<Entry>| {
+        let mut block = |title: String, entries: Vec<StatisticsEntry>| {
             lines.extend([String::new(), format!("{title} {}", when.text())]);
             lines.extend(entries.iter().map(|entry| format!("    {}: {}", entry.label, entry.text())));
         };
@@ -120,13 +120,13 @@ pub fn text(check: &Check, cluster: &Cluster) -> Vec<String> {
 }
 
 /// The lines for shells.
-pub fn assignments(check: &Check, cluster: &Cluster) -> Vec<String> {
+pub fn assignments(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = Assignments::new(PREFIX);
     for group in &cluster.groups {
         lines.push(&format!("GROUP_UUID_{}", group.idx.get()), &group.uuid);
     }
     for (when, state) in [(When::Initially, &check.initial), (When::Rebalanced, check.last())] {
-        let mut block = |of: String, entries: Vec<Entry>| {
+        let mut block = |of: String, entries: Vec<StatisticsEntry>| {
             for entry in entries {
                 lines.push(&format!("{}_{of}_{}", when.key(), entry.key), entry.value());
             }

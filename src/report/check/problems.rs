@@ -1,6 +1,6 @@
 //! What is wrong, by name (`--list-problems`).
 
-use super::{Check, State, When};
+use super::{CheckResult, Snapshot, When};
 use crate::load::error::printable;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
@@ -10,7 +10,7 @@ use crate::search::check::GroupHealth;
 const LINE: usize = 2000;
 
 /// All problems, line by line, with headings.
-pub fn problem_lines(check: &Check, cluster: &Cluster) -> Vec<String> {
+pub fn problem_lines(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = Vec::new();
     let after = check.rebalanced.iter().map(|state| (When::Rebalanced, state));
     for (when, state) in [(When::Initially, &check.initial)].into_iter().chain(after) {
@@ -26,7 +26,7 @@ pub fn problem_lines(check: &Check, cluster: &Cluster) -> Vec<String> {
     lines.iter().map(|line| printable(line, LINE)).collect()
 }
 
-fn of_state(state: &State, cluster: &Cluster, when: When) -> Vec<String> {
+fn of_state(state: &Snapshot, cluster: &Cluster, when: When) -> Vec<String> {
     let mut lines = Vec::new();
     for group in &state.groups {
         let problems = of_group(group, cluster, when);

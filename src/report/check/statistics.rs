@@ -1,11 +1,11 @@
 //! The values of a block of statistics, with their labels and keys.
 
 use crate::report::components::score;
-use crate::search::check::Counts;
+use crate::search::check::ProblemCounts;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct StatisticsEntry {
     /// For shells.
     pub key: &'static str,
     /// For people.
@@ -20,7 +20,7 @@ enum Value {
     Flag(bool),
 }
 
-impl Entry {
+impl StatisticsEntry {
     /// The value for people.
     pub fn text(&self) -> String {
         match self.value {
@@ -42,8 +42,8 @@ impl Entry {
 
 /// The values of a group, which has a score, or of the cluster, which has none but is
 /// healthy or not.
-pub fn entries(counts: Counts, group_score: Option<f64>) -> Vec<Entry> {
-    let count = |key, label, count| Entry { key, label, value: Value::Count(count) };
+pub fn entries(counts: ProblemCounts, group_score: Option<f64>) -> Vec<StatisticsEntry> {
+    let count = |key, label, count| StatisticsEntry { key, label, value: Value::Count(count) };
     let mut entries = vec![
         count("N1_FAIL", "Nodes not N+1 happy", counts.n1_failing),
         count("CONFLICT_TAGS", "Nodes with conflicting instances", counts.conflicting),
@@ -52,10 +52,12 @@ pub fn entries(counts: Counts, group_score: Option<f64>) -> Vec<Entry> {
     ];
     entries.extend(counts.at_risk.map(|nodes| count("GN1_FAIL", "Nodes not directly evacuateable", nodes)));
     entries.push(match group_score {
-        Some(score) => Entry { key: "SCORE", label: "Group score", value: Value::Score(score) },
-        None => {
-            Entry { key: "NEED_REBALANCE", label: "Cluster is not healthy", value: Value::Flag(counts.any()) }
-        }
+        Some(score) => StatisticsEntry { key: "SCORE", label: "Group score", value: Value::Score(score) },
+        None => StatisticsEntry {
+            key: "NEED_REBALANCE",
+            label: "Cluster is not healthy",
+            value: Value::Flag(counts.any()),
+        },
     });
     entries
 }

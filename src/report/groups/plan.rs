@@ -10,7 +10,7 @@ use crate::report::number::fixed;
 use crate::report::table::{Align, Table};
 use crate::search::Stopped;
 use crate::search::regroup::balance::Balance;
-use crate::search::regroup::compress::{self, Candidate, Compression, Unfit};
+use crate::search::regroup::compress::{self, Compression, GroupCandidate, Unfit};
 use crate::search::regroup::load::{KINDS, Loads};
 use crate::search::regroup::redistribute::{self, Redistribution, Repair};
 use crate::search::regroup::status::Capacity;
@@ -71,7 +71,7 @@ pub fn redistribution(
 
 /// The plan in one line.
 pub fn redistribution_summary(plan: &Redistribution) -> String {
-    let repaired = |r: &&Repair| matches!(r.outcome, redistribute::Outcome::Repaired(_));
+    let repaired = |r: &&Repair| matches!(r.outcome, redistribute::Healing::Repaired(_));
     let moves = counted(plan.passages().count(), "move");
     match (plan.repairs.iter().filter(repaired).count(), plan.repairs.len()) {
         (_, 0) => "All groups are healthy, nothing to do.".to_owned(),
@@ -93,20 +93,20 @@ fn repair_lines(
     let health = repair.before.health().as_str();
     let mut lines = vec![format!("Group {name} is {health}: {}", condition_text(&repair.before))];
     match &repair.outcome {
-        redistribute::Outcome::Repaired(passages) => {
+        redistribute::Healing::Repaired(passages) => {
             lines.push(format!("  It is healthy after {}:", counted(passages.len(), "move")));
             let scored = passages.iter().map(|p| (p, p.score));
             lines.extend(moves(cluster, scored, *first).iter().map(|line| format!("  {line}")));
             *first += passages.len();
         }
-        redistribute::Outcome::TooLong(needed) => {
+        redistribute::Healing::TooLong(needed) => {
             lines
                 .push(format!("  It stays as it is: {} are needed (--max-length)", counted(*needed, "move")));
         }
-        redistribute::Outcome::NoTime(stopped) => {
+        redistribute::Healing::NoTime(stopped) => {
             lines.push(format!("  It stays as it is: {}", no_time(*stopped)));
         }
-        redistribute::Outcome::Stuck(instances) => {
+        redistribute::Healing::Stuck(instances) => {
             lines.push("  It cannot be repaired:".to_owned());
             lines.extend(blocked_lines(instances, cluster, storage, level));
         }
@@ -130,7 +130,7 @@ fn blocked_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap,
 /// Which groups can be emptied, and the plan for one of them.
 pub fn compression(
     found: &Compression,
-    chosen: Option<&Candidate>,
+    chosen: Option<&GroupCandidate>,
     cluster: &Cluster,
     storage: &StorageMap,
     level: i32,
@@ -147,7 +147,7 @@ pub fn compression(
     table.push([amounts("(all)", &found.total, cluster.instances.len()), verdict.into()].concat());
     lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
     for candidate in &found.candidates {
-        if let compress::Outcome::Stuck(instance, placed) = &candidate.outcome
+        if let compress::Compressed::Stuck(instance, placed) = &candidate.outcome
             && level > 1
         {
             let name = &cluster.group(candidate.group).name;
@@ -165,8 +165,13 @@ pub fn compression(
 }
 
 /// The finding in one line.
-pub fn compression_summary(found: &Compression, chosen: Option<&Candidate>, cluster: &Cluster) -> String {
-    let emptied = || found.candidates.iter().filter(|c| matches!(c.outcome, compress::Outcome::Emptied(_)));
+pub fn compression_summary(
+    found: &Compression,
+    chosen: Option<&GroupCandidate>,
+    cluster: &Cluster,
+) -> String {
+    let emptied =
+        || found.candidates.iter().filter(|c| matches!(c.outcome, compress::Compressed::Emptied(_)));
     if let Some(chosen) = chosen {
         let won = &chosen.capacity;
         return format!(
@@ -186,10 +191,10 @@ pub fn compression_summary(found: &Compression, chosen: Option<&Candidate>, clus
     }
 }
 
-fn candidate_row(candidate: &Candidate, cluster: &Cluster) -> Vec<String> {
+fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
     let (count, amount, verdict) = match &candidate.outcome {
-        compress::Outcome::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
-        compress::Outcome::Stuck(blocked, _) => {
+        compress::Compressed::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
+        compress::Compressed::Stuck(blocked, _) => {
             let name = cluster.instance(blocked.instance).alias();
             let why = match &blocked.why {
                 Why::Held(hold) => held_text(*hold, cluster),
@@ -197,11 +202,11 @@ fn candidate_row(candidate: &Candidate, cluster: &Cluster) -> Vec<String> {
             };
             ("-".to_owned(), "-".to_owned(), format!("no: {name}: {why}"))
         }
-        compress::Outcome::TooLong(moves) => {
+        compress::Compressed::TooLong(moves) => {
             (moves.to_string(), "-".to_owned(), "not with so few moves (--max-length)".to_owned())
         }
-        compress::Outcome::NoTime(stopped) => ("-".to_owned(), "-".to_owned(), no_time(*stopped)),
-        compress::Outcome::Emptied(passages) => {
+        compress::Compressed::NoTime(stopped) => ("-".to_owned(), "-".to_owned(), no_time(*stopped)),
+        compress::Compressed::Emptied(passages) => {
             let amount = passages.iter().map(|p| p.copied).sum();
             (passages.len().to_string(), copied(amount), "yes".to_owned())
         }

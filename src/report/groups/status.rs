@@ -6,7 +6,7 @@ use crate::model::{AllocPolicy, Cluster, InstanceIdx, NodeIdx};
 use crate::report::components::score;
 use crate::report::table::{Align, Table};
 use crate::search::regroup::health::{Condition, Health};
-use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, Status};
+use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
 /// Most characters of a line for people.
 pub(super) const LINE: usize = 400;
@@ -24,7 +24,7 @@ pub fn condition_text(condition: &Condition) -> String {
 }
 
 /// All that is printed.
-pub fn text(status: &Status, cluster: &Cluster, level: i32) -> Vec<String> {
+pub fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String> {
     let mut lines = vec![format!(
         "Loaded {}, {}, {}",
         counted(cluster.nodes.len(), "node"),
@@ -49,7 +49,7 @@ pub fn text(status: &Status, cluster: &Cluster, level: i32) -> Vec<String> {
     lines
 }
 
-fn group_table(status: &Status, cluster: &Cluster) -> Vec<String> {
+fn group_table(status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
     let left = ["Group", "Health"].map(|title| (title, Align::Left));
     let right = [
         "Nodes", "Off", "Inst", "t_mem", "o_mem", "f_mem", "t_dsk", "o_dsk", "f_dsk", "t_cpu", "o_cpu",
@@ -86,7 +86,7 @@ fn row(
     cells
 }
 
-fn partition_table(status: &Status, cluster: &Cluster) -> Vec<String> {
+fn partition_table(status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
     let columns = [("Pool", Align::Left), ("Inst", Align::Right), ("Groups", Align::Left)];
     let mut table = Table::new(columns);
     for partition in &status.partitions {
@@ -100,7 +100,7 @@ fn partition_table(status: &Status, cluster: &Cluster) -> Vec<String> {
 }
 
 /// What `-v` adds about a group.
-fn details(group: &GroupStatus, status: &Status, cluster: &Cluster) -> Vec<String> {
+fn details(group: &GroupStatus, status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
     let there = cluster.group(group.group);
     let pools: Vec<String> = group.pools.iter().map(|p| status.storage.pool(*p).to_string()).collect();
     let mut lines =

@@ -5,19 +5,19 @@ use serde::Serialize;
 use super::Generator;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::report::allocator::{Amounts, amounts};
+use crate::report::allocator::{AmountsView, amounts};
 use crate::report::check::loss::cause_name;
-use crate::report::check::{Check, State as Findings};
+use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
-use crate::search::check::loss::{Hurdle, Stranded};
-use crate::search::check::{Counts as Found, GroupHealth, Loss};
+use crate::search::check::loss::{LossHurdle, Stranded};
+use crate::search::check::{GroupHealth, Loss, ProblemCounts as Found};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.check/1";
 
 /// What `hcheck` found: about the cluster, or about the loss of nodes.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct CheckDocument {
     schema: &'static str,
     generator: Generator,
     healthy: bool,
@@ -29,22 +29,22 @@ pub struct Document {
 struct Checked {
     simulation: bool,
     needs_rebalance: bool,
-    initial: State,
+    initial: CheckedState,
     /// Null if nothing was balanced.
-    rebalanced: Option<State>,
+    rebalanced: Option<CheckedState>,
     stopped: Option<Stopped>,
     tags_without_effect: Vec<Tag>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct State {
+struct CheckedState {
     healthy: bool,
-    counts: Counts,
-    groups: Vec<Group>,
+    counts: CountsView,
+    groups: Vec<CheckedGroup>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Counts {
+struct CountsView {
     n1_failing: usize,
     conflicting: usize,
     offline_primary: usize,
@@ -54,23 +54,23 @@ struct Counts {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Group {
+struct CheckedGroup {
     name: String,
     uuid: String,
     score: f64,
     /// Null before balancing.
     steps: Option<usize>,
-    counts: Counts,
+    counts: CountsView,
     n1_failing: Vec<String>,
     conflicting: Vec<String>,
-    conflicts: Vec<Conflict>,
+    conflicts: Vec<ConflictView>,
     offline_primary: Vec<String>,
     offline_secondary: Vec<String>,
     not_expendable: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Conflict {
+struct ConflictView {
     node: String,
     tag: String,
     instances: Vec<String>,
@@ -98,19 +98,19 @@ struct StrandedInstance {
     disk_template: &'static str,
     memory: i64,
     refused: usize,
-    nearest: Vec<Refusal>,
+    nearest: Vec<RefusedView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Refusal {
+struct RefusedView {
     node: String,
     rule: &'static str,
     /// Null where nothing is missing that could be counted.
-    shortfall: Option<Amounts>,
+    shortfall: Option<AmountsView>,
 }
 
 /// The document of a check.
-pub fn of_check(check: &Check, cluster: &Cluster) -> Document {
+pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     let rebalanced = check.rebalanced.as_ref();
     document(
         !check.last().needs_rebalance(),
@@ -127,7 +127,7 @@ pub fn of_check(check: &Check, cluster: &Cluster) -> Document {
 }
 
 /// The document of a loss.
-pub fn of_loss(loss: &Loss, cluster: &Cluster) -> Document {
+pub fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
     let lost = Lost {
         nodes: nodes(cluster, &loss.nodes),
         placed: instances(cluster, &loss.placed),
@@ -137,8 +137,8 @@ pub fn of_loss(loss: &Loss, cluster: &Cluster) -> Document {
     document(loss.stranded.is_empty(), None, Some(lost))
 }
 
-fn document(healthy: bool, check: Option<Checked>, loss: Option<Lost>) -> Document {
-    Document { schema: SCHEMA, generator: Generator::this(), healthy, check, loss }
+fn document(healthy: bool, check: Option<Checked>, loss: Option<Lost>) -> CheckDocument {
+    CheckDocument { schema: SCHEMA, generator: Generator::this(), healthy, check, loss }
 }
 
 fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
@@ -149,28 +149,28 @@ fn instances(cluster: &Cluster, instances: &[InstanceIdx]) -> Vec<String> {
     instances.iter().map(|i| cluster.instance(*i).name.clone()).collect()
 }
 
-fn state(found: &Findings, cluster: &Cluster, steps: &[usize]) -> State {
+fn state(found: &Findings, cluster: &Cluster, steps: &[usize]) -> CheckedState {
     let group = |(at, health): (usize, &GroupHealth)| group(health, cluster, steps.get(at).copied());
-    State {
+    CheckedState {
         healthy: !found.needs_rebalance(),
         counts: counts(found.counts),
         groups: found.groups.iter().enumerate().map(group).collect(),
     }
 }
 
-fn counts(found: Found) -> Counts {
+fn counts(found: Found) -> CountsView {
     let Found { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = found;
-    Counts { n1_failing, conflicting, offline_primary, offline_secondary, not_expendable: at_risk }
+    CountsView { n1_failing, conflicting, offline_primary, offline_secondary, not_expendable: at_risk }
 }
 
-fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> Group {
+fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> CheckedGroup {
     let group = cluster.group(health.group);
-    let conflict = |c: &crate::search::check::Conflict| Conflict {
+    let conflict = |c: &crate::search::check::Conflict| ConflictView {
         node: cluster.node(c.node).spec.name.clone(),
         tag: cluster.tag_table.name(c.tag).to_owned(),
         instances: instances(cluster, &c.instances),
     };
-    Group {
+    CheckedGroup {
         name: group.name.clone(),
         uuid: group.uuid.clone(),
         score: health.score,
@@ -202,7 +202,7 @@ fn tag(idle: &IdleTag) -> Tag {
 
 fn stranded(cluster: &Cluster, stranded: &Stranded) -> StrandedInstance {
     let instance = cluster.instance(stranded.instance);
-    let refusal = |hurdle: &Hurdle| Refusal {
+    let refusal = |hurdle: &LossHurdle| RefusedView {
         node: cluster.node(hurdle.node).spec.name.clone(),
         rule: cause_name(hurdle.cause),
         shortfall: hurdle.shortfall.as_ref().and_then(amounts),

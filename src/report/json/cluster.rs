@@ -6,17 +6,17 @@ use crate::model::{Cluster, InstanceIdx, InstancePolicy, InstanceSpec, NodeIdx};
 
 /// A cluster, or the part of it that a tool worked on.
 #[derive(Debug, Clone, Serialize)]
-pub struct State {
+pub struct ClusterView {
     tags: Vec<String>,
     common_suffix: String,
     policy: Policy,
-    groups: Vec<Group>,
-    nodes: Vec<Node>,
-    instances: Vec<Instance>,
+    groups: Vec<GroupView>,
+    nodes: Vec<NodeView>,
+    instances: Vec<InstanceView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Group {
+struct GroupView {
     name: String,
     uuid: String,
     alloc_policy: &'static str,
@@ -31,11 +31,11 @@ struct Policy {
     spindle_ratio: f64,
     disk_templates: Vec<&'static str>,
     standard: Specification,
-    ranges: Vec<Range>,
+    ranges: Vec<RangeView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Range {
+struct RangeView {
     min: Specification,
     max: Specification,
 }
@@ -52,24 +52,24 @@ struct Specification {
 
 /// A node.
 #[derive(Debug, Clone, Serialize)]
-pub struct Node {
+pub struct NodeView {
     name: String,
     group: String,
     offline: bool,
     master: bool,
     n1_fail: bool,
-    memory: Memory,
-    disk: Disk,
-    cpu: Cpu,
-    spindles: Spindles,
-    load: Load,
+    memory: MemoryView,
+    disk: DiskView,
+    cpu: CpuView,
+    spindles: SpindlesView,
+    load: LoadView,
     primaries: Vec<String>,
     secondaries: Vec<String>,
     tags: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Memory {
+struct MemoryView {
     total: f64,
     node: i64,
     instances: i64,
@@ -80,20 +80,20 @@ struct Memory {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Disk {
+struct DiskView {
     total: f64,
     free: i64,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Cpu {
+struct CpuView {
     physical: f64,
     virtual_in_use: i64,
     speed: f64,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Spindles {
+struct SpindlesView {
     total: i64,
     used: f64,
     free: i64,
@@ -101,7 +101,7 @@ struct Spindles {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Load {
+struct LoadView {
     cpu: f64,
     memory: f64,
     disk: f64,
@@ -109,7 +109,7 @@ struct Load {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Instance {
+struct InstanceView {
     name: String,
     primary: String,
     secondary: Option<String>,
@@ -122,26 +122,26 @@ struct Instance {
     vcpus: i64,
     auto_balance: bool,
     forthcoming: bool,
-    load: Load,
+    load: LoadView,
     tags: Vec<String>,
 }
 
-impl State {
+impl ClusterView {
     /// The state of a cluster.
-    pub fn whole(cluster: &Cluster) -> State {
-        State::of(cluster, &cluster.all_nodes(), &cluster.all_instances())
+    pub fn whole(cluster: &Cluster) -> ClusterView {
+        ClusterView::of(cluster, &cluster.all_nodes(), &cluster.all_instances())
     }
 
     /// The state of some nodes and instances of a cluster.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> State {
-        State {
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> ClusterView {
+        ClusterView {
             tags: cluster.tags.clone(),
             common_suffix: cluster.common_suffix.clone(),
             policy: policy(&cluster.policy),
             groups: cluster
                 .groups
                 .iter()
-                .map(|g| Group {
+                .map(|g| GroupView {
                     name: g.name.clone(),
                     uuid: g.uuid.clone(),
                     alloc_policy: g.alloc_policy.as_str(),
@@ -157,7 +157,7 @@ impl State {
 }
 
 /// Nodes as they are now.
-pub fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<Node> {
+pub fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<NodeView> {
     nodes.iter().map(|n| node(cluster, *n)).collect()
 }
 
@@ -170,7 +170,7 @@ fn policy(policy: &InstancePolicy) -> Policy {
         ranges: policy
             .ranges
             .iter()
-            .map(|r| Range { min: specification(&r.min), max: specification(&r.max) })
+            .map(|r| RangeView { min: specification(&r.min), max: specification(&r.max) })
             .collect(),
     }
 }
@@ -187,22 +187,22 @@ fn specification(spec: &InstanceSpec) -> Specification {
     }
 }
 
-fn load(util: &crate::model::Utilisation) -> Load {
-    Load { cpu: util.cpu, memory: util.mem, disk: util.disk, network: util.net }
+fn load(util: &crate::model::Utilisation) -> LoadView {
+    LoadView { cpu: util.cpu, memory: util.mem, disk: util.disk, network: util.net }
 }
 
-fn node(cluster: &Cluster, idx: NodeIdx) -> Node {
+fn node(cluster: &Cluster, idx: NodeIdx) -> NodeView {
     let node = cluster.node(idx);
     let crate::model::Node { spec, state } = node;
     let ledger = &state.ledger;
     let names = |list: &[InstanceIdx]| list.iter().map(|i| cluster.instance(*i).name.clone()).collect();
-    Node {
+    NodeView {
         name: spec.name.clone(),
         group: cluster.group(spec.group).name.clone(),
         offline: spec.offline,
         master: spec.master,
         n1_fail: ledger.n1_fail,
-        memory: Memory {
+        memory: MemoryView {
             total: spec.mem_total,
             node: spec.mem_node.0,
             instances: ledger.mem_instances.0,
@@ -211,9 +211,9 @@ fn node(cluster: &Cluster, idx: NodeIdx) -> Node {
             unallocated: ledger.mem_unallocated(spec).0,
             reserved: ledger.mem_reserved.0,
         },
-        disk: Disk { total: spec.disk_total, free: ledger.disk_free.0 },
-        cpu: Cpu { physical: spec.cpu_total, virtual_in_use: ledger.vcpus, speed: spec.cpu_speed },
-        spindles: Spindles {
+        disk: DiskView { total: spec.disk_total, free: ledger.disk_free.0 },
+        cpu: CpuView { physical: spec.cpu_total, virtual_in_use: ledger.vcpus, speed: spec.cpu_speed },
+        spindles: SpindlesView {
             total: spec.spindle_total,
             used: ledger.spindles_used,
             free: ledger.spindles_free,
@@ -226,10 +226,10 @@ fn node(cluster: &Cluster, idx: NodeIdx) -> Node {
     }
 }
 
-fn instance(cluster: &Cluster, idx: InstanceIdx) -> Instance {
+fn instance(cluster: &Cluster, idx: InstanceIdx) -> InstanceView {
     let i = cluster.instance(idx);
     let name = |n: NodeIdx| cluster.node(n).spec.name.clone();
-    Instance {
+    InstanceView {
         name: i.name.clone(),
         primary: name(i.primary),
         secondary: i.secondary.map(name),

@@ -6,7 +6,7 @@ use super::{Nodes, kind};
 use crate::model::{Cluster, NodeIdx, Placement};
 use crate::plan::command::notation;
 use crate::report::explain::{hold_name, outlook_name, rule_name};
-use crate::search::explain::{Explanation, Outlook, Verdict};
+use crate::search::explain::{ExplainedMove, Explanation, InstanceOutlook};
 use crate::search::shortfall::Shortfall;
 
 /// Why one instance moves or does not.
@@ -21,7 +21,7 @@ pub struct Explained {
     next_step: Option<NextStep>,
     holds: Vec<&'static str>,
     best: Option<usize>,
-    moves: Vec<Move>,
+    moves: Vec<MoveView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -35,18 +35,18 @@ struct NextStep {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Move {
+struct MoveView {
     #[serde(rename = "move")]
     kind: &'static str,
     notation: String,
     to: Nodes,
     /// The score afterwards, of possible moves.
     score: Option<f64>,
-    refusal: Option<Refusal>,
+    refusal: Option<RefusalView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Refusal {
+struct RefusalView {
     node: String,
     rule: &'static str,
     needed: Option<i64>,
@@ -65,11 +65,11 @@ pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
         .iter()
         .map(|m| {
             let (score, refusal) = match &m.verdict {
-                Verdict::Possible(score) => (Some(*score), None),
-                Verdict::TargetOffline => (None, m.mv.target().map(|t| offline(name(t)))),
-                Verdict::Refused(r, s) => (None, Some(refused(name(r.node), rule_name(r.rule), s))),
+                ExplainedMove::Possible(score) => (Some(*score), None),
+                ExplainedMove::TargetOffline => (None, m.mv.target().map(|t| offline(name(t)))),
+                ExplainedMove::Refused(r, s) => (None, Some(refused(name(r.node), rule_name(r.rule), s))),
             };
-            Move {
+            MoveView {
                 kind: kind(m.mv),
                 notation: notation(cluster, m.mv),
                 to: Nodes::of(cluster, m.to),
@@ -79,7 +79,7 @@ pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
         })
         .collect();
     let next_step = match &e.outlook {
-        Outlook::OtherFirst(step) => Some(NextStep {
+        InstanceOutlook::OtherFirst(step) => Some(NextStep {
             instance: cluster.instance(step.instance).name.clone(),
             kind: kind(step.mv),
             notation: notation(cluster, step.mv),
@@ -101,8 +101,8 @@ pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
     }
 }
 
-fn offline(node: String) -> Refusal {
-    Refusal {
+fn offline(node: String) -> RefusalView {
+    RefusalView {
         node,
         rule: "offline",
         needed: None,
@@ -113,8 +113,8 @@ fn offline(node: String) -> Refusal {
     }
 }
 
-fn refused(node: String, rule: &'static str, shortfall: &Shortfall) -> Refusal {
-    let mut refusal = Refusal { rule, ..offline(node) };
+fn refused(node: String, rule: &'static str, shortfall: &Shortfall) -> RefusalView {
+    let mut refusal = RefusalView { rule, ..offline(node) };
     match shortfall {
         Shortfall::Amount { unit, needed, available, .. } => {
             refusal.needed = Some(*needed);

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::cluster::{Node, State};
-use super::plan::{Ending, Group, PlanStep};
+use super::cluster::{ClusterView, NodeView};
+use super::plan::{BalancedGroup, EndingView, PlanStep};
 use super::{Generator, Score};
 use crate::search::Stopped;
 
@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "htools.group-plans/1";
 /// Which groups were to be balanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum ChosenGroups {
     /// The worst that can be improved.
     WorstGroup,
     /// All.
@@ -23,34 +23,34 @@ pub enum Choice {
 
 /// A plan for several groups.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct GroupPlansDocument {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The program.
     pub generator: Generator,
     /// Which groups were to be balanced.
-    pub choice: Choice,
+    pub choice: ChosenGroups,
     /// What ended the searches, if they did not end by themselves.
     pub stopped: Option<Stopped>,
     /// The cluster before the first step.
-    pub cluster: State,
+    pub cluster: ClusterView,
     /// The groups: all in their order, or the worst first.
-    pub groups: Vec<GroupPlan>,
+    pub groups: Vec<GroupPlanView>,
     /// The steps of all groups, group after group.
     pub steps: Vec<PlanStep>,
     /// Numbers of the steps that can run at the same time, in order.
     pub jobsets: Vec<Vec<usize>>,
     /// The nodes of the groups that have steps, after the last step.
-    pub nodes_after: Vec<Node>,
+    pub nodes_after: Vec<NodeView>,
 }
 
 /// What came of one group.
 #[derive(Debug, Clone, Serialize)]
-pub struct GroupPlan {
+pub struct GroupPlanView {
     /// The group.
-    pub group: Group,
+    pub group: BalancedGroup,
     /// How its search ended; none if it had none.
-    pub ending: Option<Ending>,
+    pub ending: Option<EndingView>,
     /// What ended its search, if it did not end by itself.
     pub stopped: Option<Stopped>,
     /// The score before the first step.

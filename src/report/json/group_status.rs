@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::Generator;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
-use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, Status};
+use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.group-status/1";
 
 /// How the groups of a cluster are.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct StatusDocument {
     schema: &'static str,
     generator: Generator,
     health: &'static str,
@@ -19,14 +19,14 @@ pub struct Document {
     instances: usize,
     split_instances: usize,
     score: Option<f64>,
-    capacity: Sizes,
-    groups: Vec<Group>,
-    partitions: Vec<Partition>,
+    capacity: SizesView,
+    groups: Vec<StatusGroup>,
+    partitions: Vec<PartitionView>,
 }
 
 /// What some nodes have, together.
 #[derive(Debug, Clone, Serialize)]
-pub struct Sizes {
+pub struct SizesView {
     nodes: usize,
     offline_nodes: usize,
     memory: Amount,
@@ -47,9 +47,9 @@ impl From<Amounts> for Amount {
     }
 }
 
-impl From<&Capacity> for Sizes {
-    fn from(capacity: &Capacity) -> Sizes {
-        Sizes {
+impl From<&Capacity> for SizesView {
+    fn from(capacity: &Capacity) -> SizesView {
+        SizesView {
             nodes: capacity.nodes,
             offline_nodes: capacity.offline,
             memory: capacity.memory.into(),
@@ -60,7 +60,7 @@ impl From<&Capacity> for Sizes {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Group {
+struct StatusGroup {
     name: String,
     uuid: String,
     alloc_policy: &'static str,
@@ -68,14 +68,14 @@ struct Group {
     health: &'static str,
     instances: usize,
     score: Option<f64>,
-    capacity: Sizes,
+    capacity: SizesView,
     n1_failing: Vec<String>,
     stranded: Vec<String>,
     pools: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Partition {
+struct PartitionView {
     pool: String,
     named: bool,
     instances: usize,
@@ -83,10 +83,10 @@ struct Partition {
 }
 
 /// The document for a cluster.
-pub fn document(status: &Status, cluster: &Cluster) -> Document {
+pub fn document(status: &GroupsStatus, cluster: &Cluster) -> StatusDocument {
     let group_name = |g: &GroupIdx| cluster.group(*g).name.clone();
     let pool = |p: PoolIdx| status.storage.pool(p).to_string();
-    Document {
+    StatusDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         health: status.health().as_str(),
@@ -97,7 +97,7 @@ pub fn document(status: &Status, cluster: &Cluster) -> Document {
         capacity: (&status.capacity).into(),
         groups: status.groups.iter().map(|g| group(g, status, cluster)).collect(),
         partitions: (status.partitions.iter())
-            .map(|p| Partition {
+            .map(|p| PartitionView {
                 pool: pool(p.pool),
                 named: p.named,
                 instances: p.instances,
@@ -111,11 +111,11 @@ fn finite(number: f64) -> Option<f64> {
     Some(number).filter(|n| n.is_finite())
 }
 
-fn group(group: &GroupStatus, status: &Status, cluster: &Cluster) -> Group {
+fn group(group: &GroupStatus, status: &GroupsStatus, cluster: &Cluster) -> StatusGroup {
     let there = cluster.group(group.group);
     let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
-    Group {
+    StatusGroup {
         name: there.name.clone(),
         uuid: there.uuid.clone(),
         alloc_policy: there.alloc_policy.as_str(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cluster::State;
+use super::cluster::ClusterView;
 use super::{Generator, Score};
 use crate::model::Cluster;
 use crate::report::info::Information;
@@ -12,18 +12,18 @@ pub const SCHEMA: &str = "htools.info/1";
 
 /// What `hinfo` found.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct InfoDocument {
     schema: &'static str,
     generator: Generator,
-    cluster: State,
+    cluster: ClusterView,
     n1_happy: bool,
-    groups: Vec<Group>,
+    groups: Vec<InfoGroup>,
     split_instances: Vec<String>,
     score: Score,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Group {
+struct InfoGroup {
     name: String,
     nodes: usize,
     instances: usize,
@@ -34,8 +34,8 @@ struct Group {
 }
 
 /// The document for a cluster and what was found out about it.
-pub fn document(info: &Information, cluster: &Cluster) -> Document {
-    let group = |g: &crate::report::info::GroupHealth| Group {
+pub fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
+    let group = |g: &crate::report::info::GroupInfo| InfoGroup {
         name: cluster.group(g.group).name.clone(),
         nodes: g.nodes,
         instances: g.instances,
@@ -44,10 +44,10 @@ pub fn document(info: &Information, cluster: &Cluster) -> Document {
         n1_happy: g.failures.none(),
         score: g.score,
     };
-    Document {
+    InfoDocument {
         schema: SCHEMA,
         generator: Generator::this(),
-        cluster: State::whole(cluster),
+        cluster: ClusterView::whole(cluster),
         n1_happy: info.is_n1_happy(),
         groups: info.groups.iter().map(group).collect(),
         split_instances: info.split.iter().map(|i| cluster.instance(*i).name.clone()).collect(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cluster::{Node, State};
+use super::cluster::{ClusterView, NodeView};
 use super::explain::Explained;
 use super::{Generator, Nodes, Score, kind, texts};
 use crate::model::Cluster;
@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "htools.plan/1";
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub enum EndingView {
     /// The cluster has no instances.
     Empty,
     /// There was nothing to gain from the start.
@@ -32,19 +32,19 @@ pub enum Ending {
 
 /// A plan.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct PlanDocument {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The program.
     pub generator: Generator,
     /// How the run ended.
-    pub ending: Ending,
+    pub ending: EndingView,
     /// What ended the search, if it did not end by itself.
     pub stopped: Option<Stopped>,
     /// The group that was balanced; none in an empty cluster.
-    pub group: Option<Group>,
+    pub group: Option<BalancedGroup>,
     /// The group's nodes and instances before the first step.
-    pub cluster: State,
+    pub cluster: ClusterView,
     /// The score before the first step.
     pub initial_score: Option<Score>,
     /// The part of it that reserving memory makes unavoidable.
@@ -56,15 +56,15 @@ pub struct Document {
     /// Numbers of the steps that can run at the same time, in order.
     pub jobsets: Vec<Vec<usize>>,
     /// The group's nodes after the last step; none without steps.
-    pub nodes_after: Vec<Node>,
+    pub nodes_after: Vec<NodeView>,
     /// Why instances that were asked about move or do not.
     pub explanations: Vec<Explained>,
 }
 
-impl Document {
+impl PlanDocument {
     /// A document without a group and without steps.
-    pub fn new(ending: Ending, cluster: State) -> Document {
-        Document {
+    pub fn new(ending: EndingView, cluster: ClusterView) -> PlanDocument {
+        PlanDocument {
             schema: SCHEMA,
             generator: Generator::this(),
             ending,
@@ -84,7 +84,7 @@ impl Document {
 
 /// The group that was balanced.
 #[derive(Debug, Clone, Serialize)]
-pub struct Group {
+pub struct BalancedGroup {
     /// Its name.
     pub name: String,
     /// Its UUID.

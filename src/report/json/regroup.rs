@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::group_status::Sizes;
+use super::group_status::SizesView;
 use super::plan::jobsets;
 use super::{Generator, Nodes, kind, texts};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, StorageMap};
@@ -17,9 +17,9 @@ use crate::report::groups::plan::{
 use crate::report::groups::reasons::{bar_name, bar_text, held_name, held_text};
 use crate::search::Stopped;
 use crate::search::regroup::balance::Balance;
-use crate::search::regroup::compress::{self, Candidate, Compression};
+use crate::search::regroup::compress::{self, Compression, GroupCandidate};
 use crate::search::regroup::load::{LoadSource, Loads};
-use crate::search::regroup::reach::Bar;
+use crate::search::regroup::reach::GroupBar;
 use crate::search::regroup::redistribute::{self, Redistribution};
 use crate::search::regroup::{Blocked, Passage, Why};
 
@@ -28,7 +28,7 @@ pub const SCHEMA: &str = "htools.regroup/1";
 
 /// A plan of moves between groups.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct RegroupDocument {
     schema: &'static str,
     generator: Generator,
     command: &'static str,
@@ -37,7 +37,7 @@ pub struct Document {
     moves: Vec<MoveRow>,
     jobsets: Vec<Vec<usize>>,
     repairs: Option<Vec<RepairRow>>,
-    capacity: Option<Sizes>,
+    capacity: Option<SizesView>,
     candidates: Option<Vec<CandidateRow>>,
     emptied: Option<String>,
     loads: Option<LoadRows>,
@@ -99,7 +99,7 @@ struct CandidateRow {
     group: String,
     can_be_emptied: bool,
     reason: Option<String>,
-    capacity: Sizes,
+    capacity: SizesView,
     instances: usize,
     moves: usize,
     copied: i64,
@@ -118,13 +118,13 @@ struct LoadRows {
 #[derive(Debug, Clone, Serialize)]
 struct LoadRow {
     group: String,
-    before: Shares,
-    after: Shares,
+    before: SharesView,
+    after: SharesView,
 }
 
 /// Loads over what the group has; 1 is as much as in the whole cluster.
 #[derive(Debug, Clone, Serialize)]
-struct Shares {
+struct SharesView {
     cpu: Option<f64>,
     memory: Option<f64>,
     disk: Option<f64>,
@@ -144,9 +144,9 @@ impl Frame<'_> {
         command: &'static str,
         summary: String,
         scores: impl Fn(usize) -> f64,
-    ) -> Result<Document, Impossible> {
+    ) -> Result<RegroupDocument, Impossible> {
         let row = |(at, passage): (usize, &Passage)| move_row(self.cluster, passage, at, scores(at));
-        Ok(Document {
+        Ok(RegroupDocument {
             schema: SCHEMA,
             generator: Generator::this(),
             command,
@@ -192,16 +192,16 @@ pub fn redistribution(
     plan: &Redistribution,
     passages: &[Passage],
     sets: &[Jobset],
-) -> Result<Document, Impossible> {
+) -> Result<RegroupDocument, Impossible> {
     let frame = Frame { cluster, passages, jobsets: sets };
     let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
     let row = |repair: &redistribute::Repair| {
         let (moves, blocked) = match &repair.outcome {
-            redistribute::Outcome::Repaired(passages) => (passages.len(), Vec::new()),
-            redistribute::Outcome::TooLong(moves) => (*moves, Vec::new()),
-            redistribute::Outcome::NoTime(_) => (0, Vec::new()),
-            redistribute::Outcome::Stuck(all) => {
+            redistribute::Healing::Repaired(passages) => (passages.len(), Vec::new()),
+            redistribute::Healing::TooLong(moves) => (*moves, Vec::new()),
+            redistribute::Healing::NoTime(_) => (0, Vec::new()),
+            redistribute::Healing::Stuck(all) => {
                 (0, all.iter().map(|b| blocked_row(cluster, storage, b)).collect())
             }
         };
@@ -210,14 +210,14 @@ pub fn redistribution(
             health: repair.before.health().as_str(),
             n1_failing: repair.before.n1_failing.iter().map(node).collect(),
             stranded: repair.before.stranded.iter().map(instance).collect(),
-            repaired: matches!(repair.outcome, redistribute::Outcome::Repaired(_)),
+            repaired: matches!(repair.outcome, redistribute::Healing::Repaired(_)),
             moves,
             blocked,
         }
     };
     let repairs = Some(plan.repairs.iter().map(row).collect());
     let document = frame.document("redistribute", redistribution_summary(plan), |at| passages[at].score)?;
-    Ok(Document { stopped: plan.stopped, repairs, ..document })
+    Ok(RegroupDocument { stopped: plan.stopped, repairs, ..document })
 }
 
 /// The document of groups that can be emptied.
@@ -228,24 +228,24 @@ pub fn compression(
     cluster: &Cluster,
     storage: &StorageMap,
     found: &Compression,
-    chosen: Option<&Candidate>,
+    chosen: Option<&GroupCandidate>,
     sets: &[Jobset],
-) -> Result<Document, Impossible> {
-    let passages = chosen.map_or(&[][..], Candidate::passages);
+) -> Result<RegroupDocument, Impossible> {
+    let passages = chosen.map_or(&[][..], GroupCandidate::passages);
     let frame = Frame { cluster, passages, jobsets: sets };
-    let row = |candidate: &Candidate| {
+    let row = |candidate: &GroupCandidate| {
         let (reason, moves, placed, blocked) = match &candidate.outcome {
-            compress::Outcome::Unfit(why) => (Some(unfit_text(*why)), 0, 0, None),
-            compress::Outcome::Stuck(blocked, placed) => {
+            compress::Compressed::Unfit(why) => (Some(unfit_text(*why)), 0, 0, None),
+            compress::Compressed::Stuck(blocked, placed) => {
                 (None, 0, *placed, Some(blocked_row(cluster, storage, blocked)))
             }
-            compress::Outcome::TooLong(moves) => (None, *moves, *moves, None),
-            compress::Outcome::NoTime(stopped) => (Some(no_time(*stopped)), 0, 0, None),
-            compress::Outcome::Emptied(passages) => (None, passages.len(), passages.len(), None),
+            compress::Compressed::TooLong(moves) => (None, *moves, *moves, None),
+            compress::Compressed::NoTime(stopped) => (Some(no_time(*stopped)), 0, 0, None),
+            compress::Compressed::Emptied(passages) => (None, passages.len(), passages.len(), None),
         };
         CandidateRow {
             group: cluster.group(candidate.group).name.clone(),
-            can_be_emptied: matches!(candidate.outcome, compress::Outcome::Emptied(_)),
+            can_be_emptied: matches!(candidate.outcome, compress::Compressed::Emptied(_)),
             reason,
             capacity: (&candidate.capacity).into(),
             instances: candidate.instances,
@@ -260,7 +260,7 @@ pub fn compression(
     let summary = compression_summary(found, chosen, cluster);
     let document = frame.document("compress", summary, |at| passages[at].score)?;
     let capacity = Some((&found.total).into());
-    Ok(Document { stopped: found.stopped, capacity, candidates, emptied, ..document })
+    Ok(RegroupDocument { stopped: found.stopped, capacity, candidates, emptied, ..document })
 }
 
 /// The document of a plan that evens out load.
@@ -272,11 +272,11 @@ pub fn balance(
     plan: &Balance,
     passages: &[Passage],
     sets: &[Jobset],
-) -> Result<Document, Impossible> {
+) -> Result<RegroupDocument, Impossible> {
     let frame = Frame { cluster, passages, jobsets: sets };
     let shares = |loads: &Loads, group: GroupIdx| {
         let [cpu, memory, disk, network] = loads.relative(group);
-        Shares { cpu, memory, disk, network }
+        SharesView { cpu, memory, disk, network }
     };
     let row = |group: &crate::model::Group| LoadRow {
         group: group.name.clone(),
@@ -293,13 +293,13 @@ pub fn balance(
         groups: cluster.groups.iter().map(row).collect(),
     };
     let document = frame.document("balance", balance_summary(plan), |at| plan.steps[at].score)?;
-    Ok(Document { stopped: plan.stopped, loads: Some(loads), ..document })
+    Ok(RegroupDocument { stopped: plan.stopped, loads: Some(loads), ..document })
 }
 
 fn blocked_row(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
     let instance = cluster.instance(blocked.instance).name.clone();
-    let row = |(group, bar): &(GroupIdx, Bar)| {
-        let nearest = if let Bar::Room(nearest) = bar { Some(nearest) } else { None };
+    let row = |(group, bar): &(GroupIdx, GroupBar)| {
+        let nearest = if let GroupBar::Room(nearest) = bar { Some(nearest) } else { None };
         BarRow {
             group: cluster.group(*group).name.clone(),
             reason: bar_name(bar),

@@ -7,26 +7,26 @@ use crate::model::Cluster;
 use crate::plan::maintenance::Maintenance;
 use crate::report::rolling::node_names;
 use crate::search::rolling::colour::Colouring;
-use crate::search::rolling::{Conflicts, Moved, Part};
+use crate::search::rolling::{Conflicts, MovedMeanwhile, Part};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.roll/1";
 
 /// A plan.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct RollingDocument {
     schema: &'static str,
     generator: Generator,
     master: Option<String>,
-    colourings: Vec<Statistics>,
+    colourings: Vec<ColouringView>,
     chosen: &'static str,
     group_count: usize,
-    groups: Vec<Group>,
+    groups: Vec<RebootGroup>,
 }
 
 /// What a colouring came to.
 #[derive(Debug, Clone, Serialize)]
-struct Statistics {
+struct ColouringView {
     algorithm: &'static str,
     colours: usize,
     sizes: Vec<usize>,
@@ -34,16 +34,16 @@ struct Statistics {
 
 /// Nodes that can be down together.
 #[derive(Debug, Clone, Serialize)]
-struct Group {
+struct RebootGroup {
     number: usize,
     nodes: Vec<String>,
-    moves: Vec<Move>,
+    moves: Vec<MovedView>,
     commands: Vec<String>,
 }
 
 /// An instance that is elsewhere meanwhile.
 #[derive(Debug, Clone, Serialize)]
-struct Move {
+struct MovedView {
     instance: String,
     from: Nodes,
     to: Nodes,
@@ -57,25 +57,26 @@ pub fn document(
     count: usize,
     parts: &[Part],
     maintenance: &Maintenance,
-) -> Document {
+) -> RollingDocument {
     let master = cluster.nodes.iter().find(|n| n.spec.master).map(|n| n.spec.name.clone());
-    let statistics = |c: &Colouring| Statistics {
+    let statistics = |c: &Colouring| ColouringView {
         algorithm: c.algorithm.name(),
         colours: c.classes.len(),
         sizes: c.classes.iter().map(Vec::len).collect(),
     };
-    let moved = |m: &Moved| Move {
+    let moved = |m: &MovedMeanwhile| MovedView {
         instance: cluster.instance(m.instance).name.clone(),
         from: Nodes::of(cluster, m.from),
         to: Nodes::of(cluster, m.to),
     };
-    let groups = (1..).zip(parts.iter().zip(&maintenance.groups)).map(|(number, (part, lines))| Group {
-        number,
-        nodes: node_names(cluster, part).into_iter().map(str::to_owned).collect(),
-        moves: part.moves.iter().map(moved).collect(),
-        commands: texts(lines.all()),
-    });
-    Document {
+    let groups =
+        (1..).zip(parts.iter().zip(&maintenance.groups)).map(|(number, (part, lines))| RebootGroup {
+            number,
+            nodes: node_names(cluster, part).into_iter().map(str::to_owned).collect(),
+            moves: part.moves.iter().map(moved).collect(),
+            commands: texts(lines.all()),
+        });
+    RollingDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         master,

@@ -2,33 +2,33 @@
 
 use serde::Serialize;
 
-use super::cluster::{Node, State, nodes};
+use super::cluster::{ClusterView, NodeView, nodes};
 use super::{Generator, Nodes};
 use crate::model::{Cluster, FailKind, Instance, NodeIdx, Placement};
-use crate::report::space::{Amounts, Run, Share, Start, Tier, Totals, size_of};
+use crate::report::space::{AllocationRun, CapacityShare, FillStart, Tier, TotalAmounts, Totals, size_of};
 use crate::search::Stopped;
 use crate::search::allocate::Targets;
-use crate::search::fill::{Ground, Size};
+use crate::search::fill::{FillGround, Size};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.space/1";
 
 /// How much more a cluster could hold.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct SpaceDocument {
     schema: &'static str,
     generator: Generator,
-    settings: Settings,
-    cluster: State,
+    settings: SettingsView,
+    cluster: ClusterView,
     survey: Survey,
-    totals: Statistics,
-    tiered: Allocation,
-    standard: Allocation,
-    capacity: Capacity,
+    totals: StatisticsView,
+    tiered: AllocationView,
+    standard: AllocationView,
+    capacity: CapacityView,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Settings {
+struct SettingsView {
     disk_template: &'static str,
     required_nodes: i64,
     spindle_use: i64,
@@ -48,19 +48,19 @@ struct Survey {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Statistics {
+struct StatisticsView {
     score: f64,
     nodes: usize,
     instances: usize,
-    memory: Resource,
+    memory: ResourceView,
     memory_overhead: i128,
-    disk: Resource,
-    cpu: Cpu,
-    spindles: Spindles,
+    disk: ResourceView,
+    cpu: CpuTotalsView,
+    spindles: SpindlesTotalView,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Resource {
+struct ResourceView {
     total: f64,
     used: i128,
     free: i128,
@@ -71,7 +71,7 @@ struct Resource {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Cpu {
+struct CpuTotalsView {
     physical: f64,
     virtual_allowed: i128,
     virtual_used: i128,
@@ -80,7 +80,7 @@ struct Cpu {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Spindles {
+struct SpindlesTotalView {
     total: i128,
     used: i128,
     free: i128,
@@ -96,17 +96,17 @@ struct InstanceSize {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Allocation {
+struct AllocationView {
     sizes: Vec<InstanceSize>,
     allocated: usize,
     /// What ended it, when it could have gone on.
     stopped: Option<Stopped>,
     tiers: Vec<SizeCount>,
     failure_reason: &'static str,
-    failures: Vec<Failure>,
-    totals: Statistics,
-    instances: Vec<Placed>,
-    nodes_after: Vec<Node>,
+    failures: Vec<FailureView>,
+    totals: StatisticsView,
+    instances: Vec<PlacedView>,
+    nodes_after: Vec<NodeView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -116,20 +116,20 @@ struct SizeCount {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Failure {
+struct FailureView {
     reason: &'static str,
     count: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Placed {
+struct PlacedView {
     name: String,
     nodes: Nodes,
     size: InstanceSize,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Capacity {
+struct CapacityView {
     used: Portion,
     pool: Portion,
     unavailable: Portion,
@@ -147,33 +147,33 @@ struct Portion {
 /// The document for what was found: the limit of `-l`, and the tiered and the
 /// standard allocation.
 pub fn document(
-    start: &Start,
+    start: &FillStart,
     cluster: &Cluster,
-    ground: &Ground,
+    ground: &FillGround,
     limit: Option<i64>,
-    runs: [&Run; 2],
-) -> Document {
+    runs: [&AllocationRun; 2],
+) -> SpaceDocument {
     let [tiered, standard] = runs;
-    Document {
+    SpaceDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         settings: settings(start, limit),
-        cluster: State::whole(cluster),
+        cluster: ClusterView::whole(cluster),
         survey: survey(cluster, ground),
         totals: statistics(&start.totals),
         tiered: allocation(tiered),
         standard: allocation(standard),
-        capacity: Capacity {
-            used: portion(Share::used(&start.totals)),
-            pool: portion(Share::pool(&start.totals, &tiered.totals)),
-            unavailable: portion(Share::unavailable(&tiered.totals)),
+        capacity: CapacityView {
+            used: portion(CapacityShare::used(&start.totals)),
+            pool: portion(CapacityShare::pool(&start.totals, &tiered.totals)),
+            unavailable: portion(CapacityShare::unavailable(&tiered.totals)),
         },
     }
 }
 
-fn settings(start: &Start, limit: Option<i64>) -> Settings {
+fn settings(start: &FillStart, limit: Option<i64>) -> SettingsView {
     let used = &start.settings;
-    Settings {
+    SettingsView {
         disk_template: used.template.as_str(),
         required_nodes: used.required_nodes(),
         spindle_use: used.spindle_use,
@@ -184,7 +184,7 @@ fn settings(start: &Start, limit: Option<i64>) -> Settings {
     }
 }
 
-fn survey(cluster: &Cluster, ground: &Ground) -> Survey {
+fn survey(cluster: &Cluster, ground: &FillGround) -> Survey {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
     let usable = ground.targets.as_ref().map_or(&[][..], Targets::primaries);
     Survey {
@@ -195,23 +195,23 @@ fn survey(cluster: &Cluster, ground: &Ground) -> Survey {
     }
 }
 
-fn statistics(totals: &Totals) -> Statistics {
+fn statistics(totals: &Totals) -> StatisticsView {
     let Totals { score, nodes, instances, memory, memory_overhead, disk, cpus, spindles } = totals;
-    Statistics {
+    StatisticsView {
         score: *score,
         nodes: *nodes,
         instances: *instances,
         memory: resource(memory),
         memory_overhead: *memory_overhead,
         disk: resource(disk),
-        cpu: Cpu {
+        cpu: CpuTotalsView {
             physical: cpus.physical,
             virtual_allowed: cpus.allowed,
             virtual_used: cpus.used,
             physical_used: cpus.used_physical,
             efficiency: cpus.efficiency(),
         },
-        spindles: Spindles {
+        spindles: SpindlesTotalView {
             total: spindles.total,
             used: spindles.used(),
             free: spindles.free,
@@ -220,8 +220,8 @@ fn statistics(totals: &Totals) -> Statistics {
     }
 }
 
-fn resource(amounts: &Amounts) -> Resource {
-    Resource {
+fn resource(amounts: &TotalAmounts) -> ResourceView {
+    ResourceView {
         total: amounts.total,
         used: amounts.used,
         free: amounts.free,
@@ -237,16 +237,16 @@ fn instance_size(size: Size) -> InstanceSize {
     InstanceSize { memory: memory.0, disk: disk.0, vcpus, spindles }
 }
 
-fn allocation(run: &Run) -> Allocation {
+fn allocation(run: &AllocationRun) -> AllocationView {
     let cluster = &run.filled.cluster;
-    let placed = |instance: &Instance| Placed {
+    let placed = |instance: &Instance| PlacedView {
         name: instance.name.clone(),
         nodes: Nodes::of(cluster, Placement { primary: instance.primary, secondary: instance.secondary }),
         size: instance_size(size_of(instance)),
     };
     let tier = |tier: Tier| SizeCount { size: instance_size(tier.size), count: tier.count };
-    let failure = |(kind, count): (FailKind, u64)| Failure { reason: kind.as_str(), count };
-    Allocation {
+    let failure = |(kind, count): (FailKind, u64)| FailureView { reason: kind.as_str(), count };
+    AllocationView {
         sizes: run.sizes.iter().map(|size| instance_size(*size)).collect(),
         allocated: run.allocated(),
         stopped: run.filled.stopped,
@@ -259,7 +259,7 @@ fn allocation(run: &Run) -> Allocation {
     }
 }
 
-fn portion(share: Share) -> Portion {
-    let Share { vcpus, cpus, memory, disk, spindles } = share;
+fn portion(share: CapacityShare) -> Portion {
+    let CapacityShare { vcpus, cpus, memory, disk, spindles } = share;
     Portion { virtual_cpus: vcpus, physical_cpus: cpus, memory: memory.0, disk: disk.0, spindles }
 }

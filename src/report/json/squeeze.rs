@@ -11,9 +11,9 @@ use crate::plan::power::group_commands;
 use crate::report::explain::shortfall_text;
 use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
 use crate::search::Stopped;
-use crate::search::squeeze::standby::{Size, SizeSource};
+use crate::search::squeeze::standby::{NodeSize, SizeSource};
 use crate::search::squeeze::{
-    Decision, GroupPlan, Harm, Kept, Lack, Obstacle, Reserve, Squeeze, SqueezeOptions, Standby,
+    Decision, GroupPlan, Harm, Hindrance, Kept, Lack, Reserve, Squeeze, SqueezeOptions, Standby,
 };
 
 /// The name of the schema.
@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "htools.squeeze/1";
 
 /// The plans of all groups.
 #[derive(Debug, Clone, Serialize)]
-pub struct Document {
+pub struct SqueezeDocument {
     schema: &'static str,
     generator: Generator,
     minimal: ReserveSize,
@@ -29,7 +29,7 @@ pub struct Document {
     idle: bool,
     summary: String,
     stopped: Option<Stopped>,
-    groups: Vec<Group>,
+    groups: Vec<SqueezedGroup>,
 }
 
 /// The room that every node must have.
@@ -41,7 +41,7 @@ struct ReserveSize {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Group {
+struct SqueezedGroup {
     name: String,
     uuid: String,
     decision: &'static str,
@@ -101,12 +101,16 @@ struct KeptNode {
 ///
 /// # Errors
 /// A name that Ganeti cannot have: there would be commands with it.
-pub fn document(cluster: &Cluster, asked: &SqueezeOptions, found: &Squeeze) -> Result<Document, Impossible> {
+pub fn document(
+    cluster: &Cluster,
+    asked: &SqueezeOptions,
+    found: &Squeeze,
+) -> Result<SqueezeDocument, Impossible> {
     let reserve = |factor: f64| {
         let reserve = Reserve::of(&cluster.policy, factor);
         ReserveSize { factor, memory: reserve.memory().0, vcpus: reserve.vcpus() }
     };
-    Ok(Document {
+    Ok(SqueezeDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         minimal: reserve(asked.minimal),
@@ -122,11 +126,11 @@ fn name(cluster: &Cluster, node: NodeIdx) -> String {
     cluster.node(node).spec.name.clone()
 }
 
-fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<Group, Impossible> {
+fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossible> {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
     let lines = group_commands(cluster, plan)?;
-    Ok(Group {
+    Ok(SqueezedGroup {
         name: there.name.clone(),
         uuid: there.uuid.clone(),
         decision: match plan.decision {
@@ -161,8 +165,9 @@ fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<Missing> {
 }
 
 fn candidate(cluster: &Cluster, standby: &Standby) -> OnlineCandidate {
-    let figures = |size: Size| {
-        let Size { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles } = size;
+    let figures = |size: NodeSize| {
+        let NodeSize { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles } =
+            size;
         SizeFigures { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles }
     };
     OnlineCandidate {
@@ -179,24 +184,24 @@ fn candidate(cluster: &Cluster, standby: &Standby) -> OnlineCandidate {
 fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
     let instance = |i: &InstanceIdx| Some(cluster.instance(*i).name.clone());
     let (instance, other_node, missing) = match &kept.why {
-        Obstacle::NotInReach(i) | Obstacle::SecondaryOf(i) | Obstacle::Fixed(i) | Obstacle::Stays(i) => {
+        Hindrance::NotInReach(i) | Hindrance::SecondaryOf(i) | Hindrance::Fixed(i) | Hindrance::Stays(i) => {
             (instance(i), None, None)
         }
-        Obstacle::Memory(missing) => (None, None, Some(*missing)),
-        Obstacle::Reserve(lack) => (None, Some(name(cluster, lack.node)), lack.shortfall.missing()),
-        Obstacle::Redundancy(node)
-        | Obstacle::Expendable(node)
-        | Obstacle::Exposed(node)
-        | Obstacle::Worse(Harm::Exclusion { node, .. } | Harm::Policy { node, .. }) => {
+        Hindrance::Memory(missing) => (None, None, Some(*missing)),
+        Hindrance::Reserve(lack) => (None, Some(name(cluster, lack.node)), lack.shortfall.missing()),
+        Hindrance::Redundancy(node)
+        | Hindrance::Expendable(node)
+        | Hindrance::Exposed(node)
+        | Hindrance::Worse(Harm::Exclusion { node, .. } | Harm::Policy { node, .. }) => {
             (None, Some(name(cluster, *node)), None)
         }
-        Obstacle::Worse(Harm::SharedLocation | Harm::DesiredLocation)
-        | Obstacle::Master
-        | Obstacle::LeftAlone
-        | Obstacle::LastNode
-        | Obstacle::MaxNodes
-        | Obstacle::Unlikely
-        | Obstacle::NotTried => (None, None, None),
+        Hindrance::Worse(Harm::SharedLocation | Harm::DesiredLocation)
+        | Hindrance::Master
+        | Hindrance::LeftAlone
+        | Hindrance::LastNode
+        | Hindrance::MaxNodes
+        | Hindrance::Unlikely
+        | Hindrance::NotTried => (None, None, None),
     };
     KeptNode {
         node: name(cluster, kept.node),

@@ -1,12 +1,12 @@
 //! Where the new instances of an allocation are.
 
-use super::{Kind, Run, Start};
+use super::{AllocationKind, AllocationRun, FillStart};
 use crate::report::table::{Align, Table};
 
 /// A title, and a table without a header: name, primary node, secondary node (if
 /// any), memory and disk in MiB, virtual CPUs, and spindles if they are of
 /// interest. Names are full ones.
-pub fn allocation_map(start: &Start, run: &Run) -> Vec<String> {
+pub fn allocation_map(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let (left, right) = (("", Align::Left), ("", Align::Right));
     let mut table = Table::new([left, left, left, right, right, right, right]);
     for instance in run.placed() {
@@ -27,8 +27,8 @@ pub fn allocation_map(start: &Start, run: &Run) -> Vec<String> {
         ]);
     }
     let title = match run.kind {
-        Kind::Tiered => "Tiered allocation map",
-        Kind::Standard => "Standard allocation map",
+        AllocationKind::Tiered => "Tiered allocation map",
+        AllocationKind::Standard => "Standard allocation map",
     };
     let mut lines = table.lines("");
     // the header

@@ -1,6 +1,6 @@
 //! What `hspace` found: how much more a cluster could hold.
 //!
-//! A [`Start`] and two [`Run`]s are the result; people ([`text`]), shells
+//! A [`FillStart`] and two [`AllocationRun`]s are the result; people ([`text`]), shells
 //! ([`shell`]) and programs ([`json`](crate::report::json::space)) get different
 //! views of it.
 
@@ -10,17 +10,17 @@ pub mod shell;
 mod statistics;
 pub mod text;
 
-pub use shares::Share;
-pub use statistics::{Amounts, Cpus, Spindles, Totals};
+pub use shares::CapacityShare;
+pub use statistics::{Cpus, SpindleTotals, TotalAmounts, Totals};
 
 use crate::model::{Cluster, DiskTemplate, FailKind, Instance};
-use crate::search::fill::{Filled, Settings, Size};
+use crate::search::fill::{FillSettings, Filled, Size};
 
 /// A cluster before it is filled, and how it is filled.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub struct FillStart {
     /// What is filled in.
-    pub settings: Settings,
+    pub settings: FillSettings,
     /// The cluster in numbers.
     pub totals: Totals,
     /// Whether a node gives its disks out by whole spindles, so that spindles are
@@ -28,10 +28,10 @@ pub struct Start {
     pub exclusive_storage: bool,
 }
 
-impl Start {
+impl FillStart {
     /// Looks at a cluster.
-    pub fn of(cluster: &Cluster, settings: Settings) -> Start {
-        Start {
+    pub fn of(cluster: &Cluster, settings: FillSettings) -> FillStart {
+        FillStart {
             settings,
             totals: Totals::of(cluster),
             exclusive_storage: cluster.nodes.iter().any(|n| n.spec.exclusive_storage),
@@ -46,7 +46,7 @@ impl Start {
 
 /// Which of the two allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AllocationKind {
     /// With sizes that shrink.
     Tiered,
     /// With one fixed size.
@@ -64,9 +64,9 @@ pub struct Tier {
 
 /// One allocation.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct AllocationRun {
     /// Which one.
-    pub kind: Kind,
+    pub kind: AllocationKind,
     /// The sizes that it began with: one, or (tiered) one or more.
     pub sizes: Vec<Size>,
     /// What came of it.
@@ -77,10 +77,10 @@ pub struct Run {
     pub hopeless: bool,
 }
 
-impl Run {
+impl AllocationRun {
     /// An allocation that is done.
-    pub fn of(kind: Kind, sizes: &[Size], filled: Filled, hopeless: bool) -> Run {
-        Run { kind, sizes: sizes.to_vec(), totals: Totals::of(&filled.cluster), filled, hopeless }
+    pub fn of(kind: AllocationKind, sizes: &[Size], filled: Filled, hopeless: bool) -> AllocationRun {
+        AllocationRun { kind, sizes: sizes.to_vec(), totals: Totals::of(&filled.cluster), filled, hopeless }
     }
 
     /// Number of instances that were placed.
@@ -140,7 +140,7 @@ pub enum Form {
 
 impl Form {
     /// About the cluster before it is filled.
-    pub fn cluster(self, start: &Start) -> Vec<String> {
+    pub fn cluster(self, start: &FillStart) -> Vec<String> {
         match self {
             Form::Text => text::cluster(start),
             Form::Shell => shell::cluster(start),
@@ -148,7 +148,7 @@ impl Form {
     }
 
     /// About what an allocation fills in.
-    pub fn request(self, start: &Start, run: &Run) -> Vec<String> {
+    pub fn request(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
         match self {
             Form::Text => text::request(start, run),
             Form::Shell => shell::request(start, run),
@@ -156,7 +156,7 @@ impl Form {
     }
 
     /// About what came of an allocation.
-    pub fn result(self, start: &Start, run: &Run) -> Vec<String> {
+    pub fn result(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
         match self {
             Form::Text => text::result(start, run),
             Form::Shell => shell::result(start, run),

@@ -8,7 +8,7 @@ use crate::model::units::trunc_to_i64;
 /// A share of the capacity. The three of them add up to all of it, cut off to whole
 /// MiB; whole numbers wrap at 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
+pub struct CapacityShare {
     /// Virtual CPUs, of those that are allowed.
     pub vcpus: i64,
     /// The physical CPUs that these stand for.
@@ -21,10 +21,10 @@ pub struct Share {
     pub spindles: i64,
 }
 
-impl Share {
+impl CapacityShare {
     /// What is in use.
-    pub fn used(totals: &Totals) -> Share {
-        Share {
+    pub fn used(totals: &Totals) -> CapacityShare {
+        CapacityShare {
             vcpus: totals.cpus.used as i64,
             cpus: totals.cpus.used_physical,
             memory: Mib(totals.memory.used as i64),
@@ -34,8 +34,8 @@ impl Share {
     }
 
     /// Everything.
-    fn capacity(totals: &Totals) -> Share {
-        Share {
+    fn capacity(totals: &Totals) -> CapacityShare {
+        CapacityShare {
             vcpus: totals.cpus.allowed as i64,
             cpus: totals.cpus.physical,
             memory: Mib(trunc_to_i64(totals.memory.total)),
@@ -44,8 +44,8 @@ impl Share {
         }
     }
 
-    fn minus(self, other: Share) -> Share {
-        Share {
+    fn minus(self, other: CapacityShare) -> CapacityShare {
+        CapacityShare {
             vcpus: self.vcpus.wrapping_sub(other.vcpus),
             cpus: self.cpus - other.cpus,
             memory: self.memory - other.memory,
@@ -56,13 +56,13 @@ impl Share {
 
     /// What new instances could have: what they make the difference of between two
     /// states.
-    pub fn pool(before: &Totals, after: &Totals) -> Share {
-        Share::used(after).minus(Share::used(before))
+    pub fn pool(before: &Totals, after: &Totals) -> CapacityShare {
+        CapacityShare::used(after).minus(CapacityShare::used(before))
     }
 
     /// What is left over when no more instances fit.
-    pub fn unavailable(after: &Totals) -> Share {
-        Share::capacity(after).minus(Share::used(after))
+    pub fn unavailable(after: &Totals) -> CapacityShare {
+        CapacityShare::capacity(after).minus(CapacityShare::used(after))
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
         let nodes = ["a|4000|500|3500|9000.5|9000|4|M|u|2", "b|4000.5|500|3500|9000|9000|4|N|u|3"];
         let state = |instances: &[&str]| Totals::of(&cluster(&nodes, instances, &[]));
         let (before, after) = (state(&[]), state(&["x|1000|1000|2|running|Y|a|b|drbd||1"]));
-        let (used, pool) = (Share::used(&before), Share::pool(&before, &after));
+        let (used, pool) = (CapacityShare::used(&before), CapacityShare::pool(&before, &after));
         assert_eq!((used.vcpus, used.cpus, used.memory, used.spindles), (2, 0.5, Mib::ZERO, 5));
         assert_eq!((pool.vcpus, pool.cpus, pool.memory, pool.spindles), (2, 0.5, Mib(1000), 0));
-        let rest = Share::unavailable(&after);
+        let rest = CapacityShare::unavailable(&after);
         assert_eq!((rest.vcpus, rest.cpus, rest.memory, rest.spindles), (28, 7.0, Mib(7000), 0));
         assert_eq!(used.disk + pool.disk + rest.disk, Mib(18000));
     }

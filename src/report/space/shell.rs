@@ -1,7 +1,7 @@
 //! The result for shells: `HTS_KEY=VALUE` lines, whose keys and order scripts
 //! know.
 
-use super::{Kind, Run, Share, Start, Totals};
+use super::{AllocationKind, AllocationRun, CapacityShare, FillStart, Totals};
 use crate::report::components::score;
 use crate::report::number::{fixed, plain};
 use crate::report::shell::Assignments;
@@ -12,7 +12,7 @@ fn assignments() -> Assignments {
 }
 
 /// What the cluster has: `CLUSTER_*`, and what is used of it: `INI_*`.
-pub fn cluster(start: &Start) -> Vec<String> {
+pub fn cluster(start: &FillStart) -> Vec<String> {
     let totals = &start.totals;
     let mut lines = assignments();
     lines.push("CLUSTER_MEM", fixed(totals.memory.total, 0));
@@ -52,10 +52,10 @@ fn statistics(lines: &mut Assignments, state: &str, totals: &Totals) {
 }
 
 /// The first size of an allocation: `TSPEC_INI_*` or `SPEC_*`.
-pub fn request(start: &Start, run: &Run) -> Vec<String> {
+pub fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let prefix = match run.kind {
-        Kind::Tiered => "TSPEC_INI",
-        Kind::Standard => "SPEC",
+        AllocationKind::Tiered => "TSPEC_INI",
+        AllocationKind::Standard => "SPEC",
     };
     let mut lines = assignments();
     let mut push = |key: &str, value: String| lines.push(&format!("{prefix}_{key}"), value);
@@ -72,16 +72,16 @@ pub fn request(start: &Start, run: &Run) -> Vec<String> {
 
 /// What came of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and
 /// `ALLOC_*`.
-pub fn result(start: &Start, run: &Run) -> Vec<String> {
+pub fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = assignments();
     match run.kind {
-        Kind::Tiered => tiered(&mut lines, start, run),
-        Kind::Standard => standard(&mut lines, start, run),
+        AllocationKind::Tiered => tiered(&mut lines, start, run),
+        AllocationKind::Standard => standard(&mut lines, start, run),
     }
     lines.lines()
 }
 
-fn tiered(lines: &mut Assignments, start: &Start, run: &Run) {
+fn tiered(lines: &mut Assignments, start: &FillStart, run: &AllocationRun) {
     statistics(lines, "TRL", &run.totals);
     let tiers: Vec<String> = run
         .tiers()
@@ -93,12 +93,12 @@ fn tiered(lines: &mut Assignments, start: &Start, run: &Run) {
         .collect();
     lines.push("TSPEC", tiers.join(" "));
     let (before, after) = (&start.totals, &run.totals);
-    share(lines, "USED", Share::used(before));
-    share(lines, "POOL", Share::pool(before, after));
-    share(lines, "UNAV", Share::unavailable(after));
+    share(lines, "USED", CapacityShare::used(before));
+    share(lines, "POOL", CapacityShare::pool(before, after));
+    share(lines, "UNAV", CapacityShare::unavailable(after));
 }
 
-fn share(lines: &mut Assignments, name: &str, share: Share) {
+fn share(lines: &mut Assignments, name: &str, share: CapacityShare) {
     let mut push = |key: &str, value: String| lines.push(&format!("KM_{name}_{key}"), value);
     push("CPU", share.vcpus.to_string());
     push("NPU", plain(share.cpus));
@@ -107,7 +107,7 @@ fn share(lines: &mut Assignments, name: &str, share: Share) {
     push("SPN", share.spindles.to_string());
 }
 
-fn standard(lines: &mut Assignments, start: &Start, run: &Run) {
+fn standard(lines: &mut Assignments, start: &FillStart, run: &AllocationRun) {
     statistics(lines, "FIN", &run.totals);
     let (before, new) = (start.totals.instances, run.allocated());
     lines.push("ALLOC_USAGE", fixed(before as f64 / (before + new) as f64, 8));

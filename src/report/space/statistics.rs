@@ -7,7 +7,7 @@ use crate::score::Board;
 /// Memory or disk of all nodes together, offline ones included. In MiB; 128 bits
 /// hold the sum of any 64-bit amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Amounts {
+pub struct TotalAmounts {
     /// What there is.
     pub total: f64,
     /// What instances use. Of disks: whatever is not free.
@@ -21,7 +21,7 @@ pub struct Amounts {
     pub most_available: Mib,
 }
 
-impl Amounts {
+impl TotalAmounts {
     /// What is free and has to stay so.
     pub fn reserved(&self) -> i128 {
         self.free - self.available
@@ -65,7 +65,7 @@ impl Cpus {
 
 /// The spindles of all nodes together, offline ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spindles {
+pub struct SpindleTotals {
     /// What there is.
     pub total: i128,
     /// What is free. Without exclusive storage nobody counts them: 0 as soon as
@@ -73,7 +73,7 @@ pub struct Spindles {
     pub free: i128,
 }
 
-impl Spindles {
+impl SpindleTotals {
     /// What is not free.
     pub fn used(&self) -> i128 {
         self.total - self.free
@@ -96,15 +96,15 @@ pub struct Totals {
     /// Number of instances that exist.
     pub instances: usize,
     /// Memory.
-    pub memory: Amounts,
+    pub memory: TotalAmounts,
     /// Memory that nodes use themselves or that nobody accounts for, in MiB.
     pub memory_overhead: i128,
     /// Disk.
-    pub disk: Amounts,
+    pub disk: TotalAmounts,
     /// Processors.
     pub cpus: Cpus,
     /// Spindles.
-    pub spindles: Spindles,
+    pub spindles: SpindleTotals,
 }
 
 impl Totals {

@@ -1,9 +1,9 @@
 use super::*;
 use crate::model::{FailCounts, Mib};
-use crate::search::fill::Ground;
+use crate::search::fill::FillGround;
 use crate::testing::cluster;
 
-const SETTINGS: Settings = Settings {
+const SETTINGS: FillSettings = FillSettings {
     template: DiskTemplate::Plain,
     spindle_use: 1,
     accept_existing_errors: false,
@@ -21,9 +21,9 @@ fn size(memory: i64, spindles: i64) -> Size {
     Size { memory: Mib(memory), disk: Mib(2048), vcpus: 1, spindles }
 }
 
-fn tiered(cluster: &Cluster, sizes: &[Size]) -> Run {
-    let filled = Ground::of(cluster, SETTINGS).tiered(cluster, sizes, None).unwrap();
-    Run::of(Kind::Tiered, sizes, filled, false)
+fn tiered(cluster: &Cluster, sizes: &[Size]) -> AllocationRun {
+    let filled = FillGround::of(cluster, SETTINGS).tiered(cluster, sizes, None).unwrap();
+    AllocationRun::of(AllocationKind::Tiered, sizes, filled, false)
 }
 
 #[test]
@@ -34,25 +34,27 @@ fn equal_sizes_in_a_row_are_one_tier() {
     assert_eq!(tiers[0], (3000, 2));
     assert_eq!(run.allocated(), tiers.iter().map(|t| t.1).sum::<usize>());
     assert_eq!(run.totals.instances, run.allocated());
-    let text = text::result(&Start::of(&cluster, SETTINGS), &run);
+    let text = text::result(&FillStart::of(&cluster, SETTINGS), &run);
     assert_eq!(
         text[..2],
         ["Tiered allocation results:", "  -   2 instances of spec MEM 3000, DSK 2048, CPU 1"]
     );
-    let shell = shell::result(&Start::of(&cluster, SETTINGS), &run);
+    let shell = shell::result(&FillStart::of(&cluster, SETTINGS), &run);
     assert!(shell.iter().any(|line| line.starts_with("HTS_TSPEC='3000,2048,1,1=2 ")), "{shell:?}");
 }
 
 #[test]
 fn reasons_by_frequency() {
     let cluster = nodes("N");
-    let mut filled = Ground::of(&cluster, SETTINGS).tiered(&cluster, &[size(1, 1)], Some(0)).unwrap();
-    let run = |filled: &Filled, hopeless| Run::of(Kind::Standard, &[size(1, 1)], filled.clone(), hopeless);
+    let mut filled = FillGround::of(&cluster, SETTINGS).tiered(&cluster, &[size(1, 1)], Some(0)).unwrap();
+    let run = |filled: &Filled, hopeless| {
+        AllocationRun::of(AllocationKind::Standard, &[size(1, 1)], filled.clone(), hopeless)
+    };
     assert_eq!(run(&filled, false).main_reason(), FailKind::Mem);
     assert_eq!(run(&filled, false).reasons().len(), FailKind::ALL.len());
     filled.failures = FailCounts::one(FailKind::N1);
     assert_eq!(run(&filled, true).reasons(), [(FailKind::N1, 1)]);
-    let shell = shell::result(&Start::of(&cluster, SETTINGS), &run(&filled, true));
+    let shell = shell::result(&FillStart::of(&cluster, SETTINGS), &run(&filled, true));
     let last = ["HTS_ALLOC_INSTANCES=0", "HTS_ALLOC_FAIL_REASON=FAILN1", "HTS_ALLOC_FAILN1_CNT=1"];
     assert_eq!(shell[shell.len() - 3..], last);
 }
@@ -61,7 +63,7 @@ fn reasons_by_frequency() {
 fn spindles_are_shown_where_they_are_of_interest() {
     for (exclusive, spindles) in [("N", ""), ("Y", ", SPN 2")] {
         let cluster = nodes(exclusive);
-        let start = Start::of(&cluster, SETTINGS);
+        let start = FillStart::of(&cluster, SETTINGS);
         assert_eq!(start.exclusive_storage, !spindles.is_empty());
         let run = tiered(&cluster, &[size(2048, 2)]);
         let wanted = format!("  MEM 2048, DSK 2048, CPU 1{spindles}, using disk template 'plain'.");
@@ -83,6 +85,6 @@ fn spindles_are_shown_where_they_are_of_interest() {
 fn nothing_has_a_map_too() {
     let cluster = nodes("N");
     let run = tiered(&cluster, &[size(1, 1)]);
-    assert_eq!(map::allocation_map(&Start::of(&cluster, SETTINGS), &run), ["Tiered allocation map"]);
-    assert_eq!(text::result(&Start::of(&cluster, SETTINGS), &run)[1], "  - no instances allocated");
+    assert_eq!(map::allocation_map(&FillStart::of(&cluster, SETTINGS), &run), ["Tiered allocation map"]);
+    assert_eq!(text::result(&FillStart::of(&cluster, SETTINGS), &run)[1], "  - no instances allocated");
 }

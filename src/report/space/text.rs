@@ -2,14 +2,14 @@
 
 use std::fmt::Display;
 
-use super::{Kind, Run, Start};
+use super::{AllocationKind, AllocationRun, FillStart};
 use crate::report::components::score;
 use crate::report::number::fixed;
 use crate::report::table::Align;
 use crate::search::fill::Size;
 
 /// What the cluster has, and how many instances are there already.
-pub fn cluster(start: &Start) -> Vec<String> {
+pub fn cluster(start: &FillStart) -> Vec<String> {
     let totals = &start.totals;
     let whole = |x| fixed(x, 0);
     let spindles = spindles(start, totals.spindles.total);
@@ -31,20 +31,20 @@ pub fn cluster(start: &Start) -> Vec<String> {
 }
 
 /// Spindles, where they are of interest.
-fn spindles(start: &Start, spindles: impl Display) -> String {
+fn spindles(start: &FillStart, spindles: impl Display) -> String {
     if start.exclusive_storage { format!(", SPN {spindles}") } else { String::new() }
 }
 
-fn size(start: &Start, size: Size) -> String {
+fn size(start: &FillStart, size: Size) -> String {
     let spindles = spindles(start, size.spindles);
     format!("MEM {}, DSK {}, CPU {}{spindles}", size.memory.0, size.disk.0, size.vcpus)
 }
 
 /// The first size of an allocation.
-pub fn request(start: &Start, run: &Run) -> Vec<String> {
+pub fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let title = match run.kind {
-        Kind::Tiered => "Tiered (initial size)",
-        Kind::Standard => "Standard (fixed-size)",
+        AllocationKind::Tiered => "Tiered (initial size)",
+        AllocationKind::Standard => "Standard (fixed-size)",
     };
     let first = run.sizes.first().map(|first| size(start, *first)).unwrap_or_default();
     vec![
@@ -55,10 +55,10 @@ pub fn request(start: &Start, run: &Run) -> Vec<String> {
 
 /// How many instances were placed, why no more, and what that makes of the
 /// cluster.
-pub fn result(start: &Start, run: &Run) -> Vec<String> {
+pub fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = match run.kind {
-        Kind::Tiered => tiers(start, run),
-        Kind::Standard => vec![
+        AllocationKind::Tiered => tiers(start, run),
+        AllocationKind::Standard => vec![
             "Normal (fixed-size) allocation results:".to_owned(),
             format!("  - {:3} instances allocated", run.allocated()),
         ],
@@ -70,7 +70,7 @@ pub fn result(start: &Start, run: &Run) -> Vec<String> {
     lines
 }
 
-fn tiers(start: &Start, run: &Run) -> Vec<String> {
+fn tiers(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = vec!["Tiered allocation results:".to_owned()];
     let tiers = run.tiers();
     if tiers.is_empty() {
@@ -82,7 +82,7 @@ fn tiers(start: &Start, run: &Run) -> Vec<String> {
     lines
 }
 
-fn efficiencies(start: &Start, run: &Run) -> Vec<String> {
+fn efficiencies(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let totals = &run.totals;
     let mut rows = vec![
         ("memory", totals.memory.efficiency()),

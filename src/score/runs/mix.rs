@@ -14,24 +14,24 @@ pub const MOST_VALUES: usize = 4;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mix {
     runs: Vec<(usize, usize)>,
-    before: Vec<Counts>,
+    before: Vec<ValueCounts>,
 }
 
 /// How often each number stands somewhere.
-type Counts = [i32; MOST_VALUES];
+type ValueCounts = [i32; MOST_VALUES];
 
 /// A place in a row: so far into a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct RunPosition {
     run: usize,
     offset: usize,
 }
 
 /// Additions of several numbers, in any order, that each advance a sum by an amount
 /// of its own.
-struct Block {
-    end: Place,
-    counts: Counts,
+struct AdditionBlock {
+    end: RunPosition,
+    counts: ValueCounts,
     /// All of them together.
     by: f64,
     /// What the sum must stay below for that.
@@ -58,13 +58,13 @@ impl Mix {
         self.before.splice(which.clone(), before.collect::<Vec<_>>());
         self.runs.splice(which.clone(), runs.iter().copied());
         let behind = &mut self.before[which.start + runs.len()..];
-        let change: Counts = std::array::from_fn(|k| counts[k] - behind[0][k]);
+        let change: ValueCounts = std::array::from_fn(|k| counts[k] - behind[0][k]);
         behind.iter_mut().for_each(|counts| (0..MOST_VALUES).for_each(|k| counts[k] += change[k]));
     }
 
     /// The run of a position, and how far into it the position is.
     pub fn find(&self, position: usize) -> Option<(usize, usize)> {
-        let start = |counts: &Counts| counts.iter().sum::<i32>() as usize;
+        let start = |counts: &ValueCounts| counts.iter().sum::<i32>() as usize;
         let at = self.before.partition_point(|counts| start(counts) <= position);
         (at < self.before.len()).then(|| (at - 1, position - start(&self.before[at - 1])))
     }
@@ -76,11 +76,11 @@ impl Mix {
 
     /// The sum of the row, from 0.
     pub fn sum(&self, values: &[f64]) -> f64 {
-        let end = Place { run: self.runs.len(), offset: 0 };
-        self.advance(values, 0.0, Place { run: 0, offset: 0 }, end)
+        let end = RunPosition { run: self.runs.len(), offset: 0 };
+        self.advance(values, 0.0, RunPosition { run: 0, offset: 0 }, end)
     }
 
-    fn counts_at(&self, place: Place) -> Counts {
+    fn counts_at(&self, place: RunPosition) -> ValueCounts {
         let mut counts = self.before[place.run];
         if place.offset > 0 {
             counts[self.runs[place.run].0] += place.offset as i32;
@@ -88,13 +88,19 @@ impl Mix {
         counts
     }
 
-    fn position(&self, place: Place) -> usize {
+    fn position(&self, place: RunPosition) -> usize {
         self.counts_at(place).iter().sum::<i32>() as usize
     }
 
     /// The longest block from a place to `end` for all sums from `sum` to `most`, if there
     /// is any.
-    fn block(&self, values: &[f64], (sum, most): (f64, f64), from: Place, end: Place) -> Option<Block> {
+    fn block(
+        &self,
+        values: &[f64],
+        (sum, most): (f64, f64),
+        from: RunPosition,
+        end: RunPosition,
+    ) -> Option<AdditionBlock> {
         if !(sum > 0.0 && sum.is_finite()) || exponent(sum) == 0 {
             return None;
         }
@@ -118,7 +124,7 @@ impl Mix {
             return None;
         }
         let start = self.counts_at(from);
-        let by = |counts: &Counts| -> f64 {
+        let by = |counts: &ValueCounts| -> f64 {
             let mut total = 0.0;
             for k in 0..MOST_VALUES {
                 total += f64::from(counts[k] - start[k]) * steps[k];
@@ -141,23 +147,28 @@ impl Mix {
         } else {
             (((limit - before) / steps[value]) as usize).min(rest)
         };
-        let reached = self.normal(Place { run: low, offset: offset + fits });
+        let reached = self.normal(RunPosition { run: low, offset: offset + fits });
         let mut counts = self.counts_at(reached);
         let total = by(&counts);
         (0..MOST_VALUES).for_each(|k| counts[k] -= start[k]);
-        (reached != from && most + total < top).then_some(Block { end: reached, counts, by: total, top })
+        (reached != from && most + total < top).then_some(AdditionBlock {
+            end: reached,
+            counts,
+            by: total,
+            top,
+        })
     }
 
     /// The same place, not at the end of a run.
-    fn normal(&self, place: Place) -> Place {
+    fn normal(&self, place: RunPosition) -> RunPosition {
         if self.runs.get(place.run).is_some_and(|run| run.1 == place.offset) {
-            return Place { run: place.run + 1, offset: 0 };
+            return RunPosition { run: place.run + 1, offset: 0 };
         }
         place
     }
 
     /// `sum` after the additions from one place to another.
-    fn advance(&self, values: &[f64], mut sum: f64, mut from: Place, end: Place) -> f64 {
+    fn advance(&self, values: &[f64], mut sum: f64, mut from: RunPosition, end: RunPosition) -> f64 {
         while from != end {
             if let Some(block) = self.block(values, (sum, sum), from, end) {
                 sum += block.by;
@@ -168,13 +179,13 @@ impl Mix {
             let most = if from.run == end.run { end.offset } else { count } - from.offset;
             let stretch = stretch(sum, values[value], most);
             sum = add_repeatedly(sum, values[value], stretch.steps);
-            from = self.normal(Place { run: from.run, offset: from.offset + stretch.steps });
+            from = self.normal(RunPosition { run: from.run, offset: from.offset + stretch.steps });
         }
         sum
     }
 
     /// All sums after the additions from one place to another.
-    fn advance_all(&self, all: &mut Paths, values: &[f64], mut from: Place, end: Place) {
+    fn advance_all(&self, all: &mut Paths, values: &[f64], mut from: RunPosition, end: RunPosition) {
         if all.is_empty() {
             return;
         }
@@ -191,17 +202,17 @@ impl Mix {
             }
             let rest = if from.run == end.run { end.offset } else { count } - from.offset;
             all.advance(values[value], rest);
-            from = self.normal(Place { run: from.run, offset: from.offset + rest });
+            from = self.normal(RunPosition { run: from.run, offset: from.offset + rest });
         }
     }
 
     /// The sums of the row, from 0, with one of the numbers `which` replaced by `y`.
     /// Pieces also span positions where other numbers stand.
     pub fn sums_with_one_replaced(&self, values: &[f64], which: usize, y: f64) -> Vec<Piece> {
-        let end = Place { run: self.runs.len(), offset: 0 };
+        let end = RunPosition { run: self.runs.len(), offset: 0 };
         let mut all = Paths::new();
         let mut base = 0.0;
-        let mut at = Place { run: 0, offset: 0 };
+        let mut at = RunPosition { run: 0, offset: 0 };
         while at != end {
             // a number that leads beyond the next power of two anyway does not fit in a block
             let room = if base + y < next_power(base) { Some((base, base)) } else { None };
@@ -215,7 +226,7 @@ impl Mix {
                     let replaced = (value == which).then_some(y);
                     let run = Run { value: values[value], count: count - at.offset, replaced };
                     let steps = step(&mut all, &mut base, run, self.position(at));
-                    at = self.normal(Place { run: at.run, offset: at.offset + steps });
+                    at = self.normal(RunPosition { run: at.run, offset: at.offset + steps });
                 }
             }
         }
@@ -229,8 +240,8 @@ impl Mix {
         all: &mut Paths,
         values: &[f64],
         base: f64,
-        at: Place,
-        block: &Block,
+        at: RunPosition,
+        block: &AdditionBlock,
         (which, y): (usize, f64),
     ) -> bool {
         let mut replaced = None;

@@ -8,9 +8,9 @@
 //! bound is a sum of two parts. The other metrics are sums anyway; common locations
 //! only add to them.
 
-use crate::score::metrics::{Counted, Kind, LANES, TABLE, lane};
+use crate::score::metrics::{Aggregate, Counted, LANES, TABLE, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
-use crate::score::{Change, Statistics};
+use crate::score::{NodeChange, Statistics};
 
 /// Below this number of online nodes, memory reserved for one more node could make
 /// the score better: the smaller deviation could outweigh the larger sum. From here
@@ -29,15 +29,15 @@ pub(crate) struct Bounds {
 
 /// Range of a number that depends on the place.
 #[derive(Clone, Copy)]
-struct Range {
+struct NumberRange {
     least: f64,
     most: f64,
 }
 
-impl Range {
-    fn of(values: impl Iterator<Item = f64>) -> Range {
-        let start = Range { least: f64::INFINITY, most: f64::NEG_INFINITY };
-        values.fold(start, |r, x| Range { least: r.least.min(x), most: r.most.max(x) })
+impl NumberRange {
+    fn of(values: impl Iterator<Item = f64>) -> NumberRange {
+        let start = NumberRange { least: f64::INFINITY, most: f64::NEG_INFINITY };
+        values.fold(start, |r, x| NumberRange { least: r.least.min(x), most: r.most.max(x) })
     }
 }
 
@@ -46,12 +46,12 @@ impl Bounds {
     /// secondary; `surplus` is the spread's, by primary.
     pub fn of(
         statistics: &Statistics,
-        places: &[(Option<&Change>, Option<&Change>)],
+        places: &[(Option<&NodeChange>, Option<&NodeChange>)],
         surplus: &[i64],
     ) -> Bounds {
         // most places differ in no count
         let mut last: Option<((Counted, i64), f64)> = None;
-        let mut count = |arrived: Option<&Change>, surplus: i64| match arrived {
+        let mut count = |arrived: Option<&NodeChange>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
                 let total = RESERVED_TOTAL_WEIGHT * a.by(lane::RESERVED_MEM);
@@ -70,7 +70,7 @@ impl Bounds {
             secondaries: places.iter().map(|p| count(p.1, 0)).collect(),
         };
         for metric in &TABLE {
-            if let Kind::Deviation(lane) = metric.kind {
+            if let Aggregate::Deviation(lane) = metric.kind {
                 bounds.add_lane(statistics, places, lane, metric.weight);
             }
         }
@@ -80,7 +80,7 @@ impl Bounds {
     fn add_lane(
         &mut self,
         statistics: &Statistics,
-        places: &[(Option<&Change>, Option<&Change>)],
+        places: &[(Option<&NodeChange>, Option<&NodeChange>)],
         lane: usize,
         weight: f64,
     ) {
@@ -91,17 +91,17 @@ impl Bounds {
             return;
         }
         let mean = statistics.sum(lane) / n;
-        let part = |change: &Change| {
+        let part = |change: &NodeChange| {
             let a = change.by(lane);
             (change.squares(lane) - 2.0 * mean * a) / n - a * a / (n * n)
         };
         let firsts = || places.iter().filter_map(|p| p.0);
         let seconds = || places.iter().filter_map(|p| p.1);
-        let [x, y] = [Range::of(firsts().map(part)), Range::of(seconds().map(part))];
-        let by = |a: &Change| a.by(lane);
-        let [a, b] = [Range::of(firsts().map(by)), Range::of(seconds().map(by))];
+        let [x, y] = [NumberRange::of(firsts().map(part)), NumberRange::of(seconds().map(part))];
+        let by = |a: &NodeChange| a.by(lane);
+        let [a, b] = [NumberRange::of(firsts().map(by)), NumberRange::of(seconds().map(by))];
         let products = [a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most];
-        let product = Range::of(products.into_iter());
+        let product = NumberRange::of(products.into_iter());
         let cross = |product: f64| -2.0 * product / (n * n);
         let floor = |v: f64| v.max(0.0);
         let least = floor(variance + x.least + y.least + cross(product.most));

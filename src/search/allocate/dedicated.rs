@@ -2,27 +2,32 @@
 //! fewest other instances could have been placed ("lost allocations").
 
 use super::fit::Fit;
-use super::{Conditions, Metric, Search, Targets, select};
+use super::{Conditions, PlaceMetric, PlaceSearch, Targets, select};
 use crate::model::{
     Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Place, Strictness,
     TagArrival,
 };
 
 /// Looks for the best place. Redundancy is not looked at.
-pub fn find(cluster: &Cluster, instance: &Instance, targets: &Targets, conditions: &Conditions) -> Search {
+pub fn find(
+    cluster: &Cluster,
+    instance: &Instance,
+    targets: &Targets,
+    conditions: &Conditions,
+) -> PlaceSearch {
     let conditions = Conditions { redundancy: None, ..conditions.clone() };
     let fit = Fit::new(cluster, instance, &conditions);
     let rated = |place: Result<Place, _>| place.map(|p| (metric(cluster, &p), p));
     if let Targets::Singles(targets) = targets {
         return select::best_of(targets.iter().map(|t| rated(fit.single(*t))));
     }
-    targets.primaries().iter().fold(Search::default(), |all, p| {
+    targets.primaries().iter().fold(PlaceSearch::default(), |all, p| {
         let places = targets.partners(cluster, *p).map(|s| rated(fit.unrelated_pair(*p, s)));
         select::both(all, select::best_of(places))
     })
 }
 
-fn metric(cluster: &Cluster, place: &Place) -> Metric {
+fn metric(cluster: &Cluster, place: &Place) -> PlaceMetric {
     let primary = cluster.node(place.placement.primary);
     let tests = tests(&cluster.group(primary.spec.group).policy);
     let mut lost = vec![0; tests.len()];
@@ -37,7 +42,7 @@ fn metric(cluster: &Cluster, place: &Place) -> Metric {
         }
         disk += after.disk_free;
     }
-    Metric::Lost(lost, disk.0)
+    PlaceMetric::Lost(lost, disk.0)
 }
 
 /// The smallest instance of each range of a policy, by descending size of its disk.

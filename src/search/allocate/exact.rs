@@ -10,7 +10,7 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::Arrived;
 use super::rows::Few;
-use crate::score::metrics::{Kind, LANES, Lanes, METRICS, TABLE};
+use crate::score::metrics::{Aggregate, LANES, Lanes, METRICS, TABLE};
 use crate::score::runs::{self, MOST_VALUES, Piece, Run};
 
 /// Rows at which the instance gives the same score, and rows of other kinds between
@@ -26,7 +26,7 @@ pub(crate) struct Stand {
 
 /// Sum and deviation of a lane for some rows.
 #[derive(Debug, Clone, Copy)]
-struct Moments {
+struct RowMoments {
     from: usize,
     to: usize,
     sum: f64,
@@ -42,11 +42,11 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
         let quickly = mixed.as_mut().and_then(|mixed| mixed.of_lane(arrived, lane));
         quickly.unwrap_or_else(|| of_lane(floor, kind, arrived, lane))
     };
-    let moments: Vec<Vec<Moments>> =
+    let moments: Vec<Vec<RowMoments>> =
         (0..LANES).map(|lane| if twins[lane] == lane { of_lane(lane) } else { Vec::new() }).collect();
     let counted = floor.board.counted() + arrived.change.counted();
     let mut terms = Terms::new(&twins, |kind| match kind {
-        Kind::Spread => surplus as f64,
+        Aggregate::Spread => surplus as f64,
         kind => counted.get(kind) as f64,
     });
     let rows = floor.board.rows().len();
@@ -64,7 +64,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
         let mut to = rows;
         let mut covered = true;
         for (lane, moments) in &mut lanes {
-            while moments.next_if(|m: &Moments| m.to <= from).is_some() {}
+            while moments.next_if(|m: &RowMoments| m.to <= from).is_some() {}
             // rows between pieces are of other kinds
             match moments.peek() {
                 None => covered = false,
@@ -98,24 +98,24 @@ const _: () = assert!(METRICS <= u32::BITS as usize);
 impl Terms {
     /// The terms for lanes of which some stand for their `twins`, with what `fixed` says
     /// about others.
-    fn new(twins: &[usize; LANES], fixed: impl Fn(Kind) -> f64) -> Terms {
+    fn new(twins: &[usize; LANES], fixed: impl Fn(Aggregate) -> f64) -> Terms {
         let mut terms = Terms { values: [0.0; METRICS], of_lane: [0; LANES] };
         for (at, metric) in TABLE.iter().enumerate() {
             match metric.kind {
-                Kind::Deviation(lane) | Kind::Sum(lane) => terms.of_lane[twins[lane]] |= 1 << at,
+                Aggregate::Deviation(lane) | Aggregate::Sum(lane) => terms.of_lane[twins[lane]] |= 1 << at,
                 kind => terms.values[at] = metric.weight * fixed(kind),
             }
         }
         terms
     }
 
-    fn set(&mut self, lane: usize, moments: &Moments) {
+    fn set(&mut self, lane: usize, moments: &RowMoments) {
         let mut left = self.of_lane[lane];
         while left != 0 {
             let at = left.trailing_zeros() as usize;
             left &= left - 1;
             let value = match TABLE[at].kind {
-                Kind::Sum(_) => moments.sum,
+                Aggregate::Sum(_) => moments.sum,
                 _ => moments.deviation,
             };
             self.values[at] = TABLE[at].weight * value;
@@ -142,11 +142,11 @@ struct Mixed<'f, 'c> {
     /// The number of the kind whose nodes take the instance.
     which: usize,
     /// What was worked out before.
-    known: Vec<Known>,
+    known: Vec<KnownSums>,
 }
 
 /// The sums of the rows for some numbers.
-struct Known {
+struct KnownSums {
     values: [f64; MOST_VALUES],
     replaced: f64,
     pieces: Vec<Piece>,
@@ -159,7 +159,7 @@ impl<'f, 'c> Mixed<'f, 'c> {
     }
 
     /// Sum and deviation of one lane, row by row; nothing if the sum is rounded.
-    fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<Moments>> {
+    fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<RowMoments>> {
         let Mixed { floor, few, which, .. } = *self;
         let n = floor.board.rows().len() as f64;
         let totals = few.mix().totals();
@@ -175,7 +175,7 @@ impl<'f, 'c> Mixed<'f, 'c> {
             let sum = runs::sum(&rows(new));
             let mean = sum / n;
             let deviation = (runs::sum(&rows((new - mean) * (new - mean))) / n).sqrt();
-            return Some(vec![Moments { from: 0, to: usize::MAX, sum, deviation }]);
+            return Some(vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }]);
         }
         let sum = match exact_sum(&totals, &values, new, n) {
             Some(sum) => sum - old + new,
@@ -187,12 +187,12 @@ impl<'f, 'c> Mixed<'f, 'c> {
         values = values.map(square);
         if !changes {
             let deviation = (few.mix().sum(&values) / n).sqrt();
-            return Some(vec![Moments { from: 0, to: usize::MAX, sum, deviation }]);
+            return Some(vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }]);
         }
         let (scale, back) = normal_scale(&values, square(new));
         let pieces = self.sums(values.map(|x| x * scale), square(new) * scale);
         let moments =
-            |p: &Piece| Moments { from: p.from, to: p.to, sum, deviation: (p.sum * back / n).sqrt() };
+            |p: &Piece| RowMoments { from: p.from, to: p.to, sum, deviation: (p.sum * back / n).sqrt() };
         Some(pieces.iter().map(moments).collect())
     }
 
@@ -202,7 +202,7 @@ impl<'f, 'c> Mixed<'f, 'c> {
         let known = self.known.iter().position(|known| known.values == values && known.replaced == replaced);
         let at = known.unwrap_or_else(|| {
             let pieces = self.few.mix().sums_with_one_replaced(&values[..kinds], self.which, replaced);
-            self.known.push(Known { values, replaced, pieces });
+            self.known.push(KnownSums { values, replaced, pieces });
             self.known.len() - 1
         });
         &self.known[at].pieces
@@ -236,7 +236,7 @@ fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64
 }
 
 /// Sum and deviation of one lane, row by row.
-fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<Moments> {
+fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<RowMoments> {
     let n = floor.board.rows().len() as f64;
     let value = |of: KindIdx| floor.kinds.get(of).lanes[lane];
     let new = arrived.lanes[lane];
@@ -249,7 +249,7 @@ fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> 
         let sum = runs::sum(&all(&|x| x));
         let mean = sum / n;
         let deviation = (runs::sum(&all(&|x| (x - mean) * (x - mean))) / n).sqrt();
-        return vec![Moments { from: 0, to: usize::MAX, sum, deviation }];
+        return vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }];
     }
     let mut first = all(&|x| x);
     for (run, (of, _)) in first.iter_mut().zip(floor.rows.runs()) {
@@ -267,7 +267,7 @@ fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> 
         let mean = sum / n;
         let square = |x: f64| (x - mean) * (x - mean);
         let second = split(&all(&square), &rows, square(new));
-        moments.extend(runs::sums_with_one_replaced(&second).into_iter().map(|piece| Moments {
+        moments.extend(runs::sums_with_one_replaced(&second).into_iter().map(|piece| RowMoments {
             from: piece.from,
             to: piece.to,
             sum,

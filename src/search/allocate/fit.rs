@@ -8,7 +8,7 @@ use crate::model::{
 
 /// What is in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum PlaceObstacle {
     /// The policy of the primary node's group.
     Policy(PolicyBreach),
     /// A rule of the primary node.
@@ -17,12 +17,12 @@ pub enum Obstacle {
     Secondary(Rule),
 }
 
-impl Obstacle {
+impl PlaceObstacle {
     /// The kind under which it is counted.
     pub fn kind(self) -> FailKind {
         match self {
-            Obstacle::Policy(breach) => breach.kind(),
-            Obstacle::Primary(rule) | Obstacle::Secondary(rule) => rule.kind(),
+            PlaceObstacle::Policy(breach) => breach.kind(),
+            PlaceObstacle::Primary(rule) | PlaceObstacle::Secondary(rule) => rule.kind(),
         }
     }
 }
@@ -45,7 +45,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// The first rule that is broken.
-    pub fn single(&self, node: NodeIdx) -> Result<Place, Obstacle> {
+    pub fn single(&self, node: NodeIdx) -> Result<Place, PlaceObstacle> {
         self.policy(node)?;
         self.primary(node, None, 0)
     }
@@ -54,7 +54,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// The first rule that is broken, the primary's before the secondary's.
-    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Obstacle> {
+    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, PlaceObstacle> {
         self.policy(primary)?;
         let location_score = self.cluster.common_locations(primary, secondary);
         let place = self.primary(primary, Some(secondary), location_score)?;
@@ -62,17 +62,21 @@ impl<'a> Fit<'a> {
     }
 
     /// The instance on two nodes, whatever locations they have in common.
-    pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Obstacle> {
+    pub(super) fn unrelated_pair(
+        &self,
+        primary: NodeIdx,
+        secondary: NodeIdx,
+    ) -> Result<Place, PlaceObstacle> {
         self.policy(primary)?;
         let place = self.primary(primary, Some(secondary), 0)?;
         self.with_secondary(place, primary, secondary)
     }
 
     /// Whether the policy of the group of a primary node accepts the instance.
-    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Obstacle> {
+    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), PlaceObstacle> {
         let spec = &self.cluster.node(node).spec;
         let policy = &self.cluster.group(spec.group).policy;
-        policy.accepts(self.instance, spec.exclusive_storage).map_err(Obstacle::Policy)
+        policy.accepts(self.instance, spec.exclusive_storage).map_err(PlaceObstacle::Policy)
     }
 
     /// The primary node with the instance.
@@ -81,13 +85,13 @@ impl<'a> Fit<'a> {
         node: NodeIdx,
         secondary: Option<NodeIdx>,
         location_score: i64,
-    ) -> Result<Place, Obstacle> {
+    ) -> Result<Place, PlaceObstacle> {
         let target = self.cluster.node(node);
         let tags = TagArrival::of(&target.state, self.instance);
         let ledger = &target.state.ledger;
         let primary = ledger
             .add_primary(&target.spec, self.instance, location_score, tags, self.strictness)
-            .map_err(Obstacle::Primary)?;
+            .map_err(PlaceObstacle::Primary)?;
         let placement = Placement { primary: node, secondary };
         Ok(Place { placement, location_score, primary, secondary: None })
     }
@@ -98,14 +102,14 @@ impl<'a> Fit<'a> {
         place: Place,
         primary: NodeIdx,
         secondary: NodeIdx,
-    ) -> Result<Place, Obstacle> {
+    ) -> Result<Place, PlaceObstacle> {
         let target = self.cluster.node(secondary);
         let peer = target.state.peers.get(primary);
         let ledger = target
             .state
             .ledger
             .add_secondary(&target.spec, self.instance, peer, Strictness::Strict, DiskCheck::Needed)
-            .map_err(Obstacle::Secondary)?;
+            .map_err(PlaceObstacle::Secondary)?;
         Ok(Place { secondary: Some(ledger), ..place })
     }
 }

@@ -12,7 +12,7 @@ pub(crate) type KindIdx = usize;
 
 /// Nodes that are alike.
 #[derive(Debug, Clone)]
-pub(crate) struct Kind {
+pub(crate) struct NodeKind {
     /// One of them: what is fixed is the same for all.
     pub sample: NodeIdx,
     /// Their numbers.
@@ -90,7 +90,7 @@ pub(crate) fn bits(ledger: &Ledger) -> [u64; 20] {
 /// The nodes of a set by kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Kinds {
-    kinds: Vec<Kind>,
+    kinds: Vec<NodeKind>,
     /// What is fixed about each node of the cluster, as a number; nothing outside
     /// the set.
     fixed: Vec<Option<u32>>,
@@ -137,7 +137,7 @@ impl Kinds {
                 let lanes = lanes(&cluster.node(node).spec, ledger);
                 self.serials += 1;
                 let serial = self.serials;
-                let idx = self.add(Kind {
+                let idx = self.add(NodeKind {
                     sample: node,
                     ledger: *ledger,
                     lanes,
@@ -155,7 +155,7 @@ impl Kinds {
         self.of[node.get()] = idx;
     }
 
-    fn add(&mut self, kind: Kind) -> KindIdx {
+    fn add(&mut self, kind: NodeKind) -> KindIdx {
         let idx = match self.free.pop() {
             Some(idx) => {
                 self.kinds[idx] = kind;
@@ -204,7 +204,7 @@ impl Kinds {
     }
 
     /// A kind.
-    pub fn get(&self, kind: KindIdx) -> &Kind {
+    pub fn get(&self, kind: KindIdx) -> &NodeKind {
         &self.kinds[kind]
     }
 

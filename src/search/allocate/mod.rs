@@ -15,7 +15,7 @@ pub(crate) mod shelf;
 mod singles;
 mod targets;
 
-pub use fit::{Fit, Obstacle};
+pub use fit::{Fit, PlaceObstacle};
 pub use targets::{NoTargets, Targets};
 
 use self::floor::Floor;
@@ -43,7 +43,7 @@ impl Conditions {
 
 /// How good a place is; smaller is better.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Metric {
+pub enum PlaceMetric {
     /// The score of the set of nodes afterwards.
     Score(f64),
     /// On nodes with exclusive storage: the instances that could have been placed
@@ -53,9 +53,9 @@ pub enum Metric {
 
 /// What came of looking for a place.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Search {
+pub struct PlaceSearch {
     /// The best place, and how good it is.
-    pub best: Option<(Metric, Place)>,
+    pub best: Option<(PlaceMetric, Place)>,
     /// Places that are possible and were not discarded.
     pub successes: u64,
     /// Places that are not, by kind of refusal.
@@ -85,7 +85,7 @@ pub fn find(
     newcomer: Newcomer<'_>,
     targets: &Targets,
     conditions: &Conditions,
-) -> Search {
+) -> PlaceSearch {
     if matches!(targets, Targets::Partners(..)) {
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }
@@ -110,7 +110,7 @@ pub(crate) fn find_on(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
     holds: Option<&mut dyn FnMut(&Place) -> bool>,
-) -> Search {
+) -> PlaceSearch {
     match (floor.targets, holds) {
         (Targets::Singles(_), None) => singles::find(floor, offers, |_| true),
         (Targets::Singles(_), Some(holds)) => singles::find(floor, offers, holds),
@@ -120,13 +120,13 @@ pub(crate) fn find_on(
 }
 
 /// How many places on a floor are possible, and why others are not; none is chosen.
-pub(crate) fn count_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Search {
+pub(crate) fn count_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearch {
     match floor.targets {
         Targets::Singles(_) => {
             let (failures, successes) = singles::count(floor, offers);
-            Search { best: None, successes, failures }
+            PlaceSearch { best: None, successes, failures }
         }
-        _ => Search { best: None, ..pairs::find(floor, offers) },
+        _ => PlaceSearch { best: None, ..pairs::find(floor, offers) },
     }
 }
 

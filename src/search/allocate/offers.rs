@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::floor::Floor;
 use super::kinds::KindIdx;
-use super::{Conditions, Obstacle};
+use super::{Conditions, PlaceObstacle};
 use crate::model::{DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, Strictness, TagArrival};
-use crate::score::Change;
+use crate::score::NodeChange;
 use crate::score::metrics::{Lanes, lanes};
 
 /// A node with the instance.
@@ -14,7 +14,7 @@ use crate::score::metrics::{Lanes, lanes};
 pub(crate) struct Arrived {
     pub ledger: Ledger,
     pub lanes: Lanes,
-    pub change: Change,
+    pub change: NodeChange,
 }
 
 /// The verdicts on one instance, kind by kind, formed when they are first asked
@@ -24,15 +24,15 @@ pub(crate) struct Offers<'a> {
     strictness: Strictness,
     /// Policies do not count.
     anywhere: bool,
-    primaries: Memory,
-    secondaries: Memory,
+    primaries: VerdictMemory,
+    secondaries: VerdictMemory,
 }
 
-type Verdict = Result<Arrived, FailKind>;
+type OfferVerdict = Result<Arrived, FailKind>;
 
 /// Verdicts by position of the kind, each with the kind's serial; not in line, because often
 /// most kinds refuse, and shared, because they are large.
-type Memory = Vec<Option<(u64, Result<Arc<Arrived>, FailKind>)>>;
+type VerdictMemory = Vec<Option<(u64, Result<Arc<Arrived>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
     pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
@@ -58,10 +58,10 @@ impl<'a> Offers<'a> {
     }
 
     fn remembered<'o>(
-        memory: &'o mut Memory,
+        memory: &'o mut VerdictMemory,
         floor: &Floor<'_>,
         kind: KindIdx,
-        find: impl FnOnce() -> Verdict,
+        find: impl FnOnce() -> OfferVerdict,
     ) -> Result<&'o Arc<Arrived>, FailKind> {
         if memory.len() <= kind {
             memory.resize(kind + 1, None);
@@ -86,7 +86,7 @@ impl<'a> Offers<'a> {
             if !anywhere {
                 policy
                     .accepts(instance, node.spec.exclusive_storage)
-                    .map_err(|breach| Obstacle::Policy(breach).kind())?;
+                    .map_err(|breach| PlaceObstacle::Policy(breach).kind())?;
             }
             let tags = TagArrival::of(&node.state, instance);
             let after = sample
@@ -106,12 +106,12 @@ impl<'a> Offers<'a> {
 
     /// A node with the instance as a secondary; `peer` is what it backs of the
     /// primary's already.
-    pub fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> Verdict {
+    pub fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> OfferVerdict {
         second(floor, self.instance, floor.kinds.of_node(node), peer)
     }
 }
 
-fn second(floor: &Floor<'_>, instance: &Instance, kind: KindIdx, peer: Mib) -> Verdict {
+fn second(floor: &Floor<'_>, instance: &Instance, kind: KindIdx, peer: Mib) -> OfferVerdict {
     let sample = floor.kinds.get(kind);
     let spec = &floor.cluster.node(sample.sample).spec;
     let after = sample.ledger.add_secondary(spec, instance, peer, Strictness::Strict, DiskCheck::Needed);
@@ -122,6 +122,6 @@ fn arrived(floor: &Floor<'_>, kind: KindIdx, after: Ledger) -> Arrived {
     let sample = floor.kinds.get(kind);
     let spec = &floor.cluster.node(sample.sample).spec;
     let lanes = lanes(spec, &after);
-    let change = Change::between(spec, (&sample.ledger, &sample.lanes), (&after, &lanes));
+    let change = NodeChange::between(spec, (&sample.ledger, &sample.lanes), (&after, &lanes));
     Arrived { ledger: after, lanes, change }
 }

@@ -8,12 +8,12 @@ use super::bounds::{Bounds, ENOUGH_NODES};
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
-use super::{Metric, Search, select};
+use super::{PlaceMetric, PlaceSearch, select};
 use crate::model::{FailCounts, Mib, NodeIdx, Place, Placement};
 use crate::score::Statistics;
 
 /// A node of a kind with the instance, unless it refuses.
-type Verdict = Option<Arc<Arrived>>;
+type KindVerdict = Option<Arc<Arrived>>;
 
 /// Pairs that are tried, by kind.
 pub(super) struct Pairs<'f, 'c, 'o, 'i> {
@@ -22,7 +22,7 @@ pub(super) struct Pairs<'f, 'c, 'o, 'i> {
     statistics: Statistics,
     /// The kinds with the verdicts on them as primaries and as secondaries.
     kinds: Vec<KindIdx>,
-    places: Vec<(Verdict, Verdict)>,
+    places: Vec<(KindVerdict, KindVerdict)>,
     /// The change of the spread's surplus, by primary.
     spread: Vec<i64>,
     bounds: Bounds,
@@ -33,7 +33,7 @@ pub(super) struct Pairs<'f, 'c, 'o, 'i> {
 
 /// A pair with its exact score.
 #[derive(Debug, Clone, Copy)]
-struct Scored {
+struct ScoredPair {
     score: f64,
     primary: NodeIdx,
     secondary: NodeIdx,
@@ -42,9 +42,9 @@ struct Scored {
     second: Arrived,
 }
 
-impl Scored {
+impl ScoredPair {
     /// Whether it is preferred: smaller score, later primary, later secondary.
-    fn precedes(&self, other: &Scored) -> bool {
+    fn precedes(&self, other: &ScoredPair) -> bool {
         if self.score == other.score {
             return (self.primary, self.secondary) > (other.primary, other.secondary);
         }
@@ -140,7 +140,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 
     /// The pairs of two kinds of which the secondary is not as any other of its kind.
-    fn unusual_pairs(&self, with: &Statistics, kinds: (usize, usize), usual: &Arrived) -> Vec<Scored> {
+    fn unusual_pairs(&self, with: &Statistics, kinds: (usize, usize), usual: &Arrived) -> Vec<ScoredPair> {
         let mut pairs = Vec::new();
         for &primary in self.members(kinds.0) {
             pairs.extend(self.unusual_partners(with, primary, kinds, usual));
@@ -154,7 +154,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         primary: NodeIdx,
         kinds: (usize, usize),
         usual: &'s Arrived,
-    ) -> impl Iterator<Item = Scored> + 's {
+    ) -> impl Iterator<Item = ScoredPair> + 's {
         let of_kind = move |s: &NodeIdx| self.floor.kinds.of_node(*s) == self.kinds[kinds.1];
         self.floor
             .backing(primary)
@@ -163,17 +163,17 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             .filter_map(move |(secondary, peer)| {
                 let second = self.offers.backing_secondary(self.floor, *secondary, *peer).ok()?;
                 let score = self.score(with, kinds, &second);
-                Some(Scored { score, primary, secondary: *secondary, kinds, second })
+                Some(ScoredPair { score, primary, secondary: *secondary, kinds, second })
             })
     }
 
     /// The best pair of all.
-    fn best(&self) -> Option<Scored> {
-        let mut best: Option<Scored> = None;
-        let hopeless = |bound: f64, best: &Option<Scored>| {
+    fn best(&self) -> Option<ScoredPair> {
+        let mut best: Option<ScoredPair> = None;
+        let hopeless = |bound: f64, best: &Option<ScoredPair>| {
             self.bounds_hold() && best.as_ref().is_some_and(|b| bound > b.score)
         };
-        let take = |new: Scored, best: &mut Option<Scored>| {
+        let take = |new: ScoredPair, best: &mut Option<ScoredPair>| {
             if best.as_ref().is_none_or(|b| new.precedes(b)) {
                 *best = Some(new);
             }
@@ -197,7 +197,10 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
                     }
                     let found = self.last_pair((p, s), second);
                     if let Some((primary, secondary)) = found {
-                        take(Scored { score, primary, secondary, kinds: (p, s), second: *second }, &mut best);
+                        take(
+                            ScoredPair { score, primary, secondary, kinds: (p, s), second: *second },
+                            &mut best,
+                        );
                     }
                     if found.is_none() || !self.bounds_hold() {
                         let unusual = self.unusual_pairs(&with, (p, s), second);
@@ -209,7 +212,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         best
     }
 
-    fn place(&self, pair: &Scored) -> Place {
+    fn place(&self, pair: &ScoredPair) -> Place {
         let location_score = self.locations(pair.kinds.0, pair.kinds.1);
         let (p, s) = (pair.primary, pair.secondary);
         let mut primary =
@@ -290,14 +293,14 @@ pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, P
 }
 
 /// Looks for the best pair.
-pub(super) fn find(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Search {
+pub(super) fn find(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearch {
     let mut pairs = Pairs::new(floor, offers);
-    let mut search = Search::default();
+    let mut search = PlaceSearch::default();
     for (_, refused, accepted) in pairs.count() {
         search.failures += refused;
         search.successes += accepted;
     }
-    search.best = pairs.best().map(|pair| (Metric::Score(pair.score), pairs.place(&pair)));
+    search.best = pairs.best().map(|pair| (PlaceMetric::Score(pair.score), pairs.place(&pair)));
     search
 }
 
@@ -308,10 +311,10 @@ pub(super) fn find_checked(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
     mut holds: impl FnMut(&Place) -> bool,
-) -> Search {
+) -> PlaceSearch {
     let mut pairs = Pairs::new(floor, offers);
     let counts = pairs.count();
-    counts.into_iter().fold(Search::default(), |all, (primary, failures, successes)| {
+    counts.into_iter().fold(PlaceSearch::default(), |all, (primary, failures, successes)| {
         select::both(all, walk::one_primary(&pairs, primary, failures, successes, &mut holds))
     })
 }

@@ -2,10 +2,10 @@
 //! and what is used where they have nothing to gain.
 
 use super::fit::Fit;
-use super::{Conditions, Metric, Newcomer, Search, Targets, select};
+use super::{Conditions, Newcomer, PlaceMetric, PlaceSearch, Targets, select};
 use crate::model::{Cluster, FailCounts, Instance, NodeIdx, Place};
 use crate::redundancy::global::Guard;
-use crate::score::{Board, Change, Statistics, Touched};
+use crate::score::{Board, NodeChange, Statistics, Touched};
 
 /// Looks for the best place; see [`find`](super::find).
 pub fn find(
@@ -14,7 +14,7 @@ pub fn find(
     newcomer: Newcomer<'_>,
     targets: &Targets,
     conditions: &Conditions,
-) -> Search {
+) -> PlaceSearch {
     let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
     let mut holds =
         |place: &Place| guard.as_mut().is_none_or(|guard| guard.holds_with(newcomer.judged_as, place));
@@ -27,7 +27,7 @@ pub fn find(
         return select::one(places, failures, &mut holds);
     }
     let statistics = Statistics::of(&board);
-    targets.primaries().iter().fold(Search::default(), |all, primary| {
+    targets.primaries().iter().fold(PlaceSearch::default(), |all, primary| {
         let places = targets.partners(cluster, *primary).map(|s| fit.pair(*primary, s));
         let (places, failures) =
             scored(places, |place| pair_score(cluster, &board, &statistics, newcomer.instance, place));
@@ -36,15 +36,15 @@ pub fn find(
 }
 
 fn scored(
-    places: impl Iterator<Item = Result<Place, super::Obstacle>>,
+    places: impl Iterator<Item = Result<Place, super::PlaceObstacle>>,
     score: impl Fn(&Place) -> f64,
-) -> (Vec<(Metric, Place)>, FailCounts) {
+) -> (Vec<(PlaceMetric, Place)>, FailCounts) {
     let mut failures = FailCounts::default();
     let mut possible = Vec::new();
     for place in places {
         match place {
             Err(obstacle) => failures.add(obstacle.kind(), 1),
-            Ok(place) => possible.push((Metric::Score(score(&place)), place)),
+            Ok(place) => possible.push((PlaceMetric::Score(score(&place)), place)),
         }
     }
     (possible, failures)
@@ -67,7 +67,7 @@ fn pair_score(
 ) -> f64 {
     let change = |node: NodeIdx, after| {
         let node = cluster.node(node);
-        Change::of(&node.spec, &node.state.ledger, &after)
+        NodeChange::of(&node.spec, &node.state.ledger, &after)
     };
     let primary = place.placement.primary;
     let mut statistics = statistics.after(&change(primary, place.primary));

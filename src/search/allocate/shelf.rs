@@ -14,7 +14,7 @@ use crate::score::rise::{Span, comparable, rise};
 use crate::score::running::{Interval, Running, counted_score};
 
 /// A kind whose nodes take the instance.
-struct Entry {
+struct ShelfEntry {
     kind: KindIdx,
     serial: u64,
     /// The values of a node with the instance.
@@ -24,17 +24,17 @@ struct Entry {
     least: f64,
 }
 
-impl Entry {
-    fn of(floor: &Floor<'_>, offers: &mut Offers<'_>, kind: KindIdx) -> Option<Entry> {
+impl ShelfEntry {
+    fn of(floor: &Floor<'_>, offers: &mut Offers<'_>, kind: KindIdx) -> Option<ShelfEntry> {
         let arrived = offers.primary(floor, kind).ok()?;
         let serial = floor.kinds.get(kind).serial;
         let counted = arrived.change.counted();
-        Some(Entry { kind, serial, after: arrived.lanes, counted, least: f64::NEG_INFINITY })
+        Some(ShelfEntry { kind, serial, after: arrived.lanes, counted, least: f64::NEG_INFINITY })
     }
 }
 
 /// What the bounds were taken from.
-struct Taken {
+struct BoundsSource {
     running: Running,
     counted: Counted,
     span: Span,
@@ -45,13 +45,13 @@ pub(crate) struct Shelf {
     instance: Instance,
     /// Only what is impossible keeps it from a node.
     forced: bool,
-    taken: Option<Taken>,
+    taken: Option<BoundsSource>,
     /// The newest kind that has been looked at.
     newest: Option<u64>,
     /// By ascending bound.
-    sorted: Vec<Entry>,
+    sorted: Vec<ShelfEntry>,
     /// Kinds that came later.
-    fresh: Vec<Entry>,
+    fresh: Vec<ShelfEntry>,
     /// How many bounds have been looked at since they were taken.
     looks: usize,
 }
@@ -89,7 +89,7 @@ impl Shelf {
                 if self.forced { Offers::forced(&self.instance) } else { Offers::strict(&self.instance) };
             let is_new = |kind: &KindIdx| self.newest.is_none_or(|n| floor.kinds.get(*kind).serial > n);
             let new = floor.usable_kinds().filter(is_new);
-            self.fresh.extend(new.filter_map(|kind| Entry::of(floor, &mut offers, kind)));
+            self.fresh.extend(new.filter_map(|kind| ShelfEntry::of(floor, &mut offers, kind)));
             self.newest = Some(newest);
         }
         let comparable = self.taken.as_ref().is_some_and(|t| comparable(&t.running, &floor.running));
@@ -110,7 +110,7 @@ impl Shelf {
             span.add(&running, &floor.kinds.get(entry.kind).lanes, &entry.after);
         }
         self.sorted.sort_by(|a, b| a.least.total_cmp(&b.least));
-        self.taken = Some(Taken { running, counted, span });
+        self.taken = Some(BoundsSource { running, counted, span });
         self.looks = 0;
     }
 
@@ -134,7 +134,7 @@ impl Shelf {
         let taken = self.taken.as_ref()?;
         let mut found: Vec<(KindIdx, Interval)> = Vec::new();
         let mut width = 0f64;
-        let mut look = |entry: &Entry, limit: &mut f64, width: &mut f64| {
+        let mut look = |entry: &ShelfEntry, limit: &mut f64, width: &mut f64| {
             if is_there(floor, entry) && open(entry.kind) {
                 let bounds = interval(floor, view, entry);
                 if !(bounds.hi - bounds.lo).is_finite() {
@@ -174,12 +174,12 @@ impl Shelf {
 }
 
 /// Whether the kind of an entry still has nodes.
-fn is_there(floor: &Floor<'_>, entry: &Entry) -> bool {
+fn is_there(floor: &Floor<'_>, entry: &ShelfEntry) -> bool {
     let kind = floor.kinds.get(entry.kind);
     kind.serial == entry.serial && !kind.members.is_empty()
 }
 
-fn interval(floor: &Floor<'_>, view: &View<'_>, entry: &Entry) -> Interval {
+fn interval(floor: &Floor<'_>, view: &View<'_>, entry: &ShelfEntry) -> Interval {
     let counted = counted_score(&(view.counted + entry.counted), floor.board.spread().surplus());
     view.running.interval_between(&floor.kinds.get(entry.kind).lanes, &entry.after, counted)
 }

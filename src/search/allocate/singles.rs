@@ -5,14 +5,14 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
 use super::shelf::{Shelf, View};
-use super::{Metric, Search};
+use super::{PlaceMetric, PlaceSearch};
 use crate::model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 use crate::score::Touched;
 use crate::score::metrics::Counted;
 use crate::score::running::counted_score;
 
 /// Nodes of one kind that could take the instance.
-struct Candidate {
+struct KindCandidate {
     kind: KindIdx,
     arrived: Arrived,
     /// No node of the kind gives a smaller score.
@@ -21,7 +21,7 @@ struct Candidate {
 
 /// Nodes whose score is known.
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownScores {
     score: f64,
     /// The rows of the nodes; the last one comes first.
     from: usize,
@@ -36,8 +36,8 @@ pub(super) struct Ranking<'f, 'c> {
     floor: &'f Floor<'c>,
     /// By descending bound.
     closed: Vec<usize>,
-    candidates: Vec<Candidate>,
-    open: Vec<Known>,
+    candidates: Vec<KindCandidate>,
+    open: Vec<KnownScores>,
     surplus: Vec<i64>,
 }
 
@@ -75,7 +75,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);
             // what is not a number says nothing
             let least = if bounds.lo.is_nan() { f64::NEG_INFINITY } else { bounds.lo };
-            candidates.push(Candidate { kind, arrived: **arrived, least });
+            candidates.push(KindCandidate { kind, arrived: **arrived, least });
             surplus.push(changed);
         }
         let mut closed: Vec<usize> = (0..candidates.len()).collect();
@@ -85,7 +85,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
 
     /// Works out the scores on the nodes of a kind.
     fn open(&mut self, at: usize) {
-        let Candidate { kind, arrived, .. } = &self.candidates[at];
+        let KindCandidate { kind, arrived, .. } = &self.candidates[at];
         let floor = self.floor;
         let sample = floor.kinds.get(*kind);
         let surplus = self.surplus[at];
@@ -95,12 +95,12 @@ impl<'f, 'c> Ranking<'f, 'c> {
                 let touched = [Touched { spec, before: &sample.ledger, after: arrived.ledger }];
                 let score = floor.board.score_with(&touched, surplus - floor.board.spread().surplus());
                 let row = floor.board.row(member).unwrap_or_default();
-                self.open.push(Known { score, from: row, to: row + 1, candidate: at, trimmed: true });
+                self.open.push(KnownScores { score, from: row, to: row + 1, candidate: at, trimmed: true });
             }
             return;
         }
         let known =
-            |exact::Stand { from, to, score }| Known { score, from, to, candidate: at, trimmed: false };
+            |exact::Stand { from, to, score }| KnownScores { score, from, to, candidate: at, trimmed: false };
         self.open.extend(exact::by_row(floor, *kind, arrived, surplus).into_iter().map(known));
     }
 
@@ -115,7 +115,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             self.open(at);
         }
         let best = self.best()?;
-        let Known { score, from, to, candidate, .. } = self.open[best];
+        let KnownScores { score, from, to, candidate, .. } = self.open[best];
         let row = if score.is_nan() { from } else { to - 1 };
         self.trim(best, if score.is_nan() { (from + 1, to) } else { (from, to - 1) });
         let node = self.floor.rows.node(row);
@@ -131,7 +131,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             if self.open[best].trimmed {
                 return Some(best);
             }
-            let Known { from, to, .. } = self.open[best];
+            let KnownScores { from, to, .. } = self.open[best];
             self.trim(best, (from, to));
         }
     }
@@ -139,7 +139,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
     /// Leaves those of some rows whose nodes are of the kind, from the first to the last one.
     fn trim(&mut self, at: usize, rows: (usize, usize)) {
         match self.within(self.open[at].candidate, rows) {
-            Some((from, to)) => self.open[at] = Known { from, to, trimmed: true, ..self.open[at] },
+            Some((from, to)) => self.open[at] = KnownScores { from, to, trimmed: true, ..self.open[at] },
             None => drop(self.open.swap_remove(at)),
         }
     }
@@ -164,7 +164,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
     /// The best of the known ones. Where scores are not numbers, the first node in
     /// order is.
     fn best_open(&self) -> Option<usize> {
-        let precedes = |a: &Known, b: &Known| match (a.score.is_nan(), b.score.is_nan()) {
+        let precedes = |a: &KnownScores, b: &KnownScores| match (a.score.is_nan(), b.score.is_nan()) {
             (true, true) => a.from < b.from,
             (a_nan, b_nan) if a_nan || b_nan => b_nan,
             _ => a.score < b.score || (a.score == b.score && a.to > b.to),
@@ -199,17 +199,17 @@ pub(super) fn find(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
     mut holds: impl FnMut(&Place) -> bool,
-) -> Search {
+) -> PlaceSearch {
     let (mut failures, mut successes) = count(floor, offers);
     let mut ranking = Ranking::new(floor, offers);
     while let Some((score, place)) = ranking.next() {
         if holds(&place) {
-            return Search { best: Some((Metric::Score(score), place)), successes, failures };
+            return PlaceSearch { best: Some((PlaceMetric::Score(score), place)), successes, failures };
         }
         successes -= 1;
         failures.add(FailKind::N1, 1);
     }
-    Search { best: None, successes, failures }
+    PlaceSearch { best: None, successes, failures }
 }
 
 /// The best node with its score, whatever it does to redundancy.

@@ -1,7 +1,7 @@
 //! Choosing the group for an instance.
 
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
-use crate::search::allocate::{self, Conditions, Metric, NoTargets, Search, Targets, dedicated};
+use crate::search::allocate::{self, Conditions, NoTargets, PlaceMetric, PlaceSearch, Targets, dedicated};
 use crate::search::{Deadline, Stopped};
 
 /// How an instance is placed in a group.
@@ -39,21 +39,21 @@ pub enum TrialResult {
     /// The search ended before.
     NoTime(Stopped),
     /// What was found.
-    Searched(Box<Search>),
+    Searched(Box<PlaceSearch>),
 }
 
 /// A group that was tried.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trial {
+pub struct GroupTrial {
     /// The group.
     pub group: GroupIdx,
     /// What came of it.
     pub result: TrialResult,
 }
 
-impl Trial {
+impl GroupTrial {
     /// The best place in the group, if there is one.
-    pub fn best(&self) -> Option<&(Metric, Place)> {
+    pub fn best(&self) -> Option<&(PlaceMetric, Place)> {
         match &self.result {
             TrialResult::Searched(search) => search.best.as_ref(),
             _ => None,
@@ -63,11 +63,11 @@ impl Trial {
 
 /// All groups that were tried for an instance.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct GroupChoice {
     /// Full name of the instance.
     pub instance: String,
     /// The groups, in order.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<GroupTrial>,
     /// Position of the best one in `trials`.
     pub selected: Option<usize>,
     /// The request named the group: it was not a choice.
@@ -76,7 +76,7 @@ pub struct Choice {
     pub dedicated: bool,
 }
 
-impl Choice {
+impl GroupChoice {
     /// The place chosen.
     pub fn place(&self) -> Option<&Place> {
         let trial = &self.trials[self.selected?];
@@ -85,7 +85,7 @@ impl Choice {
 
     /// All groups that have a place, best first; those in which nothing may be placed
     /// come last.
-    pub fn ranked(&self, cluster: &Cluster) -> Vec<&Trial> {
+    pub fn ranked(&self, cluster: &Cluster) -> Vec<&GroupTrial> {
         let mut left: Vec<usize> = (0..self.trials.len()).collect();
         let mut ranked = Vec::new();
         while let Some(at) = best(cluster, &self.trials, left.iter().copied()) {
@@ -111,8 +111,8 @@ pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -
 
 /// The best of some groups that have a place: a preferred one before one of last resort,
 /// then the better place, then the later group.
-fn best(cluster: &Cluster, trials: &[Trial], among: impl Iterator<Item = usize>) -> Option<usize> {
-    let mut best: Option<(usize, AllocPolicy, &Metric)> = None;
+fn best(cluster: &Cluster, trials: &[GroupTrial], among: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut best: Option<(usize, AllocPolicy, &PlaceMetric)> = None;
     for at in among {
         let Some((metric, _)) = trials[at].best() else { continue };
         let policy = cluster.group(trials[at].group).alloc_policy;
@@ -130,7 +130,7 @@ pub(super) fn search(
     group: GroupIdx,
     nodes: &[NodeIdx],
     wanted: &Wanted<'_>,
-) -> Result<Search, NoTargets> {
+) -> Result<PlaceSearch, NoTargets> {
     let targets = targets(cluster, group, wanted)?;
     Ok(if wanted.dedicated {
         dedicated::find(cluster, wanted.instance, &targets, wanted.conditions)
@@ -140,7 +140,7 @@ pub(super) fn search(
 }
 
 /// Tries several groups and chooses the best one in which something may be placed.
-pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> Choice {
+pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> GroupChoice {
     let nodes = cluster.all_nodes();
     let mut searched = 0;
     let mut result = |group: GroupIdx| {
@@ -156,11 +156,11 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
             Err(error) => TrialResult::NoTargets(error),
         }
     };
-    let trials: Vec<Trial> =
-        groups.iter().map(|group| Trial { group: *group, result: result(*group) }).collect();
+    let trials: Vec<GroupTrial> =
+        groups.iter().map(|group| GroupTrial { group: *group, result: result(*group) }).collect();
     let allocable = |at: usize| cluster.group(trials[at].group).alloc_policy != AllocPolicy::Unallocable;
     let selected = best(cluster, &trials, (0..trials.len()).filter(|at| allocable(*at)));
-    Choice {
+    GroupChoice {
         instance: wanted.instance.name.clone(),
         selected,
         trials,

@@ -7,11 +7,11 @@ mod pools;
 pub mod room;
 pub mod why;
 
-pub use groups::{Choice, Trial, TrialResult};
+pub use groups::{GroupChoice, GroupTrial, TrialResult};
 
-use self::room::Plan;
-use self::why::Why;
-use super::allocate::{Conditions, NoTargets, Search};
+use self::room::RoomPlan;
+use self::why::InTheWay;
+use super::allocate::{Conditions, NoTargets, PlaceSearch};
 use super::evacuate::{Moved, Stuck};
 use super::moves::MoveRules;
 use super::{Deadline, Stopped};
@@ -62,34 +62,34 @@ pub struct Reply {
     pub added: Vec<InstanceIdx>,
     /// What was in the way of instances, if that was to be worked out: of a single new
     /// instance in any case, of others where they failed.
-    pub why: Vec<Why>,
+    pub why: Vec<InTheWay>,
     /// How to make room for a new instance, if that was looked for.
-    pub room: Room,
+    pub room: RoomFound,
 }
 
 /// What came of looking for moves that make room.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Room {
+pub enum RoomFound {
     /// They were not looked for: nobody asked, or there is no need or no use.
     #[default]
     NotSought,
     /// There are none, or none were found within the limits of the search.
     NotFound,
     /// They are these.
-    Found(Plan),
+    Found(RoomPlan),
 }
 
 /// What is noted on the way to an answer.
 #[derive(Debug, Default)]
 struct Notes {
     added: Vec<InstanceIdx>,
-    why: Vec<Why>,
-    room: Room,
+    why: Vec<InTheWay>,
+    room: RoomFound,
 }
 
 impl Notes {
     /// Notes what was in the way of an instance, beside what was before.
-    fn explain(&mut self, why: Why) {
+    fn explain(&mut self, why: InTheWay) {
         match self.why.last_mut() {
             Some(last) if last.instance == why.instance => {
                 last.groups.extend(why.groups);
@@ -106,7 +106,7 @@ pub enum Answer {
     /// A place for a new instance.
     Allocated {
         /// How it was found.
-        choice: Choice,
+        choice: GroupChoice,
         /// Primary and secondary node.
         nodes: Vec<NodeIdx>,
     },
@@ -132,7 +132,7 @@ pub enum Answer {
     /// A secondary node for an instance that had none.
     SecondaryAllocated {
         /// How it was found.
-        search: Box<Search>,
+        search: Box<PlaceSearch>,
         /// The node.
         node: NodeIdx,
     },
@@ -148,12 +148,12 @@ pub enum Failure {
     /// There is no place to try.
     NoTargets(NoTargets),
     /// No group has a place.
-    NoGroup(Choice),
+    NoGroup(GroupChoice),
     /// There is no group to go to: those that the request names, if it does, have no
     /// nodes or hold the instances that are to leave.
     NoTargetGroups(Vec<GroupIdx>),
     /// No place was found.
-    NotFound(Box<Search>),
+    NotFound(Box<PlaceSearch>),
     /// More than one node cannot be exchanged at a time.
     Exchange(i64),
     /// Instances without mirrored disks cannot be relocated.

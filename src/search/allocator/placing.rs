@@ -1,8 +1,8 @@
 //! Requests for new instances, and for a secondary node.
 
-use super::groups::{self, Choice, Trial, TrialResult, Wanted};
-use super::why::{self, Why};
-use super::{Answer, Failure, Notes, Room, Settings, room};
+use super::groups::{self, GroupChoice, GroupTrial, TrialResult, Wanted};
+use super::why::{self, InTheWay};
+use super::{Answer, Failure, Notes, RoomFound, Settings, room};
 use crate::load::iallocator::Allocation;
 use crate::load::merge::new_instance;
 use crate::model::{
@@ -34,7 +34,7 @@ pub(super) fn find_group(cluster: &Cluster, key: Option<&str>) -> Result<Option<
 }
 
 /// A place for a new instance, in one group or in the best of all.
-fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Result<Choice, Failure> {
+fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Result<GroupChoice, Failure> {
     let Some(group) = group else {
         let choice = groups::choose(cluster, &cluster.groups_with_nodes(), wanted);
         return if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) };
@@ -46,9 +46,9 @@ fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Re
     let nodes = cluster.nodes_of(group);
     let search = groups::search(cluster, group, &nodes, wanted).map_err(Failure::NoTargets)?;
     let selected = search.best.is_some().then_some(0);
-    let trials = vec![Trial { group, result: TrialResult::Searched(Box::new(search)) }];
+    let trials = vec![GroupTrial { group, result: TrialResult::Searched(Box::new(search)) }];
     let choice =
-        Choice { instance: name.clone(), trials, selected, named: true, dedicated: wanted.dedicated };
+        GroupChoice { instance: name.clone(), trials, selected, named: true, dedicated: wanted.dedicated };
     if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) }
 }
 
@@ -57,7 +57,12 @@ fn nodes_of(place: &Place) -> Vec<NodeIdx> {
 }
 
 /// Enters an instance in the place that was chosen for it.
-fn settle(cluster: &mut Cluster, notes: &mut Notes, instance: &Instance, choice: &Choice) -> Vec<NodeIdx> {
+fn settle(
+    cluster: &mut Cluster,
+    notes: &mut Notes,
+    instance: &Instance,
+    choice: &GroupChoice,
+) -> Vec<NodeIdx> {
     let Some(place) = choice.place() else { return Vec::new() };
     notes.added.push(cluster.adopt(instance, place));
     nodes_of(place)
@@ -67,9 +72,9 @@ fn settle(cluster: &mut Cluster, notes: &mut Notes, instance: &Instance, choice:
 fn reasons(
     cluster: &Cluster,
     wanted: &Wanted<'_>,
-    found: &Result<Choice, Failure>,
+    found: &Result<GroupChoice, Failure>,
     group: Option<GroupIdx>,
-) -> Option<Why> {
+) -> Option<InTheWay> {
     match (found, group) {
         (Ok(choice) | Err(Failure::NoGroup(choice)), _) => Some(why::of_choice(cluster, choice, wanted)),
         (Err(Failure::NotConnected(group, _)), _) => {
@@ -83,11 +88,11 @@ fn reasons(
 }
 
 /// Moves after which an instance that found no place has one.
-fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &Choice, settings: &Settings) -> Room {
+fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &GroupChoice, settings: &Settings) -> RoomFound {
     let allocable = |g: &GroupIdx| choice.named || cluster.group(*g).alloc_policy != AllocPolicy::Unallocable;
     let groups: Vec<GroupIdx> = choice.trials.iter().map(|t| t.group).filter(allocable).collect();
     let plan = room::make(cluster, &groups, choice.named, wanted, &settings.rules());
-    plan.map_or(Room::NotFound, Room::Found)
+    plan.map_or(RoomFound::NotFound, RoomFound::Found)
 }
 
 /// A place for one new instance.
@@ -175,9 +180,9 @@ pub(super) fn multi_allocate(
 
 /// That a named group has no place. Where places are compared by lost allocations, the
 /// reference does not repeat the name.
-fn no_place(mut choice: Choice) -> Failure {
+fn no_place(mut choice: GroupChoice) -> Failure {
     match choice.trials.pop() {
-        Some(Trial { result: TrialResult::Searched(search), .. }) if choice.dedicated => {
+        Some(GroupTrial { result: TrialResult::Searched(search), .. }) if choice.dedicated => {
             Failure::NotFound(search)
         }
         trial => {

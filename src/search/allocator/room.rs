@@ -17,7 +17,7 @@ use super::groups::{self, Wanted};
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, Placement};
 use crate::score::Board;
 use crate::search::Step;
-use crate::search::allocate::Metric;
+use crate::search::allocate::PlaceMetric;
 use crate::search::moves::{Move, MoveRules, Outcome, Repertoire, Trial, perform};
 
 /// Most moves of a plan.
@@ -37,7 +37,7 @@ const FEWEST_TARGETS: usize = 8;
 
 /// Moves that make room, and the place there is then.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct RoomPlan {
     /// The group.
     pub group: GroupIdx,
     /// The moves, in order.
@@ -45,12 +45,12 @@ pub struct Plan {
     /// The nodes of the new instance.
     pub place: Placement,
     /// How good the place is.
-    pub metric: Metric,
+    pub metric: PlaceMetric,
 }
 
 /// What the place is looked for with.
 #[derive(Clone, Copy)]
-struct Task<'a> {
+struct PlaceTask<'a> {
     group: GroupIdx,
     /// The nodes whose score counts for the place.
     scored: &'a [NodeIdx],
@@ -66,14 +66,14 @@ pub(super) fn make(
     named: bool,
     wanted: &Wanted<'_>,
     rules: &MoveRules,
-) -> Option<Plan> {
-    let mut best: Option<Plan> = None;
+) -> Option<RoomPlan> {
+    let mut best: Option<RoomPlan> = None;
     for &group in candidates {
         if !groups::is_connected(cluster, group, wanted.instance) {
             continue;
         }
         let scored = if named { cluster.nodes_of(group) } else { cluster.all_nodes() };
-        let task = Task { group, scored: &scored, wanted, rules };
+        let task = PlaceTask { group, scored: &scored, wanted, rules };
         let most = best.as_ref().map_or(MOST_MOVES, |b| b.steps.len());
         let Some(plan) = in_group(cluster, task, most) else { continue };
         let better = best.as_ref().is_none_or(|b| precedes(cluster, &plan, b));
@@ -84,15 +84,16 @@ pub(super) fn make(
     best
 }
 
-fn precedes(cluster: &Cluster, a: &Plan, b: &Plan) -> bool {
-    let key =
-        |plan: &Plan| -> (usize, AllocPolicy) { (plan.steps.len(), cluster.group(plan.group).alloc_policy) };
+fn precedes(cluster: &Cluster, a: &RoomPlan, b: &RoomPlan) -> bool {
+    let key = |plan: &RoomPlan| -> (usize, AllocPolicy) {
+        (plan.steps.len(), cluster.group(plan.group).alloc_policy)
+    };
     key(a) < key(b) || (key(a) == key(b) && a.metric < b.metric)
 }
 
 /// A cluster after some moves.
 #[derive(Clone)]
-struct State {
+struct AfterMoves {
     cluster: Cluster,
     steps: Vec<Step>,
 }
@@ -107,8 +108,8 @@ struct Promise {
     lack: f64,
 }
 
-fn in_group(cluster: &Cluster, task: Task<'_>, most: usize) -> Option<Plan> {
-    let mut beam = vec![State { cluster: cluster.clone(), steps: Vec::new() }];
+fn in_group(cluster: &Cluster, task: PlaceTask<'_>, most: usize) -> Option<RoomPlan> {
+    let mut beam = vec![AfterMoves { cluster: cluster.clone(), steps: Vec::new() }];
     for round in 0..most {
         if task.wanted.deadline.reached().is_some() {
             break;
@@ -119,7 +120,7 @@ fn in_group(cluster: &Cluster, task: Task<'_>, most: usize) -> Option<Plan> {
         let complete = promises.partition_point(|p| p.lack <= 0.0);
         let searches = if round == 0 { first_searches(cluster, task) } else { SEARCHES };
         let best = promises[..complete.min(searches)].chunks(SEARCHES).find_map(|some| {
-            let plans: Vec<Option<Plan>> =
+            let plans: Vec<Option<RoomPlan>> =
                 some.par_iter().map(|p| completed(&beam[p.state], p, task)).collect();
             plans.into_iter().flatten().reduce(|a, b| if b.metric < a.metric { b } else { a })
         });
@@ -132,21 +133,21 @@ fn in_group(cluster: &Cluster, task: Task<'_>, most: usize) -> Option<Plan> {
 }
 
 /// How many moves of the first round are held against the whole search.
-fn first_searches(cluster: &Cluster, task: Task<'_>) -> usize {
+fn first_searches(cluster: &Cluster, task: PlaceTask<'_>) -> usize {
     let nodes = cluster.nodes_of(task.group).len();
     let places = if task.wanted.required == 2 { nodes * nodes } else { nodes };
     (MOST_PLACES / places.max(1)).max(SEARCHES)
 }
 
 /// The plan that a move completes, if there is a place then.
-fn completed(state: &State, promise: &Promise, task: Task<'_>) -> Option<Plan> {
-    let State { cluster, steps } = after(state, promise, task)?;
+fn completed(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<RoomPlan> {
+    let AfterMoves { cluster, steps } = after(state, promise, task)?;
     let search = groups::search(&cluster, task.group, task.scored, task.wanted).ok()?;
     let (metric, place) = search.best?;
-    Some(Plan { group: task.group, steps, place: place.placement, metric })
+    Some(RoomPlan { group: task.group, steps, place: place.placement, metric })
 }
 
-fn after(state: &State, promise: &Promise, task: Task<'_>) -> Option<State> {
+fn after(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<AfterMoves> {
     let mut next = state.clone();
     perform(&mut next.cluster, promise.step.instance, promise.step.mv, task.rules).ok()?;
     next.steps.push(promise.step);
@@ -155,7 +156,7 @@ fn after(state: &State, promise: &Promise, task: Task<'_>) -> Option<State> {
 
 /// The states nearest to a place, each with other instances moved or other ways of
 /// moving them than the ones before.
-fn next_round(beam: &[State], promises: &[Promise], task: Task<'_>) -> Vec<State> {
+fn next_round(beam: &[AfterMoves], promises: &[Promise], task: PlaceTask<'_>) -> Vec<AfterMoves> {
     let mut seen: Vec<(usize, InstanceIdx, std::mem::Discriminant<Move>)> = Vec::new();
     let mut next = Vec::new();
     for promise in promises {
@@ -170,7 +171,7 @@ fn next_round(beam: &[State], promises: &[Promise], task: Task<'_>) -> Vec<State
 }
 
 /// The moves of a state that bring a place nearer.
-fn promises(state: &State, at: usize, task: Task<'_>) -> Vec<Promise> {
+fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> {
     let cluster = &state.cluster;
     let nodes = cluster.nodes_of(task.group);
     let lacks = Lacks::of(cluster, &nodes, task.wanted, task.rules);

@@ -1,12 +1,12 @@
 //! Why places come into no question: for each, the rule in the way, what it asked for
 //! and what was there. The places nearest to being possible are kept.
 
-use super::groups::{self, Choice, Trial, TrialResult, Wanted};
+use super::groups::{self, GroupChoice, GroupTrial, TrialResult, Wanted};
 use crate::model::{
     Cluster, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, PolicyBreach, Rule,
 };
 use crate::search::Stopped;
-use crate::search::allocate::{Fit, NoTargets, Obstacle, Targets};
+use crate::search::allocate::{Fit, NoTargets, PlaceObstacle, Targets};
 use crate::search::evacuate::Destination;
 use crate::search::moves::{Move, MoveRules, Refusal, Trial as MoveTrial, perform};
 use crate::search::shortfall::{Role, Shortfall, at_node, shortfall};
@@ -16,7 +16,7 @@ pub const MOST: usize = 20;
 
 /// What is in the way of one instance.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Why {
+pub struct InTheWay {
     /// Full name of the instance.
     pub instance: String,
     /// The groups that were tried for it.
@@ -116,9 +116,9 @@ impl Nearest {
 }
 
 /// What was in the way of a new instance in the groups that were tried for it.
-pub(super) fn of_choice(cluster: &Cluster, choice: &Choice, wanted: &Wanted<'_>) -> Why {
+pub(super) fn of_choice(cluster: &Cluster, choice: &GroupChoice, wanted: &Wanted<'_>) -> InTheWay {
     let groups = choice.trials.iter().map(|trial| of_group(cluster, trial, wanted)).collect();
-    Why { instance: wanted.instance.name.clone(), groups, moves: None }
+    InTheWay { instance: wanted.instance.name.clone(), groups, moves: None }
 }
 
 /// What was in the way of a new instance in a group of which not one place was tried.
@@ -127,12 +127,12 @@ pub(super) fn of_untried(
     group: GroupIdx,
     wanted: &Wanted<'_>,
     result: TrialResult,
-) -> Why {
-    let groups = vec![of_group(cluster, &Trial { group, result }, wanted)];
-    Why { instance: wanted.instance.name.clone(), groups, moves: None }
+) -> InTheWay {
+    let groups = vec![of_group(cluster, &GroupTrial { group, result }, wanted)];
+    InTheWay { instance: wanted.instance.name.clone(), groups, moves: None }
 }
 
-fn of_group(cluster: &Cluster, trial: &Trial, wanted: &Wanted<'_>) -> GroupWhy {
+fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> GroupWhy {
     let group = trial.group;
     let untried = |untried| GroupWhy { group, untried: Some(untried), places: Nearest::default() };
     match &trial.result {
@@ -157,7 +157,7 @@ fn of_group(cluster: &Cluster, trial: &Trial, wanted: &Wanted<'_>) -> GroupWhy {
 fn refused_places(cluster: &Cluster, targets: &Targets, wanted: &Wanted<'_>, none_held: bool) -> Nearest {
     let fit = Fit::new(cluster, wanted.instance, wanted.conditions);
     let mut nearest = Nearest::default();
-    let mut consider = |place: Placement, obstacle: Option<Obstacle>| match obstacle {
+    let mut consider = |place: Placement, obstacle: Option<PlaceObstacle>| match obstacle {
         Some(obstacle) => nearest.push(new_hurdle(cluster, wanted.instance, place, obstacle)),
         None if none_held => nearest.push(Hurdle {
             mv: None,
@@ -178,7 +178,7 @@ fn refused_places(cluster: &Cluster, targets: &Targets, wanted: &Wanted<'_>, non
             for primary in pairs.primaries() {
                 for secondary in pairs.partners(cluster, *primary) {
                     let obstacle = fit.pair(*primary, secondary).err();
-                    if let Some(Obstacle::Policy(_) | Obstacle::Primary(_)) = obstacle {
+                    if let Some(PlaceObstacle::Policy(_) | PlaceObstacle::Primary(_)) = obstacle {
                         // whatever the secondary
                         consider(Placement { primary: *primary, secondary: None }, obstacle);
                         break;
@@ -191,14 +191,16 @@ fn refused_places(cluster: &Cluster, targets: &Targets, wanted: &Wanted<'_>, non
     nearest.done()
 }
 
-fn new_hurdle(cluster: &Cluster, instance: &Instance, place: Placement, obstacle: Obstacle) -> Hurdle {
+fn new_hurdle(cluster: &Cluster, instance: &Instance, place: Placement, obstacle: PlaceObstacle) -> Hurdle {
     let (node, role, rule) = match (obstacle, place.secondary) {
-        (Obstacle::Policy(breach), _) => {
+        (PlaceObstacle::Policy(breach), _) => {
             let (node, shortfall) = (place.primary, Some(Shortfall::from(breach)));
             return Hurdle { mv: None, place, node, bar: Bar::Policy(breach), shortfall };
         }
-        (Obstacle::Secondary(rule), Some(node)) => (node, Role::SecondaryOf(place.primary), rule),
-        (Obstacle::Primary(rule) | Obstacle::Secondary(rule), _) => (place.primary, Role::Primary, rule),
+        (PlaceObstacle::Secondary(rule), Some(node)) => (node, Role::SecondaryOf(place.primary), rule),
+        (PlaceObstacle::Primary(rule) | PlaceObstacle::Secondary(rule), _) => {
+            (place.primary, Role::Primary, rule)
+        }
     };
     let ledger = &cluster.node(node).state.ledger;
     let shortfall = Some(at_node(cluster, instance, (node, ledger), role, rule));
@@ -212,7 +214,7 @@ pub(super) fn of_moves(
     idx: InstanceIdx,
     mode: EvacMode,
     destination: &Destination,
-) -> Why {
+) -> InTheWay {
     let instance = cluster.instance(idx);
     let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };
     let mut nearest = Nearest::default();
@@ -231,7 +233,7 @@ pub(super) fn of_moves(
             try_pairs(cluster, idx, &targets, &rules, &mut nearest);
         }
     }
-    Why { instance: instance.name.clone(), groups: Vec::new(), moves: Some(nearest.done()) }
+    InTheWay { instance: instance.name.clone(), groups: Vec::new(), moves: Some(nearest.done()) }
 }
 
 fn try_all(

@@ -26,14 +26,14 @@ pub struct Stranded {
     /// The instance.
     pub instance: InstanceIdx,
     /// The nodes that came into question, the nearest to taking it first.
-    pub hurdles: Vec<Hurdle>,
+    pub hurdles: Vec<LossHurdle>,
     /// How many nodes came into question.
     pub refused: usize,
 }
 
 /// Why a node does not take an instance over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hurdle {
+pub struct LossHurdle {
     /// The node.
     pub node: NodeIdx,
     /// What is in the way.
@@ -42,7 +42,7 @@ pub struct Hurdle {
     pub shortfall: Option<Shortfall>,
 }
 
-impl Hurdle {
+impl LossHurdle {
     fn distance(&self) -> f64 {
         self.shortfall.as_ref().map_or(f64::INFINITY, Shortfall::relative)
     }
@@ -77,14 +77,14 @@ pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
 fn explained(cluster: &Cluster, casualty: Casualty) -> Stranded {
     let instance = casualty.instance;
     let refused = casualty.obstacles.len();
-    let mut hurdles: Vec<Hurdle> =
+    let mut hurdles: Vec<LossHurdle> =
         casualty.obstacles.into_iter().map(|obstacle| hurdle(cluster, instance, obstacle)).collect();
     hurdles.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
     hurdles.truncate(MOST);
     Stranded { instance, hurdles, refused }
 }
 
-fn hurdle(cluster: &Cluster, instance: InstanceIdx, obstacle: Obstacle) -> Hurdle {
+fn hurdle(cluster: &Cluster, instance: InstanceIdx, obstacle: Obstacle) -> LossHurdle {
     let Obstacle { node, ledger, cause } = obstacle;
     let instance = cluster.instance(instance);
     let there = (node, &ledger);
@@ -100,5 +100,5 @@ fn hurdle(cluster: &Cluster, instance: InstanceIdx, obstacle: Obstacle) -> Hurdl
         Cause::Policy(breach) => Some(Shortfall::from(breach)),
         Cause::Offline | Cause::Lost => None,
     };
-    Hurdle { node, cause, shortfall }
+    LossHurdle { node, cause, shortfall }
 }

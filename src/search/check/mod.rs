@@ -71,8 +71,8 @@ impl GroupHealth {
     }
 
     /// How much of everything there is.
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> ProblemCounts {
+        ProblemCounts {
             n1_failing: self.n1_failing.len(),
             conflicting: self.conflicting.len(),
             offline_primary: self.offline_primary.len(),
@@ -98,7 +98,7 @@ fn conflicts_on(cluster: &Cluster, node: NodeIdx) -> Vec<Conflict> {
 
 /// How much is wrong, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct ProblemCounts {
     /// Nodes that fail N+1.
     pub n1_failing: usize,
     /// Nodes with conflicts of exclusion tags.
@@ -111,24 +111,24 @@ pub struct Counts {
     pub at_risk: Option<usize>,
 }
 
-impl Counts {
+impl ProblemCounts {
     /// Whether anything is wrong.
     pub fn any(&self) -> bool {
-        let Counts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = *self;
+        let ProblemCounts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = *self;
         n1_failing + conflicting + offline_primary + offline_secondary + at_risk.unwrap_or(0) > 0
     }
 
     /// Nothing wrong.
-    pub fn none(capacity_checks: bool) -> Counts {
-        Counts { at_risk: capacity_checks.then_some(0), ..Counts::default() }
+    pub fn none(capacity_checks: bool) -> ProblemCounts {
+        ProblemCounts { at_risk: capacity_checks.then_some(0), ..ProblemCounts::default() }
     }
 }
 
-impl Add for Counts {
-    type Output = Counts;
+impl Add for ProblemCounts {
+    type Output = ProblemCounts;
 
-    fn add(self, other: Counts) -> Counts {
-        Counts {
+    fn add(self, other: ProblemCounts) -> ProblemCounts {
+        ProblemCounts {
             n1_failing: self.n1_failing + other.n1_failing,
             conflicting: self.conflicting + other.conflicting,
             offline_primary: self.offline_primary + other.offline_primary,
@@ -138,9 +138,9 @@ impl Add for Counts {
     }
 }
 
-impl Sum for Counts {
-    fn sum<I: Iterator<Item = Counts>>(counts: I) -> Counts {
-        counts.fold(Counts::default(), Add::add)
+impl Sum for ProblemCounts {
+    fn sum<I: Iterator<Item = ProblemCounts>>(counts: I) -> ProblemCounts {
+        counts.fold(ProblemCounts::default(), Add::add)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::model::{
     Cluster, DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, NodeState, Placement, Rule, Strictness,
     TagArrival,
 };
-use crate::score::{Board, Change, Statistics, Touched};
+use crate::score::{Board, NodeChange, Statistics, Touched};
 use crate::search::allocate::bounds::{Bounds, ENOUGH_NODES};
 
 /// Why a pair is impossible: where, and the kind of refusal.
@@ -33,9 +33,9 @@ pub(super) struct Leaving<'a> {
 
 /// A node that takes the instance over, before the last step.
 #[derive(Clone, Copy)]
-struct Taken {
+struct TakenOver {
     ledger: Ledger,
-    change: Change,
+    change: NodeChange,
 }
 
 fn refused(step: PairStep) -> impl Fn(Rule) -> Refused {
@@ -92,7 +92,7 @@ impl<'a> Leaving<'a> {
 
     /// The first new node once it runs the instance, with no location in common with
     /// its secondary.
-    fn take_over(&self, a: NodeIdx) -> Result<Taken, Refused> {
+    fn take_over(&self, a: NodeIdx) -> Result<TakenOver, Refused> {
         let (cluster, i) = (self.cluster, self.instance);
         let (node, p) = (cluster.node(a), cluster.node(i.primary));
         let forced = cluster.node(self.mirror).spec.offline;
@@ -127,19 +127,19 @@ impl<'a> Leaving<'a> {
             .remove_primary(&node.spec, i, 0, tags.conflicts)
             .add_primary(&node.spec, i, 0, back, Strictness::Forced)
             .map_err(refused(PairStep::FinalSecondary))?;
-        Ok(Taken { ledger, change: Change::of(&node.spec, self.left(a), &ledger) })
+        Ok(TakenOver { ledger, change: NodeChange::of(&node.spec, self.left(a), &ledger) })
     }
 
     /// The second new node with the instance, if it keeps `peer` for the first one
     /// already.
-    fn back_up(&self, b: NodeIdx, peer: Mib) -> Result<Taken, Refused> {
+    fn back_up(&self, b: NodeIdx, peer: Mib) -> Result<TakenOver, Refused> {
         let node = self.cluster.node(b);
         let forced = self.cluster.node(self.instance.primary).spec.offline;
         let ledger = self
             .left(b)
             .add_secondary(&node.spec, self.instance, peer, self.strictness(forced), DiskCheck::Needed)
             .map_err(refused(PairStep::FinalSecondary))?;
-        Ok(Taken { ledger, change: Change::of(&node.spec, self.left(b), &ledger) })
+        Ok(TakenOver { ledger, change: NodeChange::of(&node.spec, self.left(b), &ledger) })
     }
 
     /// Whether and, if so, why not the instance can go to a pair.
@@ -165,20 +165,21 @@ impl<'a> Leaving<'a> {
     /// the later second one.
     pub fn best(&self, destination: &Destination, targets: &[NodeIdx]) -> Option<Placement> {
         let board = self.board(destination);
-        let firsts: Vec<Option<Taken>> = targets.iter().map(|a| self.take_over(*a).ok()).collect();
-        let seconds: Vec<Option<Taken>> = targets.iter().map(|b| self.back_up(*b, Mib::ZERO).ok()).collect();
+        let firsts: Vec<Option<TakenOver>> = targets.iter().map(|a| self.take_over(*a).ok()).collect();
+        let seconds: Vec<Option<TakenOver>> =
+            targets.iter().map(|b| self.back_up(*b, Mib::ZERO).ok()).collect();
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
         let from = Some(self.instance.primary).filter(|p| board.contains(*p)).map(spec);
         let spread: Vec<i64> =
             targets.iter().map(|a| board.spread().change(self.instance, from, Some(spec(*a)))).collect();
-        fn change(taken: &Option<Taken>) -> Option<&Change> {
+        fn change(taken: &Option<TakenOver>) -> Option<&NodeChange> {
             taken.as_ref().map(|taken| &taken.change)
         }
         let places: Vec<_> = firsts.iter().zip(&seconds).map(|(a, b)| (change(a), change(b))).collect();
         let statistics = Statistics::of(&board);
         let bounds = Bounds::of(&statistics, &places, &spread);
         let prunes = statistics.n() >= ENOUGH_NODES;
-        let order = |possible: &[Option<Taken>], bound: &dyn Fn(usize) -> f64| -> Vec<usize> {
+        let order = |possible: &[Option<TakenOver>], bound: &dyn Fn(usize) -> f64| -> Vec<usize> {
             let mut order: Vec<usize> = (0..targets.len()).filter(|at| possible[*at].is_some()).collect();
             order.sort_by(|x, y| bound(*x).total_cmp(&bound(*y)).then(y.cmp(x)));
             order
@@ -215,8 +216,8 @@ impl<'a> Leaving<'a> {
         best.map(|(_, a, b)| Placement { primary: targets[a], secondary: Some(targets[b]) })
     }
 
-    fn score(&self, board: &Board, a: (NodeIdx, &Taken), b: (NodeIdx, &Taken), spread: i64) -> f64 {
-        let touched = |(node, taken): (NodeIdx, &Taken), locations: i64| {
+    fn score(&self, board: &Board, a: (NodeIdx, &TakenOver), b: (NodeIdx, &TakenOver), spread: i64) -> f64 {
+        let touched = |(node, taken): (NodeIdx, &TakenOver), locations: i64| {
             let node = self.cluster.node(node);
             let mut after = taken.ledger;
             if !self.instance.forthcoming {

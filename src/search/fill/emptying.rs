@@ -13,7 +13,7 @@ use crate::search::allocate::shelf::{Shelf, View};
 
 /// What a node's numbers take from an untagged primary on shared storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Shape {
+struct PrimaryLoad {
     template: DiskTemplate,
     numbers: [i64; 5],
     spindles: Option<i64>,
@@ -21,10 +21,10 @@ struct Shape {
     forthcoming: bool,
 }
 
-impl Shape {
-    fn of(instance: &Instance) -> Shape {
+impl PrimaryLoad {
+    fn of(instance: &Instance) -> PrimaryLoad {
         let util = &instance.util;
-        Shape {
+        PrimaryLoad {
             template: instance.template,
             numbers: [
                 instance.mem.0,
@@ -43,43 +43,43 @@ impl Shape {
 /// The shelves of all shapes that have had to leave a node of one floor.
 #[derive(Default)]
 pub(super) struct Shelves {
-    by_shape: HashMap<Shape, Shelf>,
+    by_shape: HashMap<PrimaryLoad, Shelf>,
 }
 
 impl Shelves {
     fn of(&mut self, instance: &Instance) -> &mut Shelf {
-        self.by_shape.entry(Shape::of(instance)).or_insert_with(|| Shelf::new(instance, true))
+        self.by_shape.entry(PrimaryLoad::of(instance)).or_insert_with(|| Shelf::new(instance, true))
     }
 }
 
 /// A node of the floor that has other numbers.
-struct Changed {
+struct ChangedNode {
     node: NodeIdx,
     ledger: Ledger,
     lanes: Lanes,
 }
 
 /// The floor while instances leave a node.
-struct State<'f, 'c> {
+struct EmptiedFloor<'f, 'c> {
     floor: &'f Floor<'c>,
     running: Running,
     counted: Counted,
-    changed: Vec<Changed>,
+    changed: Vec<ChangedNode>,
 }
 
 /// Where an instance may go.
 #[derive(Clone, Copy)]
-enum Target {
+enum EscapeTarget {
     /// To a node that has changed, by its position.
     Changed(usize),
     /// To some node of a kind that has not.
     Kind(KindIdx),
 }
 
-impl<'f, 'c> State<'f, 'c> {
-    fn new(floor: &'f Floor<'c>) -> State<'f, 'c> {
+impl<'f, 'c> EmptiedFloor<'f, 'c> {
+    fn new(floor: &'f Floor<'c>) -> EmptiedFloor<'f, 'c> {
         let (running, counted) = (floor.running.clone(), floor.board.counted());
-        State { floor, running, counted, changed: Vec::new() }
+        EmptiedFloor { floor, running, counted, changed: Vec::new() }
     }
 
     fn position(&self, node: NodeIdx) -> Option<usize> {
@@ -98,7 +98,7 @@ impl<'f, 'c> State<'f, 'c> {
         let after = lanes(spec, &ledger);
         let at = self.position(node).unwrap_or_else(|| {
             let kind = self.floor.kinds.get(self.floor.kinds.of_node(node));
-            self.changed.push(Changed { node, ledger: kind.ledger, lanes: kind.lanes });
+            self.changed.push(ChangedNode { node, ledger: kind.ledger, lanes: kind.lanes });
             self.changed.len() - 1
         });
         let changed = &mut self.changed[at];
@@ -116,7 +116,7 @@ impl<'f, 'c> State<'f, 'c> {
 
     /// Where an instance goes that leaves `node`: one of these, of which none is certainly worse
     /// than another. Nothing if that cannot be told.
-    fn targets(&self, instance: &Instance, node: NodeIdx, shelf: &mut Shelf) -> Option<Vec<Target>> {
+    fn targets(&self, instance: &Instance, node: NodeIdx, shelf: &mut Shelf) -> Option<Vec<EscapeTarget>> {
         let mut targets = Vec::new();
         let mut limit = f64::INFINITY;
         for (at, changed) in self.changed.iter().enumerate() {
@@ -132,12 +132,12 @@ impl<'f, 'c> State<'f, 'c> {
                 return None;
             }
             limit = limit.min(bounds.hi);
-            targets.push((Target::Changed(at), bounds));
+            targets.push((EscapeTarget::Changed(at), bounds));
         }
         let view = View { running: &self.running, counted: self.counted };
         let open = |kind: KindIdx| self.floor.kinds.get(kind).members.len() > self.gone(kind);
         let near = shelf.near(self.floor, &view, limit, open)?;
-        targets.extend(near.into_iter().map(|(kind, bounds)| (Target::Kind(kind), bounds)));
+        targets.extend(near.into_iter().map(|(kind, bounds)| (EscapeTarget::Kind(kind), bounds)));
         let limit = targets.iter().map(|t| t.1.hi).fold(limit, f64::min);
         Some(targets.into_iter().filter(|t| t.1.lo <= limit).map(|t| t.0).collect())
     }
@@ -148,10 +148,10 @@ impl<'f, 'c> State<'f, 'c> {
     }
 
     /// One of the nodes of a target.
-    fn node_of(&self, target: Target) -> Option<NodeIdx> {
+    fn node_of(&self, target: EscapeTarget) -> Option<NodeIdx> {
         match target {
-            Target::Changed(at) => Some(self.changed[at].node),
-            Target::Kind(kind) => {
+            EscapeTarget::Changed(at) => Some(self.changed[at].node),
+            EscapeTarget::Kind(kind) => {
                 let members = &self.floor.kinds.get(kind).members;
                 members.iter().rev().copied().find(|member| self.position(*member).is_none())
             }
@@ -160,7 +160,7 @@ impl<'f, 'c> State<'f, 'c> {
 
     /// Whether a node other than `node` has room for an instance.
     fn has_room(&self, instance: &Instance, node: NodeIdx, shelf: &mut Shelf) -> bool {
-        let takes = |c: &Changed| {
+        let takes = |c: &ChangedNode| {
             let offline = self.floor.cluster.node(c.node).spec.offline;
             c.node != node && !offline && self.with(c.node, &c.ledger, instance).is_some()
         };
@@ -201,7 +201,7 @@ pub(super) fn can_be_emptied(
     node: NodeIdx,
     instances: &[Instance],
 ) -> Option<bool> {
-    let mut state = State::new(floor);
+    let mut state = EmptiedFloor::new(floor);
     if let Some((node, ledger)) = arrived {
         state.set(node, ledger);
     }

@@ -3,18 +3,18 @@
 use std::cell::{Cell, OnceCell};
 
 use super::emptying::Shelves;
-use super::loss::{Arrival, Pooled, is_simple, losses_are_borne};
+use super::loss::{FloorArrival, Pooled, is_simple, losses_are_borne};
 use super::reach;
 use super::size::Thresholds;
-use super::{Filled, Settings, Size, Watch};
+use super::{FillSettings, FillWatch, Filled, Size};
 use crate::model::{Cluster, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place};
-use crate::redundancy::global::{Before, Class, Guard, Pool, Scope, is_redundant, is_surely_lost};
+use crate::redundancy::global::{Before, Class, Guard, NodePool, Scope, is_redundant, is_surely_lost};
 use crate::score::Statistics;
 use crate::search::Stopped;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
 use crate::search::allocate::shelf::Shelf;
-use crate::search::allocate::{self, Conditions, Search, Targets, plain};
+use crate::search::allocate::{self, Conditions, PlaceSearch, Targets, plain};
 
 /// An instance that was placed, and how its nodes were before.
 struct Placed {
@@ -28,14 +28,14 @@ struct Placed {
 pub(super) struct Filling<'a> {
     base: &'a Cluster,
     nodes: Vec<NodeIdx>,
-    settings: Settings,
+    settings: FillSettings,
     targets: &'a Targets,
     /// What has to stay redundant, if anything.
     scope: Option<Scope>,
     floor: Floor<'a>,
     placed: Vec<Placed>,
     /// Follows redundancy, if all instances are on shared storage.
-    pool: Option<Pool>,
+    pool: Option<NodePool>,
     /// Whether the state is redundant, if that has been asked.
     redundant: Option<bool>,
     /// Scores are not numbers: ties depend on the order of all places.
@@ -43,7 +43,7 @@ pub(super) struct Filling<'a> {
     /// The loss of nodes can be followed on the floor.
     simple: bool,
     shelves: Shelves,
-    watch: &'a Watch<'a>,
+    watch: &'a FillWatch<'a>,
     /// What has ended the search.
     stopped: Cell<Option<Stopped>>,
 }
@@ -51,16 +51,16 @@ pub(super) struct Filling<'a> {
 impl<'a> Filling<'a> {
     pub fn new(
         base: &'a Cluster,
-        settings: Settings,
+        settings: FillSettings,
         scope: Option<Scope>,
         targets: &'a Targets,
         size: Size,
-        watch: &'a Watch<'a>,
+        watch: &'a FillWatch<'a>,
     ) -> Filling<'a> {
         let nodes = base.all_nodes();
         let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
         let shared = Class::of(settings.template) == Class::Relocate;
-        let pool = scope.as_ref().filter(|_| shared).and_then(|scope| Pool::of(base, &nodes, scope));
+        let pool = scope.as_ref().filter(|_| shared).and_then(|scope| NodePool::of(base, &nodes, scope));
         let unordered = settings.template.has_secondary() && Statistics::of(&floor.board).score(0).is_nan();
         let simple = pool.is_some() && is_simple(base, &floor);
         Filling {
@@ -124,7 +124,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Looks for a place for one more instance, under all conditions.
-    pub fn attempt(&mut self, size: Size) -> Search {
+    pub fn attempt(&mut self, size: Size) -> PlaceSearch {
         let instance = size.instance(&self.settings, 0);
         let scope = self.scope.clone();
         self.find(&mut offers(&instance), scope.as_ref())
@@ -171,7 +171,7 @@ impl<'a> Filling<'a> {
     }
 
     /// The best place, and how often which refusals occur.
-    fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> Search {
+    fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> PlaceSearch {
         let Filling {
             base,
             nodes,
@@ -266,7 +266,7 @@ impl<'a> Filling<'a> {
         let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
             None if *simple => {
                 let instances = present(base, settings, placed, None);
-                let arrival = Arrival { floor, arrived: None };
+                let arrival = FloorArrival { floor, arrived: None };
                 Some(losses_are_borne(pool, &arrival, shelves, &instances, watch.deadline).survives)
             }
             verdict => verdict,
@@ -282,10 +282,10 @@ impl<'a> Filling<'a> {
 const WORTH_A_LOOK: usize = 16;
 
 /// A search in which every place that is possible was refused for the sake of redundancy.
-fn all_refused(search: Search) -> Search {
-    let Search { successes, mut failures, .. } = search;
+fn all_refused(search: PlaceSearch) -> PlaceSearch {
+    let PlaceSearch { successes, mut failures, .. } = search;
     failures.add(FailKind::N1, successes);
-    Search { best: None, successes: 0, failures }
+    PlaceSearch { best: None, successes: 0, failures }
 }
 
 /// Verdicts on one instance, place by place; soft limits count.
@@ -294,7 +294,7 @@ fn offers(instance: &Instance) -> Offers<'_> {
 }
 
 /// The cluster with the instances that were placed.
-fn cluster(base: &Cluster, settings: &Settings, placed: &[Placed]) -> Cluster {
+fn cluster(base: &Cluster, settings: &FillSettings, placed: &[Placed]) -> Cluster {
     let mut cluster = base.clone();
     for (number, placed) in placed.iter().enumerate() {
         cluster.adopt(&placed.size.instance(settings, number), &placed.place);
@@ -305,7 +305,7 @@ fn cluster(base: &Cluster, settings: &Settings, placed: &[Placed]) -> Cluster {
 /// So many of the primaries of a node, in the order in which they leave it: the newest first.
 fn present<'a>(
     base: &'a Cluster,
-    settings: &'a Settings,
+    settings: &'a FillSettings,
     placed: &'a [Placed],
     new: Option<(NodeIdx, &'a Instance)>,
 ) -> impl Fn(NodeIdx, usize) -> Vec<Instance> + 'a {

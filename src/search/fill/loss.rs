@@ -4,7 +4,7 @@
 
 use super::emptying::{self, Shelves};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place};
-use crate::redundancy::global::Pool;
+use crate::redundancy::global::NodePool;
 use crate::search::Deadline;
 use crate::search::allocate::best_elsewhere;
 use crate::search::allocate::floor::Floor;
@@ -57,7 +57,7 @@ fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) 
 }
 
 /// A floor, and what has just arrived on it, if anything.
-pub(super) struct Arrival<'a, 'c> {
+pub(super) struct FloorArrival<'a, 'c> {
     pub floor: &'a Floor<'c>,
     pub arrived: Option<(&'a Instance, &'a Place)>,
 }
@@ -65,8 +65,8 @@ pub(super) struct Arrival<'a, 'c> {
 /// Whether every node that a pool says nothing about can be emptied; `present` are so many of a
 /// node's instances, in the order in which they go.
 pub(super) fn losses_are_borne(
-    pool: &mut Pool,
-    arrival: &Arrival<'_, '_>,
+    pool: &mut NodePool,
+    arrival: &FloorArrival<'_, '_>,
     shelves: &mut Shelves,
     present: &impl Fn(NodeIdx, usize) -> Vec<Instance>,
     deadline: &Deadline,
@@ -106,7 +106,7 @@ pub(super) fn losses_are_borne(
 
 /// A pool that is asked about the places of one instance, one after the other.
 pub(super) struct Pooled<'p, 'f, 'c> {
-    pool: &'p mut Pool,
+    pool: &'p mut NodePool,
     floor: &'f Floor<'c>,
     instance: &'f Instance,
     /// Whether losses can be followed on the floor.
@@ -118,7 +118,7 @@ pub(super) struct Pooled<'p, 'f, 'c> {
 
 impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
     pub fn new(
-        pool: &'p mut Pool,
+        pool: &'p mut NodePool,
         shelves: &'p mut Shelves,
         floor: &'f Floor<'c>,
         instance: &'f Instance,
@@ -147,7 +147,7 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
         if let Some(verdict) = verdict {
             self.known.push((node, verdict, false));
         } else if self.simple {
-            let arrival = Arrival { floor: self.floor, arrived: Some((self.instance, place)) };
+            let arrival = FloorArrival { floor: self.floor, arrived: Some((self.instance, place)) };
             let followed = losses_are_borne(self.pool, &arrival, self.shelves, present, deadline);
             if followed.of_kind {
                 self.known.push((node, followed.survives, true));
@@ -193,7 +193,7 @@ mod tests {
             ..Instance::blank("new".into(), DiskTemplate::Ext)
         };
         let mut floor = Floor::new(cluster, &all, &targets, &new(&(1, 1)));
-        let mut pool = Pool::of(cluster, &all, &Scope::default()).expect("all are on shared storage");
+        let mut pool = NodePool::of(cluster, &all, &Scope::default()).expect("all are on shared storage");
         let mut shelves = Shelves::default();
         let mut there: Vec<Vec<Instance>> = all
             .iter()

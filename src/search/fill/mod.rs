@@ -23,7 +23,7 @@ use iterate::iterate;
 
 /// What is filled in, and what is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct FillSettings {
     /// How the disks of the new instances are stored.
     pub template: DiskTemplate,
     /// Their weight on the nodes' spindles.
@@ -39,7 +39,7 @@ pub struct Settings {
     pub capacity_checks: bool,
 }
 
-impl Settings {
+impl FillSettings {
     /// The number of nodes that an instance needs.
     pub fn required_nodes(&self) -> i64 {
         if self.template.has_secondary() { 2 } else { 1 }
@@ -47,7 +47,7 @@ impl Settings {
 }
 
 /// What a search heeds while it runs.
-pub struct Watch<'a> {
+pub struct FillWatch<'a> {
     /// How long it may go on.
     pub deadline: &'a Deadline,
     /// Is told after each placement how many instances are in place.
@@ -56,8 +56,8 @@ pub struct Watch<'a> {
 
 /// What a cluster looks like before it is filled.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ground {
-    settings: Settings,
+pub struct FillGround {
+    settings: FillSettings,
     /// Online nodes that fail N+1.
     pub bad_nodes: Vec<NodeIdx>,
     /// Groups that could not lose each of their nodes.
@@ -82,9 +82,9 @@ pub struct Filled {
     pub stopped: Option<Stopped>,
 }
 
-impl Ground {
+impl FillGround {
     /// Surveys a cluster.
-    pub fn of(cluster: &Cluster, settings: Settings) -> Ground {
+    pub fn of(cluster: &Cluster, settings: FillSettings) -> FillGround {
         let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
         let scope = Scope { online_only: settings.accept_existing_errors, exempt: Vec::new() };
         let bad_groups = groups_at_risk(cluster, &scope);
@@ -105,7 +105,7 @@ impl Ground {
             .map(|n| n.spec.idx)
             .collect();
         let targets = Targets::of(cluster, &usable, settings.required_nodes());
-        Ground { settings, bad_nodes, bad_groups, targets, hopeless }
+        FillGround { settings, bad_nodes, bad_groups, targets, hopeless }
     }
 
     /// What has to stay redundant.
@@ -119,7 +119,7 @@ impl Ground {
         &'a self,
         cluster: &'a Cluster,
         size: Size,
-        watch: &'a Watch<'a>,
+        watch: &'a FillWatch<'a>,
     ) -> Result<Filling<'a>, NoTargets> {
         let targets = self.targets.as_ref().map_err(|e| *e)?;
         Ok(Filling::new(cluster, self.settings, self.scope(), targets, size, watch))
@@ -164,7 +164,7 @@ impl Ground {
         cluster: &Cluster,
         size: Size,
         limit: Option<i64>,
-        watch: &Watch<'_>,
+        watch: &FillWatch<'_>,
     ) -> Result<Filled, NoTargets> {
         if self.hopeless {
             return Ok(self.nothing(cluster));
@@ -192,7 +192,7 @@ impl Ground {
         cluster: &Cluster,
         sizes: &[Size],
         limit: Option<i64>,
-        watch: &Watch<'_>,
+        watch: &FillWatch<'_>,
     ) -> Result<Filled, NoTargets> {
         if self.hopeless {
             return Ok(self.nothing(cluster));
@@ -220,6 +220,6 @@ impl Ground {
 }
 
 /// Nobody looks on.
-fn unwatched(deadline: &Deadline) -> Watch<'_> {
-    Watch { deadline, placed: &|_| () }
+fn unwatched(deadline: &Deadline) -> FillWatch<'_> {
+    FillWatch { deadline, placed: &|_| () }
 }

@@ -4,16 +4,16 @@
 //! more, so that of the sizes that a range of a policy admits the smallest has the best chance: if no node
 //! takes any of these, no size between fits.
 
-use super::{Settings, Size};
+use super::{FillSettings, Size};
 use crate::model::{
     DiskCheck, FailKind, Instance, InstancePolicy, InstanceSpec, Mib, Strictness, TagArrival,
 };
 use crate::search::allocate::Targets;
 use crate::search::allocate::floor::Floor;
-use crate::search::allocate::kinds::Kind;
+use crate::search::allocate::kinds::NodeKind;
 
 /// Whether an instance could fit, if only what `kind` complains about is made smaller; false is certain.
-pub(super) fn could_fit(floor: &Floor<'_>, settings: &Settings, size: Size, kind: FailKind) -> bool {
+pub(super) fn could_fit(floor: &Floor<'_>, settings: &FillSettings, size: Size, kind: FailKind) -> bool {
     let groups = floor.cluster.groups.len();
     let (mut primaries, mut secondaries) = (vec![false; groups], vec![false; groups]);
     if matches!(floor.targets, Targets::Singles(_)) {
@@ -37,7 +37,13 @@ pub(super) fn could_fit(floor: &Floor<'_>, settings: &Settings, size: Size, kind
     false
 }
 
-fn takes_primary(floor: &Floor<'_>, settings: &Settings, size: Size, kind: FailKind, of: &Kind) -> bool {
+fn takes_primary(
+    floor: &Floor<'_>,
+    settings: &FillSettings,
+    size: Size,
+    kind: FailKind,
+    of: &NodeKind,
+) -> bool {
     let spec = &floor.cluster.node(of.sample).spec;
     if spec.cpu_total < 0.0 {
         // more is less there
@@ -52,7 +58,7 @@ fn takes_primary(floor: &Floor<'_>, settings: &Settings, size: Size, kind: FailK
     })
 }
 
-fn takes_secondary(floor: &Floor<'_>, instance: &Instance, of: &Kind) -> bool {
+fn takes_secondary(floor: &Floor<'_>, instance: &Instance, of: &NodeKind) -> bool {
     let spec = &floor.cluster.node(of.sample).spec;
     of.ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok()
 }

@@ -1,6 +1,6 @@
 //! The sizes of the instances that a cluster is filled with.
 
-use super::Settings;
+use super::FillSettings;
 use crate::model::units::floor_to_i64;
 use crate::model::{Cluster, Disk, FailKind, Instance, Mib, Node};
 
@@ -70,7 +70,7 @@ impl Size {
     }
 
     /// An instance of this size, the next one after `number` others.
-    pub(super) fn instance(self, settings: &Settings, number: usize) -> Instance {
+    pub(super) fn instance(self, settings: &FillSettings, number: usize) -> Instance {
         Instance {
             mem: self.memory,
             disk: self.disk,

@@ -30,7 +30,7 @@ struct Level {
 /// *all* instances placed so far, so that a run with several sizes ends early.
 pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) -> FailCounts {
     let thresholds = filling.thresholds();
-    let mut memory = Memory::default();
+    let mut memory = KnownFits::default();
     let mut levels: Vec<Level> = Vec::new();
     let mut next = (size, limit);
     loop {
@@ -44,7 +44,7 @@ pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) ->
         if added > before {
             // what comes now is the result, whatever was tried before
             levels.clear();
-            memory = Memory::default();
+            memory = KnownFits::default();
         }
         let mut result = failures;
         let left = limit.map(|limit| limit - added as i64);
@@ -111,12 +111,12 @@ const MOST_SIZES: usize = 1 << 15;
 
 /// What is known about the present state.
 #[derive(Default)]
-struct Memory {
+struct KnownFits {
     attempts: HashMap<Size, (bool, FailCounts)>,
     sufficient: HashMap<(Size, FailKind), Option<Size>>,
 }
 
-impl Memory {
+impl KnownFits {
     /// Whether an instance of a size fits, and why not.
     fn attempt(&mut self, filling: &mut Filling<'_>, size: Size) -> (bool, FailCounts) {
         if self.attempts.len() >= MOST_SIZES {

@@ -6,24 +6,24 @@ use std::collections::{BTreeSet, HashMap};
 use crate::model::{Instance, NodeIdx};
 
 /// What alike instances share: nodes, location score and shape.
-type Key = (NodeIdx, Option<NodeIdx>, i64, u32);
+type AlikeKey = (NodeIdx, Option<NodeIdx>, i64, u32);
 
 /// All instances, by position, in sets of alike ones.
 #[derive(Debug, Default)]
-pub(super) struct Alike {
-    sets: HashMap<Key, BTreeSet<u32>>,
-    key_of: Vec<Option<Key>>,
+pub(super) struct AlikeInstances {
+    sets: HashMap<AlikeKey, BTreeSet<u32>>,
+    key_of: Vec<Option<AlikeKey>>,
     first: Vec<bool>,
 }
 
-fn key(instance: &Instance, shape: u32) -> Key {
+fn key(instance: &Instance, shape: u32) -> AlikeKey {
     (instance.primary, instance.secondary, instance.location_score, shape)
 }
 
-impl Alike {
+impl AlikeInstances {
     /// Room for so many instances.
-    pub fn new(instances: usize) -> Alike {
-        Alike { sets: HashMap::new(), key_of: vec![None; instances], first: vec![false; instances] }
+    pub fn new(instances: usize) -> AlikeInstances {
+        AlikeInstances { sets: HashMap::new(), key_of: vec![None; instances], first: vec![false; instances] }
     }
 
     /// Enters an instance, or enters it anew after it moved. Returns the others
@@ -69,7 +69,7 @@ mod tests {
         let instances = [instance("a", "n1"), instance("b", "n1"), instance("c", "n2")];
         let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
         let mut cluster = cluster(&nodes, &instances, &[]);
-        let mut alike = Alike::new(3);
+        let mut alike = AlikeInstances::new(3);
         // in any order
         assert_eq!(alike.enter(1, &cluster.instances[1], 0), [] as [u32; 0]);
         assert_eq!(alike.enter(0, &cluster.instances[0], 0), [1]);

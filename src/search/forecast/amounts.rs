@@ -1,8 +1,8 @@
 //! What instances of one size take from a node.
 
-use super::ground::Ground;
-use super::lanes::{Range, amounts, lanewise, most};
-use super::row::Role;
+use super::ground::OnlineNodes;
+use super::lanes::{LaneRange, amounts, lanewise, most};
+use super::row::ArrivalRole;
 use super::sweep::smallest_growth;
 use crate::model::Instance;
 use crate::score::metrics::{Lanes, PADDED_LANES, lane};
@@ -10,7 +10,7 @@ use crate::score::metrics::{Lanes, PADDED_LANES, lane};
 /// A box of amounts, from a smallest to a largest; of one instance, they are the
 /// same.
 #[derive(Debug, Clone)]
-pub(super) struct Amounts {
+pub(super) struct AmountsBox {
     /// The smallest and the largest amounts, on nodes without and with exclusive
     /// storage.
     pub lo: [Lanes; 2],
@@ -19,12 +19,12 @@ pub(super) struct Amounts {
     pub need: (f64, f64),
 }
 
-impl Amounts {
+impl AmountsBox {
     /// The box of some instances, all forthcoming or none, all with known numbers of
     /// spindles or none.
-    pub fn of(members: &[&Instance], ground: &Ground) -> Amounts {
-        let mut boxes = [Range::empty(), Range::empty()];
-        let mut need = Range::empty();
+    pub fn of(members: &[&Instance], ground: &OnlineNodes) -> AmountsBox {
+        let mut boxes = [LaneRange::empty(), LaneRange::empty()];
+        let mut need = LaneRange::empty();
         for i in members {
             for exclusive in [0, 1] {
                 boxes[exclusive].include(&amounts(i, exclusive == 1));
@@ -38,7 +38,7 @@ impl Amounts {
                 (boxes[1].lo[k], boxes[1].hi[k]) = (-ground.most_spindles, ground.most_spindles);
             }
         }
-        Amounts {
+        AmountsBox {
             lo: [boxes[0].lo, boxes[1].lo],
             hi: [boxes[0].hi, boxes[1].hi],
             need: (need.lo[0], need.hi[0]),
@@ -52,7 +52,7 @@ impl Amounts {
 
     /// The most that a lane's values change altogether: what leaves one node arrives
     /// at another.
-    pub fn largest_change(&self, ground: &Ground) -> Lanes {
+    pub fn largest_change(&self, ground: &OnlineNodes) -> Lanes {
         let largest = |k: usize| {
             let kinds = 0..ground.storage_kinds();
             kinds.map(|s| most(self.lo[s][k].abs(), self.hi[s][k].abs())).fold(0.0, most)
@@ -67,7 +67,7 @@ impl Amounts {
     /// smallest that any size of the box leads to, lane by lane. Also returned: by
     /// how much the reserved part of the node's memory grows at least.
     #[inline(always)]
-    pub fn arrival(&self, ground: &Ground, row: usize, role: Role) -> (Lanes, f64) {
+    pub fn arrival(&self, ground: &OnlineNodes, row: usize, role: ArrivalRole) -> (Lanes, f64) {
         let exclusive = usize::from(ground.exclusive[row]);
         let (y, s) = (&ground.y[row], &ground.scale[row]);
         let (lo, hi, lanes) = (&self.lo[exclusive], &self.hi[exclusive], role.lanes());
@@ -75,7 +75,7 @@ impl Amounts {
             lanes[k] * smallest_growth(lo[k], hi[k], s[k], y[k]) * ground.inv_n
         });
         let mut reserve = 0.0;
-        if role == Role::Secondary {
+        if role == ArrivalRole::Secondary {
             let k = lane::RESERVED_MEM;
             reserve = most(self.need.0 - ground.reserved[row], 0.0) * s[k];
             change[k] = reserve * (2.0 * y[k] + reserve) * ground.inv_n;

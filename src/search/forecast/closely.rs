@@ -2,10 +2,10 @@
 
 use multiversion::multiversion;
 
-use super::amounts::Amounts;
-use super::ground::{Column, Ground, Present, VARIANCE_FACTOR};
+use super::amounts::AmountsBox;
+use super::ground::{Column, OnlineNodes, Present, VARIANCE_FACTOR};
 use super::lanes::{NONE, most, sum};
-use super::row::{Role, Row};
+use super::row::{ArrivalRole, ArrivalRow};
 use super::sweep::smallest_growth;
 use crate::score::metrics::{LANES, Lanes, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, clamp};
@@ -14,12 +14,12 @@ use crate::score::running::{RESERVED_TOTAL_WEIGHT, clamp};
 const WIDTH: usize = 8;
 
 /// The arrivals of one instance by moves of one slot.
-pub(super) struct Arrivals<'a> {
-    ground: &'a Ground,
+pub(super) struct SlotArrivals<'a> {
+    ground: &'a OnlineNodes,
     present: &'a Present,
     /// Of the instance alone.
-    amounts: &'a Amounts,
-    row: &'a Row,
+    amounts: &'a AmountsBox,
+    row: &'a ArrivalRow,
     /// The size's offset, with the changes of the departure.
     offset: Lanes,
     /// Of the score, what is not a deviation and does not depend on the new node.
@@ -41,14 +41,14 @@ struct Changing<'a> {
     weight: f64,
 }
 
-impl<'a> Arrivals<'a> {
+impl<'a> SlotArrivals<'a> {
     pub fn new(
-        (ground, present): (&'a Ground, &'a Present),
-        amounts: &'a Amounts,
-        row: &'a Row,
+        (ground, present): (&'a OnlineNodes, &'a Present),
+        amounts: &'a AmountsBox,
+        row: &'a ArrivalRow,
         offset: Lanes,
         rest: f64,
-    ) -> Arrivals<'a> {
+    ) -> SlotArrivals<'a> {
         let deviations = present.deviations(&offset, &NONE);
         let lanes = row.arrival.role.lanes();
         let (lo, hi) = (&amounts.lo[0], &amounts.hi[0]);
@@ -83,9 +83,9 @@ impl<'a> Arrivals<'a> {
         }
         let k = lane::RESERVED_MEM;
         let reserve =
-            (row.arrival.role == Role::Secondary).then(|| changing(k, amounts.need.0, amounts.need.1));
+            (row.arrival.role == ArrivalRole::Secondary).then(|| changing(k, amounts.need.0, amounts.need.1));
         constant += if reserve.is_some() { 0.0 } else { deviations[k] };
-        Arrivals { ground, present, amounts, row, offset, rest, changing: of_lanes, reserve, constant }
+        SlotArrivals { ground, present, amounts, row, offset, rest, changing: of_lanes, reserve, constant }
     }
 
     /// The bounds of the moves to the nodes in some rows.
@@ -114,9 +114,9 @@ fn gather(values: &[f64], rows: &[usize; WIDTH]) -> [f64; WIDTH] {
     gathered
 }
 
-/// See [`Arrivals::bounds`]; where all nodes have the same kind of storage.
+/// See [`SlotArrivals::bounds`]; where all nodes have the same kind of storage.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn bounds(arrivals: &Arrivals, rows: &[u32]) -> Vec<f64> {
+fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
     let inv_n = arrivals.ground.inv_n;
     let mut all = Vec::with_capacity(rows.len().next_multiple_of(WIDTH));
     for chunk in rows.chunks(WIDTH) {

@@ -2,9 +2,9 @@
 
 use multiversion::multiversion;
 
-use super::ground::{COUNT_ERROR, Ground};
-use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, dot, lanewise, least, most};
-use super::place::{Outlay, Places};
+use super::ground::{COUNT_ERROR, OnlineNodes};
+use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
+use super::place::{ArrivalPlaces, Outlay};
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx};
 use crate::score::Board;
@@ -55,31 +55,35 @@ pub(super) struct Departure {
 
 /// Changes of variances by departures, from a least to a largest.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reach {
-    from_p: Range,
-    from_s: Range,
+pub(super) struct VarianceReach {
+    from_p: LaneRange,
+    from_s: LaneRange,
     again: (f64, f64),
 }
 
 /// Changes of variances by the departures of one instance.
-pub(super) struct Changes {
+pub(super) struct VarianceChanges {
     from_p: Lanes,
     from_s: Lanes,
     again: f64,
 }
 
-impl Reach {
-    pub fn empty() -> Reach {
-        Reach { from_p: Range::empty(), from_s: Range::empty(), again: (f64::INFINITY, f64::NEG_INFINITY) }
+impl VarianceReach {
+    pub fn empty() -> VarianceReach {
+        VarianceReach {
+            from_p: LaneRange::empty(),
+            from_s: LaneRange::empty(),
+            again: (f64::INFINITY, f64::NEG_INFINITY),
+        }
     }
 
-    pub fn include(&mut self, changes: &Changes) {
+    pub fn include(&mut self, changes: &VarianceChanges) {
         self.from_p.include(&changes.from_p);
         self.from_s.include(&changes.from_s);
         self.again = (least(changes.again, self.again.0), most(changes.again, self.again.1));
     }
 
-    pub fn join(&mut self, other: &Reach) {
+    pub fn join(&mut self, other: &VarianceReach) {
         self.from_p.join(&other.from_p);
         self.from_s.join(&other.from_s);
         self.again = (least(other.again.0, self.again.0), most(other.again.1, self.again.1));
@@ -87,8 +91,8 @@ impl Reach {
 
     /// The changes of the moves of one slot.
     #[inline(always)]
-    pub fn range(&self, slot: usize) -> Range {
-        let zero = Range { lo: NONE, hi: NONE };
+    pub fn range(&self, slot: usize) -> LaneRange {
+        let zero = LaneRange { lo: NONE, hi: NONE };
         let mut range =
             zero.plus(&self.from_p.or_zero(), &FROM_P[slot]).plus(&self.from_s.or_zero(), &FROM_S[slot]);
         if slot == AGAIN && self.again.0 <= self.again.1 {
@@ -99,7 +103,7 @@ impl Reach {
     }
 }
 
-impl Changes {
+impl VarianceChanges {
     /// The changes that the moves of one slot bring.
     pub fn of_slot(&self, slot: usize) -> Lanes {
         let mut changes: Lanes =
@@ -111,8 +115,8 @@ impl Changes {
     }
 
     /// A range of just these.
-    pub fn reach(&self) -> Reach {
-        let mut reach = Reach::empty();
+    pub fn reach(&self) -> VarianceReach {
+        let mut reach = VarianceReach::empty();
         reach.include(self);
         reach
     }
@@ -122,7 +126,7 @@ impl Changes {
 pub(super) struct Scene<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
-    pub places: &'a Places,
+    pub places: &'a ArrivalPlaces,
 }
 
 impl Scene<'_> {
@@ -268,12 +272,12 @@ impl Departure {
     }
 
     /// The changes of the variances, as the nodes are now.
-    pub fn changes(&self, ground: &Ground) -> Changes {
+    pub fn changes(&self, ground: &OnlineNodes) -> VarianceChanges {
         changes(self, ground)
     }
 
     /// Sums the costs up.
-    pub fn set_cost(&mut self, changes: &Changes, slopes: &Lanes) {
+    pub fn set_cost(&mut self, changes: &VarianceChanges, slopes: &Lanes) {
         let prices = prices(changes, slopes);
         self.cost = std::array::from_fn(|slot| self.fixed[slot] + prices[slot]);
     }
@@ -281,8 +285,8 @@ impl Departure {
 
 /// See [`Departure::changes`]; here for the sake of the registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn changes(departure: &Departure, ground: &Ground) -> Changes {
-    let mut changes = Changes { from_p: NONE, from_s: NONE, again: 0.0 };
+fn changes(departure: &Departure, ground: &OnlineNodes) -> VarianceChanges {
+    let mut changes = VarianceChanges { from_p: NONE, from_s: NONE, again: 0.0 };
     if let Some(p) = departure.p {
         changes.from_p = ground.change(p as usize, &departure.p_change);
     }
@@ -296,7 +300,7 @@ fn changes(departure: &Departure, ground: &Ground) -> Changes {
 
 /// The prices of the departures of each slot; compare [`FROM_P`] and [`FROM_S`].
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn prices(changes: &Changes, slopes: &Lanes) -> [f64; SLOTS] {
+fn prices(changes: &VarianceChanges, slopes: &Lanes) -> [f64; SLOTS] {
     let (p, s) = (&changes.from_p, &changes.from_s);
     let primary = lanewise!(k => PRIMARY[k] * slopes[k]);
     let member = lanewise!(k => MEMBER[k] * slopes[k]);

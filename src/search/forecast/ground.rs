@@ -1,6 +1,6 @@
 //! The online nodes as the bounds see them, and the score in its present state.
 
-use super::lanes::{Range, growth, lanewise, least, most, scales};
+use super::lanes::{LaneRange, growth, lanewise, least, most, scales};
 use crate::model::{Cluster, Mib, NodeIdx};
 use crate::score::Board;
 use crate::score::metrics::{LANES, Lanes, PADDED_LANES};
@@ -19,7 +19,7 @@ pub(super) const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
 pub(super) const COUNT_ERROR: f64 = 64.0 * U;
 
 /// The online nodes, by row of the board.
-pub(super) struct Ground {
+pub(super) struct OnlineNodes {
     pub nodes: Vec<NodeIdx>,
     /// Values of the lanes, and the same around the centre.
     values: Vec<Lanes>,
@@ -56,8 +56,8 @@ pub(super) fn is_small(x: i64) -> bool {
     x.unsigned_abs() <= LARGEST_INTEGER
 }
 
-impl Ground {
-    pub fn new(cluster: &Cluster, board: &Board) -> Ground {
+impl OnlineNodes {
+    pub fn new(cluster: &Cluster, board: &Board) -> OnlineNodes {
         let online = board.nodes().iter().copied().filter(|n| board.row(*n).is_some());
         let nodes: Vec<NodeIdx> = online.collect();
         let spec = |n: &NodeIdx| &cluster.node(*n).spec;
@@ -68,7 +68,7 @@ impl Ground {
         }
         let column =
             |k: usize| Column { y: vec![0.0; nodes.len()], scale: scale.iter().map(|s| s[k]).collect() };
-        let mut ground = Ground {
+        let mut ground = OnlineNodes {
             values: board.rows().to_vec(),
             y: board.rows().to_vec(),
             columns: (0..LANES).map(column).collect(),
@@ -134,7 +134,7 @@ impl Ground {
     }
 }
 
-/// See [`Ground::most_spindles`].
+/// See [`OnlineNodes::most_spindles`].
 fn most_spindles(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
     let exclusive = nodes.iter().map(|n| cluster.node(*n)).filter(|n| n.spec.exclusive_storage);
     let free = exclusive.map(|n| {
@@ -182,7 +182,7 @@ pub(super) struct Present {
 impl Present {
     /// The present state, where no move adds more than `largest_change` to a
     /// lane; nothing if figures are so large that bounds make no sense.
-    pub fn of(ground: &Ground, board: &Board, score: f64, largest_change: &Lanes) -> Option<Present> {
+    pub fn of(ground: &OnlineNodes, board: &Board, score: f64, largest_change: &Lanes) -> Option<Present> {
         let running = &ground.running;
         let (n, inv_n) = (running.n(), ground.inv_n);
         let mut present = Present {
@@ -220,7 +220,7 @@ impl Present {
     }
 
     /// The most that the effect of a move on the means takes off the variances
-    /// ([`Ground::change`] leaves it out), where all its changes of a lane add up
+    /// ([`OnlineNodes::change`] leaves it out), where all its changes of a lane add up
     /// to no more than `total`.
     #[inline(always)]
     pub fn mean_effect(&self, total: &Lanes) -> Lanes {
@@ -249,7 +249,7 @@ impl Present {
 
     /// Lines that stay below the deviations over a range of changes: for each
     /// lane the slope of the chord.
-    pub fn slopes(&self, offset: &Lanes, range: &Range) -> Lanes {
+    pub fn slopes(&self, offset: &Lanes, range: &LaneRange) -> Lanes {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
         lanewise!(k => {
@@ -262,7 +262,7 @@ impl Present {
     /// given slopes stay below the deviations over the range: deviations are
     /// concave, so only the ends matter.
     #[inline(always)]
-    pub fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &Range) -> f64 {
+    pub fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &LaneRange) -> f64 {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
         let mut sum = 0.0;
@@ -276,9 +276,9 @@ impl Present {
     /// deviation counts as 0 and is not concave: there, a rising line is highest at
     /// the upper end.
     #[inline(always)]
-    fn reachable(&self, offset: &Lanes, range: &Range) -> Range {
+    fn reachable(&self, offset: &Lanes, range: &LaneRange) -> LaneRange {
         let lo = lanewise!(k => least(most(range.lo[k], -offset[k] / VARIANCE_FACTOR), range.hi[k]));
-        Range { lo, hi: range.hi }
+        LaneRange { lo, hi: range.hi }
     }
 }
 

@@ -9,7 +9,7 @@ use super::lanes::least;
 /// What the instances of a group have in common: their size, and the row of
 /// arrivals of each slot. The failover has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Group {
+pub(super) struct CostGroup {
     pub size: u32,
     pub rows: [u32; SLOTS],
 }
@@ -19,7 +19,7 @@ const LARGEST_BLOCK: usize = 64;
 
 /// Some instances of a group.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct InstanceBlock {
     pub group: u32,
     /// Positions in the forecast's list of instances.
     pub members: Vec<u32>,
@@ -29,24 +29,24 @@ pub(super) struct Block {
 
 /// All groups and blocks.
 #[derive(Debug, Default)]
-pub(super) struct Groups {
-    pub groups: Vec<Group>,
-    numbers: HashMap<Group, u32>,
-    pub blocks: Vec<Block>,
+pub(super) struct CostGroups {
+    pub groups: Vec<CostGroup>,
+    numbers: HashMap<CostGroup, u32>,
+    pub blocks: Vec<InstanceBlock>,
     /// For each group a block with room.
     open: Vec<usize>,
     /// By position, the instance's block.
     block_of: Vec<Option<u32>>,
 }
 
-impl Groups {
+impl CostGroups {
     /// Room for so many instances, none of them in a group yet.
-    pub fn new(instances: usize) -> Groups {
-        Groups { block_of: vec![None; instances], ..Groups::default() }
+    pub fn new(instances: usize) -> CostGroups {
+        CostGroups { block_of: vec![None; instances], ..CostGroups::default() }
     }
 
     /// The block and the group of an instance that is in one.
-    pub fn of(&self, position: u32) -> Option<(&Block, &Group)> {
+    pub fn of(&self, position: u32) -> Option<(&InstanceBlock, &CostGroup)> {
         let block = &self.blocks[self.block_of[position as usize]? as usize];
         Some((block, &self.groups[block.group as usize]))
     }
@@ -58,7 +58,7 @@ impl Groups {
 
     /// Moves an instance to a group. Returns the block that it left and the one
     /// that it joined; their smallest costs have to be found anew.
-    pub fn assign(&mut self, position: u32, group: Group) -> Vec<u32> {
+    pub fn assign(&mut self, position: u32, group: CostGroup) -> Vec<u32> {
         let next = self.groups.len() as u32;
         let number = *self.numbers.entry(group).or_insert(next);
         if number == next {
@@ -76,7 +76,11 @@ impl Groups {
         let open = &mut self.open[number as usize];
         if *open == usize::MAX || self.blocks[*open].members.len() >= LARGEST_BLOCK {
             *open = self.blocks.len();
-            self.blocks.push(Block { group: number, members: Vec::new(), least: [f64::INFINITY; SLOTS] });
+            self.blocks.push(InstanceBlock {
+                group: number,
+                members: Vec::new(),
+                least: [f64::INFINITY; SLOTS],
+            });
         }
         self.blocks[*open].members.push(position);
         self.block_of[position as usize] = Some(*open as u32);
@@ -85,7 +89,7 @@ impl Groups {
     }
 }
 
-impl Block {
+impl InstanceBlock {
     /// Finds the smallest costs of the members.
     pub fn summarise(&mut self, departures: &[Departure]) {
         self.least = [f64::INFINITY; SLOTS];

@@ -4,7 +4,7 @@ use crate::model::{Cluster, NodeIdx, NodeSpec};
 
 /// Kinds of nodes: those with the same migration tags and the same tags from
 /// which they can receive instances.
-pub(super) struct Kinds {
+pub(super) struct TagKinds {
     /// By node of the cluster.
     of: Vec<u32>,
     /// For each pair of kinds whether instances can migrate from one to the other.
@@ -12,11 +12,11 @@ pub(super) struct Kinds {
     count: usize,
 }
 
-impl Kinds {
+impl TagKinds {
     /// More kinds than this are not told apart.
     const MOST: usize = 8;
 
-    pub fn of(cluster: &Cluster) -> Kinds {
+    pub fn of(cluster: &Cluster) -> TagKinds {
         let mut examples: Vec<&NodeSpec> = Vec::new();
         let mut of = Vec::with_capacity(cluster.nodes.len());
         for node in cluster.nodes.iter().map(|n| &n.spec) {
@@ -27,13 +27,13 @@ impl Kinds {
                 examples.push(node);
                 examples.len() - 1
             });
-            if examples.len() > Kinds::MOST {
-                return Kinds { of: vec![0; cluster.nodes.len()], reachable: vec![true], count: 1 };
+            if examples.len() > TagKinds::MOST {
+                return TagKinds { of: vec![0; cluster.nodes.len()], reachable: vec![true], count: 1 };
             }
             of.push(kind as u32);
         }
         let reachable = examples.iter().flat_map(|from| examples.iter().map(|to| from.can_migrate_to(to)));
-        Kinds { of, reachable: reachable.collect(), count: examples.len() }
+        TagKinds { of, reachable: reachable.collect(), count: examples.len() }
     }
 
     /// The kind of a node, if there are nodes to which its instances cannot

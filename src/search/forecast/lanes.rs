@@ -140,15 +140,15 @@ pub(super) fn sum(lanes: &Lanes) -> f64 {
 
 /// A range of values in each lane.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Range {
+pub(super) struct LaneRange {
     pub lo: Lanes,
     pub hi: Lanes,
 }
 
-impl Range {
+impl LaneRange {
     /// No value at all.
-    pub fn empty() -> Range {
-        Range { lo: [f64::INFINITY; PADDED_LANES], hi: [f64::NEG_INFINITY; PADDED_LANES] }
+    pub fn empty() -> LaneRange {
+        LaneRange { lo: [f64::INFINITY; PADDED_LANES], hi: [f64::NEG_INFINITY; PADDED_LANES] }
     }
 
     /// Takes values in.
@@ -161,7 +161,7 @@ impl Range {
     }
 
     /// Takes in all values of another range.
-    pub fn join(&mut self, other: &Range) {
+    pub fn join(&mut self, other: &LaneRange) {
         for k in 0..PADDED_LANES {
             self.lo[k] = least(other.lo[k], self.lo[k]);
             self.hi[k] = most(other.hi[k], self.hi[k]);
@@ -170,14 +170,14 @@ impl Range {
 
     /// The range, or 0 alone if it is empty.
     #[inline(always)]
-    pub fn or_zero(&self) -> Range {
-        if self.lo[0] > self.hi[0] { Range { lo: NONE, hi: NONE } } else { *self }
+    pub fn or_zero(&self) -> LaneRange {
+        if self.lo[0] > self.hi[0] { LaneRange { lo: NONE, hi: NONE } } else { *self }
     }
 
     /// Adds the lanes of another range for which the mask is 1.
     #[inline(always)]
-    pub fn plus(&self, other: &Range, mask: &Lanes) -> Range {
-        Range {
+    pub fn plus(&self, other: &LaneRange, mask: &Lanes) -> LaneRange {
+        LaneRange {
             lo: lanewise!(k => self.lo[k] + mask[k] * other.lo[k]),
             hi: lanewise!(k => self.hi[k] + mask[k] * other.hi[k]),
         }

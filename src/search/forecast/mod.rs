@@ -27,14 +27,14 @@ mod upkeep;
 
 use std::collections::HashMap;
 
-use self::alike::Alike;
+use self::alike::AlikeInstances;
 use self::departure::Departure;
-use self::ground::{Ground, Present, is_plausible, is_small};
-use self::group::Groups;
-use self::kinds::Kinds;
-use self::place::Places;
-use self::row::{Arrival, Row};
-use self::size::{Size, sizes};
+use self::ground::{OnlineNodes, Present, is_plausible, is_small};
+use self::group::CostGroups;
+use self::kinds::TagKinds;
+use self::place::ArrivalPlaces;
+use self::row::{ArrivalKind, ArrivalRow};
+use self::size::{SizeBox, sizes};
 use super::balance::Balancer;
 use super::moves::Move;
 use crate::model::{Instance, InstanceIdx, Mib, NodeIdx, TagId};
@@ -69,7 +69,7 @@ fn slot(mv: Move) -> usize {
 const FEWEST_NODES: usize = 16;
 
 const _: () = {
-    let crate::score::metrics::Kind::Deviation(lane::RESERVED_MEM) = TABLE[3].kind else { panic!() };
+    let crate::score::metrics::Aggregate::Deviation(lane::RESERVED_MEM) = TABLE[3].kind else { panic!() };
     let ratio = RESERVED_TOTAL_WEIGHT / TABLE[3].weight;
     assert!(ratio * ratio * FEWEST_NODES as f64 >= 1.0);
 };
@@ -82,12 +82,12 @@ const NO_ROW: u32 = u32::MAX;
 
 /// Bounds for all moves of a group.
 pub struct Forecast {
-    ground: Ground,
-    places: Places,
-    kinds: Kinds,
-    sizes: Vec<Size>,
-    rows: Vec<Row>,
-    row_numbers: HashMap<Arrival, u32>,
+    ground: OnlineNodes,
+    places: ArrivalPlaces,
+    kinds: TagKinds,
+    sizes: Vec<SizeBox>,
+    rows: Vec<ArrivalRow>,
+    row_numbers: HashMap<ArrivalKind, u32>,
     /// The movable instances; the other lists go by position in this one.
     instances: Vec<InstanceIdx>,
     /// By instance, the position; none for those that never move.
@@ -97,8 +97,8 @@ pub struct Forecast {
     /// How many moves each instance has.
     moves: Vec<u32>,
     all_moves: u64,
-    groups: Groups,
-    alike: Alike,
+    groups: CostGroups,
+    alike: AlikeInstances,
     /// By node, the instances that have it.
     at_node: Vec<Vec<u32>>,
     /// By exclusion tag, the instances that have it.
@@ -124,12 +124,12 @@ impl Forecast {
         if !plausible || !instances.iter().all(|i| is_plausible_instance(i)) {
             return None;
         }
-        let ground = Ground::new(cluster, board);
+        let ground = OnlineNodes::new(cluster, board);
         let most = (MOST_PLACES / board.rows().len()).clamp(16, 512);
         let (sizes, size_of) = sizes(&instances, &ground, most);
-        let largest_change = Size::largest_change(&sizes);
+        let largest_change = SizeBox::largest_change(&sizes);
         let present = Present::of(&ground, board, balancer.score(), &largest_change)?;
-        let places = Places::of(cluster, board);
+        let places = ArrivalPlaces::of(cluster, board);
         let mut position = vec![None; cluster.instances.len()];
         let mut by_tag: HashMap<TagId, Vec<u32>> = HashMap::new();
         for (at, instance) in instances.iter().enumerate() {
@@ -140,7 +140,7 @@ impl Forecast {
         }
         let mut forecast = Forecast {
             places,
-            kinds: Kinds::of(cluster),
+            kinds: TagKinds::of(cluster),
             sizes,
             rows: Vec::new(),
             row_numbers: HashMap::new(),
@@ -149,8 +149,8 @@ impl Forecast {
             departures: vec![Departure::none(); instances.len()],
             moves: vec![0; instances.len()],
             all_moves: 0,
-            groups: Groups::new(instances.len()),
-            alike: Alike::new(instances.len()),
+            groups: CostGroups::new(instances.len()),
+            alike: AlikeInstances::new(instances.len()),
             at_node: vec![Vec::new(); cluster.nodes.len()],
             by_tag,
             present,

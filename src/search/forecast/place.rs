@@ -10,7 +10,7 @@ use crate::score::spread::Spread;
 
 /// The different places at which an instance can arrive: online nodes with the same
 /// location tags are one.
-pub(super) struct Places {
+pub(super) struct ArrivalPlaces {
     /// By row of the board.
     of_row: Vec<u32>,
     count: usize,
@@ -21,8 +21,8 @@ pub(super) struct Places {
 /// Costs by place. They are whole numbers.
 type Costs = Vec<i64>;
 
-impl Places {
-    pub fn of(cluster: &Cluster, board: &Board) -> Places {
+impl ArrivalPlaces {
+    pub fn of(cluster: &Cluster, board: &Board) -> ArrivalPlaces {
         let mut known = HashMap::new();
         let mut at_location: HashMap<TagId, Vec<u32>> = HashMap::new();
         let online = board.nodes().iter().filter(|n| board.row(**n).is_some());
@@ -35,7 +35,7 @@ impl Places {
             })
         };
         let of_row = online.map(&mut place).collect();
-        Places { of_row, count: known.len(), at_location }
+        ArrivalPlaces { of_row, count: known.len(), at_location }
     }
 
     /// Whether a place can make a difference at all.
@@ -68,7 +68,7 @@ impl Places {
 
 /// One instance's costs of places.
 pub(super) struct Outlay<'a> {
-    places: &'a Places,
+    places: &'a ArrivalPlaces,
     spread: &'a Spread,
     instance: &'a Instance,
     p: &'a NodeSpec,
@@ -80,7 +80,7 @@ pub(super) struct Outlay<'a> {
 
 impl<'a> Outlay<'a> {
     pub fn new(
-        places: &'a Places,
+        places: &'a ArrivalPlaces,
         spread: &'a Spread,
         cluster: &'a Cluster,
         instance: &'a Instance,

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::amounts::Amounts;
-use super::closely::Arrivals;
-use super::departure::{Changes, Departure};
+use super::amounts::AmountsBox;
+use super::closely::SlotArrivals;
+use super::departure::{Departure, VarianceChanges};
 use super::lanes::least;
 use super::place::Outlay;
-use super::row::Row;
-use super::size::Size;
+use super::row::ArrivalRow;
+use super::size::SizeBox;
 use super::{FAILOVER, Forecast, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
 use crate::search::balance::Balancer;
@@ -163,9 +163,9 @@ impl Forecast {
     }
 
     /// The amounts of one instance of a size.
-    fn amounts_of<'a>(&self, size: &'a Size, instance: &Instance) -> Cow<'a, Amounts> {
+    fn amounts_of<'a>(&self, size: &'a SizeBox, instance: &Instance) -> Cow<'a, AmountsBox> {
         match size.amounts.is_box() {
-            true => Cow::Owned(Amounts::of(&[instance], &self.ground)),
+            true => Cow::Owned(AmountsBox::of(&[instance], &self.ground)),
             false => Cow::Borrowed(&size.amounts),
         }
     }
@@ -173,14 +173,14 @@ impl Forecast {
     fn arrivals<'a>(
         &'a self,
         departure: &Departure,
-        changes: &Changes,
-        (size, amounts): (&Size, &'a Amounts),
-        row: &'a Row,
+        changes: &VarianceChanges,
+        (size, amounts): (&SizeBox, &'a AmountsBox),
+        row: &'a ArrivalRow,
         slot: usize,
-    ) -> Arrivals<'a> {
+    ) -> SlotArrivals<'a> {
         let offset = self.present.offset_after(&size.offset, &changes.of_slot(slot));
         let rest = size.rest(&self.present) + departure.fixed[slot];
-        Arrivals::new((&self.ground, &self.present), amounts, row, offset, rest)
+        SlotArrivals::new((&self.ground, &self.present), amounts, row, offset, rest)
     }
 }
 

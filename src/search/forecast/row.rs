@@ -1,8 +1,8 @@
 //! What the arrival of an instance of one size costs on each node.
 
-use super::ground::Ground;
-use super::lanes::{MEMBER, NONE, PRIMARY, RESERVE, Range, lanewise};
-use super::size::Size;
+use super::ground::OnlineNodes;
+use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, lanewise};
+use super::size::SizeBox;
 use super::sweep::{LaneOf, add_arrivals, add_reserves, smallest};
 use super::{FAILOVER, FAILOVER_AND_REPLACE, REPLACE_SECONDARY};
 use crate::model::{Cluster, DiskCheck, Mib, Strictness, TagArrival};
@@ -11,33 +11,33 @@ use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
 
 /// As what an instance arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Role {
+pub(super) enum ArrivalRole {
     Primary,
     Secondary,
 }
 
-impl Role {
+impl ArrivalRole {
     /// What the new node becomes in the moves of a slot.
-    pub fn of_target(slot: usize) -> Option<Role> {
+    pub fn of_target(slot: usize) -> Option<ArrivalRole> {
         match slot {
             FAILOVER => None,
-            REPLACE_SECONDARY | FAILOVER_AND_REPLACE => Some(Role::Secondary),
-            _ => Some(Role::Primary),
+            REPLACE_SECONDARY | FAILOVER_AND_REPLACE => Some(ArrivalRole::Secondary),
+            _ => Some(ArrivalRole::Primary),
         }
     }
 
     /// The lanes that an arrival changes.
     pub fn lanes(self) -> Lanes {
-        let own = if self == Role::Primary { &PRIMARY } else { &RESERVE };
+        let own = if self == ArrivalRole::Primary { &PRIMARY } else { &RESERVE };
         lanewise!(k => own[k] + MEMBER[k])
     }
 }
 
 /// Which arrivals share a row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Arrival {
+pub(super) struct ArrivalKind {
     pub size: u32,
-    pub role: Role,
+    pub role: ArrivalRole,
     /// Whether only the impossible forbids it.
     pub forced: bool,
     /// The kind of node ([`Kinds`](super::kinds::Kinds)) from which the instance
@@ -49,8 +49,8 @@ pub(super) struct Arrival {
 pub(super) const STRETCH: usize = 64;
 
 /// The costs of one kind of arrival, by row of the ground.
-pub(super) struct Row {
-    pub arrival: Arrival,
+pub(super) struct ArrivalRow {
+    pub arrival: ArrivalKind,
     /// What is not a deviation; infinite where the node refuses.
     pub fixed: Vec<f64>,
     /// The same with the prices of the changed deviations.
@@ -60,9 +60,9 @@ pub(super) struct Row {
     pub smallest: f64,
 }
 
-impl Row {
-    pub fn new(arrival: Arrival, nodes: usize) -> Row {
-        Row {
+impl ArrivalRow {
+    pub fn new(arrival: ArrivalKind, nodes: usize) -> ArrivalRow {
+        ArrivalRow {
             arrival,
             fixed: vec![f64::INFINITY; nodes],
             cost: vec![f64::INFINITY; nodes],
@@ -73,14 +73,23 @@ impl Row {
 
     /// Looks anew at what the node in one row counts and refuses. `reachable` says
     /// whether instances can migrate to it.
-    pub fn inspect(&mut self, cluster: &Cluster, ground: &Ground, size: &Size, row: usize, reachable: bool) {
+    pub fn inspect(
+        &mut self,
+        cluster: &Cluster,
+        ground: &OnlineNodes,
+        size: &SizeBox,
+        row: usize,
+        reachable: bool,
+    ) {
         let node = cluster.node(ground.nodes[row]);
         let (spec, ledger, i) = (&node.spec, &node.state.ledger, &size.smallest);
         let strictness = if self.arrival.forced { Strictness::Forced } else { Strictness::Strict };
         let after = match self.arrival.role {
             _ if !reachable => None,
-            Role::Primary => ledger.add_primary(spec, i, 0, TagArrival::default(), strictness).ok(),
-            Role::Secondary => ledger.add_secondary(spec, i, Mib::ZERO, strictness, DiskCheck::Needed).ok(),
+            ArrivalRole::Primary => ledger.add_primary(spec, i, 0, TagArrival::default(), strictness).ok(),
+            ArrivalRole::Secondary => {
+                ledger.add_secondary(spec, i, Mib::ZERO, strictness, DiskCheck::Needed).ok()
+            }
         };
         self.fixed[row] = after.map_or(f64::INFINITY, |after| {
             counted_score(&(Counted::of(spec, &after) - Counted::of(spec, ledger)), 0)
@@ -89,7 +98,7 @@ impl Row {
 
     /// Works out the cost in one row and takes the changes of the variances into
     /// the range; the smallest costs are left as they are.
-    fn assess(&mut self, ground: &Ground, size: &Size, row: usize, range: &mut Range) {
+    fn assess(&mut self, ground: &OnlineNodes, size: &SizeBox, row: usize, range: &mut LaneRange) {
         if self.fixed[row] == f64::INFINITY {
             self.cost[row] = f64::INFINITY;
             return;
@@ -100,8 +109,8 @@ impl Row {
     }
 
     /// Works all costs out. Returns the range of the changes of the variances.
-    pub fn assess_all(&mut self, ground: &Ground, size: &Size) -> Range {
-        let mut range = Range::empty();
+    pub fn assess_all(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+        let mut range = LaneRange::empty();
         if ground.storage_kinds() == 1 {
             range = self.assess_by_lane(ground, size);
         } else {
@@ -117,8 +126,8 @@ impl Row {
     }
 
     /// Works all costs out lane by lane, where all nodes have the same kind of storage.
-    fn assess_by_lane(&mut self, ground: &Ground, size: &Size) -> Range {
-        let mut range = Range { lo: NONE, hi: NONE };
+    fn assess_by_lane(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+        let mut range = LaneRange { lo: NONE, hi: NONE };
         let lanes = self.arrival.role.lanes();
         let (lo, hi) = (&size.amounts.lo[0], &size.amounts.hi[0]);
         self.cost.copy_from_slice(&self.fixed);
@@ -137,7 +146,7 @@ impl Row {
             let (least, most) = add_arrivals((lo[k], hi[k]), &lane, &self.fixed, &mut self.cost);
             twins().for_each(|j| (range.lo[j], range.hi[j]) = (least, most));
         }
-        if self.arrival.role == Role::Secondary {
+        if self.arrival.role == ArrivalRole::Secondary {
             let k = lane::RESERVED_MEM;
             let lane = LaneOf { column: &ground.columns[k], slope: size.slopes[k], inv_n: ground.inv_n };
             (range.lo[k], range.hi[k]) =
@@ -147,8 +156,8 @@ impl Row {
     }
 
     /// The same for some rows only.
-    pub fn assess_some(&mut self, ground: &Ground, size: &Size, rows: &[usize]) -> Range {
-        let mut range = Range::empty();
+    pub fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
+        let mut range = LaneRange::empty();
         for row in rows {
             self.assess(ground, size, *row, &mut range);
             self.summarise(row / STRETCH);

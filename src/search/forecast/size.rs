@@ -6,19 +6,19 @@ use std::collections::HashMap;
 use multiversion::multiversion;
 
 use super::SLOTS;
-use super::amounts::Amounts;
-use super::departure::Reach;
-use super::ground::{Ground, Present};
-use super::lanes::{NONE, Range, dot, lanewise, most};
-use super::row::Role;
+use super::amounts::AmountsBox;
+use super::departure::VarianceReach;
+use super::ground::{OnlineNodes, Present};
+use super::lanes::{LaneRange, NONE, dot, lanewise, most};
+use super::row::ArrivalRole;
 use crate::model::{ExclusionTags, Instance, TagSet};
 use crate::score::metrics::Lanes;
 use crate::score::running::U;
 
 /// The sizes of instances that are treated as one: a box.
-pub(super) struct Size {
+pub(super) struct SizeBox {
     /// What the instances take.
-    pub amounts: Amounts,
+    pub amounts: AmountsBox,
     /// An instance that is as small as the smallest one in everything; what it may
     /// not do, none may.
     pub smallest: Instance,
@@ -26,8 +26,8 @@ pub(super) struct Size {
     change: Lanes,
     /// How far the changes of variances range: those of departures, and those of
     /// arrivals by role.
-    pub departures: Reach,
-    pub arrivals: [Range; 2],
+    pub departures: VarianceReach,
+    pub arrivals: [LaneRange; 2],
     /// Slopes of the lines, the same for all moves.
     pub slopes: Lanes,
     /// For each slot the sum of the lines' constants and of the rest of the
@@ -39,9 +39,9 @@ pub(super) struct Size {
     rounding: f64,
 }
 
-impl Size {
-    fn of(members: &[&Instance], ground: &Ground) -> Size {
-        let amounts = Amounts::of(members, ground);
+impl SizeBox {
+    fn of(members: &[&Instance], ground: &OnlineNodes) -> SizeBox {
+        let amounts = AmountsBox::of(members, ground);
         let mut smallest = members[0].clone();
         for i in members {
             smallest.mem = smallest.mem.min(i.mem);
@@ -53,12 +53,12 @@ impl Size {
         // these do not depend on the size
         smallest.exclusion_tags = ExclusionTags::default();
         smallest.desired_locations = TagSet::default();
-        Size {
+        SizeBox {
             change: amounts.largest_change(ground),
             amounts,
             smallest,
-            departures: Reach::empty(),
-            arrivals: [Range::empty(); 2],
+            departures: VarianceReach::empty(),
+            arrivals: [LaneRange::empty(); 2],
             slopes: NONE,
             base: [0.0; SLOTS],
             offset: NONE,
@@ -67,15 +67,15 @@ impl Size {
     }
 
     /// The most that an instance of any size changes a lane.
-    pub fn largest_change(sizes: &[Size]) -> Lanes {
+    pub fn largest_change(sizes: &[SizeBox]) -> Lanes {
         sizes.iter().fold(NONE, |largest, size| lanewise!(k => most(size.change[k], largest[k])))
     }
 
     /// The changes of variances that the moves of a slot can lead to.
     #[inline(always)]
-    fn range(&self, departures: &Reach, slot: usize) -> Range {
+    fn range(&self, departures: &VarianceReach, slot: usize) -> LaneRange {
         let own = departures.range(slot);
-        match Role::of_target(slot) {
+        match ArrivalRole::of_target(slot) {
             Some(role) => own.plus(&self.arrivals[role as usize].or_zero(), &role.lanes()),
             None => own,
         }
@@ -83,7 +83,7 @@ impl Size {
 
     /// Chooses the slopes anew: the chords over everything that can happen.
     pub fn choose_slopes(&mut self, present: &Present) {
-        let mut all = Range { lo: NONE, hi: NONE };
+        let mut all = LaneRange { lo: NONE, hi: NONE };
         for slot in 0..SLOTS {
             all.join(&self.range(&self.departures, slot));
         }
@@ -98,7 +98,7 @@ impl Size {
 
     /// The same as `base` for one instance, whose departures are known: a better
     /// bound.
-    pub fn base_of(&self, present: &Present, departures: &Reach, slot: usize) -> f64 {
+    pub fn base_of(&self, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
         base_of(self, present, departures, slot)
     }
 
@@ -113,16 +113,16 @@ impl Size {
     }
 }
 
-/// See [`Size::base_of`]; here for the sake of the registers.
+/// See [`SizeBox::base_of`]; here for the sake of the registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn base_of(size: &Size, present: &Present, departures: &Reach, slot: usize) -> f64 {
+fn base_of(size: &SizeBox, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
     let range = size.range(departures, slot);
     present.intercept(&size.offset, &size.slopes, &range) + present.rest - size.rounding
 }
 
-/// See [`Size::settle`]; here for the sake of the registers.
+/// See [`SizeBox::settle`]; here for the sake of the registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn settle(size: &mut Size, present: &Present) {
+fn settle(size: &mut SizeBox, present: &Present) {
     size.offset = present.offset(&present.mean_effect(&size.change));
     let mut largest = NONE;
     for slot in 0..SLOTS {
@@ -139,7 +139,7 @@ fn settle(size: &mut Size, present: &Present) {
 
 /// Everything about a size that decides about the box.
 #[derive(PartialEq, Eq, Hash)]
-struct Key {
+struct SizeKey {
     flags: [bool; 7],
     amounts: [u64; 9],
 }
@@ -150,8 +150,8 @@ fn rounded(x: f64, bits: i32) -> u64 {
     if bits < 0 { 0 } else { x.to_bits() >> (52 - bits) }
 }
 
-impl Key {
-    fn of(i: &Instance, bits: i32) -> Key {
+impl SizeKey {
+    fn of(i: &Instance, bits: i32) -> SizeKey {
         let amounts = [
             i.mem.as_f64(),
             i.disk.as_f64(),
@@ -163,7 +163,7 @@ impl Key {
             i.util.disk,
             i.util.net,
         ];
-        Key {
+        SizeKey {
             flags: [
                 i.status.uses_memory(),
                 i.status.is_offline(),
@@ -184,15 +184,15 @@ const BITS: [i32; 9] = [52, 8, 6, 4, 3, 2, 1, 0, -1];
 /// Sorts instances into sizes; returns the sizes and the number of each
 /// instance's. No more than `most` of them, but never fewer than needed to tell
 /// the kinds of instances apart.
-pub(super) fn sizes(instances: &[&Instance], ground: &Ground, most: usize) -> (Vec<Size>, Vec<u32>) {
-    let mut numbers: HashMap<Key, u32> = HashMap::new();
+pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) -> (Vec<SizeBox>, Vec<u32>) {
+    let mut numbers: HashMap<SizeKey, u32> = HashMap::new();
     let mut of = Vec::with_capacity(instances.len());
     for bits in BITS {
         numbers.clear();
         of.clear();
         for i in instances {
             let next = numbers.len() as u32;
-            of.push(*numbers.entry(Key::of(i, bits)).or_insert(next));
+            of.push(*numbers.entry(SizeKey::of(i, bits)).or_insert(next));
             if numbers.len() > most && bits >= 0 {
                 break;
             }
@@ -205,7 +205,7 @@ pub(super) fn sizes(instances: &[&Instance], ground: &Ground, most: usize) -> (V
     for (i, size) in instances.iter().zip(&of) {
         members[*size as usize].push(i);
     }
-    (members.iter().map(|m| Size::of(m, ground)).collect(), of)
+    (members.iter().map(|m| SizeBox::of(m, ground)).collect(), of)
 }
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
         let instances: Vec<String> = (0..200).map(instance).collect();
         let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
         let cluster = cluster(&nodes, &instances, &[]);
-        let ground = Ground::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
+        let ground = OnlineNodes::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
         let all: Vec<&Instance> = cluster.instances.iter().collect();
         assert_eq!(sizes(&all, &ground, 256).0.len(), 200, "no boxes without need");
         let (boxes, of) = sizes(&all, &ground, 40);

@@ -18,11 +18,11 @@ pub(super) struct LaneOf<'a> {
 }
 
 /// The smallest and the largest of many numbers, and 0.
-struct Ends([f64; WIDTH], [f64; WIDTH]);
+struct Extremes([f64; WIDTH], [f64; WIDTH]);
 
-impl Ends {
-    fn new() -> Ends {
-        Ends([0.0; WIDTH], [0.0; WIDTH])
+impl Extremes {
+    fn new() -> Extremes {
+        Extremes([0.0; WIDTH], [0.0; WIDTH])
     }
 
     #[inline(always)]
@@ -82,7 +82,7 @@ pub(super) fn add_arrivals(
     costs: &mut [f64],
 ) -> (f64, f64) {
     let (lo, hi) = amounts;
-    let mut ends = Ends::new();
+    let mut ends = Extremes::new();
     sweep!(costs, &lane.column.y, &lane.column.scale, fixed; |k, y, scale, fixed| {
         let change = smallest_growth(lo, hi, scale, y) * lane.inv_n;
         ends.take(k, if fixed < f64::INFINITY { change } else { 0.0 });
@@ -100,7 +100,7 @@ pub(super) fn add_reserves(
     fixed: &[f64],
     costs: &mut [f64],
 ) -> (f64, f64) {
-    let mut ends = Ends::new();
+    let mut ends = Extremes::new();
     sweep!(costs, &lane.column.y, &lane.column.scale, fixed, reserved; |k, y, scale, fixed, reserved| {
         let more = most(need - reserved, 0.0) * scale;
         let change = more * (2.0 * y + more) * lane.inv_n;

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::departure::{Departure, Reach, Scene};
+use super::departure::{Departure, Scene, VarianceReach};
 use super::ground::{Present, is_plausible};
-use super::group::Group;
-use super::lanes::Range;
-use super::row::{Arrival, Role, Row};
+use super::group::CostGroup;
+use super::lanes::LaneRange;
+use super::row::{ArrivalKind, ArrivalRole, ArrivalRow};
 use super::{Forecast, NO_ROW, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Instance, InstanceIdx, NodeIdx};
 use crate::search::balance::Balancer;
@@ -145,16 +145,16 @@ impl Forecast {
         let size = self.size_of[position as usize];
         let from_p = cluster.node(instance.primary).spec.offline;
         let from_s = instance.mirror().is_some_and(|s| cluster.node(s).spec.offline);
-        let mut group = Group { size, rows: [NO_ROW; SLOTS] };
+        let mut group = CostGroup { size, rows: [NO_ROW; SLOTS] };
         for slot in 0..SLOTS {
-            let Some(role) = Role::of_target(slot) else { continue };
+            let Some(role) = ArrivalRole::of_target(slot) else { continue };
             if instance.mirror().is_none() && slot != REPLACE_PRIMARY {
                 continue;
             }
             // from where the instance migrates to the new node
             let last = if slot == REPLACE_PRIMARY { instance.mirror() } else { None };
             let from = self.kinds.restricting(last.unwrap_or(instance.primary));
-            let from = from.filter(|_| role == Role::Primary);
+            let from = from.filter(|_| role == ArrivalRole::Primary);
             // the same as a trial has it: what the new node is asked depends on whom it replaces
             let forced = match slot {
                 REPLACE_SECONDARY => from_s,
@@ -162,18 +162,18 @@ impl Forecast {
                 _ => from_p,
             };
             let forced = forced || balancer.rules().ignore_soft_errors;
-            group.rows[slot] = self.row(balancer, Arrival { size, role, forced, from });
+            group.rows[slot] = self.row(balancer, ArrivalKind { size, role, forced, from });
         }
         self.groups.assign(position, group)
     }
 
     /// The number of a row, which is made if it does not exist.
-    fn row(&mut self, balancer: &Balancer<'_>, arrival: Arrival) -> u32 {
+    fn row(&mut self, balancer: &Balancer<'_>, arrival: ArrivalKind) -> u32 {
         if let Some(number) = self.row_numbers.get(&arrival) {
             return *number;
         }
         let size = &mut self.sizes[arrival.size as usize];
-        let mut row = Row::new(arrival.clone(), self.ground.nodes.len());
+        let mut row = ArrivalRow::new(arrival.clone(), self.ground.nodes.len());
         for (at, node) in self.ground.nodes.iter().enumerate() {
             let reachable = self.kinds.reaches(arrival.from, *node);
             row.inspect(balancer.cluster(), &self.ground, size, at, reachable);
@@ -243,13 +243,13 @@ impl Forecast {
     /// Finds all costs anew.
     fn assess_everything(&mut self) {
         let Forecast { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
-        let assess_row = |row: &mut Row| row.assess_all(ground, &sizes[row.arrival.size as usize]);
-        let ranges: Vec<Range> = match rows.len() * ground.nodes.len() < FEWEST_PLACES {
+        let assess_row = |row: &mut ArrivalRow| row.assess_all(ground, &sizes[row.arrival.size as usize]);
+        let ranges: Vec<LaneRange> = match rows.len() * ground.nodes.len() < FEWEST_PLACES {
             true => rows.iter_mut().map(assess_row).collect(),
             false => rows.par_iter_mut().map(assess_row).collect(),
         };
         let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
-            let mut reaches = vec![Reach::empty(); sizes.len()];
+            let mut reaches = vec![VarianceReach::empty(); sizes.len()];
             for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
                 let changes = departure.changes(ground);
                 reaches[*size as usize].include(&changes);
@@ -257,7 +257,7 @@ impl Forecast {
             }
             reaches
         };
-        let join = |mut a: Vec<Reach>, b: Vec<Reach>| {
+        let join = |mut a: Vec<VarianceReach>, b: Vec<VarianceReach>| {
             a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
             a
         };
@@ -267,11 +267,11 @@ impl Forecast {
                 .par_chunks_mut(CHUNK)
                 .zip(size_of.par_chunks(CHUNK))
                 .map(assess_departures)
-                .reduce(|| vec![Reach::empty(); sizes.len()], join),
+                .reduce(|| vec![VarianceReach::empty(); sizes.len()], join),
         };
         for (size, reach) in sizes.iter_mut().zip(reaches) {
             size.departures = reach;
-            size.arrivals = [Range::empty(); 2];
+            size.arrivals = [LaneRange::empty(); 2];
         }
         for (row, range) in rows.iter().zip(&ranges) {
             sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(range);

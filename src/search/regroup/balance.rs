@@ -12,7 +12,7 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
 use super::detour::Course;
-use super::load::{LoadSource, Loads, Outlook};
+use super::load::{LoadSource, LoadState, Loads};
 use super::reach;
 use super::{Passage, Placing, RegroupOptions, Setting};
 use crate::model::{
@@ -22,7 +22,7 @@ use crate::search::{Deadline, Stopped};
 
 /// When balancing ends, and what moves count for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BalanceOptions {
+pub struct GroupBalanceOptions {
     /// What is asked of all moves.
     pub regroup: RegroupOptions,
     /// Where loads are from.
@@ -35,9 +35,9 @@ pub struct BalanceOptions {
     pub move_cost: f64,
 }
 
-impl Default for BalanceOptions {
+impl Default for GroupBalanceOptions {
     fn default() -> Self {
-        BalanceOptions {
+        GroupBalanceOptions {
             regroup: RegroupOptions::default(),
             loads: LoadSource::InUse,
             min_gain: 0.01,
@@ -47,7 +47,7 @@ impl Default for BalanceOptions {
     }
 }
 
-impl BalanceOptions {
+impl GroupBalanceOptions {
     /// Whether a gain, its cost taken off, is enough for a step.
     pub(super) fn is_worth(&self, gain: f64) -> bool {
         gain > 0.0 && gain >= self.min_gain
@@ -84,12 +84,12 @@ pub struct Balance {
 }
 
 /// Plans how to even out the load of the groups.
-pub fn balance(cluster: &Cluster, options: &BalanceOptions) -> Balance {
+pub fn balance(cluster: &Cluster, options: &GroupBalanceOptions) -> Balance {
     balance_until(cluster, options, &Deadline::never())
 }
 
 /// The same, with as many steps as there is time for.
-pub fn balance_until(cluster: &Cluster, options: &BalanceOptions, deadline: &Deadline) -> Balance {
+pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline: &Deadline) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
     let before = Loads::of(cluster, options.loads);
     let course = Course {
@@ -99,7 +99,8 @@ pub fn balance_until(cluster: &Cluster, options: &BalanceOptions, deadline: &Dea
         after: cluster.clone(),
     };
     let shapes = shapes(cluster, &setting);
-    let mut search = Search { options, shapes, course, refused: HashSet::new(), deadline, stopped: None };
+    let mut search =
+        NextMoveSearch { options, shapes, course, refused: HashSet::new(), deadline, stopped: None };
     let most = options.regroup.max_moves.unwrap_or(usize::MAX);
     while search.course.steps.len() < most {
         let Some(step) = search.next_step() else { break };
@@ -116,7 +117,7 @@ pub fn balance_until(cluster: &Cluster, options: &BalanceOptions, deadline: &Dea
 }
 
 /// Everything about an instance that decides whether a group has a place for it.
-type Shape<'c> = (
+type PlaceShape<'c> = (
     (DiskTemplate, Mib, Mib, Mib, Mib),
     (i64, i64, Option<i64>, Vec<Mib>),
     (&'c [TagId], &'c TagSet, &'c [String], &'c [PoolIdx]),
@@ -136,7 +137,7 @@ fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
     cluster.instances.iter().map(number).collect()
 }
 
-fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> Shape<'c> {
+fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> PlaceShape<'c> {
     (
         (i.template, i.mem, i.mem_in_use(), i.mem_reserved(), i.disk),
         (i.vcpus_in_use(), i.spindle_use, i.spindles, i.disks.iter().map(|d| d.size).collect()),
@@ -146,7 +147,7 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> Shape<'c> {
 
 /// A move that could be the next step; the largest is tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate {
+pub(super) struct MoveCandidate {
     /// To a group of last resort only if nothing else is worth it.
     preferred: bool,
     copies_nothing: bool,
@@ -155,10 +156,15 @@ pub(super) struct Candidate {
     target: Reverse<GroupIdx>,
 }
 
-impl Candidate {
+impl MoveCandidate {
     /// A move with what it gains.
-    pub(super) fn new(cluster: &Cluster, instance: InstanceIdx, target: GroupIdx, gain: f64) -> Candidate {
-        Candidate {
+    pub(super) fn new(
+        cluster: &Cluster,
+        instance: InstanceIdx,
+        target: GroupIdx,
+        gain: f64,
+    ) -> MoveCandidate {
+        MoveCandidate {
             preferred: cluster.group(target).alloc_policy == AllocPolicy::Preferred,
             copies_nothing: copied(cluster.instance(instance)) == Mib::ZERO,
             gain: OrderedFloat(gain),
@@ -168,8 +174,8 @@ impl Candidate {
     }
 }
 
-struct Search<'o> {
-    options: &'o BalanceOptions,
+struct NextMoveSearch<'o> {
+    options: &'o GroupBalanceOptions,
     shapes: Vec<usize>,
     course: Course<'o>,
     /// Groups that have no place: for instances of a shape, from a group.
@@ -178,7 +184,7 @@ struct Search<'o> {
     stopped: Option<Stopped>,
 }
 
-impl Search<'_> {
+impl NextMoveSearch<'_> {
     /// Finds the next step and makes it.
     fn next_step(&mut self) -> Option<BalanceStep> {
         let outlook = self.course.loads.outlook();
@@ -189,7 +195,7 @@ impl Search<'_> {
         let none = HashSet::new();
         let movable = |i: &&Instance| reach::hold(&self.course.after, i).is_none();
         let best = |i: &Instance| self.best_of(&outlook, i.idx, &none);
-        let first: Vec<Candidate> =
+        let first: Vec<MoveCandidate> =
             self.course.after.instances.par_iter().filter(movable).filter_map(best).collect();
         let mut heap = BinaryHeap::from(first);
         let mut dull = HashSet::new();
@@ -235,10 +241,10 @@ impl Search<'_> {
     /// The best move of an instance that is not known to be impossible, or not worth it.
     fn best_of(
         &self,
-        outlook: &Outlook<'_>,
+        outlook: &LoadState<'_>,
         instance: InstanceIdx,
         dull: &HashSet<(InstanceIdx, GroupIdx)>,
-    ) -> Option<Candidate> {
+    ) -> Option<MoveCandidate> {
         let home = self.course.loads.home(instance);
         let shape = self.shapes[instance.get()];
         let cost = self.cost_of(instance);
@@ -248,7 +254,7 @@ impl Search<'_> {
         });
         let gain = |target| outlook.gain(instance, target) - cost;
         let candidates =
-            open.map(|target| Candidate::new(&self.course.after, instance, target, gain(target)));
+            open.map(|target| MoveCandidate::new(&self.course.after, instance, target, gain(target)));
         candidates.filter(|c| self.options.is_worth(c.gain.0)).max()
     }
 }

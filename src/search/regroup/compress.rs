@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::reach::Hold;
-use super::stage::{Sites, Stage};
+use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node};
@@ -33,7 +33,7 @@ pub enum Unfit {
 
 /// What came of a group.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum Compressed {
     /// It does not come into question.
     Unfit(Unfit),
     /// This instance finds no place, after so many others have found one.
@@ -48,7 +48,7 @@ pub enum Outcome {
 
 /// A group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct GroupCandidate {
     /// The group.
     pub group: GroupIdx,
     /// Its nodes together: what is won if it is emptied.
@@ -56,14 +56,14 @@ pub struct Candidate {
     /// Number of its instances.
     pub instances: usize,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: Compressed,
 }
 
 /// The groups that can be emptied, each by itself.
 #[derive(Debug, Clone)]
 pub struct Compression {
     /// All groups that were asked about, in order.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<GroupCandidate>,
     /// All nodes together.
     pub total: Capacity,
     /// What ended the search before all groups were tried, if anything did.
@@ -72,16 +72,16 @@ pub struct Compression {
 
 impl Compression {
     /// The group to empty: the one with most free memory, then most free disk, then the first.
-    pub fn choice(&self) -> Option<&Candidate> {
-        let emptied = self.candidates.iter().filter(|c| matches!(c.outcome, Outcome::Emptied(_)));
+    pub fn choice(&self) -> Option<&GroupCandidate> {
+        let emptied = self.candidates.iter().filter(|c| matches!(c.outcome, Compressed::Emptied(_)));
         emptied.max_by_key(|c| (c.capacity.memory.free, c.capacity.disk.free, Reverse(c.group)))
     }
 }
 
-impl Candidate {
+impl GroupCandidate {
     /// The moves that empty it.
     pub fn passages(&self) -> &[Passage] {
-        if let Outcome::Emptied(passages) = &self.outcome { passages } else { &[] }
+        if let Compressed::Emptied(passages) = &self.outcome { passages } else { &[] }
     }
 
     /// The cluster after the moves.
@@ -115,25 +115,25 @@ pub fn compress_until(
     let candidate = |copy: &mut Option<_>, group: &GroupIdx| {
         let instances = residents(cluster, *group);
         let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
-            Some(unfit) => Outcome::Unfit(unfit),
+            Some(unfit) => Compressed::Unfit(unfit),
             None => {
                 let (passages, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
                 match obstacle {
-                    Some(Obstacle::Blocked(blocked)) => Outcome::Stuck(blocked, passages.len()),
-                    Some(Obstacle::NoTime(stopped)) => Outcome::NoTime(stopped),
+                    Some(NotEmptied::Blocked(blocked)) => Compressed::Stuck(blocked, passages.len()),
+                    Some(NotEmptied::NoTime(stopped)) => Compressed::NoTime(stopped),
                     None if options.max_moves.is_some_and(|most| passages.len() > most) => {
-                        Outcome::TooLong(passages.len())
+                        Compressed::TooLong(passages.len())
                     }
-                    None => Outcome::Emptied(passages),
+                    None => Compressed::Emptied(passages),
                 }
             }
         };
         let capacity = capacities[group.get()];
-        Candidate { group: *group, capacity, instances: instances.len(), outcome }
+        GroupCandidate { group: *group, capacity, instances: instances.len(), outcome }
     };
-    let candidates: Vec<Candidate> = groups.par_iter().map_init(|| None, candidate).collect();
+    let candidates: Vec<GroupCandidate> = groups.par_iter().map_init(|| None, candidate).collect();
     let stopped = candidates.iter().find_map(|candidate| match candidate.outcome {
-        Outcome::NoTime(stopped) => Some(stopped),
+        Compressed::NoTime(stopped) => Some(stopped),
         _ => None,
     });
     Compression { candidates, total: Capacity::of(cluster, &cluster.all_nodes()), stopped }
@@ -144,17 +144,17 @@ pub fn compress_until(
 fn tried<'c>(
     placing: &Placing<'_>,
     (cluster, sites): (&'c Cluster, &'c Sites),
-    copy: &mut Option<(Cluster, Option<Stage<'c>>)>,
+    copy: &mut Option<(Cluster, Option<PlaceStage<'c>>)>,
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Passage>, Option<Obstacle>) {
-    let fresh = || (cluster.clone(), Some(Stage::new(cluster, sites)));
+) -> (Vec<Passage>, Option<NotEmptied>) {
+    let fresh = || (cluster.clone(), Some(PlaceStage::new(cluster, sites)));
     let (copy, stage) = copy.get_or_insert_with(fresh);
     let (passages, obstacle) = empty(placing, (copy, stage), group, deadline);
     for passage in &passages {
         restore(copy, cluster, passage);
         let instance = cluster.instance(passage.instance);
-        let back = |stage: &mut Stage<'c>| stage.moved(copy, instance, passage.to, passage.from);
+        let back = |stage: &mut PlaceStage<'c>| stage.moved(copy, instance, passage.to, passage.from);
         stage.iter_mut().for_each(back);
     }
     (passages, obstacle)
@@ -174,7 +174,7 @@ fn restore(copy: &mut Cluster, original: &Cluster, passage: &Passage) {
 
 /// Why a group is not emptied.
 #[derive(Debug, PartialEq)]
-enum Obstacle {
+enum NotEmptied {
     /// An instance finds no place.
     Blocked(Blocked),
     /// The search ended before.
@@ -235,27 +235,27 @@ fn unfit(
 /// some stay.
 fn empty(
     placing: &Placing<'_>,
-    (cluster, stage): (&mut Cluster, &mut Option<Stage<'_>>),
+    (cluster, stage): (&mut Cluster, &mut Option<PlaceStage<'_>>),
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Passage>, Option<Obstacle>) {
+) -> (Vec<Passage>, Option<NotEmptied>) {
     let mut instances = residents(cluster, group);
     for instance in &instances {
         let hold: Option<Hold> = super::reach::hold(cluster, cluster.instance(*instance));
         if let Some(hold) = hold {
             let blocked = Blocked { instance: *instance, why: Why::Held(hold) };
-            return (Vec::new(), Some(Obstacle::Blocked(blocked)));
+            return (Vec::new(), Some(NotEmptied::Blocked(blocked)));
         }
     }
     instances.sort_by_key(|i| (Reverse(cluster.instance(*i).mem), *i));
     let mut passages = Vec::with_capacity(instances.len());
     for instance in instances {
         if let Some(stopped) = deadline.reached() {
-            return (passages, Some(Obstacle::NoTime(stopped)));
+            return (passages, Some(NotEmptied::NoTime(stopped)));
         }
         match placing.place_on(cluster, stage, instance, |_| true) {
             Ok(passage) => passages.push(passage),
-            Err(why) => return (passages, Some(Obstacle::Blocked(Blocked { instance, why }))),
+            Err(why) => return (passages, Some(NotEmptied::Blocked(Blocked { instance, why }))),
         }
     }
     (passages, None)

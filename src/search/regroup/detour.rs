@@ -4,7 +4,7 @@
 //! to C when there is room. The plan then gets along without the stop at B, if every step
 //! between the two moves is still possible and still gains.
 
-use super::balance::{BalanceOptions, BalanceStep, Candidate};
+use super::balance::{BalanceStep, GroupBalanceOptions, MoveCandidate};
 use super::load::Loads;
 use super::place::put_back;
 use super::{Passage, Placing, Setting};
@@ -29,7 +29,7 @@ impl<'s> Course<'s> {
         &self,
         start: &Cluster,
         setting: &'s Setting,
-        options: &BalanceOptions,
+        options: &GroupBalanceOptions,
     ) -> Option<Course<'s>> {
         let (last, earlier) = self.steps.split_last()?;
         let instance = last.passage.instance;
@@ -51,7 +51,7 @@ impl<'s> Course<'s> {
         steps: &[BalanceStep],
         start: &Cluster,
         setting: &'s Setting,
-        options: &BalanceOptions,
+        options: &GroupBalanceOptions,
     ) -> Option<Course<'s>> {
         let mut after = start.clone();
         for step in steps {
@@ -67,7 +67,7 @@ impl<'s> Course<'s> {
         mut self,
         hops: &[Hop],
         mut direct: Option<Hop>,
-        options: &BalanceOptions,
+        options: &GroupBalanceOptions,
     ) -> Option<Course<'s>> {
         for hop in hops {
             if self.step(*hop, options).is_none() {
@@ -82,7 +82,7 @@ impl<'s> Course<'s> {
     }
 
     /// Makes some steps in the order in which the plan would choose among them.
-    fn along_as_it_gains(mut self, mut hops: Vec<Hop>, options: &BalanceOptions) -> Option<Course<'s>> {
+    fn along_as_it_gains(mut self, mut hops: Vec<Hop>, options: &GroupBalanceOptions) -> Option<Course<'s>> {
         while !hops.is_empty() {
             let outlook = self.loads.outlook();
             let rank = |(at, (instance, to)): (usize, &Hop)| {
@@ -90,9 +90,9 @@ impl<'s> Course<'s> {
                 // the moves of one instance keep their order
                 let is_first = hops[..at].iter().all(|(earlier, _)| earlier != instance);
                 let gain = outlook.gain(*instance, target) - options.cost(self.after.instance(*instance));
-                is_first.then(|| (Candidate::new(&self.after, *instance, target, gain), at))
+                is_first.then(|| (MoveCandidate::new(&self.after, *instance, target, gain), at))
             };
-            let mut order: Vec<(Candidate, usize)> = hops.iter().enumerate().filter_map(rank).collect();
+            let mut order: Vec<(MoveCandidate, usize)> = hops.iter().enumerate().filter_map(rank).collect();
             order.sort_unstable_by(|a, b| b.cmp(a));
             let made = order.into_iter().find(|(_, at)| self.step(hops[*at], options).is_some());
             hops.remove(made?.1);
@@ -101,7 +101,7 @@ impl<'s> Course<'s> {
     }
 
     /// Makes a step, if it is possible and gains.
-    fn step(&mut self, (instance, to): Hop, options: &BalanceOptions) -> Option<()> {
+    fn step(&mut self, (instance, to): Hop, options: &GroupBalanceOptions) -> Option<()> {
         let before = self.loads.score();
         let mut loads = self.loads.clone();
         loads.relocate(instance, self.after.node(to.primary).spec.group);

@@ -135,33 +135,33 @@ impl Loads {
     }
 
     /// What it takes to tell quickly what moves would change.
-    pub fn outlook(&self) -> Outlook<'_> {
+    pub fn outlook(&self) -> LoadState<'_> {
         let moments = std::array::from_fn(|k| {
             let groups = (0..self.sums.len()).map(GroupIdx::new);
             let values = groups.filter_map(|g| self.relative_at(g, k, self.sums[g.get()][k]));
             // around 1, so that little is lost
-            values.fold(Moments::default(), |m, v| m.with(v - 1.0, 1.0))
+            values.fold(LoadMoments::default(), |m, v| m.with(v - 1.0, 1.0))
         });
-        Outlook { loads: self, moments, score: self.score() }
+        LoadState { loads: self, moments, score: self.score() }
     }
 }
 
 /// Sums over some values.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moments {
+struct LoadMoments {
     n: f64,
     sum: f64,
     squares: f64,
 }
 
-impl Moments {
-    fn with(self, value: f64, n: f64) -> Moments {
-        Moments { n: self.n + n, sum: self.sum + value, squares: self.squares + value * value }
+impl LoadMoments {
+    fn with(self, value: f64, n: f64) -> LoadMoments {
+        LoadMoments { n: self.n + n, sum: self.sum + value, squares: self.squares + value * value }
     }
 
-    fn replaced(self, old: f64, new: f64) -> Moments {
+    fn replaced(self, old: f64, new: f64) -> LoadMoments {
         let squares = self.squares - old * old + new * new;
-        Moments { n: self.n, sum: self.sum - old + new, squares }
+        LoadMoments { n: self.n, sum: self.sum - old + new, squares }
     }
 
     fn deviation(self) -> f64 {
@@ -175,14 +175,14 @@ impl Moments {
 
 /// A state, ready to answer what moves would gain.
 #[derive(Debug, Clone)]
-pub struct Outlook<'l> {
+pub struct LoadState<'l> {
     loads: &'l Loads,
-    moments: [Moments; KINDS.len()],
+    moments: [LoadMoments; KINDS.len()],
     /// The score of the state.
     pub score: f64,
 }
 
-impl Outlook<'_> {
+impl LoadState<'_> {
     /// What a move of an instance to a group takes off the score, but for the last digits.
     pub fn gain(&self, instance: InstanceIdx, to: GroupIdx) -> f64 {
         let from = self.loads.home(instance);

@@ -80,5 +80,5 @@ pub enum Why {
     /// It does not move at all.
     Held(reach::Hold),
     /// No other group has a place: what is in the way in each.
-    NoPlace(Vec<(GroupIdx, reach::Bar)>),
+    NoPlace(Vec<(GroupIdx, reach::GroupBar)>),
 }

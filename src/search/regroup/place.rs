@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::health::{Health, health};
-use super::reach::{self, Bar, Barrier, Nearest};
-use super::stage::Stage;
+use super::reach::{self, Barrier, GroupBar, NearestPlace};
+use super::stage::PlaceStage;
 use super::{Passage, Setting, Why};
 use crate::model::{
     AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, NodeIdx, Place, Placement,
@@ -13,7 +13,7 @@ use crate::redundancy::global::Guard;
 use crate::score::{Board, Statistics};
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
-use crate::search::allocate::{self, Conditions, Fit, Metric, Obstacle, Search, Targets};
+use crate::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceObstacle, PlaceSearch, Targets};
 use crate::search::moves::{MoveRules, Trial};
 use crate::search::shortfall::{Role, Shortfall, at_node};
 
@@ -67,7 +67,7 @@ impl<'s> Placing<'s> {
     pub(super) fn place_on(
         &self,
         cluster: &mut Cluster,
-        stage: &mut Option<Stage<'_>>,
+        stage: &mut Option<PlaceStage<'_>>,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
     ) -> Result<Passage, Why> {
@@ -86,16 +86,17 @@ impl<'s> Placing<'s> {
             }
         }
         let before = take_out(cluster, &instance);
-        let follow = |cluster: &Cluster, stage: &mut Option<Stage<'_>>| {
+        let follow = |cluster: &Cluster, stage: &mut Option<PlaceStage<'_>>| {
             stage.iter_mut().for_each(|stage| stage.follow(cluster, &instance, instance.nodes()));
         };
         follow(cluster, stage);
         match self.best(cluster, stage, &instance, &usable) {
             Some((metric, place)) => {
-                let score = if let Metric::Score(score) = metric { score } else { 0.0 };
+                let score = if let PlaceMetric::Score(score) = metric { score } else { 0.0 };
                 let passage = Passage::of(cluster, &instance, place.placement, score);
                 settle(cluster, idx, &place);
-                let moved = |stage: &mut Stage<'_>| stage.moved(cluster, &instance, passage.from, passage.to);
+                let moved =
+                    |stage: &mut PlaceStage<'_>| stage.moved(cluster, &instance, passage.from, passage.to);
                 stage.iter_mut().for_each(moved);
                 Ok(passage)
             }
@@ -147,10 +148,10 @@ impl<'s> Placing<'s> {
     fn best(
         &self,
         cluster: &Cluster,
-        stage: &mut Option<Stage<'_>>,
+        stage: &mut Option<PlaceStage<'_>>,
         instance: &Instance,
         usable: &[(GroupIdx, Vec<NodeIdx>)],
-    ) -> Option<(Metric, Place)> {
+    ) -> Option<(PlaceMetric, Place)> {
         let required = if instance.template.has_secondary() { 2 } else { 1 };
         [AllocPolicy::Preferred, AllocPolicy::LastResort].into_iter().find_map(|policy| {
             let of_policy = usable.iter().filter(|(g, _)| cluster.group(*g).alloc_policy == policy);
@@ -167,10 +168,10 @@ impl<'s> Placing<'s> {
     fn quick(
         &self,
         cluster: &Cluster,
-        stage: &mut Stage<'_>,
+        stage: &mut PlaceStage<'_>,
         instance: &Instance,
         targets: &Targets,
-    ) -> Option<Option<(Metric, Place)>> {
+    ) -> Option<Option<(PlaceMetric, Place)>> {
         let floor = stage.floor(cluster, instance, targets)?;
         if has_no_order(floor) {
             return None;
@@ -181,12 +182,12 @@ impl<'s> Placing<'s> {
             let guard = |scope| Guard::new(cluster, &self.members[group.get()], scope);
             self.setting.redundancy.as_ref().is_none_or(|scope| guard(scope).holds_with(instance, place))
         };
-        best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (Metric::Score(score), place)))
+        best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (PlaceMetric::Score(score), place)))
     }
 
     /// Looks for the best place by the score of the whole cluster. Whether nodes stay
     /// expendable is a question to their group alone.
-    fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> Search {
+    fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> PlaceSearch {
         let conditions = Conditions::default();
         let floor = Floor::new(cluster, &self.nodes, targets, instance);
         if has_no_order(&floor) {
@@ -267,35 +268,35 @@ fn settle(cluster: &mut Cluster, idx: InstanceIdx, place: &Place) {
 }
 
 /// What keeps the nodes of a group from taking an instance that was taken out.
-fn bar(cluster: &Cluster, instance: &Instance, fit: &Fit<'_>, nodes: &[NodeIdx]) -> Bar {
-    let mut nearest: Option<Nearest> = None;
+fn bar(cluster: &Cluster, instance: &Instance, fit: &Fit<'_>, nodes: &[NodeIdx]) -> GroupBar {
+    let mut nearest: Option<NearestPlace> = None;
     let mut refused = 0;
-    let mut consider = |(node, role): (NodeIdx, Role), obstacle: Obstacle| {
+    let mut consider = |(node, role): (NodeIdx, Role), obstacle: PlaceObstacle| {
         let (barrier, shortfall) = match obstacle {
-            Obstacle::Policy(breach) => (Barrier::Policy(breach), Shortfall::from(breach)),
-            Obstacle::Primary(rule) | Obstacle::Secondary(rule) => {
+            PlaceObstacle::Policy(breach) => (Barrier::Policy(breach), Shortfall::from(breach)),
+            PlaceObstacle::Primary(rule) | PlaceObstacle::Secondary(rule) => {
                 let ledger = &cluster.node(node).state.ledger;
                 (Barrier::Rule(rule), at_node(cluster, instance, (node, ledger), role, rule))
             }
         };
         refused += 1;
-        let closer = |known: &Nearest| shortfall.relative() < known.shortfall.relative();
+        let closer = |known: &NearestPlace| shortfall.relative() < known.shortfall.relative();
         if nearest.as_ref().is_none_or(closer) {
-            nearest = Some(Nearest { node, barrier, shortfall, refused: 0 });
+            nearest = Some(NearestPlace { node, barrier, shortfall, refused: 0 });
         }
     };
     for primary in nodes {
         if !instance.template.has_secondary() {
             match fit.single(*primary) {
-                Ok(_) => return Bar::Expendability,
+                Ok(_) => return GroupBar::Expendability,
                 Err(obstacle) => consider((*primary, Role::Primary), obstacle),
             }
             continue;
         }
         for secondary in nodes.iter().filter(|n| *n != primary) {
             match fit.pair(*primary, *secondary) {
-                Ok(_) => return Bar::Expendability,
-                Err(obstacle @ Obstacle::Secondary(_)) => {
+                Ok(_) => return GroupBar::Expendability,
+                Err(obstacle @ PlaceObstacle::Secondary(_)) => {
                     consider((*secondary, Role::SecondaryOf(*primary)), obstacle);
                 }
                 // whatever the secondary
@@ -306,5 +307,5 @@ fn bar(cluster: &Cluster, instance: &Instance, fit: &Fit<'_>, nodes: &[NodeIdx])
             }
         }
     }
-    nearest.map_or(Bar::Nodes, |nearest| Bar::Room(Box::new(Nearest { refused, ..nearest })))
+    nearest.map_or(GroupBar::Nodes, |nearest| GroupBar::Room(Box::new(NearestPlace { refused, ..nearest })))
 }

@@ -31,7 +31,7 @@ pub enum Hold {
 
 /// What keeps a group from taking an instance.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Bar {
+pub enum GroupBar {
     /// Nothing may come to it.
     Denied,
     /// Nothing is placed in it.
@@ -47,14 +47,14 @@ pub enum Bar {
     /// No node receives migrations from the instance's node.
     Migration(NodeIdx),
     /// No place has room; of all the one nearest to it.
-    Room(Box<Nearest>),
+    Room(Box<NearestPlace>),
     /// Nodes could not be emptied any more (global N+1).
     Expendability,
 }
 
 /// The place nearest to having room.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Nearest {
+pub struct NearestPlace {
     /// The node that refuses.
     pub node: NodeIdx,
     /// What forbids it.
@@ -135,33 +135,33 @@ pub fn targets(
     group: GroupIdx,
     nodes: &[NodeIdx],
     health: Health,
-) -> Result<Vec<NodeIdx>, Bar> {
+) -> Result<Vec<NodeIdx>, GroupBar> {
     let there = cluster.group(group);
     if there.denies_moves_between_groups() {
-        return Err(Bar::Denied);
+        return Err(GroupBar::Denied);
     }
     if there.alloc_policy == AllocPolicy::Unallocable {
-        return Err(Bar::Unallocable);
+        return Err(GroupBar::Unallocable);
     }
     if let Some(pool) = setting.storage.missing(group, instance.idx) {
-        return Err(Bar::Pool(pool));
+        return Err(GroupBar::Pool(pool));
     }
     if !there.connects(instance) {
         let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
-        return Err(Bar::Networks(lacking.cloned().collect()));
+        return Err(GroupBar::Networks(lacking.cloned().collect()));
     }
     if health != Health::Healthy {
-        return Err(Bar::Health(health));
+        return Err(GroupBar::Health(health));
     }
     let needed = if instance.template.has_secondary() { 2 } else { 1 };
     let online = |n: &&NodeIdx| !cluster.node(**n).spec.offline;
     let usable = nodes.iter().filter(online).filter(|n| setting.storage.reaches(**n, instance.idx));
     let usable: Vec<NodeIdx> = usable.copied().collect();
     if usable.len() < needed {
-        return Err(Bar::Nodes);
+        return Err(GroupBar::Nodes);
     }
     let from = departs_from(cluster, instance);
     let receives = |n: &NodeIdx| cluster.node(from).spec.can_migrate_to(&cluster.node(*n).spec);
     let usable: Vec<NodeIdx> = usable.into_iter().filter(receives).collect();
-    if usable.len() < needed { Err(Bar::Migration(from)) } else { Ok(usable) }
+    if usable.len() < needed { Err(GroupBar::Migration(from)) } else { Ok(usable) }
 }

@@ -9,14 +9,14 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::health::{Condition, Health};
-use super::reach::Bar;
+use super::reach::GroupBar;
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx};
 use crate::search::{Deadline, Stopped};
 
 /// What can be done for a group.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum Healing {
     /// It is healthy after these moves.
     Repaired(Vec<Passage>),
     /// It stays as it is: these instances find no place.
@@ -35,7 +35,7 @@ pub struct Repair {
     /// What is wrong.
     pub before: Condition,
     /// What can be done.
-    pub outcome: Outcome,
+    pub outcome: Healing,
 }
 
 /// A plan that heals groups.
@@ -54,14 +54,14 @@ impl Redistribution {
     /// All moves, in order.
     pub fn passages(&self) -> impl Iterator<Item = &Passage> {
         self.repairs.iter().flat_map(|repair| match &repair.outcome {
-            Outcome::Repaired(passages) => &passages[..],
-            Outcome::Stuck(_) | Outcome::TooLong(_) | Outcome::NoTime(_) => &[],
+            Healing::Repaired(passages) => &passages[..],
+            Healing::Stuck(_) | Healing::TooLong(_) | Healing::NoTime(_) => &[],
         })
     }
 
     /// Whether every group is healthy afterwards.
     pub fn heals_all(&self) -> bool {
-        self.repairs.iter().all(|repair| matches!(repair.outcome, Outcome::Repaired(_)))
+        self.repairs.iter().all(|repair| matches!(repair.outcome, Healing::Repaired(_)))
     }
 }
 
@@ -90,22 +90,22 @@ pub fn redistribute_until(
             let mut tried = after.clone();
             let healed = heal(&placing, &mut tried, group, deadline);
             match healed {
-                Err(Obstacle::NoTime(stopped)) => {
-                    others.push(Repair { group, before, outcome: Outcome::NoTime(stopped) });
+                Err(NotHealed::NoTime(stopped)) => {
+                    others.push(Repair { group, before, outcome: Healing::NoTime(stopped) });
                 }
                 Ok(passages) if passages.len() > left => {
-                    others.push(Repair { group, before, outcome: Outcome::TooLong(passages.len()) });
+                    others.push(Repair { group, before, outcome: Healing::TooLong(passages.len()) });
                 }
                 Ok(passages) => {
                     left -= passages.len();
                     after = tried;
                     placing.refresh(&after, group);
-                    repaired.push(Repair { group, before, outcome: Outcome::Repaired(passages) });
+                    repaired.push(Repair { group, before, outcome: Healing::Repaired(passages) });
                 }
-                Err(Obstacle::Blocked(blocked)) => {
+                Err(NotHealed::Blocked(blocked)) => {
                     let waits = blocked.iter().any(waits_for_others);
                     again.push((group, before.clone()));
-                    waiting.push((waits, Repair { group, before, outcome: Outcome::Stuck(blocked) }));
+                    waiting.push((waits, Repair { group, before, outcome: Healing::Stuck(blocked) }));
                 }
             }
         }
@@ -118,7 +118,7 @@ pub fn redistribute_until(
     let order = worst_first(cluster);
     others.sort_by_key(|repair| order.iter().position(|(group, _)| *group == repair.group));
     let stopped = others.iter().find_map(|repair| match repair.outcome {
-        Outcome::NoTime(stopped) => Some(stopped),
+        Healing::NoTime(stopped) => Some(stopped),
         _ => None,
     });
     repaired.extend(others);
@@ -126,7 +126,7 @@ pub fn redistribute_until(
 }
 
 /// Why a group is not healed.
-enum Obstacle {
+enum NotHealed {
     /// These instances would have to leave, or could have helped, and find no place.
     Blocked(Vec<Blocked>),
     /// The search ended before.
@@ -135,7 +135,7 @@ enum Obstacle {
 
 /// Whether an instance might find a place once other groups are healthy.
 fn waits_for_others(blocked: &Blocked) -> bool {
-    matches!(&blocked.why, Why::NoPlace(bars) if bars.iter().any(|(_, bar)| matches!(bar, Bar::Health(_))))
+    matches!(&blocked.why, Why::NoPlace(bars) if bars.iter().any(|(_, bar)| matches!(bar, GroupBar::Health(_))))
 }
 
 /// The groups that are not healthy: by what is wrong, then by how many instances are on
@@ -156,8 +156,8 @@ fn heal(
     cluster: &mut Cluster,
     group: GroupIdx,
     deadline: &Deadline,
-) -> Result<Vec<Passage>, Obstacle> {
-    let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(Obstacle::NoTime(stopped)));
+) -> Result<Vec<Passage>, NotHealed> {
+    let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(NotHealed::NoTime(stopped)));
     let mut passages = Vec::new();
     let mut blocked = Vec::new();
     let mut leaving = Condition::of(cluster, group).stranded;
@@ -170,7 +170,7 @@ fn heal(
         }
     }
     if !blocked.is_empty() {
-        return Err(Obstacle::Blocked(blocked));
+        return Err(NotHealed::Blocked(blocked));
     }
     let mut passed_over = HashSet::new();
     loop {
@@ -179,7 +179,7 @@ fn heal(
             return Ok(passages);
         }
         let Some(instance) = relief(cluster, &failing, &passed_over) else {
-            return Err(Obstacle::Blocked(blocked));
+            return Err(NotHealed::Blocked(blocked));
         };
         in_time()?;
         match placing.place(cluster, instance, |_| true) {

@@ -21,21 +21,21 @@ impl Sites {
 }
 
 /// What a search for places in a cluster would form anew for each of its instances.
-pub(super) struct Stage<'c> {
+pub(super) struct PlaceStage<'c> {
     singles: Option<Floor<'c>>,
     pairs: Option<Floor<'c>>,
 }
 
-impl<'c> Stage<'c> {
+impl<'c> PlaceStage<'c> {
     /// The stage of a cluster as it is. What is moved afterwards is moved in a copy, which the
     /// stage follows.
-    pub fn new(cluster: &'c Cluster, sites: &'c Sites) -> Stage<'c> {
+    pub fn new(cluster: &'c Cluster, sites: &'c Sites) -> PlaceStage<'c> {
         let floor = |targets, two: bool| {
             let mut like = cluster.instances.iter().filter(|i| i.template.has_secondary() == two);
             let plain = like.find(|i| is_plain(i))?;
             Some(Floor::new(cluster, &sites.nodes, targets, plain))
         };
-        Stage { singles: floor(&sites.singles, false), pairs: floor(&sites.pairs, true) }
+        PlaceStage { singles: floor(&sites.singles, false), pairs: floor(&sites.pairs, true) }
     }
 
     /// The floor on which the best of some targets is looked for; nothing if it has to be made

@@ -87,7 +87,7 @@ impl GroupStatus {
 
 /// A cluster's groups.
 #[derive(Debug, Clone)]
-pub struct Status {
+pub struct GroupsStatus {
     /// All groups, in order.
     pub groups: Vec<GroupStatus>,
     /// All nodes together.
@@ -106,9 +106,9 @@ pub struct Status {
     pub denied: bool,
 }
 
-impl Status {
+impl GroupsStatus {
     /// Looks at a cluster.
-    pub fn of(cluster: &Cluster) -> Status {
+    pub fn of(cluster: &Cluster) -> GroupsStatus {
         let storage = StorageMap::of(cluster);
         let mut partitions = storage.partitions();
         partitions.retain(|p| p.instances > 0 || p.named);
@@ -129,7 +129,7 @@ impl Status {
             }
         };
         let nodes = cluster.all_nodes();
-        Status {
+        GroupsStatus {
             groups: cluster.groups.iter().map(|g| group(g.idx)).collect(),
             capacity: Capacity::of(cluster, &nodes),
             instances: cluster.instances.len(),

@@ -7,13 +7,13 @@ mod storage;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::balance::{BalanceOptions, balance, balance_until};
+use super::balance::{GroupBalanceOptions, balance, balance_until};
 use super::compress::{self, Unfit, compress, compress_until};
 use super::health::{Health, health};
 use super::load::{LoadSource, Loads};
-use super::reach::{Bar, Hold};
-use super::redistribute::{Outcome, Redistribution, redistribute, redistribute_until};
-use super::status::Status;
+use super::reach::{GroupBar, Hold};
+use super::redistribute::{Healing, Redistribution, redistribute, redistribute_until};
+use super::status::GroupsStatus;
 use super::{Passage, RegroupOptions, Why};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Rule, StorageMap};
 use crate::plan::checker::check_passages;
@@ -95,7 +95,7 @@ fn health_in_three_steps() {
     );
     let of = |name| health(&cluster, group(&cluster, name));
     assert_eq!(["a", "b", "c"].map(of), [Health::Healthy, Health::Weak, Health::Unhealthy]);
-    let status = Status::of(&cluster);
+    let status = GroupsStatus::of(&cluster);
     assert_eq!(status.health(), Health::Unhealthy);
     let b = &status.groups[1];
     assert_eq!((b.instances, b.capacity.nodes, b.capacity.memory.free), (2, 2, 5000 + 4000));
@@ -163,10 +163,10 @@ fn a_group_is_repaired_as_a_whole_or_left_alone() {
     );
     let plan = healed(&cluster);
     assert_eq!(plan.passages().count(), 0);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let names: Vec<&str> = blocked.iter().map(|b| cluster.instance(b.instance).name.as_str()).collect();
     assert_eq!(names, ["vast", "tied"], "largest first; the one that has a place is not named");
-    assert!(matches!(&blocked[0].why, Why::NoPlace(bars) if matches!(bars[..], [(_, Bar::Room(_))])));
+    assert!(matches!(&blocked[0].why, Why::NoPlace(bars) if matches!(bars[..], [(_, GroupBar::Room(_))])));
     assert!(matches!(blocked[1].why, Why::Held(Hold::Immobile(_))));
 }
 
@@ -186,25 +186,25 @@ fn where_instances_may_go() {
     assert_eq!(found, ["b"]);
     let (found, _) = try_with(&["a||ext", "b||rbd", "~||ext"], &["a1", "-a2", "b1", "~1"], &[]);
     assert_eq!(found, ["~"]);
-    let bars = |outcome: Outcome| -> Vec<Bar> {
-        let Outcome::Stuck(blocked) = outcome else { panic!("{outcome:?}") };
+    let bars = |outcome: Healing| -> Vec<GroupBar> {
+        let Healing::Stuck(blocked) = outcome else { panic!("{outcome:?}") };
         let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
         bars.iter().map(|(_, bar)| bar.clone()).collect()
     };
     // an unallocable one never
     let (_, outcome) = try_with(&["a||ext", "-||ext"], &["a1", "-a2"], &[]);
-    assert_eq!(bars(outcome), [Bar::Unallocable]);
+    assert_eq!(bars(outcome), [GroupBar::Unallocable]);
     let (_, outcome) = try_with(
         &["a||ext", "b|htools:intergroup:deny|ext", "c||ext,drbd"],
         &["a1", "-a2", "b1", "-c1"],
         &[],
     );
-    assert_eq!(bars(outcome), [Bar::Denied, Bar::Nodes]);
+    assert_eq!(bars(outcome), [GroupBar::Denied, GroupBar::Nodes]);
     let (_, outcome) = try_with(&["a|htools:pool:x|ext", "b|htools:pool:y|ext", "c||ext"], &names, &[]);
-    assert!(matches!(bars(outcome)[..], [Bar::Pool(_), Bar::Pool(_)]));
+    assert!(matches!(bars(outcome)[..], [GroupBar::Pool(_), GroupBar::Pool(_)]));
     // denied altogether
     let (_, outcome) = try_with(&["a||ext", "b||ext"], &names[..3], &["htools:intergroup:deny"]);
-    assert!(matches!(outcome, Outcome::Stuck(b) if b[0].why == Why::Held(Hold::Denied)));
+    assert!(matches!(outcome, Healing::Stuck(b) if b[0].why == Why::Held(Hold::Denied)));
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn drbd_without_an_online_node_stays() {
     let cluster =
         made(&["a||drbd", "b||drbd"], &["-a1", "-a2", "b1", "b2"], &[("i", 1000, "a1:a2", "drbd")], &[]);
     let plan = healed(&cluster);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
     assert_eq!(blocked[0].why, Why::Held(Hold::NoOnlineNode));
     // nor where the secondary has no memory to run it
     let cluster = made(
@@ -297,7 +297,7 @@ fn drbd_without_an_online_node_stays() {
         &[],
     );
     let plan = healed(&cluster);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(_, Rule::Memory))));
 }
 
@@ -318,7 +318,7 @@ fn drbd_leaves_an_offline_node_by_the_migration_tags() {
     assert_eq!(healed(&cluster).passages().count(), 1);
     let cluster = tagged("hv:2");
     let plan = healed(&cluster);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let a2 = cluster.instances[0].secondary.unwrap();
     assert_eq!(blocked[0].why, Why::Held(Hold::NoFailover(a2, Rule::MigrationTags)));
 }
@@ -332,7 +332,7 @@ fn no_more_moves_than_wanted() {
         &[],
     );
     let plan = redistribute(&cluster, &RegroupOptions { max_moves: Some(1), ..FREELY });
-    assert_eq!(plan.repairs[1].outcome, Outcome::TooLong(2));
+    assert_eq!(plan.repairs[1].outcome, Healing::TooLong(2));
     assert_eq!(shown(&cluster, plan.passages()).len(), 1);
 }
 
@@ -347,9 +347,9 @@ fn a_node_must_remain_expendable() {
     );
     assert!(healed(&cluster).heals_all());
     let careful = redistribute(&cluster, &RegroupOptions::default());
-    let Outcome::Stuck(blocked) = &careful.repairs[0].outcome else { panic!("{:?}", careful.repairs) };
+    let Healing::Stuck(blocked) = &careful.repairs[0].outcome else { panic!("{:?}", careful.repairs) };
     let b = group(&cluster, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, Bar::Expendability)]));
+    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, GroupBar::Expendability)]));
 }
 
 #[test]
@@ -368,11 +368,11 @@ fn groups_that_can_be_emptied() {
     let all = cluster.groups_with_nodes();
     let found = compress(&cluster, &all, &FREELY);
     let outcomes: Vec<_> = found.candidates.iter().map(|c| &c.outcome).collect();
-    assert!(matches!(outcomes[0], compress::Outcome::Emptied(p) if shown(&cluster, p) == ["x: a1 -> e1"]));
-    assert!(matches!(outcomes[1], compress::Outcome::Emptied(_)));
-    assert_eq!(*outcomes[2], compress::Outcome::Unfit(Unfit::Isolated));
-    assert_eq!(*outcomes[3], compress::Outcome::Unfit(Unfit::Denied));
-    assert_eq!(*outcomes[4], compress::Outcome::Unfit(Unfit::Empty));
+    assert!(matches!(outcomes[0], compress::Compressed::Emptied(p) if shown(&cluster, p) == ["x: a1 -> e1"]));
+    assert!(matches!(outcomes[1], compress::Compressed::Emptied(_)));
+    assert_eq!(*outcomes[2], compress::Compressed::Unfit(Unfit::Isolated));
+    assert_eq!(*outcomes[3], compress::Compressed::Unfit(Unfit::Denied));
+    assert_eq!(*outcomes[4], compress::Compressed::Unfit(Unfit::Empty));
     // all nodes have 5 x 9000, of which the instances take 13,000
     assert_eq!((found.total.nodes, found.total.memory.total, found.total.memory.free), (5, 45000, 32000));
     // what is won with b: its node
@@ -397,12 +397,12 @@ fn groups_that_use_more_than_is_free_elsewhere() {
     );
     let found = compress(&cluster, &cluster.groups_with_nodes(), &FREELY);
     let unfit = Unfit::Exceeds { resource: "memory", used: 5000, free: 4000 };
-    assert_eq!(found.candidates[0].outcome, compress::Outcome::Unfit(unfit));
+    assert_eq!(found.candidates[0].outcome, compress::Compressed::Unfit(unfit));
     assert!(found.choice().is_none());
 }
 
-fn options(min_gain: f64, move_cost: f64) -> BalanceOptions {
-    BalanceOptions { regroup: FREELY, min_gain, move_cost, ..BalanceOptions::default() }
+fn options(min_gain: f64, move_cost: f64) -> GroupBalanceOptions {
+    GroupBalanceOptions { regroup: FREELY, min_gain, move_cost, ..GroupBalanceOptions::default() }
 }
 
 /// Four equal instances of a template on one of two groups with two nodes each.
@@ -428,14 +428,14 @@ fn load_is_evened_out() {
     checked(&cluster, &passages, &plan.after);
     assert_eq!(balance(&plan.after, &options(0.01, 0.0)).steps.len(), 0);
     // no further than to 100
-    let enough = BalanceOptions { min_score: 100.0, ..options(0.01, 0.0) };
+    let enough = GroupBalanceOptions { min_score: 100.0, ..options(0.01, 0.0) };
     assert_eq!(balance(&cluster, &enough).steps.len(), 1);
     let one = RegroupOptions { max_moves: Some(1), ..FREELY };
-    let short = BalanceOptions { regroup: one, ..options(0.01, 0.0) };
+    let short = GroupBalanceOptions { regroup: one, ..options(0.01, 0.0) };
     assert_eq!(balance(&cluster, &short).steps.len(), 1);
     // the second step gains 100, too; more is asked for
     assert_eq!(balance(&cluster, &options(100.5, 0.0)).steps.len(), 0);
-    let measured = BalanceOptions { loads: LoadSource::Measured, ..options(0.01, 0.0) };
+    let measured = GroupBalanceOptions { loads: LoadSource::Measured, ..options(0.01, 0.0) };
     // every load is 1 if nothing else is known: cpu, memory, disk and network
     assert_eq!(balance(&cluster, &measured).before.score(), 400.0);
 }
@@ -452,16 +452,16 @@ fn what_is_found_in_time_is_the_plan() {
     let plan = balance_until(&balance(&cluster, &options).after, &options, &over);
     assert_eq!((plan.steps.len(), plan.stopped), (0, None));
     let found = compress_until(&cluster, &cluster.groups_with_nodes(), &FREELY, &over);
-    assert_eq!(found.candidates[0].outcome, compress::Outcome::NoTime(Stopped::TimeLimit));
+    assert_eq!(found.candidates[0].outcome, compress::Compressed::NoTime(Stopped::TimeLimit));
     // what is known without a search is known in any case
-    assert_eq!(found.candidates[1].outcome, compress::Outcome::Unfit(Unfit::Empty));
+    assert_eq!(found.candidates[1].outcome, compress::Compressed::Unfit(Unfit::Empty));
     assert_eq!(found.stopped, Some(Stopped::TimeLimit));
     let broken =
         made(&["a||drbd,ext", "b||drbd,ext"], &["-a1", "a2", "b1"], &[("i", 1000, "a1", "ext")], &[]);
     assert!(redistribute(&broken, &FREELY).heals_all());
     let plan = redistribute_until(&broken, &FREELY, &over);
     assert_eq!((plan.passages().count(), plan.stopped), (0, Some(Stopped::TimeLimit)));
-    assert_eq!(plan.repairs[0].outcome, Outcome::NoTime(Stopped::TimeLimit));
+    assert_eq!(plan.repairs[0].outcome, Healing::NoTime(Stopped::TimeLimit));
 }
 
 #[test]
@@ -510,9 +510,9 @@ fn networks_have_to_be_there() {
     let mut cluster = made(&["a||ext", "b||ext"], &["a1", "-a2", "b1"], &[("i", 10, "a2", "ext")], &[]);
     cluster.instances[0].networks = vec!["net".into()];
     let plan = healed(&cluster);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
     let b = group(&cluster, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, Bar::Networks(vec!["net".into()]))]));
+    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, GroupBar::Networks(vec!["net".into()]))]));
     cluster.groups[1].networks = vec!["net".into()];
     assert!(healed(&cluster).heals_all());
 }

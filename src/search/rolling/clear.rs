@@ -16,7 +16,7 @@ pub enum Clearing {
 }
 
 /// What all steps need.
-pub struct Ground<'a> {
+pub struct ClearGround<'a> {
     cluster: &'a Cluster,
     options: RollingOptions,
     /// The online nodes of each group, in order.
@@ -24,16 +24,16 @@ pub struct Ground<'a> {
 }
 
 /// Gets the nodes that can be cleared together, with the layout in which they are.
-type Found<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoPlan> + 'f;
+type ClearedNodes<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoPlan> + 'f;
 
-impl<'a> Ground<'a> {
+impl<'a> ClearGround<'a> {
     /// Of a cluster.
-    pub fn of(cluster: &'a Cluster, options: RollingOptions) -> Ground<'a> {
+    pub fn of(cluster: &'a Cluster, options: RollingOptions) -> ClearGround<'a> {
         let online = |group: GroupIdx| {
             cluster.nodes_of(group).into_iter().filter(|n| !cluster.node(*n).spec.offline).collect()
         };
         let online = cluster.groups.iter().map(|g| online(g.idx)).collect();
-        Ground { cluster, options, online }
+        ClearGround { cluster, options, online }
     }
 
     /// Divides nodes, in their order: as many as can be cleared together are the
@@ -47,7 +47,7 @@ impl<'a> Ground<'a> {
         layout: &mut Layout<'_>,
         nodes: &[NodeIdx],
         what: Clearing,
-        found: &mut Found<'_>,
+        found: &mut ClearedNodes<'_>,
     ) -> Result<(), NoPlan> {
         let start = layout.mark();
         let mut rest = nodes.to_vec();

@@ -2,11 +2,11 @@
 //! back, so that a failed attempt costs what it did and no copy of the cluster.
 
 use crate::model::{
-    Cluster, Counts, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, Placement, Strictness,
-    TagArrival, TagId,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, Occurrences, Placement,
+    Strictness, TagArrival, TagId,
 };
 
-use super::Moved;
+use super::MovedMeanwhile;
 
 /// What changes of a node.
 #[derive(Debug, Clone)]
@@ -14,12 +14,12 @@ struct Occupied {
     ledger: Ledger,
     primaries: Vec<InstanceIdx>,
     secondaries: Vec<InstanceIdx>,
-    tags: Counts<TagId>,
+    tags: Occurrences<TagId>,
 }
 
 /// One change, with what is needed to take it back.
 #[derive(Debug, Clone)]
-struct Change {
+struct LayoutChange {
     instance: InstanceIdx,
     from: Placement,
     /// The nodes concerned as they were.
@@ -34,12 +34,12 @@ pub struct Layout<'a> {
     cluster: &'a Cluster,
     nodes: Vec<Occupied>,
     places: Vec<Placement>,
-    changes: Vec<Change>,
+    changes: Vec<LayoutChange>,
 }
 
 /// A point to which one can go back.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark(usize);
+pub struct LayoutMark(usize);
 
 impl<'a> Layout<'a> {
     /// The cluster as it is.
@@ -60,12 +60,12 @@ impl<'a> Layout<'a> {
     }
 
     /// This point.
-    pub fn mark(&self) -> Mark {
-        Mark(self.changes.len())
+    pub fn mark(&self) -> LayoutMark {
+        LayoutMark(self.changes.len())
     }
 
     /// Takes back everything that happened after a point.
-    pub fn back_to(&mut self, mark: Mark) {
+    pub fn back_to(&mut self, mark: LayoutMark) {
         while self.changes.len() > mark.0 {
             let Some(change) = self.changes.pop() else { return };
             let idx = change.instance.get();
@@ -112,14 +112,14 @@ impl<'a> Layout<'a> {
 
     /// The instances that are not where they were, but for those of which only the
     /// roles of the nodes changed.
-    pub fn moved(&self) -> Vec<Moved> {
+    pub fn moved(&self) -> Vec<MovedMeanwhile> {
         let mut changed: Vec<InstanceIdx> = self.changes.iter().map(|c| c.instance).collect();
         changed.sort_unstable();
         changed.dedup();
         let moved = |instance: InstanceIdx| {
             let was = self.cluster.instance(instance);
             let from = Placement { primary: was.primary, secondary: was.secondary };
-            Moved { instance, from, to: self.place(instance) }
+            MovedMeanwhile { instance, from, to: self.place(instance) }
         };
         changed.into_iter().map(moved).filter(|m| m.from != m.to && !m.is_failover()).collect()
     }
@@ -215,7 +215,7 @@ impl<'a> Layout<'a> {
                 self.nodes[node.get()].secondaries.push(instance);
             }
         }
-        self.changes.push(Change { instance, from, before, at });
+        self.changes.push(LayoutChange { instance, from, before, at });
     }
 }
 

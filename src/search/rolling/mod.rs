@@ -12,7 +12,7 @@ pub mod graph;
 mod layout;
 
 use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, RunStatus};
-use clear::{Clearing, Ground};
+use clear::{ClearGround, Clearing};
 use colour::{Algorithm, Colouring};
 use graph::ConflictGraph;
 use layout::Layout;
@@ -85,7 +85,7 @@ pub enum NoPlan {
 
 /// An instance that is somewhere else while a group of nodes is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedMeanwhile {
     /// The instance.
     pub instance: InstanceIdx,
     /// Where it is otherwise.
@@ -94,7 +94,7 @@ pub struct Moved {
     pub to: Placement,
 }
 
-impl Moved {
+impl MovedMeanwhile {
     /// Whether primary and secondary only change their roles.
     pub fn is_failover(&self) -> bool {
         Some(self.to.primary) == self.from.secondary && self.to.secondary == Some(self.from.primary)
@@ -107,7 +107,7 @@ pub struct Part {
     /// The nodes.
     pub nodes: Vec<NodeIdx>,
     /// What has to be elsewhere meanwhile, by instance.
-    pub moves: Vec<Moved>,
+    pub moves: Vec<MovedMeanwhile>,
 }
 
 /// The graph of a maintenance, and its colourings.
@@ -149,7 +149,7 @@ impl Conflicts {
     /// # Errors
     /// If instances cannot be moved out of the way.
     pub fn plan(&self, cluster: &Cluster, options: &RollingOptions) -> Result<Vec<Part>, NoPlan> {
-        let ground = Ground::of(cluster, *options);
+        let ground = ClearGround::of(cluster, *options);
         let mut parts = Vec::new();
         let mut layout = Layout::of(cluster);
         for class in &self.best().classes {

@@ -4,19 +4,19 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
-use super::{KINDS, NO_DRAFT, Order, Own, Scored, Search, Survivor, better};
+use super::{BestMoveSearch, KINDS, MoveOrder, NO_DRAFT, Own, ScoredMove, Survivor, better};
 use crate::model::InstanceIdx;
-use crate::score::batch::{Changed, Draft, Scorer, Spot};
+use crate::score::batch::{ChangedState, Draft, Scorer, Spot};
 use crate::search::moves::{Move, Outcome, Trial};
 use crate::search::ties::contenders;
 
-impl Search<'_> {
+impl BestMoveSearch<'_> {
     /// The best of the survivors and of what was found before, by exact score.
     pub(super) fn score_survivors(
         &self,
         mut survivors: Vec<Survivor>,
-        before: Option<Scored>,
-    ) -> Option<Scored> {
+        before: Option<ScoredMove>,
+    ) -> Option<ScoredMove> {
         let limit = self.limit.get();
         survivors.retain(|s| !(s.lo > limit));
         if survivors.is_empty() {
@@ -28,13 +28,13 @@ impl Search<'_> {
         let drafted = survivors.partition_point(|s| s.draft != NO_DRAFT);
         let (alike, others) = survivors.split_at(if drafted < FEWEST_DRAFTED { 0 } else { drafted });
         let current = self.balancer.score();
-        let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
+        let both = |a: Option<ScoredMove>, b: Option<ScoredMove>| b.map_or(a, |b| better(a, b, current));
         let best = both(self.best_of_alike(&scorer, alike), before);
         both(best_of_chunks(others, both, |some| self.best_scored(&scorer, some)), best)
     }
 
     /// The best of survivors whose drafts are known, in ascending order.
-    fn best_of_alike(&self, scorer: &Scorer<'_>, alike: &[Survivor]) -> Option<Scored> {
+    fn best_of_alike(&self, scorer: &Scorer<'_>, alike: &[Survivor]) -> Option<ScoredMove> {
         let (balancer, verdicts) = (self.balancer, self.verdicts?);
         let (mut numbers, mut spots) = (Vec::new(), Vec::with_capacity(alike.len()));
         // neighbours most often are moves of one instance
@@ -58,22 +58,28 @@ impl Search<'_> {
             spots = contenders(scorer, &drafts, &spots).into_iter().map(|at| spots[at]).collect();
         }
         let current = balancer.score();
-        let both = |a: Option<Scored>, b: Option<Scored>| b.map_or(a, |b| better(a, b, current));
+        let both = |a: Option<ScoredMove>, b: Option<ScoredMove>| b.map_or(a, |b| better(a, b, current));
         best_of_chunks(&spots, both, |some| self.best_at(scorer, &drafts, some))
     }
 
     /// The best of some survivors, given by draft and rows.
-    fn best_at(&self, scorer: &Scorer<'_>, drafts: &[Draft], spots: &[(Spot, Order)]) -> Option<Scored> {
+    fn best_at(
+        &self,
+        scorer: &Scorer<'_>,
+        drafts: &[Draft],
+        spots: &[(Spot, MoveOrder)],
+    ) -> Option<ScoredMove> {
         self.scored.fetch_add(spots.len() as u64, Ordering::Relaxed);
         let at: Vec<Spot> = spots.iter().map(|(spot, _)| *spot).collect();
         let scored =
             scorer.scores_at(drafts, &at).into_iter().zip(spots).filter(|(score, _)| !score.is_nan());
-        let scored = scored.map(|(score, (_, order))| Scored { score, order: *order, mv: self.mv(*order) });
+        let scored =
+            scored.map(|(score, (_, order))| ScoredMove { score, order: *order, mv: self.mv(*order) });
         scored.fold(None, |best, new| better(best, new, self.balancer.score()))
     }
 
     /// The move that has a place in the order.
-    fn mv(&self, (instance, rank): Order) -> Move {
+    fn mv(&self, (instance, rank): MoveOrder) -> Move {
         let balancer = self.balancer;
         match rank.checked_sub(1) {
             None => Move::Failover,
@@ -93,27 +99,30 @@ impl Search<'_> {
     }
 
     /// The outcomes of survivors' moves.
-    fn tried<'s>(&self, survivors: impl Iterator<Item = &'s Survivor>) -> Vec<Tried<'s, '_>> {
+    fn tried<'s>(&self, survivors: impl Iterator<Item = &'s Survivor>) -> Vec<TriedMove<'s, '_>> {
         let balancer = self.balancer;
         let tried = survivors.filter_map(|survivor| {
             let instance = balancer.cluster().instance(survivor.instance);
             let mv = self.mv(survivor.order());
             let outcome = Trial::new(balancer.cluster(), instance, balancer.rules()).run(mv).ok()?;
             let spread_change = balancer.spread_change(instance, outcome.placement);
-            Some(Tried { survivor, mv, outcome, spread_change })
+            Some(TriedMove { survivor, mv, outcome, spread_change })
         });
         tried.collect()
     }
 
     /// The best of some survivors.
-    fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<Scored> {
+    fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<ScoredMove> {
         self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
         let tried = self.tried(survivors.iter());
-        let states: Vec<Changed<'_>> = tried.iter().map(Tried::changed).collect();
+        let states: Vec<ChangedState<'_>> = tried.iter().map(TriedMove::changed).collect();
         let scores = scorer.scores(&states);
         let scored = tried.iter().zip(scores).filter(|(_, score)| !score.is_nan());
-        let scored =
-            scored.map(|(Tried { survivor: s, mv, .. }, score)| Scored { score, order: s.order(), mv: *mv });
+        let scored = scored.map(|(TriedMove { survivor: s, mv, .. }, score)| ScoredMove {
+            score,
+            order: s.order(),
+            mv: *mv,
+        });
         scored.fold(None, |best, new| better(best, new, self.balancer.score()))
     }
 }
@@ -121,9 +130,9 @@ impl Search<'_> {
 /// The best of many, of which `best` finds the best of some.
 fn best_of_chunks<T: Sync>(
     all: &[T],
-    both: impl Fn(Option<Scored>, Option<Scored>) -> Option<Scored> + Sync + Send,
-    best: impl Fn(&[T]) -> Option<Scored> + Sync + Send,
-) -> Option<Scored> {
+    both: impl Fn(Option<ScoredMove>, Option<ScoredMove>) -> Option<ScoredMove> + Sync + Send,
+    best: impl Fn(&[T]) -> Option<ScoredMove> + Sync + Send,
+) -> Option<ScoredMove> {
     let at_once = if all.len() < MANY { SCORED_AT_ONCE } else { MANY_AT_ONCE };
     match all.len() {
         0 => None,
@@ -133,16 +142,16 @@ fn best_of_chunks<T: Sync>(
 }
 
 /// A survivor with what its move leads to.
-struct Tried<'s, 'c> {
+struct TriedMove<'s, 'c> {
     survivor: &'s Survivor,
     mv: Move,
     outcome: Outcome<'c>,
     spread_change: i64,
 }
 
-impl Tried<'_, '_> {
-    fn changed(&self) -> Changed<'_> {
-        Changed { touched: self.outcome.touched(), spread_change: self.spread_change }
+impl TriedMove<'_, '_> {
+    fn changed(&self) -> ChangedState<'_> {
+        ChangedState { touched: self.outcome.touched(), spread_change: self.spread_change }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Nodes that come into question, and their order.
 
 use super::standby::{SizeSource, sized};
-use super::{Obstacle, Reach, SqueezeOptions, Standby};
+use super::{Hindrance, Reach, SqueezeOptions, Standby};
 pub use crate::model::known_tags::{STANDBY, STANDBY_AUTO as AUTO};
 use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx};
 
@@ -17,17 +17,17 @@ pub fn is_standby(cluster: &Cluster, node: NodeIdx) -> bool {
 
 /// The order in which nodes are brought online: numbers, words, `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Priority {
+enum StandbyPriority {
     Number(u64),
     Word,
     Auto,
 }
 
-fn priority(tag: &str) -> Priority {
+fn priority(tag: &str) -> StandbyPriority {
     match (tag, tag[STANDBY.len()..].parse()) {
-        (AUTO, _) => Priority::Auto,
-        (_, Ok(number)) => Priority::Number(number),
-        (_, Err(_)) => Priority::Word,
+        (AUTO, _) => StandbyPriority::Auto,
+        (_, Ok(number)) => StandbyPriority::Number(number),
+        (_, Err(_)) => StandbyPriority::Word,
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn online_candidates(
     nodes: &[NodeIdx],
     options: &SqueezeOptions,
 ) -> Vec<Standby> {
-    let mut standby: Vec<(Priority, Standby)> = nodes
+    let mut standby: Vec<(StandbyPriority, Standby)> = nodes
         .iter()
         .filter(|n| cluster.node(**n).spec.offline && !options.left_alone.contains(n))
         .filter_map(|node| {
@@ -66,13 +66,13 @@ pub(super) fn offline_candidates(
 }
 
 /// Why an online node does not come into question.
-pub(super) fn refusal(cluster: &Cluster, node: NodeIdx, options: &SqueezeOptions) -> Option<Obstacle> {
+pub(super) fn refusal(cluster: &Cluster, node: NodeIdx, options: &SqueezeOptions) -> Option<Hindrance> {
     let there = cluster.node(node);
     if there.spec.master {
-        return Some(Obstacle::Master);
+        return Some(Hindrance::Master);
     }
     if options.left_alone.contains(&node) {
-        return Some(Obstacle::LeftAlone);
+        return Some(Hindrance::LeftAlone);
     }
     let template = |i: &InstanceIdx| cluster.instance(*i).template;
     let in_reach = |i: &InstanceIdx| match options.reach {
@@ -81,7 +81,7 @@ pub(super) fn refusal(cluster: &Cluster, node: NodeIdx, options: &SqueezeOptions
         Reach::External => template(i).is_movable() && template(i).mirroring() == Mirroring::External,
     };
     let secondary_in_reach = |i: &InstanceIdx| options.reach != Reach::External && in_reach(i);
-    let primary = there.state.primaries.iter().find(|i| !in_reach(i)).map(|i| Obstacle::NotInReach(*i));
+    let primary = there.state.primaries.iter().find(|i| !in_reach(i)).map(|i| Hindrance::NotInReach(*i));
     let secondary = || there.state.secondaries.iter().find(|i| !secondary_in_reach(i));
-    primary.or_else(|| secondary().map(|i| Obstacle::SecondaryOf(*i)))
+    primary.or_else(|| secondary().map(|i| Hindrance::SecondaryOf(*i)))
 }

@@ -23,8 +23,8 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::candidates::refusal;
-use super::trial::{Balanced, Scope, mark_offline, take_back};
-use super::{Decision, GroupPlan, Kept, Obstacle, Progress};
+use super::trial::{BalancedState, GroupScope, mark_offline, take_back};
+use super::{Decision, GroupPlan, Hindrance, Kept, SqueezeProgress};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 
 /// Up to this product of candidates and instances every trial begins anew.
@@ -43,19 +43,19 @@ const LAST_HOPE: usize = 128;
 
 /// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
 /// any.
-pub(super) fn condense(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
+pub(super) fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
     let instances = scope.cluster.instances_of(scope.group).len();
     let way = match scope.candidates.len().saturating_mul(instances) {
-        size if size <= SMALL => Way::Anew,
-        size if size <= VERY_LARGE => Way::Onwards,
-        _ => Way::OnlyEmptied,
+        size if size <= SMALL => TrialWay::Anew,
+        size if size <= VERY_LARGE => TrialWay::Onwards,
+        _ => TrialWay::OnlyEmptied,
     };
     condense_by(scope, most, state, way)
 }
 
 /// How candidates are tried; see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum TrialWay {
     /// Each from the beginning.
     Anew,
     /// Each on what the former left.
@@ -66,12 +66,12 @@ pub(super) enum Way {
 
 /// The same, by one of the ways.
 pub(super) fn condense_by(
-    scope: &Scope<'_>,
+    scope: &GroupScope<'_>,
     most: usize,
     state: &Cluster,
-    way: Way,
+    way: TrialWay,
 ) -> (GroupPlan, Option<Cluster>) {
-    let mut walk = Walk {
+    let mut walk = CandidateWalk {
         scope,
         state,
         way,
@@ -83,13 +83,13 @@ pub(super) fn condense_by(
         spare: Mutex::default(),
     };
     let order: Vec<NodeIdx> = scope.candidates.iter().rev().copied().collect();
-    if way == Way::Anew {
+    if way == TrialWay::Anew {
         walk.anew(&order);
     } else {
         walk.onwards(&order);
         walk.confirm();
     }
-    let Walk { freed, mut kept, reached, .. } = walk;
+    let CandidateWalk { freed, mut kept, reached, .. } = walk;
     let is_candidate = scope.cluster.mask(&scope.candidates);
     for node in scope.online().filter(|n| !is_candidate[n.get()]) {
         kept.extend(refusal(scope.cluster, node, scope.options).map(|why| Kept { node, why }));
@@ -97,7 +97,7 @@ pub(super) fn condense_by(
     kept.sort_by_key(|kept| kept.node);
     let initial_score = scope.initial_score();
     let (steps, final_score, after) = match reached {
-        Some(Balanced { cluster, steps, score }) => (steps, score, Some(cluster)),
+        Some(BalancedState { cluster, steps, score }) => (steps, score, Some(cluster)),
         None => (Vec::new(), initial_score, None),
     };
     let is_freed = scope.cluster.mask(&freed);
@@ -119,27 +119,27 @@ pub(super) fn condense_by(
     (plan, after)
 }
 
-type Tried = Result<Balanced, Obstacle>;
+type TriedCandidate = Result<BalancedState, Hindrance>;
 
 /// The candidates that were looked at so far, and what came of them.
-struct Walk<'a> {
-    scope: &'a Scope<'a>,
+struct CandidateWalk<'a> {
+    scope: &'a GroupScope<'a>,
     /// The cluster before anything was done in this group.
     state: &'a Cluster,
-    way: Way,
+    way: TrialWay,
     fixed: Vec<Option<InstanceIdx>>,
     most: usize,
     /// In the order in which they were taken.
     freed: Vec<NodeIdx>,
     kept: Vec<Kept>,
     /// The balanced state with all of `freed` offline.
-    reached: Option<Balanced>,
+    reached: Option<BalancedState>,
     /// Copies of the state that was reached so far: a trial that fails is taken back and leaves
     /// its copy to the next.
     spare: Mutex<Vec<Cluster>>,
 }
 
-impl Walk<'_> {
+impl CandidateWalk<'_> {
     /// Tries every candidate from the beginning. Several are tried at a time, on the
     /// assumption that each fares as the last one did; what was tried on an assumption
     /// that proves wrong is not used.
@@ -164,7 +164,7 @@ impl Walk<'_> {
                 })
                 .filter(|set: &Vec<NodeIdx>| set.len() <= self.most)
                 .collect();
-            let tried: Vec<Tried> = sets.par_iter().map(|set| self.try_anew(set)).collect();
+            let tried: Vec<TriedCandidate> = sets.par_iter().map(|set| self.try_anew(set)).collect();
             for (node, tried) in batch.into_iter().zip(tried) {
                 at += 1;
                 let took = tried.is_ok();
@@ -181,7 +181,7 @@ impl Walk<'_> {
     /// as that goes well, and several beside each other when it does not.
     fn onwards(&mut self, order: &[NodeIdx]) {
         let width = rayon::current_num_threads().max(1);
-        let hope = if self.way == Way::OnlyEmptied { LAST_HOPE } else { usize::MAX };
+        let hope = if self.way == TrialWay::OnlyEmptied { LAST_HOPE } else { usize::MAX };
         let (mut at, mut size, mut failures) = (0, 1, 0);
         while at < order.len() {
             if self.ends(&order[at..]) {
@@ -192,7 +192,7 @@ impl Walk<'_> {
                 continue;
             }
             if failures == hope {
-                self.kept.push(Kept { node: order[at], why: Obstacle::Unlikely });
+                self.kept.push(Kept { node: order[at], why: Hindrance::Unlikely });
                 at += 1;
                 continue;
             }
@@ -216,8 +216,8 @@ impl Walk<'_> {
                 continue;
             }
             let beside = if failures > 0 { width.min(free).min(hope - failures) } else { 1 };
-            let thorough = failures < PATIENCE && self.way != Way::OnlyEmptied;
-            let tried: Vec<Tried> =
+            let thorough = failures < PATIENCE && self.way != TrialWay::OnlyEmptied;
+            let tried: Vec<TriedCandidate> =
                 order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
             for tried in tried {
                 let took = tried.is_ok();
@@ -236,10 +236,10 @@ impl Walk<'_> {
     fn ends(&mut self, rest: &[NodeIdx]) -> bool {
         let candidates = self.scope.candidates.len();
         let looked_at = candidates - rest.len();
-        (self.scope.watch.progress)(Progress { looked_at, candidates, freed: self.freed.len() });
+        (self.scope.watch.progress)(SqueezeProgress { looked_at, candidates, freed: self.freed.len() });
         let ends = self.scope.has_to_end();
         if ends {
-            let not_tried = |node: &NodeIdx| Kept { node: *node, why: Obstacle::NotTried };
+            let not_tried = |node: &NodeIdx| Kept { node: *node, why: Hindrance::NotTried };
             self.kept.extend(rest.iter().map(not_tried));
         }
         ends
@@ -247,7 +247,7 @@ impl Walk<'_> {
 
     /// Frees some more nodes on the state that was reached so far; with patience, also
     /// where that takes more than moving their instances.
-    fn go_on(&self, batch: &[NodeIdx], thorough: bool) -> Tried {
+    fn go_on(&self, batch: &[NodeIdx], thorough: bool) -> TriedCandidate {
         let freed: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
         if let Some(why) = self.scope.hopeless(&freed) {
             return Err(why);
@@ -273,7 +273,7 @@ impl Walk<'_> {
     }
 
     /// This is the state from which trials go on.
-    fn reach(&mut self, reached: Balanced) {
+    fn reach(&mut self, reached: BalancedState) {
         self.reached = Some(reached);
         self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -306,8 +306,8 @@ impl Walk<'_> {
 
     /// Whether a candidate is out of the question without a trial; notes why.
     fn decided(&mut self, node: NodeIdx) -> bool {
-        let fixed = self.fixed[node.get()].map(Obstacle::Fixed);
-        let why = fixed.or((self.freed.len() >= self.most).then_some(Obstacle::MaxNodes)).or_else(|| {
+        let fixed = self.fixed[node.get()].map(Hindrance::Fixed);
+        let why = fixed.or((self.freed.len() >= self.most).then_some(Hindrance::MaxNodes)).or_else(|| {
             let set: Vec<NodeIdx> = self.freed.iter().copied().chain([node]).collect();
             self.scope.hopeless(&set)
         });
@@ -317,15 +317,15 @@ impl Walk<'_> {
     }
 
     /// Balances the group as it is with some nodes offline, or only empties these.
-    fn try_anew(&self, freed: &[NodeIdx]) -> Tried {
+    fn try_anew(&self, freed: &[NodeIdx]) -> TriedCandidate {
         if let Some(why) = self.scope.hopeless(freed) {
             return Err(why);
         }
         let mut cluster = self.state.clone();
         mark_offline(&mut cluster, freed);
         let balanced = match self.way {
-            Way::OnlyEmptied => self.scope.evacuated(cluster),
-            Way::Anew | Way::Onwards => self.scope.balanced(cluster),
+            TrialWay::OnlyEmptied => self.scope.evacuated(cluster),
+            TrialWay::Anew | TrialWay::Onwards => self.scope.balanced(cluster),
         };
         match self.scope.objection(&balanced.cluster, freed, false) {
             Some(why) => Err(why),
@@ -333,7 +333,7 @@ impl Walk<'_> {
         }
     }
 
-    fn record(&mut self, node: NodeIdx, tried: Tried) {
+    fn record(&mut self, node: NodeIdx, tried: TriedCandidate) {
         match tried {
             Ok(balanced) => {
                 self.freed.push(node);

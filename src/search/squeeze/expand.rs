@@ -1,16 +1,16 @@
 //! Bringing nodes online.
 
 use super::harm::{Standing, release};
-use super::trial::{Balanced, Scope};
+use super::trial::{BalancedState, GroupScope};
 use super::{Decision, GroupPlan, Standby};
 use crate::model::{Cluster, Instance};
 use crate::search::squeeze::standby::{SizeSource, bring_online};
 
 /// The group with some standby nodes online.
-struct Tried {
+struct Expanded {
     /// How many.
     count: usize,
-    balanced: Balanced,
+    balanced: BalancedState,
     /// Whether the minimal reserve holds.
     enough: bool,
     /// Whether nothing is worse than before, and nothing had to stay where it is for that.
@@ -20,7 +20,7 @@ struct Tried {
 /// Finds the first so many standby nodes with which balancing makes the minimal reserve
 /// hold without worsening anything; where there is none, the first ones that make it hold; all of
 /// them, if it never does. Returns the cluster after that, too.
-pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
+pub(super) fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
     let wanted = scope.standby.len().min(most);
     let mut best = with_online(scope, state, 0);
     for count in 1..=wanted {
@@ -32,7 +32,7 @@ pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupP
             best = tried;
         }
     }
-    let Tried { count, balanced: Balanced { cluster, steps, score }, enough, .. } = best;
+    let Expanded { count, balanced: BalancedState { cluster, steps, score }, enough, .. } = best;
     let plan = GroupPlan {
         group: scope.group,
         decision: Decision::Expand,
@@ -50,7 +50,7 @@ pub(super) fn expand(scope: &Scope<'_>, most: usize, state: &Cluster) -> (GroupP
     (plan, Some(cluster))
 }
 
-fn with_online(scope: &Scope<'_>, state: &Cluster, count: usize) -> Tried {
+fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expanded {
     let standby = &scope.standby[..count];
     let mut start = state.clone();
     standby.iter().for_each(|s| bring_online(&mut start, s));
@@ -60,12 +60,12 @@ fn with_online(scope: &Scope<'_>, state: &Cluster, count: usize) -> Tried {
     let soft = scope.options.ignore_soft_errors;
     let harm = || Standing::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
     let harmless = soft || (held.is_empty() && harm().is_none());
-    Tried { count, balanced, enough, harmless }
+    Expanded { count, balanced, enough, harmless }
 }
 
 /// Whether every online node has the minimal reserve, and nothing that balancing could
 /// move is left on an offline node. Nodes of which nothing is known are not asked.
-fn suffices(scope: &Scope<'_>, balanced: &Balanced, standby: &[Standby]) -> bool {
+fn suffices(scope: &GroupScope<'_>, balanced: &BalancedState, standby: &[Standby]) -> bool {
     let after = &balanced.cluster;
     let unknown = |n| standby.iter().any(|s| s.node == n && s.source == SizeSource::Unknown);
     let asked: Vec<_> = scope.nodes.iter().copied().filter(|n| !unknown(*n)).collect();

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::trial::{Balanced, Scope};
-use super::{Obstacle, balance_options};
+use super::trial::{BalancedState, GroupScope};
+use super::{Hindrance, balance_options};
 use crate::model::{Cluster, Immobile, InstanceIdx, NodeIdx, Rule, TagId};
 use crate::search::moves::perform;
 
@@ -124,10 +124,10 @@ fn locations(cluster: &Cluster, nodes: &[NodeIdx]) -> Locations {
     Locations { shared, missed }
 }
 
-impl Scope<'_> {
+impl GroupScope<'_> {
     /// What freeing nodes has worsened.
-    pub fn harm(&self, after: &Cluster) -> Option<Obstacle> {
-        let harm = || self.standing.harm(after, &self.nodes).map(Obstacle::Worse);
+    pub fn harm(&self, after: &Cluster) -> Option<Hindrance> {
+        let harm = || self.standing.harm(after, &self.nodes).map(Hindrance::Worse);
         (!self.options.ignore_soft_errors).then(harm).flatten()
     }
 
@@ -137,8 +137,8 @@ impl Scope<'_> {
     pub fn balanced_within_rules(
         &self,
         start: &Cluster,
-        balance: impl Fn(Cluster) -> Balanced,
-    ) -> (Balanced, Vec<InstanceIdx>) {
+        balance: impl Fn(Cluster) -> BalancedState,
+    ) -> (BalancedState, Vec<InstanceIdx>) {
         let standing = Standing::of(start, &self.nodes);
         let mut held = Vec::new();
         loop {
@@ -155,7 +155,12 @@ impl Scope<'_> {
     }
 
     /// The instance with whose step the rules begin to be broken.
-    fn culprit(&self, start: &Cluster, standing: &Standing<'_>, balanced: &Balanced) -> Option<InstanceIdx> {
+    fn culprit(
+        &self,
+        start: &Cluster,
+        standing: &Standing<'_>,
+        balanced: &BalancedState,
+    ) -> Option<InstanceIdx> {
         let rules = balance_options().rules;
         let mut state = start.clone();
         let breaks = |step: &&crate::search::Step| {

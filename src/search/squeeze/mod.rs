@@ -16,8 +16,6 @@ pub mod cooldown;
 mod expand;
 mod harm;
 mod reserve;
-#[cfg(test)]
-mod settling;
 mod spindles;
 pub mod standby;
 #[cfg(test)]
@@ -28,7 +26,7 @@ pub use candidates::{AUTO, STANDBY, is_standby, standby_tags};
 pub use harm::Harm;
 pub use reserve::{Lack, Reserve};
 
-use self::standby::{Size, SizeSource, Sizes};
+use self::standby::{NodeSize, SizeSource, Sizes};
 use super::{BalanceOptions, Deadline, Step, Stopped};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 
@@ -94,7 +92,7 @@ pub enum Decision {
 
 /// Why a node is not freed.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Obstacle {
+pub enum Hindrance {
     /// It is the master node.
     Master,
     /// It was switched a short while ago.
@@ -136,7 +134,7 @@ pub struct Kept {
     /// The node.
     pub node: NodeIdx,
     /// Why.
-    pub why: Obstacle,
+    pub why: Hindrance,
 }
 
 /// A node that can be brought online.
@@ -145,7 +143,7 @@ pub struct Standby {
     /// The node.
     pub node: NodeIdx,
     /// What it is taken to be.
-    pub size: Option<Size>,
+    pub size: Option<NodeSize>,
     /// From where that is known.
     pub source: SizeSource,
 }
@@ -215,7 +213,7 @@ pub struct Squeeze {
 
 /// How far the search in a group is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct SqueezeProgress {
     /// Candidates that were looked at.
     pub looked_at: usize,
     /// Candidates in all.
@@ -226,11 +224,11 @@ pub struct Progress {
 
 /// What a search heeds while it runs.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct SqueezeWatch<'a> {
     /// When it has to end. What it has found by then is made a whole plan.
     pub deadline: &'a Deadline,
     /// Is told how far it is.
-    pub progress: &'a (dyn Fn(Progress) + Sync),
+    pub progress: &'a (dyn Fn(SqueezeProgress) + Sync),
 }
 
 /// The balancing that makes room: to the last gain, however small.
@@ -247,7 +245,12 @@ pub fn balance_options() -> BalanceOptions {
 /// Decides for each of some groups what is to be done. Groups that need more nodes are
 /// served first if the number of nodes is limited.
 pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions) -> Squeeze {
-    squeeze_watched(cluster, groups, options, Watch { deadline: &Deadline::never(), progress: &|_| {} })
+    squeeze_watched(
+        cluster,
+        groups,
+        options,
+        SqueezeWatch { deadline: &Deadline::never(), progress: &|_| {} },
+    )
 }
 
 /// The same, as long as there is time.
@@ -255,12 +258,12 @@ pub fn squeeze_watched(
     cluster: &Cluster,
     groups: &[GroupIdx],
     options: &SqueezeOptions,
-    watch: Watch<'_>,
+    watch: SqueezeWatch<'_>,
 ) -> Squeeze {
     let mut after = cluster.clone();
     let mut left = options.max_nodes.unwrap_or(usize::MAX);
-    let scopes: Vec<trial::Scope<'_>> =
-        groups.iter().map(|group| trial::Scope::of(cluster, *group, options, watch)).collect();
+    let scopes: Vec<trial::GroupScope<'_>> =
+        groups.iter().map(|group| trial::GroupScope::of(cluster, *group, options, watch)).collect();
     let (poor, rich): (Vec<_>, Vec<_>) = scopes.iter().partition(|scope| scope.needs_more());
     let mut plans = Vec::with_capacity(groups.len());
     for scope in poor.into_iter().chain(rich) {
@@ -279,5 +282,5 @@ pub fn squeeze_watched(
         plans.push(plan);
     }
     plans.sort_by_key(|plan| plan.group);
-    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::Scope::stopped) }
+    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::GroupScope::stopped) }
 }

@@ -1,9 +1,9 @@
 //! Whether nodes can be freed at all as far as their spindles go.
 
-use super::trial::Scope;
+use super::trial::GroupScope;
 use crate::model::NodeIdx;
 
-impl Scope<'_> {
+impl GroupScope<'_> {
     /// Whether freeing these nodes is sure to leave an instance there, or to take a node beyond
     /// the spindle ratio of its policy that was within it (or further beyond it): what is on
     /// them weighs more than all other nodes together can still take.
@@ -83,7 +83,7 @@ mod tests {
         fn what_is_ruled_out_fails((cluster, freed) in crowded()) {
             let options = SqueezeOptions { reach: Reach::All, capacity_checks: false, ..SqueezeOptions::default() };
             let deadline = Deadline::never();
-            let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+            let scope = GroupScope::of(&cluster, group(), &options, SqueezeWatch { deadline: &deadline, progress: &|_| {} });
             if scope.lacks_spindles(&freed) {
                 let mut start = cluster.clone();
                 mark_offline(&mut start, &freed);
@@ -106,8 +106,12 @@ mod tests {
             let instance = format!("i|100|10|1|running|Y|n0|n1|drbd||{weight}");
             let cluster = cluster(&nodes, &[&instance, "j|100|10|1|running|Y|n1|n2|drbd||12"], &[]);
             let (options, deadline) = (SqueezeOptions::default(), Deadline::never());
-            let scope =
-                Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+            let scope = GroupScope::of(
+                &cluster,
+                group(),
+                &options,
+                SqueezeWatch { deadline: &deadline, progress: &|_| {} },
+            );
             scope.lacks_spindles(&[NodeIdx::new(0)])
         };
         // the limit is 32: with 20 on n1 none is left there, and 20 on n2

@@ -12,7 +12,7 @@ use crate::model::{Cluster, Mib, Node, NodeIdx};
 
 /// The size of a node that holds no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct NodeSize {
     /// Memory in MiB.
     pub memory: i64,
     /// Memory that the node itself uses, in MiB.
@@ -31,11 +31,11 @@ pub struct Size {
     pub free_spindles: i64,
 }
 
-impl Size {
+impl NodeSize {
     /// The size of a node; free disk and spindles as they are now.
-    pub fn of(node: &Node) -> Size {
+    pub fn of(node: &Node) -> NodeSize {
         let Node { spec, state } = node;
-        Size {
+        NodeSize {
             memory: trunc_to_i64(spec.mem_total),
             node_memory: spec.mem_node.0,
             disk: trunc_to_i64(spec.disk_total),
@@ -48,8 +48,8 @@ impl Size {
     }
 
     /// The same without anything on it.
-    fn emptied(self) -> Size {
-        Size { free_disk: self.disk, free_spindles: self.spindles, ..self }
+    fn emptied(self) -> NodeSize {
+        NodeSize { free_disk: self.disk, free_spindles: self.spindles, ..self }
     }
 
     /// The tag that remembers it: [`SIZE_TAG`] and the eight numbers, in the order of the
@@ -60,19 +60,21 @@ impl Size {
     }
 
     /// Reads such a tag; nothing if it is not one, or makes no sense.
-    pub fn from_tag(tag: &str) -> Option<Size> {
+    pub fn from_tag(tag: &str) -> Option<NodeSize> {
         let numbers: Vec<i64> =
             tag.strip_prefix(SIZE_TAG)?.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
         let [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles] = numbers[..]
         else {
             return None;
         };
-        let size = Size { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles };
+        let size =
+            NodeSize { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles };
         (size.numbers().iter().all(|n| (0..1 << 50).contains(n)) && size.is_known()).then_some(size)
     }
 
     fn numbers(&self) -> [i64; 8] {
-        let Size { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles } = *self;
+        let NodeSize { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles } =
+            *self;
         [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles]
     }
 
@@ -99,12 +101,12 @@ pub enum SizeSource {
 
 /// Sizes of nodes by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sizes(HashMap<String, Size>);
+pub struct Sizes(HashMap<String, NodeSize>);
 
 impl Sizes {
     /// The sizes of nodes in a file; those that were off then are left out.
     pub fn of(nodes: &[RawNode]) -> Sizes {
-        let size = |node: &RawNode| Size {
+        let size = |node: &RawNode| NodeSize {
             memory: trunc_to_i64(node.mem_total),
             node_memory: node.mem_node.0,
             disk: trunc_to_i64(node.disk_total),
@@ -132,18 +134,18 @@ impl Sizes {
 /// What a node that is off is taken to be.
 pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby {
     let there = cluster.node(node);
-    let standby = |size: Option<Size>, source| Standby { node, size, source };
-    if Size::of(there).is_known() {
+    let standby = |size: Option<NodeSize>, source| Standby { node, size, source };
+    if NodeSize::of(there).is_known() {
         return standby(None, SizeSource::Reported);
     }
-    if let Some(size) = there.spec.tags.iter().find_map(|tag| Size::from_tag(tag)) {
+    if let Some(size) = there.spec.tags.iter().find_map(|tag| NodeSize::from_tag(tag)) {
         return standby(Some(size), SizeSource::Tag);
     }
     if let Some(size) = known.0.get(&there.spec.name) {
         return standby(Some(*size), SizeSource::File);
     }
     let online = cluster.nodes.iter().filter(|n| n.spec.group == there.spec.group && !n.spec.offline);
-    let sizes = online.map(|n| (Size::of(n).emptied(), n.spec.idx)).filter(|(size, _)| size.is_known());
+    let sizes = online.map(|n| (NodeSize::of(n).emptied(), n.spec.idx)).filter(|(size, _)| size.is_known());
     match sizes
         .min_by_key(|(size, idx)| (size.memory.wrapping_sub(size.node_memory), size.cpus, size.disk, *idx))
     {

@@ -1,11 +1,13 @@
+mod settling;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use super::condense::Way;
-use super::standby::{SIZE_TAG, Size};
-use super::trial::{Scope, mark_offline, take_back};
+use super::condense::TrialWay;
+use super::standby::{NodeSize, SIZE_TAG};
+use super::trial::{GroupScope, mark_offline, take_back};
 use super::*;
 use crate::testing::cluster;
 
@@ -26,7 +28,7 @@ fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
     nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect()
 }
 
-fn why(cluster: &Cluster, plan: &GroupPlan, node: &str) -> Obstacle {
+fn why(cluster: &Cluster, plan: &GroupPlan, node: &str) -> Hindrance {
     let found = plan.kept.iter().find(|k| cluster.node(k.node).spec.name == node);
     found.map(|k| k.why.clone()).expect("a kept node")
 }
@@ -75,7 +77,7 @@ fn a_node_that_is_off_counts_by_its_tag_a_file_or_its_like() {
     assert_eq!((plan.decision, plan.enough, plan.steps.len()), (Decision::Expand, true, 1));
     assert_eq!(plan.online_candidates[0].source, SizeSource::Like(NodeIdx::new(0)));
     // too small for either instance and the reserve
-    let small = Size {
+    let small = NodeSize {
         memory: 1000,
         node_memory: 0,
         disk: 10,
@@ -103,17 +105,18 @@ fn where_very_many_in_a_row_cannot_be_freed_the_others_are_not_tried() {
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let (cluster, options) = (built(&nodes, &rows), options());
     let deadline = Deadline::never();
-    let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+    let scope =
+        GroupScope::of(&cluster, group(), &options, SqueezeWatch { deadline: &deadline, progress: &|_| {} });
     let kept = |way| condense::condense_by(&scope, usize::MAX, &cluster, way).0.kept;
-    let unlikely = |way| kept(way).iter().filter(|kept| kept.why == Obstacle::Unlikely).count();
-    assert_eq!([Way::Onwards, Way::OnlyEmptied].map(unlikely), [0, 12]);
+    let unlikely = |way| kept(way).iter().filter(|kept| kept.why == Hindrance::Unlikely).count();
+    assert_eq!([TrialWay::Onwards, TrialWay::OnlyEmptied].map(unlikely), [0, 12]);
 }
 
 #[test]
 fn sizes_survive_as_tags() {
     let cluster = built(&[node("a", 4000, "M", "")], &[]);
-    let size = Size::of(cluster.node(NodeIdx::new(0)));
-    assert_eq!(Size::from_tag(&size.tag()), Some(size));
+    let size = NodeSize::of(cluster.node(NodeIdx::new(0)));
+    assert_eq!(NodeSize::from_tag(&size.tag()), Some(size));
     assert!(size.tag().chars().all(|c| c.is_ascii_alphanumeric() || "-:/".contains(c)), "{}", size.tag());
     for bad in [
         "",
@@ -123,7 +126,7 @@ fn sizes_survive_as_tags() {
         "1/-1/1/1/1/1/1/1",
         "9/9/9/9/9/9/9/99999999999999999999",
     ] {
-        assert_eq!(Size::from_tag(&format!("{SIZE_TAG}{bad}")), None, "{bad}");
+        assert_eq!(NodeSize::from_tag(&format!("{SIZE_TAG}{bad}")), None, "{bad}");
     }
 }
 
@@ -156,17 +159,17 @@ fn nodes_say_why_they_stay() {
     let plan = run(&cluster, &options());
     assert_eq!(names(&cluster, &plan.nodes), ["free"]);
     let instance = InstanceIdx::new;
-    assert_eq!(why(&cluster, &plan, "m"), Obstacle::Master);
-    assert_eq!(why(&cluster, &plan, "file"), Obstacle::NotInReach(instance(0)));
-    assert_eq!(why(&cluster, &plan, "fixed"), Obstacle::Fixed(instance(1)));
-    assert_eq!(why(&cluster, &plan, "pri"), Obstacle::NotInReach(instance(2)));
-    assert_eq!(why(&cluster, &plan, "sec"), Obstacle::SecondaryOf(instance(2)));
+    assert_eq!(why(&cluster, &plan, "m"), Hindrance::Master);
+    assert_eq!(why(&cluster, &plan, "file"), Hindrance::NotInReach(instance(0)));
+    assert_eq!(why(&cluster, &plan, "fixed"), Hindrance::Fixed(instance(1)));
+    assert_eq!(why(&cluster, &plan, "pri"), Hindrance::NotInReach(instance(2)));
+    assert_eq!(why(&cluster, &plan, "sec"), Hindrance::SecondaryOf(instance(2)));
     let plan = run(&cluster, &SqueezeOptions { reach: Reach::All, max_nodes: Some(0), ..options() });
-    assert_eq!(why(&cluster, &plan, "file"), Obstacle::Fixed(instance(0)));
-    assert_eq!(why(&cluster, &plan, "free"), Obstacle::MaxNodes);
+    assert_eq!(why(&cluster, &plan, "file"), Hindrance::Fixed(instance(0)));
+    assert_eq!(why(&cluster, &plan, "free"), Hindrance::MaxNodes);
     let left_alone = vec![NodeIdx::new(5)];
     let plan = run(&cluster, &SqueezeOptions { left_alone, ..options() });
-    assert_eq!(why(&cluster, &plan, "free"), Obstacle::LeftAlone);
+    assert_eq!(why(&cluster, &plan, "free"), Hindrance::LeftAlone);
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn a_group_keeps_a_node() {
     let cluster = built(&[node("a", 4000, "N", ""), node("b", 4000, "N", "")], &[]);
     let plan = run(&cluster, &options());
     assert_eq!(names(&cluster, &plan.nodes), ["b"]);
-    assert_eq!(why(&cluster, &plan, "a"), Obstacle::LastNode);
+    assert_eq!(why(&cluster, &plan, "a"), Hindrance::LastNode);
 }
 
 #[test]
@@ -208,7 +211,7 @@ fn a_reserve_that_must_not_be_used_is_none() {
     assert_eq!(run(&cluster, &unchecked).decision, Decision::Nothing);
     // nor is a node freed, if it has to come back then
     let all_on = built(&[&nodes[..2], &[node("s", 4000, "N", "")]].concat(), &instances);
-    assert_eq!(why(&all_on, &run(&all_on, &options), "s"), Obstacle::Exposed(NodeIdx::new(1)));
+    assert_eq!(why(&all_on, &run(&all_on, &options), "s"), Hindrance::Exposed(NodeIdx::new(1)));
     assert_eq!(names(&all_on, &run(&all_on, &unchecked).nodes), ["s"]);
 }
 
@@ -317,8 +320,8 @@ proptest! {
     #[test]
     fn large_groups_get_valid_plans_by_the_quicker_way((cluster, options) in any_cluster()) {
         let deadline = Deadline::never();
-        let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
-        for way in [Way::Onwards, Way::OnlyEmptied] {
+        let scope = GroupScope::of(&cluster, group(), &options, SqueezeWatch { deadline: &deadline, progress: &|_| {} });
+        for way in [TrialWay::Onwards, TrialWay::OnlyEmptied] {
             if !scope.needs_more() {
                 let (plan, after) = condense::condense_by(&scope, usize::MAX, &cluster, way);
                 if let Some(after) = after {
@@ -336,10 +339,10 @@ proptest! {
         // interrupted when it looks at the candidate of that number
         let interrupted = Arc::new(AtomicBool::new(asked == 0));
         let deadline = Deadline::new(None, Arc::clone(&interrupted));
-        let progress = |now: Progress| interrupted.store(now.looked_at >= asked, Ordering::SeqCst);
-        let watch = Watch { deadline: &deadline, progress: &progress };
-        for way in [Way::Anew, Way::Onwards, Way::OnlyEmptied] {
-            let scope = Scope::of(&cluster, group(), &options, watch);
+        let progress = |now: SqueezeProgress| interrupted.store(now.looked_at >= asked, Ordering::SeqCst);
+        let watch = SqueezeWatch { deadline: &deadline, progress: &progress };
+        for way in [TrialWay::Anew, TrialWay::Onwards, TrialWay::OnlyEmptied] {
+            let scope = GroupScope::of(&cluster, group(), &options, watch);
             if scope.needs_more() {
                 continue;
             }
@@ -347,7 +350,7 @@ proptest! {
             if let Some(after) = after {
                 assert_kept(&cluster, &after, &plan, &options);
             }
-            let not_tried = plan.kept.iter().any(|kept| kept.why == Obstacle::NotTried);
+            let not_tried = plan.kept.iter().any(|kept| kept.why == Hindrance::NotTried);
             prop_assert!(!not_tried || scope.stopped() == Some(Stopped::Interrupt));
         }
         interrupted.store(true, Ordering::SeqCst);
@@ -365,7 +368,7 @@ proptest! {
     #[test]
     fn what_is_taken_back_was_never_done((cluster, options) in any_cluster(), freed in 1usize..3) {
         let deadline = Deadline::never();
-        let scope = Scope::of(&cluster, group(), &options, Watch { deadline: &deadline, progress: &|_| {} });
+        let scope = GroupScope::of(&cluster, group(), &options, SqueezeWatch { deadline: &deadline, progress: &|_| {} });
         let freed: Vec<NodeIdx> = scope.online().take(freed).collect();
         let mut tried = cluster.clone();
         mark_offline(&mut tried, &freed);

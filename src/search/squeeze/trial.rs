@@ -6,14 +6,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Standing;
 use super::reserve::{Lack, Reserve};
-use super::{Obstacle, SqueezeOptions, Standby, Watch, balance_options};
+use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx};
 use crate::redundancy::global;
 use crate::score::Board;
 use crate::search::{BalanceOptions, Balancer, Step, Stopped};
 
 /// A group as it is, and what is asked for.
-pub(super) struct Scope<'c> {
+pub(super) struct GroupScope<'c> {
     pub cluster: &'c Cluster,
     pub options: &'c SqueezeOptions,
     pub group: GroupIdx,
@@ -30,7 +30,7 @@ pub(super) struct Scope<'c> {
     pub standing: Standing<'c>,
     /// Nodes that could not be emptied from the start.
     at_risk: HashSet<NodeIdx>,
-    pub watch: Watch<'c>,
+    pub watch: SqueezeWatch<'c>,
     /// What ended the search here, once it has.
     stopped: OnceLock<Stopped>,
     /// The node that could not be emptied in the last trial; it is looked at first in the next.
@@ -38,7 +38,7 @@ pub(super) struct Scope<'c> {
 }
 
 /// A balanced group.
-pub(super) struct Balanced {
+pub(super) struct BalancedState {
     pub cluster: Cluster,
     pub steps: Vec<Step>,
     pub score: f64,
@@ -66,20 +66,20 @@ pub(super) fn take_back(cluster: &mut Cluster, start: &Cluster, offline: &[NodeI
     }
 }
 
-impl<'c> Scope<'c> {
+impl<'c> GroupScope<'c> {
     pub fn of(
         cluster: &'c Cluster,
         group: GroupIdx,
         options: &'c SqueezeOptions,
-        watch: Watch<'c>,
-    ) -> Scope<'c> {
+        watch: SqueezeWatch<'c>,
+    ) -> GroupScope<'c> {
         let nodes = cluster.nodes_of(group);
         let minimal = Reserve::of(&cluster.policy, options.minimal);
         let at_risk: HashSet<NodeIdx> = match options.capacity_checks {
             true => global::nodes_at_risk(cluster, &nodes).into_iter().collect(),
             false => HashSet::new(),
         };
-        let mut scope = Scope {
+        let mut scope = GroupScope {
             missing: minimal.first_lack(cluster, &nodes),
             exposed: None,
             target: Reserve::of(&cluster.policy, options.target),
@@ -155,24 +155,24 @@ impl<'c> Scope<'c> {
 
     /// Balances the group in a state of the cluster, as far as there is time; nothing is left
     /// on offline nodes then that can move.
-    pub fn balanced(&self, cluster: Cluster) -> Balanced {
+    pub fn balanced(&self, cluster: Cluster) -> BalancedState {
         let (balanced, complete) = self.moved(cluster, balance_options(), false);
         if complete {
             return balanced;
         }
-        let Balanced { cluster, mut steps, .. } = balanced;
+        let BalancedState { cluster, mut steps, .. } = balanced;
         let rest = self.evacuated(cluster);
         steps.extend(rest.steps);
-        Balanced { steps, ..rest }
+        BalancedState { steps, ..rest }
     }
 
     /// Only moves instances away from offline nodes.
-    pub fn evacuated(&self, cluster: Cluster) -> Balanced {
+    pub fn evacuated(&self, cluster: Cluster) -> BalancedState {
         self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options() }, true).0
     }
 
     /// Makes step after step, to the end if it must be; also says whether that was reached.
-    fn moved(&self, mut cluster: Cluster, options: BalanceOptions, wholly: bool) -> (Balanced, bool) {
+    fn moved(&self, mut cluster: Cluster, options: BalanceOptions, wholly: bool) -> (BalancedState, bool) {
         let mut balancer = Balancer::new(&mut cluster, &self.nodes, options);
         let mut steps = Vec::new();
         let mut complete = true;
@@ -185,24 +185,24 @@ impl<'c> Scope<'c> {
             steps.push(step);
         }
         let score = balancer.score();
-        (Balanced { cluster, steps, score }, complete)
+        (BalancedState { cluster, steps, score }, complete)
     }
 
     /// What is wrong with a balanced state in which `freed` are offline. A hasty answer
     /// leaves out what hardly ever differs from the rest.
-    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Obstacle> {
+    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Hindrance> {
         let is_freed = after.mask(freed);
         let is_freed = |n: NodeIdx| is_freed[n.get()];
         if let Some(left) = after.instances.iter().find(|i| places(i).any(is_freed)) {
-            return Some(Obstacle::Stays(left.idx));
+            return Some(Hindrance::Stays(left.idx));
         }
         if let Some(lack) = self.target.first_lack(after, &self.nodes) {
-            return Some(Obstacle::Reserve(lack));
+            return Some(Hindrance::Reserve(lack));
         }
         let online = || self.nodes.iter().copied().filter(|n| !after.node(*n).spec.offline);
         let failed = |cluster: &Cluster, n: NodeIdx| cluster.node(n).state.ledger.n1_fail;
         if let Some(node) = online().find(|n| failed(after, *n) && !failed(self.cluster, *n)) {
-            return Some(Obstacle::Redundancy(node));
+            return Some(Hindrance::Redundancy(node));
         }
         if let Some(worse) = self.harm(after) {
             return Some(worse);
@@ -211,9 +211,9 @@ impl<'c> Scope<'c> {
             return None;
         }
         let asked = |n: NodeIdx| !after.node(n).spec.offline && !self.at_risk.contains(&n);
-        let exposed = |reserve| self.unusable(reserve, after).map(Obstacle::Exposed);
+        let exposed = |reserve| self.unusable(reserve, after).map(Hindrance::Exposed);
         // more room is no proof: how a node is emptied depends on all of it
-        let at_risk = || global::any_at_risk(after, &self.nodes, asked).map(Obstacle::Expendable);
+        let at_risk = || global::any_at_risk(after, &self.nodes, asked).map(Hindrance::Expendable);
         match hasty && self.at_risk.is_empty() {
             true => exposed(&self.target),
             false => at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal)),
@@ -222,11 +222,11 @@ impl<'c> Scope<'c> {
 
     /// What rules a set out before it is tried: balancing can neither move what is
     /// fixed, nor make memory.
-    pub fn hopeless(&self, freed: &[NodeIdx]) -> Option<Obstacle> {
+    pub fn hopeless(&self, freed: &[NodeIdx]) -> Option<Hindrance> {
         let is_freed = self.cluster.mask(freed);
         let online: Vec<NodeIdx> = self.online().filter(|n| !is_freed[n.get()]).collect();
         if online.is_empty() {
-            return Some(Obstacle::LastNode);
+            return Some(Hindrance::LastNode);
         }
         let sum = |nodes: &mut dyn Iterator<Item = i64>| nodes.map(i128::from).sum::<i128>();
         let room = |n: &NodeIdx| {
@@ -238,7 +238,7 @@ impl<'c> Scope<'c> {
         // on every node a MiB has to stay beyond the reserve
         let needed = online.len() as i128 * (i128::from(self.target.memory().0) + 1);
         let missing = needed - free;
-        (missing > 0).then(|| Obstacle::Memory(i64::try_from(missing).unwrap_or(i64::MAX)))
+        (missing > 0).then(|| Hindrance::Memory(i64::try_from(missing).unwrap_or(i64::MAX)))
     }
 
     /// By node: an instance there that balancing never moves.

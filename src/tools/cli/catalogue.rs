@@ -1,9 +1,9 @@
 //! Every option that exists, once. The tools pick theirs from here, so that an
 //! option means the same and reads the same wherever it is accepted.
 
-use super::option::{Kind, OptionDef};
+use super::option::{ArgumentKind, OptionDef};
 
-const YES_NO: Kind = Kind::Choices(&["yes", "no"]);
+const YES_NO: ArgumentKind = ArgumentKind::Choices(&["yes", "no"]);
 
 // where the cluster comes from
 
@@ -11,25 +11,25 @@ const YES_NO: Kind = Kind::Choices(&["yes", "no"]);
 pub const TEXT_DATA: OptionDef =
     OptionDef::new("text-data", "read the cluster from the text file FILE (- for standard input)")
         .short('t')
-        .takes("FILE", Kind::File);
+        .takes("FILE", ArgumentKind::File);
 /// `-m`
 pub const MASTER: OptionDef =
     OptionDef::new("master", "ask the remote API (RAPI) of the cluster at ADDRESS, a host name or a URL")
         .short('m')
-        .takes("ADDRESS", Kind::Host);
+        .takes("ADDRESS", ArgumentKind::Host);
 /// `--rapi-credentials`
 pub const RAPI_CREDENTIALS: OptionDef = OptionDef::new(
     "rapi-credentials",
     "read user and password for RAPI from FILE, a line of USER:PASSWORD or of Ganeti's file of RAPI users, which nobody else may read",
 )
-.takes("FILE", Kind::File)
+.takes("FILE", ArgumentKind::File)
 .added();
 /// `--rapi-cacert`
 pub const RAPI_CACERT: OptionDef = OptionDef::new(
     "rapi-cacert",
     "ask RAPI only if its certificate is one of those in FILE (PEM), or is for its host and signed by one of them",
 )
-.takes("FILE", Kind::File)
+.takes("FILE", ArgumentKind::File)
 .added();
 /// `--insecure-http`
 pub const INSECURE_HTTP: OptionDef = OptionDef::new(
@@ -43,26 +43,26 @@ pub const LUXI: OptionDef = OptionDef::new(
     "ask the master daemon of this machine over its socket, by default ganeti-query in Ganeti's socket directory",
 )
 .short('L')
-.may_take("SOCKET", Kind::File);
+.may_take("SOCKET", ArgumentKind::File);
 /// `-I`
 pub const IALLOC_SRC: OptionDef = OptionDef::new(
     "ialloc-src",
     "take the cluster from the allocator request in FILE (- for standard input)",
 )
 .short('I')
-.takes("FILE", Kind::File);
+.takes("FILE", ArgumentKind::File);
 /// `--simulate`
 pub const SIMULATE: OptionDef = OptionDef::new(
     "simulate",
     "make up a group of empty nodes, described as POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE]]; once per group",
 )
-.takes("SPEC", Kind::Text)
+.takes("SPEC", ArgumentKind::Text)
 .added();
 /// `-U`
 pub const DYNU_FILE: OptionDef =
     OptionDef::new("dynu-file", "read the measured load of the instances from FILE")
         .short('U')
-        .takes("FILE", Kind::File);
+        .takes("FILE", ArgumentKind::File);
 /// `--ignore-dynu`
 pub const IGNORE_DYNU: OptionDef =
     OptionDef::new("ignore-dynu", "take the load of every instance as zero, whatever was measured");
@@ -77,7 +77,7 @@ pub const MOND_DATA: OptionDef = OptionDef::new(
     "mond-data",
     "read the answers of the monitoring daemons from FILE instead of asking them",
 )
-.takes("FILE", Kind::File);
+.takes("FILE", ArgumentKind::File);
 /// `--mond-xen`
 pub const MOND_XEN: OptionDef =
     OptionDef::new("mond-xen", "use the Xen collectors of the monitoring daemons, too");
@@ -89,7 +89,7 @@ pub const STATIC_KVM_NODE_MEMORY: OptionDef = OptionDef::new(
     "static-kvm-node-memory",
     "memory in MiB that a KVM node itself is assumed to use, 0 to believe what it reports [4096]",
 )
-.takes("N", Kind::Integer);
+.takes("N", ArgumentKind::Integer);
 
 // what is shown
 
@@ -99,7 +99,7 @@ pub const PRINT_NODES: OptionDef = OptionDef::new(
     "show the nodes with these FIELDS, or with +FIELDS in addition to the usual ones",
 )
 .short('p')
-.may_take("FIELDS", Kind::NodeFields);
+.may_take("FIELDS", ArgumentKind::NodeFields);
 /// `--print-instances`
 pub const PRINT_INSTANCES: OptionDef = OptionDef::new("print-instances", "show the instances");
 /// `-C`
@@ -108,12 +108,12 @@ pub const PRINT_COMMANDS: OptionDef = OptionDef::new(
     "show the commands that carry the plan out, or write them to FILE as a script",
 )
 .short('C')
-.may_take("FILE", Kind::NewFile);
+.may_take("FILE", ArgumentKind::NewFile);
 /// `-S`
 pub const SAVE: OptionDef =
     OptionDef::new("save", "save the cluster before and after as text files whose names start with FILE")
         .short('S')
-        .takes("FILE", Kind::NewFile);
+        .takes("FILE", ArgumentKind::NewFile);
 /// `-v`
 pub const VERBOSE: OptionDef = OptionDef::new("verbose", "say more; may be repeated").short('v');
 /// `-q`
@@ -137,7 +137,7 @@ pub const EXPLAIN: OptionDef = OptionDef::new(
     "explain",
     "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
 )
-.takes("INSTANCE", Kind::None)
+.takes("INSTANCE", ArgumentKind::None)
 .added();
 
 // what may be moved, and how far
@@ -145,11 +145,11 @@ pub const EXPLAIN: OptionDef = OptionDef::new(
 /// `-O`
 pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline; may be repeated")
     .short('O')
-    .takes("NODE", Kind::OneNode);
+    .takes("NODE", ArgumentKind::OneNode);
 /// `-G`
 pub const GROUP: OptionDef = OptionDef::new("group", "work on the node group with this name or UUID")
     .short('G')
-    .takes("ID", Kind::OneGroup);
+    .takes("ID", ArgumentKind::OneGroup);
 /// `--worst-group`
 pub const WORST_GROUP: OptionDef = OptionDef::new(
     "worst-group",
@@ -163,41 +163,41 @@ pub const ALL_GROUPS: OptionDef =
 pub const MAX_LENGTH: OptionDef =
     OptionDef::new("max-length", "stop after N steps; a negative number sets no limit [-1]")
         .short('l')
-        .takes("N", Kind::Integer);
+        .takes("N", ArgumentKind::Integer);
 /// `--time-limit`
 pub const TIME_LIMIT: OptionDef =
     OptionDef::new("time-limit", "end the search after the step in progress once SECONDS have passed")
-        .takes("SECONDS", Kind::Float)
+        .takes("SECONDS", ArgumentKind::Float)
         .added();
 /// `--time-limit` of hail
 pub const ANSWER_TIME_LIMIT: OptionDef =
     OptionDef::new("time-limit", "once SECONDS have passed, answer with what was found by then [840]")
-        .takes("SECONDS", Kind::Float)
+        .takes("SECONDS", ArgumentKind::Float)
         .added();
 /// `--max-cpu`
 pub const MAX_CPU: OptionDef =
     OptionDef::new("max-cpu", "most virtual CPUs per physical CPU, above 0 [from the group's policy]")
-        .takes("RATIO", Kind::Float);
+        .takes("RATIO", ArgumentKind::Float);
 /// `--min-disk`
 pub const MIN_DISK: OptionDef =
     OptionDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1 [0]")
-        .takes("RATIO", Kind::Float);
+        .takes("RATIO", ArgumentKind::Float);
 /// `-g`
 pub const MIN_GAIN: OptionDef = OptionDef::new(
     "min-gain",
     "below the limit of --min-gain-limit, stop when a step gains less than DELTA [0.01]",
 )
 .short('g')
-.takes("DELTA", Kind::Float);
+.takes("DELTA", ArgumentKind::Float);
 /// `--min-gain-limit`
 pub const MIN_GAIN_LIMIT: OptionDef =
     OptionDef::new("min-gain-limit", "accept steps with any gain while the score is above SCORE [0.1]")
-        .takes("SCORE", Kind::Float);
+        .takes("SCORE", ArgumentKind::Float);
 /// `-e`
 pub const MIN_SCORE: OptionDef =
     OptionDef::new("min-score", "stop when the score is this close to the best that can be reached [1e-9]")
         .short('e')
-        .takes("EPSILON", Kind::Float);
+        .takes("EPSILON", ArgumentKind::Float);
 /// `-E`
 pub const EVAC_MODE: OptionDef =
     OptionDef::new("evac-mode", "move only instances that have an offline node").short('E');
@@ -215,17 +215,17 @@ pub const NO_INSTANCE_MOVES: OptionDef =
 /// `--select-instances`
 pub const SELECT_INSTANCES: OptionDef =
     OptionDef::new("select-instances", "move only these instances, separated by commas")
-        .takes("INSTS", Kind::ManyInstances);
+        .takes("INSTS", ArgumentKind::ManyInstances);
 /// `--exclude-instances`
 pub const EXCLUDE_INSTANCES: OptionDef =
     OptionDef::new("exclude-instances", "leave these instances alone, separated by commas")
-        .takes("INSTS", Kind::ManyInstances);
+        .takes("INSTS", ArgumentKind::ManyInstances);
 /// `--exclusion-tags`
 pub const EXCLUSION_TAGS: OptionDef = OptionDef::new(
     "exclusion-tags",
     "keep instances apart that share a tag TAG:something; several TAGs are separated by commas",
 )
-.takes("TAG,...", Kind::Text);
+.takes("TAG,...", ArgumentKind::Text);
 /// `--ignore-soft-errors`
 pub const IGNORE_SOFT_ERRORS: OptionDef = OptionDef::new(
     "ignore-soft-errors",
@@ -241,7 +241,7 @@ pub const RESTRICT_ALLOCATION_TO: OptionDef = OptionDef::new(
     "restrict-allocation-to",
     "place new instances on these nodes only, full names separated by commas, whatever the request says",
 )
-.takes("NODES", Kind::ManyNodes);
+.takes("NODES", ArgumentKind::ManyNodes);
 /// `--all-solutions`
 pub const ALL_SOLUTIONS: OptionDef = OptionDef::new(
     "all-solutions",
@@ -278,7 +278,7 @@ pub const WITHOUT_NODE: OptionDef = OptionDef::new(
     "without-node",
     "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
 )
-.takes("NODE", Kind::OneNode)
+.takes("NODE", ArgumentKind::OneNode)
 .added();
 
 // what is filled in
@@ -290,26 +290,36 @@ pub const DISK_TEMPLATE: OptionDef = OptionDef::new(
 )
 .takes(
     "TEMPLATE",
-    Kind::Choices(&["diskless", "file", "sharedfile", "plain", "blockdev", "drbd", "rbd", "ext", "gluster"]),
+    ArgumentKind::Choices(&[
+        "diskless",
+        "file",
+        "sharedfile",
+        "plain",
+        "blockdev",
+        "drbd",
+        "rbd",
+        "ext",
+        "gluster",
+    ]),
 );
 /// `--spindle-use`
 pub const SPINDLE_USE: OptionDef = OptionDef::new(
     "spindle-use",
     "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
 )
-.takes("SPINDLES", Kind::Float);
+.takes("SPINDLES", ArgumentKind::Float);
 /// `--standard-alloc`
 pub const STANDARD_ALLOC: OptionDef = OptionDef::new(
     "standard-alloc",
     "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
 )
-.takes("STDSPEC", Kind::Text);
+.takes("STDSPEC", ArgumentKind::Text);
 /// `--tiered-alloc`
 pub const TIERED_ALLOC: OptionDef = OptionDef::new(
     "tiered-alloc",
     "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
 )
-.takes("TSPEC", Kind::Text);
+.takes("TSPEC", ArgumentKind::Text);
 /// `--independent-groups`
 pub const INDEPENDENT_GROUPS: OptionDef = OptionDef::new(
     "independent-groups",
@@ -343,7 +353,7 @@ pub const ONE_STEP_ONLY: OptionDef =
 /// `--node-tags`
 pub const NODE_TAGS: OptionDef =
     OptionDef::new("node-tags", "plan for nodes that have at least one of these tags, separated by commas")
-        .takes("TAG,...", Kind::Text);
+        .takes("TAG,...", ArgumentKind::Text);
 /// `--no-headers`
 pub const NO_HEADERS: OptionDef = OptionDef::new("no-headers", "leave the heading out");
 /// `--print-moves`
@@ -375,27 +385,28 @@ pub const MINIMAL_RESOURCES: OptionDef = OptionDef::new(
     "minimal-resources",
     "bring nodes online if a node has room for less than FACTOR standard instances [2, or --target-resources if that is less]",
 )
-.takes("FACTOR", Kind::Float);
+.takes("FACTOR", ArgumentKind::Float);
 /// `--target-resources`
 pub const TARGET_RESOURCES: OptionDef = OptionDef::new(
     "target-resources",
     "when nodes are freed, keep room for FACTOR standard instances on every other node [2, or --minimal-resources if that is more]",
 )
-.takes("FACTOR", Kind::Float);
+.takes("FACTOR", ArgumentKind::Float);
 /// `--drbd`
 pub const SQUEEZE_DRBD: OptionDef = OptionDef::new("drbd", "free nodes with DRBD instances, too").added();
 /// `--all`
 pub const SQUEEZE_ALL: OptionDef =
     OptionDef::new("all", "try every node, whatever its instances are; includes --drbd").added();
 /// `--max-nodes`
-pub const MAX_NODES: OptionDef =
-    OptionDef::new("max-nodes", "switch at most N nodes in this run").takes("N", Kind::Integer).added();
+pub const MAX_NODES: OptionDef = OptionDef::new("max-nodes", "switch at most N nodes in this run")
+    .takes("N", ArgumentKind::Integer)
+    .added();
 /// `--standby-data`
 pub const STANDBY_DATA: OptionDef = OptionDef::new(
     "standby-data",
     "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
 )
-.takes("FILE", Kind::File)
+.takes("FILE", ArgumentKind::File)
 .added();
 /// `--detailed-status`
 pub const DETAILED_STATUS: OptionDef = OptionDef::new(
@@ -428,7 +439,7 @@ pub const EVACUATE: OptionDef = OptionDef::new(
 /// `--move-cost`
 pub const MOVE_COST: OptionDef =
     OptionDef::new("move-cost", "what a GiB of disk that has to be copied takes off the gain of a move [0]")
-        .takes("COST", Kind::Float)
+        .takes("COST", ArgumentKind::Float)
         .added();
 
 // what hscan writes
@@ -436,7 +447,7 @@ pub const MOVE_COST: OptionDef =
 /// `-d`
 pub const OUTPUT_DIR: OptionDef = OptionDef::new("output-dir", "write the files into the directory PATH [.]")
     .short('d')
-    .takes("PATH", Kind::Directory);
+    .takes("PATH", ArgumentKind::Directory);
 /// `--anonymise`
 pub const ANONYMISE: OptionDef = OptionDef::new(
     "anonymise",
@@ -457,48 +468,48 @@ pub const JOURNAL: OptionDef = OptionDef::new(
     "journal",
     "with --exec, keep the journal of the run in FILE, which must not exist [a file in the user's state directory]",
 )
-.takes("FILE", Kind::File)
+.takes("FILE", ArgumentKind::File)
 .added();
 /// `--resume`
 pub const RESUME: OptionDef =
     OptionDef::new("resume", "go on with the run that this journal is of, instead of making a plan")
-        .takes("JOURNAL", Kind::File)
+        .takes("JOURNAL", ArgumentKind::File)
         .added();
 /// `--json-events`
 pub const JSON_EVENTS: OptionDef =
     OptionDef::new("json-events", "with --exec, write what happens to FILE, one JSON object a line")
-        .takes("FILE", Kind::File)
+        .takes("FILE", ArgumentKind::File)
         .added();
 /// `--power-command`
 pub const POWER_COMMAND: OptionDef = OptionDef::new(
     "power-command",
     "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
 )
-.takes("COMMAND", Kind::Text)
+.takes("COMMAND", ArgumentKind::Text)
 .added();
 /// `--boot-timeout`
 pub const BOOT_TIMEOUT: OptionDef = OptionDef::new(
     "boot-timeout",
     "with --exec, wait at most TIME until a node that was powered on answers [10m]",
 )
-.takes("TIME", Kind::Text)
+.takes("TIME", ArgumentKind::Text)
 .added();
 /// `--cooldown`
 pub const COOLDOWN: OptionDef = OptionDef::new(
     "cooldown",
     "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d [0]",
 )
-.takes("TIME", Kind::Text)
+.takes("TIME", ArgumentKind::Text)
 .added();
 /// `--first-job-group`
 pub const FIRST_JOB_GROUP: OptionDef =
     OptionDef::new("first-job-group", "keep only the first jobset, the steps that can start at once");
 /// `--reason`
 pub const REASON: OptionDef =
-    OptionDef::new("reason", "the reason that the submitted jobs record").takes("REASON", Kind::None);
+    OptionDef::new("reason", "the reason that the submitted jobs record").takes("REASON", ArgumentKind::None);
 /// `--priority`
 pub const PRIORITY: OptionDef = OptionDef::new("priority", "the priority of the submitted jobs")
-    .takes("PRIO", Kind::Choices(&["low", "normal", "high"]));
+    .takes("PRIO", ArgumentKind::Choices(&["low", "normal", "high"]));
 
 // the launcher
 
@@ -511,21 +522,23 @@ pub const FORCE: OptionDef =
 // made-up clusters
 
 /// `--seed`
-pub const SEED: OptionDef =
-    OptionDef::new("seed", "the same seed gives the same cluster [1]").takes("N", Kind::Integer).added();
+pub const SEED: OptionDef = OptionDef::new("seed", "the same seed gives the same cluster [1]")
+    .takes("N", ArgumentKind::Integer)
+    .added();
 /// `--groups`
 pub const GROUPS: OptionDef =
-    OptionDef::new("groups", "the number of node groups [1]").takes("G", Kind::Integer).added();
+    OptionDef::new("groups", "the number of node groups [1]").takes("G", ArgumentKind::Integer).added();
 /// `--hetero`
 pub const HETERO: OptionDef = OptionDef::new("hetero", "nodes of different sizes").added();
 /// `--skew`
 pub const SKEW: OptionDef =
     OptionDef::new("skew", "the share of the nodes that holds most instances, 0 to 1 [0.5]")
-        .takes("S", Kind::Float)
+        .takes("S", ArgumentKind::Float)
         .added();
 /// `--fill`
-pub const FILL: OptionDef =
-    OptionDef::new("fill", "the mean share of memory in use, 0 to 1 [0.55]").takes("F", Kind::Float).added();
+pub const FILL: OptionDef = OptionDef::new("fill", "the mean share of memory in use, 0 to 1 [0.55]")
+    .takes("F", ArgumentKind::Float)
+    .added();
 /// `--tags`
 pub const TAGS: OptionDef = OptionDef::new("tags", "exclusion tags and node locations").added();
 

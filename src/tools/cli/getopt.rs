@@ -50,7 +50,7 @@ pub enum SyntaxError {
 
 /// A command line in canonical form.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct Canonical {
     /// The options, in order.
     pub options: Vec<Given>,
     /// The other words, in order.
@@ -63,8 +63,8 @@ pub struct Words {
 }
 
 /// Sorts the words behind the program's name.
-pub fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Words {
-    let mut scan = Scan { options, words: Words::default(), unknown: Vec::new(), open: None };
+pub fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Canonical {
+    let mut scan = Scan { options, words: Canonical::default(), unknown: Vec::new(), open: None };
     let mut rest = args.iter();
     while let Some(word) = rest.next() {
         if !scan.word(word.as_bytes(), &mut rest) {
@@ -104,7 +104,7 @@ fn resolve(options: &'static [OptionDef], name: &[u8]) -> Resolved {
 
 struct Scan {
     options: &'static [OptionDef],
-    words: Words,
+    words: Canonical,
     unknown: Vec<SyntaxError>,
     /// The last word, if it ends with an option that could have an argument and has none: what
     /// the argument would follow.

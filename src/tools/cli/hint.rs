@@ -46,7 +46,7 @@ pub struct Stray {
 
 impl Stray {
     /// The first of the words that are no options.
-    pub fn among(spec: &Spec, words: getopt::Words) -> Option<Stray> {
+    pub fn among(spec: &Spec, words: getopt::Canonical) -> Option<Stray> {
         let reads_text = spec.options.contains(&TEXT_DATA);
         let word = words.positional.into_iter().next()?;
         Some(Stray { word, joined: words.joined, reads_text })

@@ -15,7 +15,7 @@ use std::io::IsTerminal;
 
 pub use getopt::{Given, SyntaxError};
 pub use hint::Stray;
-pub use option::{OptionDef, Spec, Words};
+pub use option::{OperandWords, OptionDef, Spec};
 pub use value::ValueError;
 
 use super::ExitStatus;
@@ -85,7 +85,7 @@ fn read_words(
     spec: &Spec,
     args: &[OsString],
     mut apply: impl FnMut(&Given) -> Result<(), ValueError>,
-) -> Result<getopt::Words, Stop> {
+) -> Result<getopt::Canonical, Stop> {
     let words = getopt::canonicalise(spec.options, args);
     if !words.errors.is_empty() {
         return Err(Stop::Syntax(usage::complaints(spec, &words.errors)));
@@ -122,7 +122,7 @@ pub fn read_options(
 pub mod testing {
     //! Command lines for the tests of the tools.
 
-    use super::option::{Argument, Kind};
+    use super::option::{Argument, ArgumentKind};
     use super::*;
 
     /// Words of a command line.
@@ -139,8 +139,8 @@ pub mod testing {
         own.map(|option| {
             let value = match (option.argument, option.kind) {
                 (Argument::None, _) => None,
-                (_, Kind::Choices(words)) => words.first().map(OsString::from),
-                (_, Kind::NodeFields) => Some("name".into()),
+                (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
+                (_, ArgumentKind::NodeFields) => Some("name".into()),
                 _ => Some("1".into()),
             };
             Given { option, value }

@@ -15,7 +15,7 @@ pub enum Argument {
 
 /// What an argument stands for: shells complete it accordingly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// Nothing that could be completed.
     None,
     /// A file.
@@ -46,33 +46,33 @@ pub enum Kind {
     NodeFields,
 }
 
-impl Kind {
+impl ArgumentKind {
     /// The kind as `--help-completion` prints it.
     pub fn describe(self) -> String {
         match self {
             // the last two: as the reference has it
-            Kind::None | Kind::NodeFields | Kind::NewFile => "none".into(),
-            Kind::File => "file".into(),
-            Kind::Directory => "dir".into(),
-            Kind::Host => "host".into(),
-            Kind::Integer => "integer".into(),
-            Kind::Float => "float".into(),
-            Kind::Text => "string".into(),
-            Kind::OneNode => "onenode".into(),
-            Kind::ManyNodes => "manynodes".into(),
-            Kind::OneGroup => "onegroup".into(),
-            Kind::ManyInstances => "manyinstances".into(),
-            Kind::Choices(words) => format!("choices={}", words.join(",")),
+            ArgumentKind::None | ArgumentKind::NodeFields | ArgumentKind::NewFile => "none".into(),
+            ArgumentKind::File => "file".into(),
+            ArgumentKind::Directory => "dir".into(),
+            ArgumentKind::Host => "host".into(),
+            ArgumentKind::Integer => "integer".into(),
+            ArgumentKind::Float => "float".into(),
+            ArgumentKind::Text => "string".into(),
+            ArgumentKind::OneNode => "onenode".into(),
+            ArgumentKind::ManyNodes => "manynodes".into(),
+            ArgumentKind::OneGroup => "onegroup".into(),
+            ArgumentKind::ManyInstances => "manyinstances".into(),
+            ArgumentKind::Choices(words) => format!("choices={}", words.join(",")),
         }
     }
 
     /// The argument for clap, with what shells can make of it.
     fn hint(self, arg: Arg) -> Arg {
         match self {
-            Kind::File | Kind::NewFile => arg.value_hint(clap::ValueHint::FilePath),
-            Kind::Directory => arg.value_hint(clap::ValueHint::DirPath),
-            Kind::Host => arg.value_hint(clap::ValueHint::Hostname),
-            Kind::Choices(words) => arg.value_parser(words.to_vec()),
+            ArgumentKind::File | ArgumentKind::NewFile => arg.value_hint(clap::ValueHint::FilePath),
+            ArgumentKind::Directory => arg.value_hint(clap::ValueHint::DirPath),
+            ArgumentKind::Host => arg.value_hint(clap::ValueHint::Hostname),
+            ArgumentKind::Choices(words) => arg.value_parser(words.to_vec()),
             // scripts that offer files for everything else mislead
             _ => arg.value_hint(clap::ValueHint::Other),
         }
@@ -99,7 +99,7 @@ pub struct OptionDef {
     /// The argument.
     pub argument: Argument,
     /// What the argument stands for.
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     /// Where the option comes from.
     pub origin: Origin,
     /// One sentence for the usage text and the manual page.
@@ -113,7 +113,7 @@ impl OptionDef {
             long,
             short: None,
             argument: Argument::None,
-            kind: Kind::None,
+            kind: ArgumentKind::None,
             origin: Origin::Ganeti,
             help,
         }
@@ -125,12 +125,12 @@ impl OptionDef {
     }
 
     /// The same with a required argument.
-    pub const fn takes(self, name: &'static str, kind: Kind) -> Self {
+    pub const fn takes(self, name: &'static str, kind: ArgumentKind) -> Self {
         OptionDef { argument: Argument::Required(name), kind, ..self }
     }
 
     /// The same with an optional argument.
-    pub const fn may_take(self, name: &'static str, kind: Kind) -> Self {
+    pub const fn may_take(self, name: &'static str, kind: ArgumentKind) -> Self {
         OptionDef { argument: Argument::Optional(name), kind, ..self }
     }
 
@@ -187,11 +187,11 @@ impl OptionDef {
 
 /// Words that are no options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Words {
+pub struct OperandWords {
     /// What they are called.
     pub name: &'static str,
     /// What they stand for.
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     /// How few there may be.
     pub least: usize,
     /// How many there may be.
@@ -210,10 +210,10 @@ pub struct Spec {
     /// Its options, in the order of the usage text.
     pub options: &'static [OptionDef],
     /// The other words that it takes.
-    pub words: &'static [Words],
+    pub words: &'static [OperandWords],
 }
 
-impl Words {
+impl OperandWords {
     /// The words for clap.
     fn to_arg(self) -> Arg {
         let arg = Arg::new(self.name).value_name(self.name);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::getopt::SyntaxError;
 use super::hint;
-use super::option::{OptionDef, Spec, Words};
+use super::option::{OperandWords, OptionDef, Spec};
 
 /// The first line of the version and of the usage text.
 fn title(spec: &Spec) -> String {
@@ -33,7 +33,7 @@ pub fn completion(spec: &Spec) -> String {
         let short = option.short.map(|letter| format!("-{letter},")).unwrap_or_default();
         format!("{short}--{} {}\n", option.long, option.kind.describe())
     };
-    let words = |words: &Words| {
+    let words = |words: &OperandWords| {
         let most = words.most.map_or_else(|| "none".to_owned(), |most| most.to_string());
         format!("{} {} {most}\n", words.kind.describe(), words.least)
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::getopt::Given;
 use super::hint;
-use super::option::Kind;
+use super::option::ArgumentKind;
 use crate::load::number::{NumberError, parse_float, parse_int, shown};
 use crate::load::units::SizeError;
 
@@ -109,7 +109,7 @@ impl Given {
         value.ok_or_else(|| {
             let lossy = self.value.as_ref().map(|v| v.to_string_lossy()).unwrap_or_default();
             // an address may hold a password
-            let hidden = matches!(self.option.kind, Kind::Host);
+            let hidden = matches!(self.option.kind, ArgumentKind::Host);
             self.error(ValueProblem::NotText(if hidden { "***".to_owned() } else { shown(&lossy) }))
         })
     }
@@ -143,7 +143,7 @@ impl Given {
 
     /// The argument, which must be one of the words that its option offers.
     pub fn choice(&self) -> Result<&'static str, ValueError> {
-        let Kind::Choices(allowed) = self.option.kind else { return Ok("") };
+        let ArgumentKind::Choices(allowed) = self.option.kind else { return Ok("") };
         let text = self.text()?;
         allowed.iter().find(|word| **word == text).copied().ok_or_else(|| {
             self.error(ValueProblem::Choice { option: self.option.long, value: shown(text), allowed })

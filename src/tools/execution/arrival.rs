@@ -22,7 +22,7 @@ const NAMED: usize = 10;
 
 /// What came of a run in which every job has ended in success.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Arrival {
+pub enum Confirmation {
     /// The run ended otherwise: nothing was compared.
     Elsewhere,
     /// The cluster is as planned, in all that the plan is about.
@@ -33,19 +33,19 @@ pub enum Arrival {
     Unknown(String),
 }
 
-impl Arrival {
+impl Confirmation {
     /// Compares a cluster with the end of the work that was done there.
-    pub fn of(work: &Work, report: &Report, client: &mut dyn JobClient, load: &LoadOptions) -> Arrival {
+    pub fn of(work: &Work, report: &Report, client: &mut dyn JobClient, load: &LoadOptions) -> Confirmation {
         if report.ending != Ending::Done {
-            return Arrival::Elsewhere;
+            return Confirmation::Elsewhere;
         }
         let end = End::of(work);
         let mut pauses = PAUSES.iter();
         loop {
             let found = match missed(&end, client, load) {
-                Ok(missed) if missed.is_empty() => return Arrival::AsPlanned,
-                Ok(missed) => Arrival::Missed(missed),
-                Err(error) => Arrival::Unknown(format!("{error:#}")),
+                Ok(missed) if missed.is_empty() => return Confirmation::AsPlanned,
+                Ok(missed) => Confirmation::Missed(missed),
+                Err(error) => Confirmation::Unknown(format!("{error:#}")),
             };
             match pauses.next() {
                 Some(pause) => thread::sleep(*pause),
@@ -57,7 +57,7 @@ impl Arrival {
     /// What is different.
     pub fn missed(&self) -> &[Missed] {
         match self {
-            Arrival::Missed(missed) => missed,
+            Confirmation::Missed(missed) => missed,
             _ => &[],
         }
     }
@@ -68,13 +68,13 @@ impl Arrival {
     /// If standard error cannot be written.
     pub fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
         let missed = match self {
-            Arrival::Elsewhere | Arrival::AsPlanned => return Ok(None),
-            Arrival::Unknown(why) => {
+            Confirmation::Elsewhere | Confirmation::AsPlanned => return Ok(None),
+            Confirmation::Unknown(why) => {
                 return Ok(Some(format!(
                     "all jobs ended in success, but it is unknown whether the cluster is as planned: {why}"
                 )));
             }
-            Arrival::Missed(missed) => missed,
+            Confirmation::Missed(missed) => missed,
         };
         output.error_line("The cluster is not as planned:")?;
         missed.iter().try_for_each(|missed| output.error_line(&format!("  {}", missed.text)))?;

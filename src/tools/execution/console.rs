@@ -11,10 +11,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Stage;
-use crate::execute::job::{JobId, Run, Status};
+use super::ExecutionStage;
+use crate::execute::job::{JobId, JobStatus, RunInfo};
 use crate::execute::nodes::{self, Handling};
-use crate::execute::signals::{Signals, Wish};
+use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
 use crate::plan::work::{Work, WorkStep};
 use crate::report::file::open_stream;
@@ -55,7 +55,11 @@ impl<'a> Console<'a> {
     ///
     /// # Errors
     /// The file for events.
-    pub fn begin(work: &'a Work, stage: &Stage<'a>, output: &'a mut Output) -> anyhow::Result<Console<'a>> {
+    pub fn begin(
+        work: &'a Work,
+        stage: &ExecutionStage<'a>,
+        output: &'a mut Output,
+    ) -> anyhow::Result<Console<'a>> {
         let events = stage.options.json_events.as_ref().map(|path| {
             // the runs of one command share the file
             let file = open_stream(path, stage.number > 1)?;
@@ -151,7 +155,7 @@ impl<'a> Console<'a> {
             Event::Status { step, job, status, .. } => {
                 if status.is_final() {
                     self.running = self.running.saturating_sub(1);
-                } else if lines && *status == Status::Running && self.seen_running.insert(*job) {
+                } else if lines && *status == JobStatus::Running && self.seen_running.insert(*job) {
                     let text = format!("{}: job {job} running", self.name(*step));
                     self.error_line(&text);
                 }
@@ -197,7 +201,7 @@ impl Surroundings for Console<'_> {
         self.signals.wants_to_stop()
     }
 
-    fn perform(&mut self, client: &mut dyn JobClient, run: &Run, step: &WorkStep) -> Result<(), String> {
+    fn perform(&mut self, client: &mut dyn JobClient, run: &RunInfo, step: &WorkStep) -> Result<(), String> {
         self.note(&format!("Going to {}", step.title()));
         let handling = self.handling.clone();
         nodes::perform(self, client, run, step, &handling)
@@ -222,8 +226,8 @@ pub fn listen(json: bool) -> io::Result<Signals> {
     let stream = File::from(stream);
     let signals = Signals::listen(LEFT, move |wish| {
         let text = match wish {
-            Wish::Stop => "Cancel request registered, will exit at the end of the current job set...\n",
-            Wish::Leave => "Double cancel request, exiting now...\n",
+            SignalWish::Stop => "Cancel request registered, will exit at the end of the current job set...\n",
+            SignalWish::Leave => "Double cancel request, exiting now...\n",
         };
         // whoever sent the signal may not read any more
         let _ = (&stream).write_all(text.as_bytes());

@@ -14,11 +14,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
 
-pub use arrival::Arrival;
+pub use arrival::Confirmation;
 pub use fresh::{ATTEMPTS, announce, crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use place::check as check_journal;
-pub use question::{Answer, ask};
+pub use question::{Consent, ask};
 pub use resume::{Resumption, obstacle_in_group, resume};
 pub use undoing::take_back;
 
@@ -27,7 +27,7 @@ use console::Console;
 use super::ExitStatus;
 use super::options::{ExecutionOptions, LoadOptions, SourceOptions};
 use super::output::Output;
-use crate::execute::job::Run;
+use crate::execute::job::RunInfo;
 use crate::execute::journal::{self, Header, Journal};
 use crate::execute::signals::Signals;
 use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
@@ -43,11 +43,11 @@ pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
     if let Some(address) = &source.rapi {
         let addresses = [rapi::Address::new(address.as_ref())];
         let access = rapi::Access::read(&source.rapi_access, &addresses)?;
-        let session = rapi::Session::new(&addresses[0], &access, rapi::Manner::default())?;
+        let session = rapi::Session::new(&addresses[0], &access, rapi::FetchLimits::default())?;
         return Ok(Box::new(RapiClient::new(session)));
     }
     let socket = source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
-    Ok(Box::new(LuxiClient::new(socket, luxi::Manner::default())))
+    Ok(Box::new(LuxiClient::new(socket, luxi::Timeouts::default())))
 }
 
 /// Whether jobs can be submitted where the cluster comes from.
@@ -57,7 +57,7 @@ pub fn takes_jobs(source: &SourceOptions) -> bool {
 }
 
 /// A plan that is to be carried out, and what it is for.
-pub struct Order {
+pub struct ExecutionOrder {
     /// The tool that made it.
     pub tool: &'static str,
     /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
@@ -72,7 +72,7 @@ pub struct Order {
 
 /// How plans are carried out.
 #[derive(Clone, Copy)]
-pub struct Stage<'a> {
+pub struct ExecutionStage<'a> {
     /// What is asked for.
     pub options: &'a ExecutionOptions,
     /// How the cluster is read, and how much is said.
@@ -94,7 +94,7 @@ pub struct Ran {
     /// Its journal.
     pub journal: PathBuf,
     /// What the cluster is like then.
-    pub arrival: Arrival,
+    pub arrival: Confirmation,
 }
 
 /// Version as opcodes and reasons state it.
@@ -115,9 +115,9 @@ pub fn listen(silent: bool) -> anyhow::Result<Signals> {
 /// # Errors
 /// What keeps it from being begun.
 pub fn carry_out(
-    order: Order,
+    order: ExecutionOrder,
     client: &mut dyn JobClient,
-    stage: &Stage<'_>,
+    stage: &ExecutionStage<'_>,
     output: &mut Output,
 ) -> anyhow::Result<Ran> {
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -125,7 +125,7 @@ pub fn carry_out(
     let cluster = client.cluster().context(tool)?;
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
-        run: Run {
+        run: RunInfo {
             tool: tool.to_owned(),
             began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
             comment: format!("{} {}", order.purpose, version()),
@@ -146,7 +146,7 @@ pub fn carry_out(
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).walk();
     console.finish(&report);
-    let arrival = Arrival::of(&header.work, &report, client, stage.load);
+    let arrival = Confirmation::of(&header.work, &report, client, stage.load);
     Ok(Ran { header, report, journal: path, arrival })
 }
 
@@ -155,7 +155,7 @@ pub fn carry_out(
 /// # Errors
 /// What keeps it from being begun, and what went wrong.
 pub fn carry_out_alone(
-    order: Order,
+    order: ExecutionOrder,
     client: &mut dyn JobClient,
     options: &ExecutionOptions,
     load: &LoadOptions,
@@ -164,7 +164,7 @@ pub fn carry_out_alone(
 ) -> anyhow::Result<(Ran, ExitStatus)> {
     output.flush()?;
     let signals = listen(silent)?;
-    let stage = Stage { options, load, silent, signals: &signals, number: 1 };
+    let stage = ExecutionStage { options, load, silent, signals: &signals, number: 1 };
     let ran = carry_out(order, client, &stage, output)?;
     let status = conclude(&ran, silent, output)?;
     Ok((ran, status))

@@ -6,7 +6,7 @@ use crate::tools::output::Output;
 
 /// What came of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum Consent {
     /// Go ahead; also where there is nobody to ask.
     Yes,
     /// Leave it.
@@ -18,9 +18,9 @@ pub enum Answer {
 ///
 /// # Errors
 /// Input or output.
-pub fn ask(question: &str, output: &mut Output) -> io::Result<Answer> {
+pub fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Ok(Answer::Yes);
+        return Ok(Consent::Yes);
     }
     output.error_write(&format!("{question} [y/N] "))?;
     let mut line = String::new();
@@ -28,10 +28,10 @@ pub fn ask(question: &str, output: &mut Output) -> io::Result<Answer> {
     Ok(answer(&line))
 }
 
-fn answer(line: &str) -> Answer {
+fn answer(line: &str) -> Consent {
     match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        _ => Answer::No,
+        "y" | "yes" => Consent::Yes,
+        _ => Consent::No,
     }
 }
 
@@ -42,10 +42,10 @@ mod tests {
     #[test]
     fn only_a_yes_is_a_yes() {
         for line in ["y\n", "Y\n", " yes \n", "YES"] {
-            assert_eq!(answer(line), Answer::Yes, "{line:?}");
+            assert_eq!(answer(line), Consent::Yes, "{line:?}");
         }
         for line in ["", "\n", "n\n", "no\n", "yesterday\n"] {
-            assert_eq!(answer(line), Answer::No, "{line:?}");
+            assert_eq!(answer(line), Consent::No, "{line:?}");
         }
     }
 }

@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 
 use super::console::Console;
 use super::{
-    Answer, Arrival, Ran, Stage, ask, check_resumed, client, conclude, failures, listen, read_again,
-    take_back, takes_jobs, violation,
+    Confirmation, Consent, ExecutionStage, Ran, ask, check_resumed, client, conclude, failures, listen,
+    read_again, take_back, takes_jobs, violation,
 };
 use crate::execute::journal::{self, Header};
 use crate::execute::signals::Signals;
@@ -62,7 +62,7 @@ pub fn resume(
         let taken_back = resumption.take_back(&ran, client, output)?;
         bail!("{failed}; let {tool} make a new plan{taken_back}");
     }
-    if !execution.yes && ask(&remaining(&header, &state), output)? == Answer::No {
+    if !execution.yes && ask(&remaining(&header, &state), output)? == Consent::No {
         output.error_line("Nothing was executed.")?;
         return Ok(ExitStatus::Failure);
     }
@@ -107,12 +107,12 @@ impl Resumption<'_> {
 
     /// A run that is over, and the cluster then.
     fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> Ran {
-        let arrival = Arrival::of(&header.work, &report, client, self.load);
+        let arrival = Confirmation::of(&header.work, &report, client, self.load);
         Ran { header, report, journal: path.to_owned(), arrival }
     }
 
-    fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> Stage<'s> {
-        Stage { options: self.execution, load: self.load, silent: self.silent, signals, number }
+    fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
+        ExecutionStage { options: self.execution, load: self.load, silent: self.silent, signals, number }
     }
 
     /// Takes back what a run did that had failed before.

@@ -1,6 +1,6 @@
 //! Taking back what a run that failed has done to nodes.
 
-use super::{Order, Ran, Stage, carry_out, failures};
+use super::{ExecutionOrder, ExecutionStage, Ran, carry_out, failures};
 use crate::execute::{Ending, JobClient, undo};
 use crate::plan::work::{Task, Work};
 use crate::tools::output::Output;
@@ -14,7 +14,7 @@ pub fn take_back(
     ran: &Ran,
     tool: &'static str,
     client: &mut dyn JobClient,
-    stage: &Stage<'_>,
+    stage: &ExecutionStage<'_>,
     output: &mut Output,
 ) -> anyhow::Result<String> {
     let work = undo(&ran.header.work, &ran.report)?;
@@ -24,7 +24,7 @@ pub fn take_back(
     if stage.load.verbosity >= 1 {
         output.error_line(&format!("Taking back: {}", listed(&work, |_| true)))?;
     }
-    let order = Order {
+    let order = ExecutionOrder {
         tool,
         purpose: format!("taking back what failed, by {tool}"),
         group: ran.header.group.clone(),

@@ -5,8 +5,8 @@ mod run;
 use std::ffi::OsString;
 
 use super::cli::catalogue::*;
-use super::cli::option::Kind;
-use super::cli::{self, Spec, Stop, Words};
+use super::cli::option::ArgumentKind;
+use super::cli::{self, OperandWords, Spec, Stop};
 pub use super::options::HailOptions;
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
@@ -38,7 +38,7 @@ pub const SPEC: Spec = Spec {
         HELP,
         HELP_COMPLETION,
     ],
-    words: &[Words { name: "FILE", kind: Kind::File, least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "FILE", kind: ArgumentKind::File, least: 1, most: Some(1) }],
 };
 
 /// Reads the words behind the program's name.

@@ -5,7 +5,7 @@ use anyhow::Context;
 use super::HailOptions;
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, InstanceIdx, RunStatus};
-use crate::report::allocator::{Response, Wish, plan_lines, why_lines};
+use crate::report::allocator::{Response, WishedAdditions, plan_lines, why_lines};
 use crate::report::text::cluster_text;
 use crate::search::Deadline;
 use crate::search::allocator::{Reply, Settings, answer, is_dedicated};
@@ -29,7 +29,7 @@ pub fn run(
         output.error_line(&note)?;
     }
     let single = matches!(request, Request::Allocate { .. });
-    let wish = Wish { solutions: options.all_solutions && single, details: options.details };
+    let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.details };
     let reply = {
         let interruptible = Interruptible::begin(Some(options.time_limit))?;
         answer(cluster, request, &settings(options, &interruptible))

@@ -2,13 +2,13 @@
 
 use super::HbalOptions;
 use super::run::{Text, balance_options};
-use super::scope::Scope;
-use super::search::{Found, Watch, search};
+use super::scope::BalancedScope;
+use super::search::{BalanceWatch, Found, search};
 use crate::model::{Cluster, Mib};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::{components, score};
-use crate::report::json::plan::Ending;
+use crate::report::json::plan::EndingView;
 use crate::report::number::general;
 use crate::score::{Board, Components};
 use crate::search::{Balancer, Step, Stopped};
@@ -16,9 +16,9 @@ use crate::search::{Balancer, Step, Stopped};
 /// A group after its search.
 pub struct Balanced {
     /// The group, as it was before.
-    pub scope: Scope,
+    pub scope: BalancedScope,
     /// How the search ended.
-    pub ending: Ending,
+    pub ending: EndingView,
     /// The score before the first step.
     pub initial: Components,
     /// The part of it that cannot be avoided.
@@ -36,21 +36,21 @@ pub struct Balanced {
 
 /// A group before its search.
 #[derive(Clone)]
-pub struct Start {
+pub struct BalanceStart {
     /// The group.
-    pub scope: Scope,
+    pub scope: BalancedScope,
     /// Its score.
     pub initial: Components,
     /// The part of it that cannot be avoided.
     pub unavoidable: f64,
 }
 
-impl Start {
+impl BalanceStart {
     /// Looks at a group.
-    pub fn of(cluster: &Cluster, scope: Scope) -> Start {
+    pub fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
         let initial = Board::new(cluster, &scope.nodes).components();
         let unavoidable = unavoidable_score(cluster, &scope.nodes);
-        Start { scope, initial, unavoidable }
+        BalanceStart { scope, initial, unavoidable }
     }
 
     /// Whether there is nothing to gain.
@@ -63,8 +63,8 @@ impl Start {
 pub fn balance(
     options: &HbalOptions,
     cluster: &mut Cluster,
-    start: Start,
-    watch: &Watch<'_>,
+    start: BalanceStart,
+    watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
     let balanced = begin(options, cluster, start, text)?;
@@ -76,12 +76,12 @@ pub fn balance(
 pub fn begin(
     options: &HbalOptions,
     cluster: &Cluster,
-    start: Start,
+    start: BalanceStart,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
     let level = options.load.verbosity;
     let is_balanced = start.is_balanced(options);
-    let Start { scope, initial, unavoidable } = start;
+    let BalanceStart { scope, initial, unavoidable } = start;
     scope.describe(cluster, options, text)?;
     scope.print_lists("Initial", options, cluster, text.output)?;
     let totals = scope.totals(cluster);
@@ -94,7 +94,7 @@ pub fn begin(
         text.line("Trying to minimize the CV...")?;
     }
     Ok(Balanced {
-        ending: if is_balanced { Ending::Balanced } else { Ending::NoSolution },
+        ending: if is_balanced { EndingView::Balanced } else { EndingView::NoSolution },
         last: initial.clone(),
         initial,
         unavoidable,
@@ -111,14 +111,14 @@ pub fn search_group(
     options: &HbalOptions,
     cluster: &mut Cluster,
     mut balanced: Balanced,
-    watch: &Watch<'_>,
+    watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
     let mut balancer = Balancer::new(cluster, &balanced.scope.nodes, balance_options(options));
     let Found { steps, stopped } = search(options, &mut balancer, &balanced.scope.instances, watch, text)?;
     balanced.last = balancer.components();
     balanced.jobsets = jobsets(cluster, &steps);
-    balanced.ending = if steps.is_empty() { Ending::NoSolution } else { Ending::Improved };
+    balanced.ending = if steps.is_empty() { EndingView::NoSolution } else { EndingView::Improved };
     balanced.steps = steps;
     balanced.stopped = stopped;
     balanced.report(options.load.verbosity, text)?;
@@ -128,7 +128,7 @@ pub fn search_group(
 impl Balanced {
     /// Whether there was something to search for.
     pub fn was_searched(&self) -> bool {
-        self.ending != Ending::Balanced
+        self.ending != EndingView::Balanced
     }
 
     fn report(&self, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {

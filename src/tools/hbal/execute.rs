@@ -5,17 +5,17 @@ use std::path::Path;
 use anyhow::bail;
 
 use super::HbalOptions;
-use super::run::{Part, Plan, print_document, run, wanted_sets};
+use super::run::{GroupPart, Plan, print_document, run, wanted_sets};
 use crate::execute::JobClient;
 use crate::load::error::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::names::Impossible;
-use crate::plan::work::{Place, Relocation, Task, Work};
+use crate::plan::work::{NamedPlacement, Relocation, Task, Work};
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
-    self, ATTEMPTS, Answer, Order, Resumption, announce, ask, read_again, violation,
+    self, ATTEMPTS, Consent, ExecutionOrder, Resumption, announce, ask, read_again, violation,
 };
 use crate::tools::output::Output;
 
@@ -42,7 +42,7 @@ pub fn plan_and_execute(
             bail!("hbal: two instances are called '{}', so nothing is executed", shown_name(name));
         }
         let work = work(options, &plan)?;
-        if !options.execution.yes && ask(&question(&work, options.json), output)? == Answer::No {
+        if !options.execution.yes && ask(&question(&work, options.json), output)? == Consent::No {
             print_document(document, output)?;
             output.error_line("Nothing was executed.")?;
             return Ok(ExitStatus::Failure);
@@ -64,13 +64,13 @@ pub fn plan_and_execute(
 
 /// What there is to do, all groups side by side.
 fn work(options: &HbalOptions, plan: &Plan) -> Result<Work, Impossible> {
-    let part = |part: &Part| Work::of(&plan.before, &part.steps, wanted_sets(options, &part.jobsets));
+    let part = |part: &GroupPart| Work::of(&plan.before, &part.steps, wanted_sets(options, &part.jobsets));
     Ok(Work::side_by_side(plan.parts.iter().map(part).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// What is asked; where the plan is not to be seen yet, with its steps.
 fn question(work: &Work, unseen: bool) -> String {
-    let place = |place: &Place| match &place.secondary {
+    let place = |place: &NamedPlacement| match &place.secondary {
         Some(secondary) => format!("{}:{secondary}", place.primary),
         None => place.primary.clone(),
     };
@@ -117,7 +117,7 @@ fn carry_out(
     client: &mut dyn JobClient,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let order = Order {
+    let order = ExecutionOrder {
         tool: super::SPEC.name,
         purpose: "rebalancing via hbal".to_owned(),
         group: group_of(plan),

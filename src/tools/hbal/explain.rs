@@ -36,10 +36,10 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         documents.push(json::explain::explained(&explained, cluster));
     }
     if text.json {
-        let state = json::cluster::State::whole(cluster);
-        let document = json::plan::Document {
+        let state = json::cluster::ClusterView::whole(cluster);
+        let document = json::plan::PlanDocument {
             explanations: documents,
-            ..json::plan::Document::new(json::plan::Ending::Explained, state)
+            ..json::plan::PlanDocument::new(json::plan::EndingView::Explained, state)
         };
         text.output.write(&json::text(&document)?)?;
     }

@@ -1,8 +1,8 @@
 //! A balancing run: from a loaded cluster to plans and their views.
 
-use super::balanced::{Balanced, Start, balance};
-use super::scope::Scope;
-use super::search::Watch;
+use super::balanced::{BalanceStart, Balanced, balance};
+use super::scope::BalancedScope;
+use super::search::BalanceWatch;
 use super::{ExitStatus, HbalOptions, several};
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::plan::command::{SCRIPT_TITLE, command_list};
@@ -55,7 +55,7 @@ impl Text<'_> {
 }
 
 /// The plan for one group.
-pub struct Part {
+pub struct GroupPart {
     /// The group.
     pub group: GroupIdx,
     /// The steps, in order.
@@ -69,7 +69,7 @@ pub struct Plan {
     /// The cluster before the first step.
     pub before: Cluster,
     /// The groups that have steps; they have no nodes in common.
-    pub parts: Vec<Part>,
+    pub parts: Vec<GroupPart>,
     /// What ended the search early, if anything did.
     pub stopped: Option<Stopped>,
     /// The document of `--json`, not printed yet: there must be one only, and the plan may
@@ -78,20 +78,20 @@ pub struct Plan {
 }
 
 /// How a balancing run ended.
-pub struct Ran {
+pub struct BalanceRan {
     /// The exit status, unless there is something to carry out.
     pub status: ExitStatus,
     /// What there is to carry out, if that is wanted.
     pub plan: Option<Plan>,
 }
 
-impl From<ExitStatus> for Ran {
-    fn from(status: ExitStatus) -> Ran {
-        Ran { status, plan: None }
+impl From<ExitStatus> for BalanceRan {
+    fn from(status: ExitStatus) -> BalanceRan {
+        BalanceRan { status, plan: None }
     }
 }
 
-impl Ran {
+impl BalanceRan {
     /// What was found, as it is to be carried out; `before` is there if that is wanted. If it
     /// is not, the document is printed.
     pub fn of(
@@ -100,21 +100,22 @@ impl Ran {
         stopped: Option<Stopped>,
         document: Option<String>,
         output: &mut Output,
-    ) -> anyhow::Result<Ran> {
-        let part = |b: Balanced| Part { group: b.scope.group, steps: b.steps, jobsets: b.jobsets };
-        let parts: Vec<Part> = found.into_iter().map(part).filter(|part| !part.steps.is_empty()).collect();
+    ) -> anyhow::Result<BalanceRan> {
+        let part = |b: Balanced| GroupPart { group: b.scope.group, steps: b.steps, jobsets: b.jobsets };
+        let parts: Vec<GroupPart> =
+            found.into_iter().map(part).filter(|part| !part.steps.is_empty()).collect();
         match before.filter(|_| !parts.is_empty()) {
             Some(before) => {
                 let plan = Plan { before, parts, stopped, document };
-                Ok(Ran { status: ExitStatus::Success, plan: Some(plan) })
+                Ok(BalanceRan { status: ExitStatus::Success, plan: Some(plan) })
             }
-            None => print_document(document, output).map(Ran::from),
+            None => print_document(document, output).map(BalanceRan::from),
         }
     }
 }
 
 /// Balances what the options say of the cluster.
-pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<Ran> {
+pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<BalanceRan> {
     let level = options.load.verbosity;
     let groups = options.groups()?;
     let mut text = Text { output, json: options.json };
@@ -128,7 +129,9 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
         return match groups {
-            Groups::One => print_document(empty_document(options, cluster)?, text.output).map(Ran::from),
+            Groups::One => {
+                print_document(empty_document(options, cluster)?, text.output).map(BalanceRan::from)
+            }
             Groups::Worst | Groups::All => several::nothing(options, cluster, text.output),
         };
     }
@@ -145,21 +148,21 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
 }
 
 /// Balances one group of the cluster.
-fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<Ran> {
+fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
         return Ok(ExitStatus::Failure.into());
     };
     let start = options.json.then(|| {
-        let scope = Scope::of(cluster, group);
-        (json::cluster::State::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
+        let scope = BalancedScope::of(cluster, group);
+        (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
     let before = options.execution.exec.then(|| cluster.clone());
     let moment = wants_summary(options, &text).then(|| Moment::of(cluster, &cluster.nodes_of(group)));
     let found = {
         // after the search an interrupt ends the program
         let deadline = Interruptible::begin(options.time_limit)?;
-        let watch = Watch { deadline: &deadline, shown: true };
-        let start = Start::of(cluster, Scope::of(cluster, group));
+        let watch = BalanceWatch { deadline: &deadline, shown: true };
+        let start = BalanceStart::of(cluster, BalancedScope::of(cluster, group));
         balance(options, cluster, start, &watch, &mut text)?
     };
     if found.was_searched() {
@@ -179,7 +182,7 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
     let document = document.map(|document| json::text(&document)).transpose()?;
     let stopped = found.stopped;
-    Ran::of([found], before, stopped, document, text.output)
+    BalanceRan::of([found], before, stopped, document, text.output)
 }
 
 /// Whether a plan ends with what it costs and brings.
@@ -262,8 +265,8 @@ pub fn wanted_sets<'a>(options: &HbalOptions, jobsets: &'a [Jobset]) -> &'a [Job
 /// The document of an empty cluster, if one is wanted.
 fn empty_document(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Option<String>> {
     let document = || {
-        let state = json::cluster::State::whole(cluster);
-        json::text(&json::plan::Document::new(json::plan::Ending::Empty, state))
+        let state = json::cluster::ClusterView::whole(cluster);
+        json::text(&json::plan::PlanDocument::new(json::plan::EndingView::Empty, state))
     };
     Ok(options.json.then(document).transpose()?)
 }
@@ -272,11 +275,11 @@ fn empty_document(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Op
 fn document(
     cluster: &Cluster,
     found: &Balanced,
-    (state, group): (json::cluster::State, json::plan::Group),
-) -> Result<json::plan::Document, Impossible> {
+    (state, group): (json::cluster::ClusterView, json::plan::BalancedGroup),
+) -> Result<json::plan::PlanDocument, Impossible> {
     // the nodes among which instances were moved; none without steps
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
-    Ok(json::plan::Document {
+    Ok(json::plan::PlanDocument {
         stopped: found.stopped,
         group: Some(group),
         initial_score: Some(json::Score::of(&found.initial)),
@@ -285,7 +288,7 @@ fn document(
         steps: json::plan::steps(cluster, &found.steps)?,
         jobsets: json::plan::jobsets(&found.jobsets),
         nodes_after: json::cluster::nodes(cluster, moved),
-        ..json::plan::Document::new(found.ending, state)
+        ..json::plan::PlanDocument::new(found.ending, state)
     })
 }
 

@@ -10,7 +10,7 @@ use crate::tools::output::Output;
 
 /// The group being balanced.
 #[derive(Clone)]
-pub struct Scope {
+pub struct BalancedScope {
     /// The group.
     pub group: GroupIdx,
     /// Its nodes.
@@ -22,19 +22,19 @@ pub struct Scope {
     happy: Vec<NodeIdx>,
 }
 
-impl Scope {
+impl BalancedScope {
     /// The group in its present state.
-    pub fn of(cluster: &Cluster, group: GroupIdx) -> Scope {
+    pub fn of(cluster: &Cluster, group: GroupIdx) -> BalancedScope {
         let members = Members { nodes: cluster.nodes_of(group), instances: cluster.instances_of(group) };
-        Scope::with(cluster, group, members)
+        BalancedScope::with(cluster, group, members)
     }
 
     /// The same, where it is known what belongs to the group.
-    pub fn with(cluster: &Cluster, group: GroupIdx, members: Members) -> Scope {
+    pub fn with(cluster: &Cluster, group: GroupIdx, members: Members) -> BalancedScope {
         let Members { nodes, instances } = members;
         let failures = Failures::of(cluster, &nodes);
         let happy = nodes.iter().copied().filter(|n| !failures.nodes.contains(n)).collect();
-        Scope { group, instances, nodes, failures, happy }
+        BalancedScope { group, instances, nodes, failures, happy }
     }
 
     fn policy_violating(&self, cluster: &Cluster) -> Vec<NodeIdx> {
@@ -108,10 +108,10 @@ impl Scope {
     }
 
     /// The group in a document.
-    pub fn json(&self, cluster: &Cluster) -> json::plan::Group {
+    pub fn json(&self, cluster: &Cluster) -> json::plan::BalancedGroup {
         let group = cluster.group(self.group);
         let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
-        json::plan::Group {
+        json::plan::BalancedGroup {
             name: group.name.clone(),
             uuid: group.uuid.clone(),
             nodes: self.nodes.len(),

@@ -12,7 +12,7 @@ use crate::search::{Balancer, Deadline, Step, Stopped, Tally};
 use crate::tools::progress::Progress;
 
 /// What a search has to heed while it runs.
-pub struct Watch<'a> {
+pub struct BalanceWatch<'a> {
     /// How long it may go on.
     pub deadline: &'a Deadline,
     /// Whether it shows that it is alive.
@@ -33,7 +33,7 @@ pub fn search(
     options: &HbalOptions,
     balancer: &mut Balancer<'_>,
     instances: &[InstanceIdx],
-    watch: &Watch<'_>,
+    watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Found> {
     let columns = Columns::of(balancer.cluster(), balancer.nodes(), instances);
@@ -53,7 +53,7 @@ fn find(
     options: &HbalOptions,
     balancer: &mut Balancer<'_>,
     columns: &Columns,
-    watch: &Watch<'_>,
+    watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Found> {
     let mut progress = if watch.shown { Progress::start() } else { Progress::hidden() };

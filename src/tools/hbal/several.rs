@@ -7,17 +7,17 @@ use anyhow::ensure;
 use rayon::prelude::*;
 
 use super::HbalOptions;
-use super::balanced::{Balanced, Start, balance, begin, search_group};
-use super::run::{Ran, Text, balance_options, give_commands, save_balanced, summarize, wants_summary};
-use super::scope::Scope;
-use super::search::Watch;
+use super::balanced::{BalanceStart, Balanced, balance, begin, search_group};
+use super::run::{BalanceRan, Text, balance_options, give_commands, save_balanced, summarize, wants_summary};
+use super::scope::BalancedScope;
+use super::search::BalanceWatch;
 use crate::model::{Cluster, GroupIdx, Members, NodeIdx};
 use crate::plan::jobset::{Jobset, side_by_side};
 use crate::plan::names::Impossible;
 use crate::report::components::score;
 use crate::report::json;
-use crate::report::json::group_plans::{Choice, Document, GroupPlan, SCHEMA};
-use crate::report::json::plan::Ending;
+use crate::report::json::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
+use crate::report::json::plan::EndingView;
 use crate::report::summary::Moment;
 use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
@@ -29,17 +29,17 @@ use crate::tools::progress::Progress;
 use crate::tools::save::save;
 
 /// A group before anything is moved.
-struct Candidate {
-    start: Start,
-    shown: json::plan::Group,
+struct BalanceCandidate {
+    start: BalanceStart,
+    shown: json::plan::BalancedGroup,
     /// What came of its search, if it had one.
     found: Option<Balanced>,
 }
 
-impl Candidate {
-    fn of(cluster: &Cluster, group: GroupIdx, members: Members) -> Candidate {
-        let scope = Scope::with(cluster, group, members);
-        Candidate { shown: scope.json(cluster), start: Start::of(cluster, scope), found: None }
+impl BalanceCandidate {
+    fn of(cluster: &Cluster, group: GroupIdx, members: Members) -> BalanceCandidate {
+        let scope = BalancedScope::with(cluster, group, members);
+        BalanceCandidate { shown: scope.json(cluster), start: BalanceStart::of(cluster, scope), found: None }
     }
 
     fn group(&self) -> GroupIdx {
@@ -60,58 +60,63 @@ impl Candidate {
     }
 
     /// Worse groups come first; scores that are no numbers last.
-    fn compare(&self, other: &Candidate) -> Ordering {
+    fn compare(&self, other: &BalanceCandidate) -> Ordering {
         let (a, b) = (self.start.initial.score(), other.start.initial.score());
         a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
     }
 }
 
 /// All groups that have nodes, in order.
-fn survey(cluster: &Cluster) -> Vec<Candidate> {
+fn survey(cluster: &Cluster) -> Vec<BalanceCandidate> {
     let members = cluster.members().into_par_iter().enumerate();
     let with_nodes = members.filter(|(_, members)| !members.nodes.is_empty());
-    with_nodes.map(|(at, members)| Candidate::of(cluster, GroupIdx::new(at), members)).collect()
+    with_nodes.map(|(at, members)| BalanceCandidate::of(cluster, GroupIdx::new(at), members)).collect()
 }
 
 /// What is to be known of a run from its beginning.
-struct Run<'o> {
+struct GroupsRun<'o> {
     options: &'o HbalOptions,
-    choice: Choice,
+    choice: ChosenGroups,
     deadline: Interruptible,
     /// The cluster before the first step, if the plan may be carried out.
     before: Option<Cluster>,
     /// The same in a document, if one is wanted.
-    state: Option<json::cluster::State>,
+    state: Option<json::cluster::ClusterView>,
     /// The same in a summary, if one is wanted.
     moment: Option<Moment>,
 }
 
-impl Run<'_> {
+impl GroupsRun<'_> {
     fn begin<'o>(
         options: &'o HbalOptions,
-        choice: Choice,
+        choice: ChosenGroups,
         cluster: &Cluster,
         text: &Text<'_>,
-    ) -> anyhow::Result<Run<'o>> {
-        Ok(Run {
+    ) -> anyhow::Result<GroupsRun<'o>> {
+        Ok(GroupsRun {
             options,
             choice,
             deadline: Interruptible::begin(options.time_limit)?,
             before: options.execution.exec.then(|| cluster.clone()),
-            state: options.json.then(|| json::cluster::State::whole(cluster)),
+            state: options.json.then(|| json::cluster::ClusterView::whole(cluster)),
             moment: wants_summary(options, text).then(|| Moment::of_groups(cluster)),
         })
     }
 
     /// Everything that is said and written once all searches are over.
-    fn finish(self, cluster: &Cluster, groups: Vec<Candidate>, mut text: Text<'_>) -> anyhow::Result<Ran> {
-        let Run { options, choice, deadline, before, state, moment } = self;
+    fn finish(
+        self,
+        cluster: &Cluster,
+        groups: Vec<BalanceCandidate>,
+        mut text: Text<'_>,
+    ) -> anyhow::Result<BalanceRan> {
+        let GroupsRun { options, choice, deadline, before, state, moment } = self;
         let late = deadline.reached();
         // from now on an interrupt ends the program
         drop(deadline);
         let plans = groups.iter().map(|group| (group.steps().len(), group.jobsets()));
         let jobsets = side_by_side(plans);
-        let steps: Vec<Step> = groups.iter().flat_map(Candidate::steps).copied().collect();
+        let steps: Vec<Step> = groups.iter().flat_map(BalanceCandidate::steps).copied().collect();
         if options.load.verbosity >= 1 {
             text.line("")?;
             text.line(summary(choice, cluster, &groups, jobsets.len()))?;
@@ -124,7 +129,7 @@ impl Run<'_> {
             summarize(cluster, &steps, &moment, &Moment::of_groups(cluster), &[], &mut text)?;
         }
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
-        let enough = choice == Choice::WorstGroup && !steps.is_empty();
+        let enough = choice == ChosenGroups::WorstGroup && !steps.is_empty();
         let left_out =
             !enough && groups.iter().any(|group| group.found.is_none() && !group.is_balanced(options));
         let stopped = found().find_map(|found| found.stopped);
@@ -137,22 +142,22 @@ impl Run<'_> {
         let document = document.transpose()?;
         let document = document.map(|document| json::text(&document)).transpose()?;
         let found = groups.into_iter().filter_map(|group| group.found);
-        Ran::of(found, before, stopped, document, text.output)
+        BalanceRan::of(found, before, stopped, document, text.output)
     }
 }
 
 /// Balances the worst group that can be improved.
-pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<Ran> {
+pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let mut groups = survey(cluster);
-    groups.sort_by(Candidate::compare);
+    groups.sort_by(BalanceCandidate::compare);
     list(options, &groups, &mut text)?;
-    let run = Run::begin(options, Choice::WorstGroup, cluster, &text)?;
-    let watch = Watch { deadline: &run.deadline, shown: true };
+    let run = GroupsRun::begin(options, ChosenGroups::WorstGroup, cluster, &text)?;
+    let watch = BalanceWatch { deadline: &run.deadline, shown: true };
     for candidate in groups.iter_mut().filter(|group| !group.is_balanced(options)) {
         text.line("")?;
         let found = balance(options, cluster, candidate.start.clone(), &watch, &mut text)?;
         found.show_final(options, cluster, &mut text)?;
-        let improved = found.ending == Ending::Improved;
+        let improved = found.ending == EndingView::Improved;
         candidate.found = Some(found);
         if improved || run.deadline.reached().is_some() {
             break;
@@ -162,16 +167,16 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
 }
 
 /// Balances each group, as many at a time as there are processors.
-pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyhow::Result<Ran> {
+pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let mut groups = survey(cluster);
-    let run = Run::begin(options, Choice::AllGroups, cluster, &text)?;
+    let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
     let (count, over) = (groups.len(), AtomicUsize::new(0));
     let start: &Cluster = cluster;
     // however short the time, there is a step if one group can be improved
-    let first = groups.iter().find(|group| !group.is_balanced(options)).map(Candidate::group);
+    let first = groups.iter().find(|group| !group.is_balanced(options)).map(BalanceCandidate::group);
     let is_shown = text.output.is_shown();
-    let search = |own: &mut Option<Cluster>, candidate: &mut Candidate| -> anyhow::Result<Recording> {
+    let search = |own: &mut Option<Cluster>, candidate: &mut BalanceCandidate| -> anyhow::Result<Recording> {
         let recording = Recording::shown(is_shown);
         if Some(candidate.group()) != first && run.deadline.reached().is_some() {
             return Ok(recording);
@@ -183,7 +188,7 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
         if found.was_searched() {
             // what was moved in other groups makes no difference to this one
             let own = own.get_or_insert_with(|| start.clone());
-            let watch = Watch { deadline: &run.deadline, shown: false };
+            let watch = BalanceWatch { deadline: &run.deadline, shown: false };
             found = search_group(options, own, found, &watch, &mut text)?;
             found.show_final(options, own, &mut text)?;
         }
@@ -196,7 +201,7 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
     drop(progress);
     recordings.iter().try_for_each(|recording| recording.replay(text.output))?;
     let rules = balance_options(options).rules;
-    for step in groups.iter().flat_map(Candidate::steps) {
+    for step in groups.iter().flat_map(BalanceCandidate::steps) {
         let done = perform(cluster, step.instance, step.mv, &rules);
         let name = &cluster.instance(step.instance).name;
         ensure!(done.is_ok(), "hbal: the step of instance '{name}' depends on another group");
@@ -205,18 +210,18 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
 }
 
 /// What there is to say about a cluster without instances.
-pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Ran> {
-    let choice = if options.all_groups { Choice::AllGroups } else { Choice::WorstGroup };
+pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<BalanceRan> {
+    let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || -> anyhow::Result<String> {
-        let state = json::cluster::State::whole(cluster);
+        let state = json::cluster::ClusterView::whole(cluster);
         Ok(json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, state)?)?)
     };
     let document = options.json.then(document).transpose()?;
-    Ran::of([], None, None, document, output)
+    BalanceRan::of([], None, None, document, output)
 }
 
 /// The scores, in the order in which the groups are tried.
-fn list(options: &HbalOptions, groups: &[Candidate], text: &mut Text<'_>) -> anyhow::Result<()> {
+fn list(options: &HbalOptions, groups: &[BalanceCandidate], text: &mut Text<'_>) -> anyhow::Result<()> {
     text.line("Node groups, the worst first:")?;
     let columns =
         [("Group", Align::Left), ("Nodes", Align::Right), ("Inst", Align::Right), ("Score", Align::Right)];
@@ -234,18 +239,18 @@ fn list(options: &HbalOptions, groups: &[Candidate], text: &mut Text<'_>) -> any
     table.lines("  ").iter().try_for_each(|line| text.line(line.trim_end()))
 }
 
-fn summary(choice: Choice, cluster: &Cluster, groups: &[Candidate], jobsets: usize) -> String {
-    let improved: Vec<&Candidate> = groups.iter().filter(|group| !group.steps().is_empty()).collect();
+fn summary(choice: ChosenGroups, cluster: &Cluster, groups: &[BalanceCandidate], jobsets: usize) -> String {
+    let improved: Vec<&BalanceCandidate> = groups.iter().filter(|group| !group.steps().is_empty()).collect();
     let steps: usize = improved.iter().map(|group| group.steps().len()).sum();
     let steps = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
     let jobsets = if jobsets == 1 { "1 jobset".to_owned() } else { format!("{jobsets} jobsets") };
     match (choice, &improved[..]) {
         (_, []) => "No node group can be improved.".to_owned(),
-        (Choice::WorstGroup, [group, ..]) => {
+        (ChosenGroups::WorstGroup, [group, ..]) => {
             let name = &cluster.group(group.group()).name;
             format!("Node group {name} is improved with {steps} in {jobsets}.")
         }
-        (Choice::AllGroups, improved) => {
+        (ChosenGroups::AllGroups, improved) => {
             let (some, count) = (improved.len(), groups.len());
             let groups = if count == 1 { "node group is" } else { "node groups are" };
             format!("{some} of {count} {groups} improved with {steps} in {jobsets}.")
@@ -254,20 +259,20 @@ fn summary(choice: Choice, cluster: &Cluster, groups: &[Candidate], jobsets: usi
 }
 
 fn document(
-    choice: Choice,
+    choice: ChosenGroups,
     cluster: &Cluster,
-    groups: &[Candidate],
+    groups: &[BalanceCandidate],
     steps: &[Step],
     jobsets: &[Jobset],
     stopped: Option<Stopped>,
-    state: json::cluster::State,
-) -> Result<Document, Impossible> {
+    state: json::cluster::ClusterView,
+) -> Result<GroupPlansDocument, Impossible> {
     let mut next = 1;
-    let plan = |group: &Candidate| {
+    let plan = |group: &BalanceCandidate| {
         let numbers: Vec<usize> = (next..next + group.steps().len()).collect();
         next += numbers.len();
         let found = group.found.as_ref();
-        GroupPlan {
+        GroupPlanView {
             group: group.shown.clone(),
             ending: found.map(|found| found.ending),
             stopped: found.and_then(|found| found.stopped),
@@ -280,7 +285,7 @@ fn document(
     let moved = groups.iter().filter(|group| !group.steps().is_empty());
     let mut moved: Vec<NodeIdx> = moved.flat_map(|group| &group.start.scope.nodes).copied().collect();
     moved.sort();
-    Ok(Document {
+    Ok(GroupPlansDocument {
         schema: SCHEMA,
         generator: json::Generator::this(),
         choice,

@@ -8,7 +8,7 @@ use crate::load::lookup::find_partial;
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::report::check::problems::problem_lines;
-use crate::report::check::{self, Check, State};
+use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::json;
 use crate::search::check::{self as search, GroupHealth};
 use crate::tools::interrupts::Interruptible;
@@ -38,11 +38,11 @@ fn verdict(healthy: bool) -> ExitStatus {
     if healthy { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
-fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Check> {
+fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<CheckResult> {
     let checks = options.capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
-    let initial = State::of(health, checks);
+    let initial = Snapshot::of(health, checks);
     let after = match options.simulation && initial.needs_rebalance() {
         false => None,
         true => {
@@ -53,10 +53,10 @@ fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Check> {
     let each = || after.iter().flatten();
     let (steps, stopped) = (each().map(|g| g.steps).collect(), each().find_map(|g| g.stopped));
     let rebalanced =
-        after.map(|groups| State::of(groups.into_iter().map(|group| group.health).collect(), checks));
+        after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // for those who ask for it only
     let named = options.json || options.list_problems;
-    Ok(Check {
+    Ok(CheckResult {
         initial,
         rebalanced,
         steps,

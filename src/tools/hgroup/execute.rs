@@ -14,12 +14,12 @@ use crate::plan::work::{Builder, Work};
 use crate::search::regroup::Passage;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
-    self, Answer, Order, Resumption, announce, ask, crossing_violation, read_again,
+    self, Consent, ExecutionOrder, Resumption, announce, ask, crossing_violation, read_again,
 };
 use crate::tools::output::Output;
 
 /// What came of carrying a plan out.
-pub enum Outcome {
+pub enum HgroupEnd {
     /// The run is over.
     Over(ExitStatus),
     /// The cluster has changed, and is like this now: nothing was done yet.
@@ -39,7 +39,7 @@ pub fn execute(
     again: bool,
     show: impl FnOnce(&mut Output) -> anyhow::Result<()>,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<HgroupEnd> {
     let tool = super::SPEC.name;
     output.flush()?;
     let mut client = execution::client(&options.load.source)?;
@@ -56,10 +56,10 @@ pub fn execute(
         1 => "Execute this move?".to_owned(),
         count => format!("Execute these {count} moves?"),
     };
-    if !options.execution.yes && ask(&question, output)? == Answer::No {
+    if !options.execution.yes && ask(&question, output)? == Consent::No {
         show(output)?;
         output.error_line("Nothing was executed.")?;
-        return Ok(Outcome::Over(ExitStatus::Failure));
+        return Ok(HgroupEnd::Over(ExitStatus::Failure));
     }
     let now = read_again(&options.load)?;
     let mut changes: Vec<String> =
@@ -73,9 +73,9 @@ pub fn execute(
     }
     if !changes.is_empty() {
         announce(&changes, again, output)?;
-        return Ok(Outcome::Changed(Box::new(now)));
+        return Ok(HgroupEnd::Changed(Box::new(now)));
     }
-    carry_out(options, work, &mut *client, output).map(Outcome::Over)
+    carry_out(options, work, &mut *client, output).map(HgroupEnd::Over)
 }
 
 /// The groups that a plan touches.
@@ -92,7 +92,7 @@ fn carry_out(
     client: &mut dyn JobClient,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let order = Order {
+    let order = ExecutionOrder {
         tool: super::SPEC.name,
         purpose: format!("{} by hgroup", options.command.as_str()),
         // several

@@ -10,8 +10,8 @@ use std::ffi::OsString;
 use anyhow::bail;
 
 use super::cli::catalogue::*;
-use super::cli::option::Kind;
-use super::cli::{self, Spec, Stop, Words, hint};
+use super::cli::option::ArgumentKind;
+use super::cli::{self, OperandWords, Spec, Stop, hint};
 pub use super::options::HgroupOptions;
 use super::options::{GroupCommand, one_form};
 use super::output::Output;
@@ -75,9 +75,9 @@ pub const SPEC: Spec = Spec {
         HELP,
         HELP_COMPLETION,
     ],
-    words: &[Words {
+    words: &[OperandWords {
         name: "COMMAND",
-        kind: Kind::Choices(&["status", "redistribute", "compress", "balance"]),
+        kind: ArgumentKind::Choices(&["status", "redistribute", "compress", "balance"]),
         least: 1,
         most: Some(1),
     }],

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::execute::{Outcome, execute};
+use super::execute::{HgroupEnd, execute};
 use super::{ExitStatus, HgroupOptions};
 use crate::model::{Cluster, StorageMap};
 use crate::plan::jobset::Jobset;
@@ -14,9 +14,9 @@ use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
 use crate::search::regroup::Passage;
 use crate::search::regroup::balance::balance_until;
-use crate::search::regroup::compress::{Candidate, Compression, compress_until};
+use crate::search::regroup::compress::{Compression, GroupCandidate, compress_until};
 use crate::search::regroup::redistribute::redistribute_until;
-use crate::search::regroup::status::Status;
+use crate::search::regroup::status::GroupsStatus;
 use crate::search::{Deadline, Step, Stopped};
 use crate::tools::execution::ATTEMPTS;
 use crate::tools::interrupts::Interruptible;
@@ -42,15 +42,15 @@ pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -
             GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, again, output),
         }?;
         match outcome {
-            Outcome::Over(status) => return Ok(status),
-            Outcome::Changed(now) => cluster = *now,
+            HgroupEnd::Over(status) => return Ok(status),
+            HgroupEnd::Changed(now) => cluster = *now,
         }
     }
     bail!("hgroup: the cluster changes faster than plans can be made; nothing was executed")
 }
 
 fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let status = Status::of(cluster);
+    let status = GroupsStatus::of(cluster);
     if options.dot {
         output.write(&draw::dot(&status, cluster))?;
     } else if options.svg {
@@ -66,13 +66,13 @@ fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> an
 }
 
 /// A plan, and what is said about it.
-struct Plan<'p> {
+struct RegroupPlan<'p> {
     passages: &'p [Passage],
     jobsets: Vec<Jobset>,
     /// What is said to people.
     lines: Vec<String>,
     /// If it is wanted.
-    document: Option<json::regroup::Document>,
+    document: Option<json::regroup::RegroupDocument>,
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
     success: bool,
@@ -93,12 +93,12 @@ fn heal(
     cluster: &Cluster,
     again: bool,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<HgroupEnd> {
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let passages: Vec<Passage> = found.passages().cloned().collect();
     let jobsets = jobsets(&passages);
-    let plan = Plan {
+    let plan = RegroupPlan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
         document: wanted(options, || {
             json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets)
@@ -117,7 +117,7 @@ fn empty(
     cluster: &Cluster,
     again: bool,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<HgroupEnd> {
     let groups = match &options.group {
         None => cluster.groups_with_nodes(),
         Some(key) => vec![group::named(cluster, key)?],
@@ -127,11 +127,11 @@ fn empty(
         search(options, |deadline| compress_until(cluster, &groups, &regroup, deadline))?;
     let storage = StorageMap::of(cluster);
     let planned = options.evacuate || options.group.is_some();
-    let chosen: Option<&Candidate> = found.choice().filter(|_| planned);
+    let chosen: Option<&GroupCandidate> = found.choice().filter(|_| planned);
     let after = chosen.map_or_else(|| cluster.clone(), |candidate| candidate.after(cluster, &regroup));
-    let passages = chosen.map_or(&[][..], Candidate::passages);
+    let passages = chosen.map_or(&[][..], GroupCandidate::passages);
     let jobsets = jobsets(passages);
-    let plan = Plan {
+    let plan = RegroupPlan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
         document: wanted(options, || {
             json::regroup::compression(cluster, &storage, &found, chosen, &jobsets)
@@ -150,11 +150,11 @@ fn even_out(
     cluster: &Cluster,
     again: bool,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<HgroupEnd> {
     let found = search(options, |deadline| balance_until(cluster, &options.balance(), deadline))?;
     let passages: Vec<Passage> = found.steps.iter().map(|step| step.passage.clone()).collect();
     let jobsets = jobsets(&passages);
-    let plan = Plan {
+    let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
         document: wanted(options, || json::regroup::balance(cluster, &found, &passages, &jobsets))?,
         passages: &passages,
@@ -169,8 +169,8 @@ fn even_out(
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.
 fn wanted(
     options: &HgroupOptions,
-    document: impl FnOnce() -> Result<json::regroup::Document, Impossible>,
-) -> Result<Option<json::regroup::Document>, Impossible> {
+    document: impl FnOnce() -> Result<json::regroup::RegroupDocument, Impossible>,
+) -> Result<Option<json::regroup::RegroupDocument>, Impossible> {
     options.json.then(document).transpose()
 }
 
@@ -178,10 +178,10 @@ fn wanted(
 fn finish(
     options: &HgroupOptions,
     cluster: &Cluster,
-    plan: &Plan<'_>,
+    plan: &RegroupPlan<'_>,
     again: bool,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<HgroupEnd> {
     if let Some(stopped) = plan.stopped {
         let moves = plan.passages.len();
         let moves = if moves == 1 { "1 move".to_owned() } else { format!("{moves} moves") };
@@ -221,19 +221,19 @@ fn finish(
     }
     if wanted && interrupted {
         output.error_line("The search was interrupted, so nothing is executed.")?;
-        return Ok(Outcome::Over(ExitStatus::Failure));
+        return Ok(HgroupEnd::Over(ExitStatus::Failure));
     }
     if executes {
         let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
         return Ok(match execute(options, cluster, plan.passages, &plan.jobsets, again, show, output)? {
             // what could be done was, and it was not all
-            Outcome::Over(ExitStatus::Success | ExitStatus::Done) if !plan.success => {
-                Outcome::Over(ExitStatus::Failure)
+            HgroupEnd::Over(ExitStatus::Success | ExitStatus::Done) if !plan.success => {
+                HgroupEnd::Over(ExitStatus::Failure)
             }
             outcome => outcome,
         });
     }
-    Ok(Outcome::Over(match (plan.success, options.detailed_status && !plan.passages.is_empty()) {
+    Ok(HgroupEnd::Over(match (plan.success, options.detailed_status && !plan.passages.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,

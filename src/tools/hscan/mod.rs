@@ -8,8 +8,8 @@ use std::ffi::OsString;
 
 use super::ExitStatus;
 use super::cli::catalogue::*;
-use super::cli::option::Kind;
-use super::cli::{self, Spec, Stop, Words};
+use super::cli::option::ArgumentKind;
+use super::cli::{self, OperandWords, Spec, Stop};
 pub use super::options::HscanOptions;
 use super::output::Output;
 
@@ -33,7 +33,7 @@ pub const SPEC: Spec = Spec {
         HELP,
         HELP_COMPLETION,
     ],
-    words: &[Words { name: "ADDRESS", kind: Kind::Host, least: 0, most: None }],
+    words: &[OperandWords { name: "ADDRESS", kind: ArgumentKind::Host, least: 0, most: None }],
 };
 
 /// Reads the words behind the program's name.

@@ -26,7 +26,7 @@ const LOCAL: &str = "LOCAL";
 pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
     let access = Access::read(&options.load.source.rapi_access, &addresses)?;
-    let names = Names::new(options, &addresses);
+    let names = OutputNames::new(options, &addresses);
     names.check(&addresses)?;
     let width = names.shown.iter().map(|name| name.chars().count()).max().unwrap_or(LOCAL.len());
     if !options.no_headers {
@@ -80,7 +80,7 @@ fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Outpu
 fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
     let socket = options.load.source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
-    let answers = luxi::fetch(&socket, luxi::Manner::default(), Detail::Usual)?;
+    let answers = luxi::fetch(&socket, luxi::Timeouts::default(), Detail::Usual)?;
     let problem = match luxi::parse(&answers) {
         Ok(raw) => {
             warn(&raw, LOCAL, options, output)?;
@@ -100,17 +100,17 @@ fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyh
 }
 
 /// What the clusters are called in the table, and their files.
-struct Names {
+struct OutputNames {
     shown: Vec<String>,
     files: Vec<String>,
 }
 
-impl Names {
-    fn new(options: &HscanOptions, addresses: &[Address]) -> Names {
+impl OutputNames {
+    fn new(options: &HscanOptions, addresses: &[Address]) -> OutputNames {
         let name = |(at, address): (usize, &Address), named: fn(&Address) -> String| {
             if options.anonymise { format!("cluster-{}", at + 1) } else { named(address) }
         };
-        Names {
+        OutputNames {
             shown: addresses.iter().enumerate().map(|one| name(one, Address::shown)).collect(),
             files: addresses.iter().enumerate().map(|one| file_name(&name(one, Address::bare))).collect(),
         }

@@ -4,12 +4,12 @@ use anyhow::{bail, ensure};
 
 use super::HspaceOptions;
 use crate::model::{Cluster, InstanceSpec};
-use crate::search::fill::{Settings, Size};
+use crate::search::fill::{FillSettings, Size};
 
 /// What is to be filled in.
-pub struct Request {
+pub struct FillRequest {
     /// What all new instances have in common, and what is tolerated.
-    pub settings: Settings,
+    pub settings: FillSettings,
     /// The sizes that the tiered allocation begins with.
     pub tiered: Vec<Size>,
     /// The size of the standard allocation.
@@ -20,18 +20,18 @@ pub struct Request {
     pub standard_limit: Option<i64>,
 }
 
-impl Request {
+impl FillRequest {
     /// Completes the options.
     ///
     /// # Errors
     /// If the cluster's policy lists no disk template, which Ganeti's tool does not
     /// stand even if it needs none.
-    pub fn of(options: &HspaceOptions, cluster: &Cluster) -> anyhow::Result<Request> {
+    pub fn of(options: &HspaceOptions, cluster: &Cluster) -> anyhow::Result<FillRequest> {
         let policy = &cluster.policy;
         let Some(&first) = policy.disk_templates.first() else {
             bail!("the cluster's policy lists no disk templates");
         };
-        let settings = Settings {
+        let settings = FillSettings {
             template: options.disk_template.unwrap_or(first),
             spindle_use: options.spindle_use.unwrap_or(policy.std.spindle_use),
             accept_existing_errors: options.accept_existing_errors,
@@ -39,7 +39,7 @@ impl Request {
             capacity_checks: options.capacity_checks,
         };
         let largest = || policy.ranges.iter().map(|range| size(&range.max)).collect();
-        Ok(Request {
+        Ok(FillRequest {
             settings,
             tiered: options.tiered.map_or_else(largest, |size| vec![size]),
             standard: options.standard.unwrap_or_else(|| size(&policy.std)),

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::anyhow;
 
-use super::request::Request;
+use super::request::FillRequest;
 use super::{ExitStatus, HspaceOptions};
 use crate::model::Cluster;
 use crate::report::components::{components, score};
 use crate::report::space::map::allocation_map;
-use crate::report::space::{Form, Kind, Run, Start};
+use crate::report::space::{AllocationKind, AllocationRun, FillStart, Form};
 use crate::report::{debug, json};
 use crate::score::Board;
 use crate::search::allocate::NoTargets;
-use crate::search::fill::{Filled, Ground, Watch};
+use crate::search::fill::{FillGround, FillWatch, Filled};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;
@@ -27,13 +27,13 @@ struct Estimate<'a> {
     cluster: &'a Cluster,
     /// For whom the lines on standard output are; nobody, if a document is wanted.
     form: Option<Form>,
-    start: Start,
+    start: FillStart,
     output: &'a mut Output,
 }
 
 /// Estimates how much more the cluster could hold.
 pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let request = Request::of(options, cluster)?;
+    let request = FillRequest::of(options, cluster)?;
     let template = request.settings.template.as_str();
     // scripts keep the standard error that they know
     let for_people = options.load.verbosity > 0 && io::stderr().is_terminal();
@@ -46,10 +46,10 @@ pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> a
         true => Some(Form::Shell),
         false => Some(Form::Text),
     };
-    let start = Start::of(cluster, request.settings);
+    let start = FillStart::of(cluster, request.settings);
     let mut estimate = Estimate { options, cluster, form, start, output };
     estimate.introduce()?;
-    let ground = Ground::of(cluster, request.settings);
+    let ground = FillGround::of(cluster, request.settings);
     estimate.describe(&ground)?;
     request.check_sizes()?;
     if !ground.hopeless && ground.template_is_nowhere_allowed(cluster) {
@@ -58,10 +58,12 @@ pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> a
     }
 
     let [tiered, standard] = fill(&ground, cluster, &request, options)?;
-    let tiered = Run::of(Kind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
+    let tiered =
+        AllocationRun::of(AllocationKind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
     estimate.report(&tiered)?;
     let standard = standard.map_err(nowhere)?;
-    let standard = Run::of(Kind::Standard, &[request.standard], standard, ground.hopeless);
+    let standard =
+        AllocationRun::of(AllocationKind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
     estimate.finish(&ground, [&tiered, &standard])
 }
@@ -71,9 +73,9 @@ type Outcomes = [Result<Filled, NoTargets>; 2];
 
 /// Makes both allocations, until they are complete or have to end.
 fn fill(
-    ground: &Ground,
+    ground: &FillGround,
     cluster: &Cluster,
-    request: &Request,
+    request: &FillRequest,
     options: &HspaceOptions,
 ) -> anyhow::Result<Outcomes> {
     let deadline = Interruptible::begin(options.time_limit)?;
@@ -87,11 +89,11 @@ fn fill(
     let (in_tiers, standard) = (|count| placed(0, count), |count| placed(1, count));
     let (in_tiers, standard) = rayon::join(
         || {
-            let watch = Watch { deadline: &deadline, placed: &in_tiers };
+            let watch = FillWatch { deadline: &deadline, placed: &in_tiers };
             ground.tiered_until(cluster, &request.tiered, request.tiered_limit, &watch)
         },
         || {
-            let watch = Watch { deadline: &deadline, placed: &standard };
+            let watch = FillWatch { deadline: &deadline, placed: &standard };
             ground.standard_until(cluster, request.standard, request.standard_limit, &watch)
         },
     );
@@ -109,7 +111,7 @@ fn nowhere(why: NoTargets) -> anyhow::Error {
 }
 
 impl Estimate<'_> {
-    fn print(&mut self, lines: impl FnOnce(Form, &Start) -> Vec<String>) -> anyhow::Result<()> {
+    fn print(&mut self, lines: impl FnOnce(Form, &FillStart) -> Vec<String>) -> anyhow::Result<()> {
         let lines = self.form.map(|form| lines(form, &self.start)).unwrap_or_default();
         Ok(lines.iter().try_for_each(|line| self.output.line(line))?)
     }
@@ -139,7 +141,7 @@ impl Estimate<'_> {
     }
 
     /// Says what limits the search.
-    fn describe(&mut self, ground: &Ground) -> anyhow::Result<()> {
+    fn describe(&mut self, ground: &FillGround) -> anyhow::Result<()> {
         if self.options.load.verbosity <= 3 {
             return Ok(());
         }
@@ -158,15 +160,15 @@ impl Estimate<'_> {
     }
 
     /// Shows an allocation in every way that is asked for.
-    fn report(&mut self, run: &Run) -> anyhow::Result<()> {
+    fn report(&mut self, run: &AllocationRun) -> anyhow::Result<()> {
         self.print(|form, start| form.request(start, run))?;
         if self.options.load.verbosity > 1 {
             let lines = allocation_map(&self.start, run);
             lines.iter().try_for_each(|line| self.output.error_line(line))?;
         }
         let (title, suffix, when) = match run.kind {
-            Kind::Tiered => ("Tiered allocation", "tiered", "after tiered allocation"),
-            Kind::Standard => ("Standard allocation", "standard", "after standard allocation"),
+            AllocationKind::Tiered => ("Tiered allocation", "tiered", "after tiered allocation"),
+            AllocationKind::Standard => ("Standard allocation", "standard", "after standard allocation"),
         };
         if let Some(stopped) = run.filled.stopped {
             let (subject, count) = (stopped.subject(), run.allocated());
@@ -179,7 +181,7 @@ impl Estimate<'_> {
         self.print(|form, start| form.result(start, run))
     }
 
-    fn finish(mut self, ground: &Ground, runs: [&Run; 2]) -> anyhow::Result<ExitStatus> {
+    fn finish(mut self, ground: &FillGround, runs: [&AllocationRun; 2]) -> anyhow::Result<ExitStatus> {
         self.print(|form, _| form.end())?;
         if self.form.is_none() {
             let document = json::space::document(&self.start, self.cluster, ground, self.options.limit, runs);

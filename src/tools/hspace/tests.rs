@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::request::Request;
+use super::request::FillRequest;
 use super::*;
 use crate::model::{Cluster, DiskTemplate, Mib};
 use crate::search::fill::Size;
@@ -107,7 +107,7 @@ fn with_policy(change: impl FnOnce(&mut Cluster)) -> Cluster {
 #[test]
 fn the_policy_completes_the_options() {
     let cluster = with_policy(|c| c.policy.disk_templates = vec![DiskTemplate::Rbd, DiskTemplate::Drbd]);
-    let request = Request::of(&parsed(&[]), &cluster).unwrap();
+    let request = FillRequest::of(&parsed(&[]), &cluster).unwrap();
     assert_eq!((request.settings.template, request.settings.spindle_use), (DiskTemplate::Rbd, 1));
     assert_eq!(request.standard, Size { memory: Mib(128), disk: Mib(1024), vcpus: 1, spindles: 1 });
     let largest = Size { memory: Mib(32768), disk: Mib(1_048_576), vcpus: 8, spindles: 12 };
@@ -115,7 +115,7 @@ fn the_policy_completes_the_options() {
     request.check_sizes().unwrap();
 
     let options = parsed(&["--tiered-alloc=1,2,3,4", "--standard-alloc=5,6,7,8", "--spindle-use=9", "-l-2"]);
-    let request = Request::of(&options, &cluster).unwrap();
+    let request = FillRequest::of(&options, &cluster).unwrap();
     assert_eq!(request.tiered, [Size { disk: Mib(1), memory: Mib(2), vcpus: 3, spindles: 4 }]);
     assert_eq!(request.standard, Size { disk: Mib(5), memory: Mib(6), vcpus: 7, spindles: 8 });
     assert_eq!(request.settings.spindle_use, 9);
@@ -125,8 +125,8 @@ fn the_policy_completes_the_options() {
 #[test]
 fn a_policy_may_not_be_enough() {
     let bare = with_policy(|c| c.policy.disk_templates.clear());
-    assert!(Request::of(&parsed(&["--disk-template=drbd"]), &bare).is_err());
+    assert!(FillRequest::of(&parsed(&["--disk-template=drbd"]), &bare).is_err());
     let unlimited = with_policy(|c| c.policy.ranges.clear());
-    assert!(Request::of(&parsed(&[]), &unlimited).unwrap().check_sizes().is_err());
-    Request::of(&parsed(&["--tiered-alloc=1,2,3"]), &unlimited).unwrap().check_sizes().unwrap();
+    assert!(FillRequest::of(&parsed(&[]), &unlimited).unwrap().check_sizes().is_err());
+    FillRequest::of(&parsed(&["--tiered-alloc=1,2,3"]), &unlimited).unwrap().check_sizes().unwrap();
 }

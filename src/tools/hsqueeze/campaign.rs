@@ -4,7 +4,7 @@
 use anyhow::bail;
 
 use super::HsqueezeOptions;
-use super::execute::Outcome;
+use super::execute::HsqueezeEnd;
 use super::planning::Planning;
 use super::run::show_text;
 use crate::execute::signals::Signals;
@@ -17,8 +17,8 @@ use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::Deed;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::execution::{
-    ATTEMPTS, Arrival, Order, Ran, Stage, announce, carry_out, conclude, failures, read_again, take_back,
-    violation,
+    ATTEMPTS, Confirmation, ExecutionOrder, ExecutionStage, Ran, announce, carry_out, conclude, failures,
+    read_again, take_back, violation,
 };
 use crate::tools::output::Output;
 
@@ -41,7 +41,7 @@ pub struct Campaign<'a> {
     failed: Vec<String>,
     /// Whether groups are called by their names.
     several: bool,
-    outcome: Outcome,
+    outcome: HsqueezeEnd,
 }
 
 /// A group's plan, and the cluster that it was made on.
@@ -71,12 +71,12 @@ impl<'a> Campaign<'a> {
             switched: 0,
             failed: Vec::new(),
             several,
-            outcome: Outcome::default(),
+            outcome: HsqueezeEnd::default(),
         }
     }
 
     /// Carries plans out, one after the other, until one makes it useless to go on.
-    pub fn carry_out(mut self, cluster: &Cluster, plans: &[&GroupPlan]) -> Outcome {
+    pub fn carry_out(mut self, cluster: &Cluster, plans: &[&GroupPlan]) -> HsqueezeEnd {
         for plan in plans {
             if self.outcome.stopped.is_some() {
                 break;
@@ -243,7 +243,7 @@ impl<'a> Campaign<'a> {
         }
         let missed = ran.arrival.missed().iter().filter(|missed| missed.is_node);
         self.failed.extend(missed.map(|missed| missed.subject.clone()));
-        Ok(matches!(ran.arrival, Arrival::AsPlanned))
+        Ok(matches!(ran.arrival, Confirmation::AsPlanned))
     }
 
     /// Moves instances, between nodes that are all in use.
@@ -259,7 +259,7 @@ impl<'a> Campaign<'a> {
 
     /// Carries steps out, as far as that is possible.
     fn run(&mut self, current: &Current, purpose: String, work: Work) -> anyhow::Result<Ran> {
-        let order = Order {
+        let order = ExecutionOrder {
             tool: super::SPEC.name,
             purpose,
             group: current.before.group(current.plan.group).uuid.clone(),
@@ -277,9 +277,9 @@ impl<'a> Campaign<'a> {
         Ok(ran)
     }
 
-    fn next_stage(&mut self) -> Stage<'a> {
+    fn next_stage(&mut self) -> ExecutionStage<'a> {
         self.runs += 1;
-        Stage {
+        ExecutionStage {
             options: &self.options.execution,
             load: &self.options.load,
             silent: self.silent,

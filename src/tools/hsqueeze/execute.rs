@@ -16,7 +16,7 @@ use crate::tools::execution::{self, Lock, Resumption, listen, obstacle_in_group}
 use crate::tools::output::Output;
 
 /// The way to the cluster, and the right to change it.
-pub struct Access {
+pub struct ClusterAccess {
     client: Box<dyn JobClient>,
     _lock: Lock,
 }
@@ -26,7 +26,7 @@ pub struct Access {
 /// # Errors
 /// If there is no way to switch the power, another run is at work, or the cluster cannot be
 /// reached.
-pub fn access(options: &HsqueezeOptions) -> anyhow::Result<Access> {
+pub fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess> {
     let tool = super::SPEC.name;
     let mut client = execution::client(&options.load.source)?;
     if options.load.source.rapi.is_some() && options.execution.power_command.is_none() {
@@ -36,7 +36,7 @@ pub fn access(options: &HsqueezeOptions) -> anyhow::Result<Access> {
     }
     let cluster = client.cluster().context(tool)?;
     let lock = Lock::take(tool, &cluster)?;
-    Ok(Access { client, _lock: lock })
+    Ok(ClusterAccess { client, _lock: lock })
 }
 
 /// Goes on with the run of a journal.
@@ -62,7 +62,7 @@ pub fn resume(options: &HsqueezeOptions, path: &Path, output: &mut Output) -> an
 
 /// What was done, and what went wrong.
 #[derive(Default)]
-pub struct Outcome {
+pub struct HsqueezeEnd {
     /// By group.
     pub deeds: Vec<Deed>,
     /// One line each.
@@ -77,11 +77,11 @@ pub struct Outcome {
 /// If signals cannot be handled, or standard output.
 pub fn execute(
     planning: &Planning<'_>,
-    access: &mut Access,
+    access: &mut ClusterAccess,
     cluster: &Cluster,
     found: &Squeeze,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<HsqueezeEnd> {
     output.flush()?;
     let signals = listen(planning.options.is_silent())?;
     let several = found.plans.len() > 1;

@@ -8,7 +8,7 @@ use crate::model::{Cluster, GroupIdx};
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
 use crate::search::squeeze::standby::Sizes;
-use crate::search::squeeze::{Squeeze, SqueezeOptions, Watch, squeeze_watched};
+use crate::search::squeeze::{Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watched};
 
 /// What plans are made by.
 pub struct Planning<'a> {
@@ -52,7 +52,7 @@ impl<'a> Planning<'a> {
         failed: &[String],
     ) -> Squeeze {
         let deadline = Deadline::new(self.options.time_limit, Arc::default());
-        let watch = Watch { deadline: &deadline, progress: &|_| {} };
+        let watch = SqueezeWatch { deadline: &deadline, progress: &|_| {} };
         squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
     }
 

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::execute::{Access, Outcome, execute};
+use super::execute::{ClusterAccess, HsqueezeEnd, execute};
 use super::planning::Planning;
 use super::{ExitStatus, HsqueezeOptions};
 use crate::model::{Cluster, GroupIdx};
@@ -13,10 +13,10 @@ use crate::report::json;
 use crate::report::squeeze as view;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
-    Decision, GroupPlan, Progress, Squeeze, SqueezeOptions, Watch, squeeze_watched,
+    Decision, GroupPlan, Squeeze, SqueezeOptions, SqueezeProgress, SqueezeWatch, squeeze_watched,
 };
 use crate::search::{Step, Stopped};
-use crate::tools::execution::{Answer, ask};
+use crate::tools::execution::{Consent, ask};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -56,7 +56,7 @@ pub fn known_sizes(options: &HsqueezeOptions) -> anyhow::Result<Sizes> {
 /// Makes the plans, shows them, and carries them out if that is wanted.
 pub fn run(
     planning: &Planning<'_>,
-    access: Option<Access>,
+    access: Option<ClusterAccess>,
     cluster: &Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
@@ -84,7 +84,7 @@ pub fn run(
             return Ok(ExitStatus::Failure);
         }
         let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
-        if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Answer::No {
+        if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Consent::No {
             output.error_line("Nothing was executed.")?;
             return Ok(ExitStatus::Failure);
         }
@@ -104,21 +104,21 @@ fn search(
     // after the search an interrupt ends the program
     let deadline = Interruptible::begin(options.time_limit)?;
     let line = progress::Progress::start();
-    let tell = |Progress { looked_at, candidates, freed }: Progress| {
+    let tell = |SqueezeProgress { looked_at, candidates, freed }: SqueezeProgress| {
         line.say(format!("{looked_at} of {candidates} nodes looked at, {freed} not needed"));
     };
-    Ok(squeeze_watched(cluster, groups, asked, Watch { deadline: &deadline, progress: &tell }))
+    Ok(squeeze_watched(cluster, groups, asked, SqueezeWatch { deadline: &deadline, progress: &tell }))
 }
 
 fn carry_out(
     planning: &Planning<'_>,
-    mut access: Access,
+    mut access: ClusterAccess,
     cluster: &Cluster,
     found: &Squeeze,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
-    let Outcome { deeds, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
+    let HsqueezeEnd { deeds, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
     let summary = view::summary(&deeds, view::Tense::Done);
     match options.load.verbosity < 1 && !options.json {
         true => output.line(&summary)?,

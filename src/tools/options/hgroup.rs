@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{CommandTarget, ExecutionOptions, LoadOptions, node_fields, time_above_zero};
 use crate::search::regroup::RegroupOptions;
-use crate::search::regroup::balance::BalanceOptions;
+use crate::search::regroup::balance::GroupBalanceOptions;
 use crate::search::regroup::load::LoadSource;
 use crate::tools::cli::{Given, ValueError};
 
@@ -137,11 +137,11 @@ impl HgroupOptions {
     }
 
     /// How to even out load.
-    pub fn balance(&self) -> BalanceOptions {
-        let usual = BalanceOptions::default();
+    pub fn balance(&self) -> GroupBalanceOptions {
+        let usual = GroupBalanceOptions::default();
         let load = &self.load;
         let measured = load.utilisation.is_some() || load.mond;
-        BalanceOptions {
+        GroupBalanceOptions {
             regroup: self.regroup(),
             loads: if measured && !load.ignore_dynu { LoadSource::Measured } else { LoadSource::InUse },
             min_gain: self.min_gain.unwrap_or(usual.min_gain),

@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use htools::execute::job::{JobId, Run, Status, Watched};
+use htools::execute::job::{JobId, JobStatus, RunInfo, Watched};
 use htools::execute::journal::{self, Read};
 use htools::execute::{Ending, Event, JobClient, LuxiClient, RapiClient, Report, Runner, Surroundings};
-use htools::load::luxi::Manner;
+use htools::load::luxi::Timeouts;
 use htools::load::rapi::{self, Access, Address, Session};
 use htools::plan::work::WorkStep;
 use serde_json::Value;
@@ -57,7 +57,7 @@ fn submissions_that_make_no_sense() {
 /// A client that does not wait for long.
 fn hasty(place: &Place) -> LuxiClient {
     let time = Duration::from_millis(300);
-    let manner = Manner { connect: time, send: time, silence: time, answer: 3 * time, size: 1 << 16 };
+    let manner = Timeouts { connect: time, send: time, silence: time, answer: 3 * time, size: 1 << 16 };
     LuxiClient::new(place.path("luxi.sock"), manner)
 }
 
@@ -76,7 +76,7 @@ fn states_that_make_no_sense_are_errors() {
         place.world.instead("QueryClusterInfo", message(strange));
         assert!(client.cluster().is_err(), "{strange}");
         // and the next call works again
-        assert_eq!(client.states(&[JobId(24)]).unwrap()[0].status, Some(Status::Success));
+        assert_eq!(client.states(&[JobId(24)]).unwrap()[0].status, Some(JobStatus::Success));
     }
 }
 
@@ -92,7 +92,7 @@ fn silence_and_floods_end() {
         place.world.instead("QueryJobs", acts);
         assert!(hasty(&place).states(&[JobId(24)]).is_err());
     }
-    let watched = Watched { id: JobId(24), status: Status::Running };
+    let watched = Watched { id: JobId(24), status: JobStatus::Running };
     place.world.instead("WaitForJobChange", vec![Act::Endless(b"[".repeat(4096), Duration::ZERO)]);
     assert!(hasty(&place).next_change(&[watched], Duration::from_secs(30)).is_err());
     assert!(start.elapsed() < Duration::from_secs(30));
@@ -108,7 +108,7 @@ impl Surroundings for Nobody {
         false
     }
 
-    fn perform(&mut self, _: &mut dyn JobClient, _: &Run, _: &WorkStep) -> Result<(), String> {
+    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, _: &WorkStep) -> Result<(), String> {
         unreachable!("jobs do all of it")
     }
 
@@ -176,7 +176,7 @@ fn submissions_without_an_answer_are_not_repeated() {
 
 /// How often a client that waits for a job that does not change asks in two seconds.
 fn asked(place: &Place, client: &mut dyn JobClient, kind: &str) -> usize {
-    let watched = Watched { id: JobId(24), status: Status::Running };
+    let watched = Watched { id: JobId(24), status: JobStatus::Running };
     place.world.lock().calls.clear();
     assert_eq!(client.next_change(&[watched], Duration::from_secs(2)), Ok(vec![]));
     place.world.lock().calls.get(kind).copied().unwrap_or_default()
@@ -191,7 +191,7 @@ fn a_daemon_that_does_not_wait_is_asked_seldom() {
     place.world.lock().always.insert("wait", response("200 OK", &Value::Null));
     let rapi = Rapi::new(&place.world);
     let address = Address::new(rapi.url().as_ref());
-    let manner = rapi::Manner { proxies: false, ..rapi::Manner::default() };
+    let manner = rapi::FetchLimits { proxies: false, ..rapi::FetchLimits::default() };
     let session = Session::new(&address, &Access::default(), manner).unwrap();
     let count = asked(&place, &mut RapiClient::new(session), "wait");
     assert!((3..=20).contains(&count), "{count}");
@@ -211,12 +211,12 @@ fn the_last_numbers_of_jobs() {
     }
     let rapi = Rapi::new(&place.world);
     let address = Address::new(rapi.url().as_ref());
-    let manner = rapi::Manner { proxies: false, ..rapi::Manner::default() };
+    let manner = rapi::FetchLimits { proxies: false, ..rapi::FetchLimits::default() };
     let mut client = RapiClient::new(Session::new(&address, &Access::default(), manner).unwrap());
     let id = u64::MAX;
     place.world.instead("jobs", response("200 OK", &serde_json::json!([{"id": id}, {"id": "3"}])));
     assert_eq!(client.newest(), Ok(JobId(id)));
-    let run = Run { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 };
+    let run = RunInfo { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 };
     place.world.instead("jobs", response("200 OK", &serde_json::json!([{"id": id, "ops": []}])));
     // nothing comes after the last
     assert_eq!(client.jobs_of(&run, JobId(id)), Ok(vec![]));

@@ -16,12 +16,12 @@ use htools::load::text;
 use htools::model::{Cluster, Mib};
 use htools::plan::jobset::jobsets;
 use htools::plan::maintenance::{self, Maintenance};
-use htools::plan::names::{Impossible, Kind};
+use htools::plan::names::{Impossible, NameOf};
 use htools::plan::switching::{Switch, power_down};
 use htools::plan::work::{Builder, Work};
 use htools::plan::{command, power, regroup, shell};
 use htools::search::balance::{BalanceOptions, Balancer};
-use htools::search::regroup::balance::{BalanceOptions as GroupOptions, balance};
+use htools::search::regroup::balance::{GroupBalanceOptions as GroupOptions, balance};
 use htools::search::rolling::{Conflicts, RollingOptions};
 use htools::search::squeeze::{Decision, SqueezeOptions, squeeze};
 use proptest::collection::vec;
@@ -200,10 +200,10 @@ fn meant(calls: &[Vec<String>], names: &HashMap<String, String>) -> Vec<Vec<Stri
     calls.iter().map(renamed).collect()
 }
 
-fn is_possible(kind: Kind, name: &str) -> bool {
+fn is_possible(kind: NameOf, name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == '_';
     let host = !name.is_empty() && name.len() <= 255 && name.chars().all(good);
-    let option = kind == Kind::Node && name.starts_with('-');
+    let option = kind == NameOf::Node && name.starts_with('-');
     host && !option && !name.starts_with('.') && !name.contains("..")
 }
 
@@ -239,9 +239,9 @@ fn config() -> ProptestConfig {
 /// what they were, and whether there is one that Ganeti cannot have.
 fn rename(planned: &Planned, names: &[(Index, String)]) -> (Cluster, HashMap<String, String>, bool) {
     let mut cluster = planned.cluster.clone();
-    let mut known: HashMap<String, Kind> = HashMap::new();
-    known.extend(cluster.nodes.iter().map(|node| (node.spec.name.clone(), Kind::Node)));
-    known.extend(cluster.instances.iter().map(|i| (i.name.clone(), Kind::Instance)));
+    let mut known: HashMap<String, NameOf> = HashMap::new();
+    known.extend(cluster.nodes.iter().map(|node| (node.spec.name.clone(), NameOf::Node)));
+    known.extend(cluster.instances.iter().map(|i| (i.name.clone(), NameOf::Instance)));
     let mut used: Vec<&String> = planned.calls.iter().flatten().filter(|w| known.contains_key(*w)).collect();
     used.sort();
     used.dedup();

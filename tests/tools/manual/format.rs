@@ -1,7 +1,7 @@
 //! htools-format(5): its examples load, and its words are those that the readers know.
 
 use htools::load::merge::{MergeOptions, finish, merge};
-use htools::load::monitoring::{self, Collector, Report};
+use htools::load::monitoring::{self, Collector, CollectorReport};
 use htools::load::{RawCluster, simulate, text, utilisation};
 use htools::model::{AllocPolicy, DiskTemplate, InstancePolicy, Mib, RunStatus};
 use htools::report::text::whole_cluster_text;
@@ -129,8 +129,8 @@ fn the_other_examples_are_read() {
     assert_eq!(loads.iter().map(|load| load.0.as_str()).collect::<Vec<_>>(), names);
 
     let data = monitoring::parse(&block(&page, "example: monitoring"), "monitoring").unwrap();
-    assert_eq!(data.report("node1", Collector::CpuAvgLoad), Some(&Report::Node(1.2)));
-    let Some(Report::Instances(loads)) = data.report("node1", Collector::XenCpuAvgLoad) else {
+    assert_eq!(data.report("node1", Collector::CpuAvgLoad), Some(&CollectorReport::Node(1.2)));
+    let Some(CollectorReport::Instances(loads)) = data.report("node1", Collector::XenCpuAvgLoad) else {
         panic!("the report of Xen")
     };
     assert!(names.iter().all(|name| loads.contains_key(*name)));

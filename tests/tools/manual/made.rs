@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use htools::model::known_tags::{Bearer, KNOWN};
 use htools::report::nodes::{DEFAULT_FIELDS, fields};
-use htools::score::metrics::{Kind, TABLE};
+use htools::score::metrics::{Aggregate, TABLE};
 use htools::tools::{TOOLS, generate, launcher};
 
 use super::{PAGES, path, read};
@@ -33,11 +33,11 @@ fn metrics_section() -> String {
     let mut text = String::new();
     for metric in TABLE {
         let kind = match metric.kind {
-            Kind::Deviation(_) => "deviation",
-            Kind::OnlineCount(_) => "count, online nodes",
-            Kind::OfflineCount(_) => "count, offline nodes",
-            Kind::Sum(_) => "sum",
-            Kind::Spread => "count, all nodes together",
+            Aggregate::Deviation(_) => "deviation",
+            Aggregate::OnlineCount(_) => "count, online nodes",
+            Aggregate::OfflineCount(_) => "count, offline nodes",
+            Aggregate::Sum(_) => "sum",
+            Aggregate::Spread => "count, all nodes together",
         };
         let (name, weight) = (metric.name, metric.weight);
         text += &format!(".TP\n\\fB{name}\\fR (x{weight}, {kind})\n{}\n", roff(metric.meaning));

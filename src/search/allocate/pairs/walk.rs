@@ -1,9 +1,9 @@
 //! The secondaries of one primary, from the best to the worst.
 
-use super::{Pairs, Scored};
+use super::{Pairs, ScoredPair};
 use crate::model::{FailCounts, FailKind, NodeIdx, Place};
 use crate::score::Statistics;
-use crate::search::allocate::{Metric, Search};
+use crate::search::allocate::{PlaceMetric, PlaceSearch};
 
 /// Goes through the pairs of a primary until one passes.
 pub(super) fn one_primary(
@@ -12,21 +12,25 @@ pub(super) fn one_primary(
     mut failures: FailCounts,
     mut successes: u64,
     holds: &mut impl FnMut(&Place) -> bool,
-) -> Search {
-    if let Some(mut walk) = Walk::new(pairs, primary).filter(|_| successes > 0) {
+) -> PlaceSearch {
+    if let Some(mut walk) = PairWalk::new(pairs, primary).filter(|_| successes > 0) {
         while let Some(pair) = walk.next() {
             let place = pairs.place(&pair);
             if holds(&place) {
-                return Search { best: Some((Metric::Score(pair.score), place)), successes, failures };
+                return PlaceSearch {
+                    best: Some((PlaceMetric::Score(pair.score), place)),
+                    successes,
+                    failures,
+                };
             }
             successes -= 1;
             failures.add(FailKind::N1, 1);
         }
     }
-    Search { best: None, successes, failures }
+    PlaceSearch { best: None, successes, failures }
 }
 
-struct Walk<'w, 'f, 'c, 'o, 'i> {
+struct PairWalk<'w, 'f, 'c, 'o, 'i> {
     pairs: &'w Pairs<'f, 'c, 'o, 'i>,
     primary: NodeIdx,
     /// The position of its kind.
@@ -34,17 +38,17 @@ struct Walk<'w, 'f, 'c, 'o, 'i> {
     with: Statistics,
     /// The kinds of secondaries not looked at yet, by ascending bound.
     closed: std::slice::Iter<'w, usize>,
-    open: Vec<Scored>,
+    open: Vec<ScoredPair>,
 }
 
-impl<'w, 'f, 'c, 'o, 'i> Walk<'w, 'f, 'c, 'o, 'i> {
-    fn new(pairs: &'w Pairs<'f, 'c, 'o, 'i>, primary: NodeIdx) -> Option<Walk<'w, 'f, 'c, 'o, 'i>> {
+impl<'w, 'f, 'c, 'o, 'i> PairWalk<'w, 'f, 'c, 'o, 'i> {
+    fn new(pairs: &'w Pairs<'f, 'c, 'o, 'i>, primary: NodeIdx) -> Option<PairWalk<'w, 'f, 'c, 'o, 'i>> {
         let kind = pairs.floor.kinds.of_node(primary);
         let at = pairs.kinds.iter().position(|k| *k == kind)?;
         let group = pairs.floor.cluster.node(primary).spec.group;
         let with = pairs.with_primary(at)?;
         let closed = pairs.orders[group.get()].1.iter();
-        Some(Walk { pairs, primary, at, with, closed, open: Vec::new() })
+        Some(PairWalk { pairs, primary, at, with, closed, open: Vec::new() })
     }
 
     /// Works out the scores with the secondaries of a kind.
@@ -52,11 +56,12 @@ impl<'w, 'f, 'c, 'o, 'i> Walk<'w, 'f, 'c, 'o, 'i> {
         let (pairs, kinds) = (self.pairs, (self.at, s));
         let Some(usual) = pairs.places[s].1.as_deref() else { return };
         let score = pairs.score(&self.with, kinds, usual);
-        let unusual: Vec<Scored> = pairs.unusual_partners(&self.with, self.primary, kinds, usual).collect();
+        let unusual: Vec<ScoredPair> =
+            pairs.unusual_partners(&self.with, self.primary, kinds, usual).collect();
         let backing = pairs.floor.backing(self.primary);
         let is_usual = |s: &NodeIdx| !backing.iter().any(|b| b.0 == *s && !pairs.is_usual(usual, b.1));
         let members = pairs.members(s).iter().copied().filter(|s| *s != self.primary).filter(is_usual);
-        self.open.extend(members.map(|secondary| Scored {
+        self.open.extend(members.map(|secondary| ScoredPair {
             score,
             primary: self.primary,
             secondary,
@@ -67,7 +72,7 @@ impl<'w, 'f, 'c, 'o, 'i> Walk<'w, 'f, 'c, 'o, 'i> {
     }
 
     /// The next pair.
-    fn next(&mut self) -> Option<Scored> {
+    fn next(&mut self) -> Option<ScoredPair> {
         let own = self.pairs.bounds.primary(self.at);
         loop {
             let best = self.best_open();

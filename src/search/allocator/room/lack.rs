@@ -14,7 +14,7 @@ pub(super) struct Lacks<'a> {
     wanted: &'a Wanted<'a>,
     strictness: Strictness,
     /// By node, of those that may be used.
-    nodes: Vec<Option<Lack>>,
+    nodes: Vec<Option<NodeLack>>,
     primaries: Least,
     secondaries: Least,
     now: f64,
@@ -22,7 +22,7 @@ pub(super) struct Lacks<'a> {
 
 /// What a node lacks.
 #[derive(Clone, Copy)]
-struct Lack {
+struct NodeLack {
     primary: f64,
     secondary: f64,
 }
@@ -76,7 +76,7 @@ impl<'a> Lacks<'a> {
             let clash = TagArrival::of(state, wanted.instance).clash;
             lacks.nodes[node.get()] = Some(lacks.at(node, &state.ledger, clash));
         }
-        let each = |part: fn(&Lack) -> f64| {
+        let each = |part: fn(&NodeLack) -> f64| {
             Least::of(usable.iter().filter_map(|n| lacks.nodes[n.get()].as_ref().map(|l| (*n, part(l)))))
         };
         let (primaries, secondaries) = (each(|l| l.primary), each(|l| l.secondary));
@@ -125,7 +125,7 @@ impl<'a> Lacks<'a> {
             return 0.0;
         }
         let touched: Vec<NodeIdx> = outcome.touched().iter().map(|t| t.spec.idx).collect();
-        let lacks: Vec<(NodeIdx, Lack)> = outcome
+        let lacks: Vec<(NodeIdx, NodeLack)> = outcome
             .touched()
             .iter()
             .filter(|t| self.nodes[t.spec.idx.get()].is_some())
@@ -148,8 +148,8 @@ impl<'a> Lacks<'a> {
         nearest
     }
 
-    fn at(&self, node: NodeIdx, ledger: &Ledger, clash: bool) -> Lack {
-        Lack { primary: self.primary(node, ledger, clash), secondary: self.secondary(node, ledger) }
+    fn at(&self, node: NodeIdx, ledger: &Ledger, clash: bool) -> NodeLack {
+        NodeLack { primary: self.primary(node, ledger, clash), secondary: self.secondary(node, ledger) }
     }
 
     fn clash_after(&self, node: NodeIdx, moved: &Instance, outcome: &Outcome<'_>) -> bool {

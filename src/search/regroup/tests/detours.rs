@@ -44,7 +44,7 @@ fn planned(cluster: &Cluster) -> (Vec<String>, Balance) {
 fn an_instance_goes_directly() {
     let cluster = made_of(&ALL, &NAMES, &THREE);
     let one = RegroupOptions { max_moves: Some(1), ..FREELY };
-    let first = balance(&cluster, &BalanceOptions { regroup: one, ..options(0.01, 0.0) });
+    let first = balance(&cluster, &GroupBalanceOptions { regroup: one, ..options(0.01, 0.0) });
     let first = shown(&cluster, first.steps.iter().map(|step| &step.passage));
     assert!(first.len() == 1 && first[0].starts_with("x: a1 -> b"), "{first:?}");
     let (moves, plan) = planned(&cluster);

@@ -47,9 +47,9 @@ fn disks_outside_need_no_room_in_nodes() {
         &[],
     );
     let plan = healed(&inside);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-    let [(_, Bar::Room(nearest))] = &bars[..] else { panic!("{bars:?}") };
+    let [(_, GroupBar::Room(nearest))] = &bars[..] else { panic!("{bars:?}") };
     assert!(matches!(nearest.barrier, Barrier::Rule(Rule::Disk)), "{nearest:?}");
     // 850,000 of 900,000, and one MiB has to stay
     assert_eq!(nearest.shortfall.missing(), Some(850_001));
@@ -61,7 +61,7 @@ fn disks_outside_are_nowhere_in_use() {
         let names = [("a1", 8000), ("b1", 9000)];
         let cluster = with_vast(&names, template, "a1");
         // 90,000 - 50,000, as without the instance
-        let status = Status::of(&cluster);
+        let status = GroupsStatus::of(&cluster);
         let disk = status.groups[0].capacity.disk;
         assert_eq!((disk.total, disk.used, disk.free), (90_000, 40_000, 50_000), "{template}");
         assert_eq!(status.groups[0].score, {
@@ -74,7 +74,7 @@ fn disks_outside_are_nowhere_in_use() {
         assert_eq!(["a", "b"].map(|name| loads.relative(group(&cluster, name))[2]), [None, None]);
         // 900,000 do not exceed the 50,000 that are free in b
         let found = compress(&cluster, &cluster.groups_with_nodes(), &FREELY);
-        assert!(matches!(found.candidates[0].outcome, compress::Outcome::Emptied(_)), "{template}");
+        assert!(matches!(found.candidates[0].outcome, compress::Compressed::Emptied(_)), "{template}");
     }
     // with DRBD both copies count: 2 x 60,000 exceed 2 x 50,000
     let names = [("a1", 8000), ("a2", 9000), ("b1", 9000), ("b2", 9000)];
@@ -84,8 +84,8 @@ fn disks_outside_are_nowhere_in_use() {
         compress(&cluster, &[group(&cluster, "a")], &FREELY).candidates[0].outcome.clone()
     };
     let exceeds = Unfit::Exceeds { resource: "disk", used: 120_000, free: 100_000 };
-    assert_eq!(inside(60_000), compress::Outcome::Unfit(exceeds));
-    assert!(matches!(inside(40_000), compress::Outcome::Emptied(_)));
+    assert_eq!(inside(60_000), compress::Compressed::Unfit(exceeds));
+    assert!(matches!(inside(40_000), compress::Compressed::Emptied(_)));
 }
 
 /// Nodes of groups without disks: total and free disk are 0.
@@ -105,13 +105,13 @@ fn nodes_without_disks_are_balanced() {
         node.state.ledger.free_disk_ratio(&node.spec)
     };
     assert_eq!(a.iter().map(share).collect::<Vec<_>>(), [1.0, 1.0]);
-    assert_eq!(Status::of(&cluster).groups[0].score, 0.0);
+    assert_eq!(GroupsStatus::of(&cluster).groups[0].score, 0.0);
     // one with disks of which half are in use deviates from them: (1, 1/2) by 1/4, at 0.5,
     // and once more for the planned view
     let mut mixed = diskless(&names);
     mixed[1] = "a2|9000|0|8000|90000|45000|9|N|a|1||N|0|0".to_owned();
     let mixed = groups(&["a||drbd,ext", "b||drbd,ext"], &mixed, &rows, &[]);
-    assert_eq!(Status::of(&mixed).groups[0].score, 0.25);
+    assert_eq!(GroupsStatus::of(&mixed).groups[0].score, 0.25);
     // a group without disks has no load of the kind, whatever the others use
     let names = [("a1", 8000), ("a2", 9000), ("b1", 9000)];
     let mut rows = nodes(&names);
@@ -160,9 +160,9 @@ fn tags_count() {
     assert_eq!(moved(&tagged(&migration, "", "hv:1", ["hv:2", "hv:1"])), ["i: a2 -> b2"]);
     let none = tagged(&migration, "", "hv:1", ["hv:2", "hv:2"]);
     let plan = healed(&none);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let b = group(&none, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, Bar::Migration(none.instances[0].primary))]));
+    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, GroupBar::Migration(none.instances[0].primary))]));
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn what_is_missing_is_said() {
         &[],
     );
     let plan = healed(&cluster);
-    let Outcome::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
+    let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-    let [(_, Bar::Room(nearest))] = &bars[..] else { panic!("{bars:?}") };
+    let [(_, GroupBar::Room(nearest))] = &bars[..] else { panic!("{bars:?}") };
     // b1 has 3000 of 5000 MiB, b2 only 2000; one has to stay
     assert_eq!(cluster.node(nearest.node).spec.name, "b1");
     assert_eq!((nearest.refused, nearest.shortfall.missing()), (2, Some(2001)));

@@ -34,7 +34,7 @@ fn options(reach: Reach) -> SqueezeOptions {
     SqueezeOptions { reach, capacity_checks: false, ..SqueezeOptions::default() }
 }
 
-fn why(cluster: &Cluster, plan: &GroupPlan, node: &str) -> Option<Obstacle> {
+fn why(cluster: &Cluster, plan: &GroupPlan, node: &str) -> Option<Hindrance> {
     let found = plan.kept.iter().find(|k| cluster.node(k.node).spec.name == node);
     found.map(|k| k.why.clone())
 }
@@ -44,7 +44,7 @@ fn idx(cluster: &Cluster, name: &str) -> NodeIdx {
 }
 
 /// What keeps `node`; without the rule, it is freed.
-fn kept(cluster: &Cluster, options: &SqueezeOptions, node: &str) -> Option<Obstacle> {
+fn kept(cluster: &Cluster, options: &SqueezeOptions, node: &str) -> Option<Hindrance> {
     let soft = SqueezeOptions { ignore_soft_errors: true, ..options.clone() };
     let freed = run(cluster, &soft).nodes;
     assert!(freed.contains(&idx(cluster, node)), "{node} is not freed without the rule, either");
@@ -59,7 +59,7 @@ fn conflicting_primaries_stay_apart() {
     let web = |at: &str| instance(&format!("web-{at}"), 1000, at, "ext", "svc:web", 1);
     let cluster = built(&nodes, &["a", "b", "c"].map(web));
     let why = kept(&cluster, &options(Reach::External), "c");
-    let Some(Obstacle::Worse(Harm::Exclusion { node, tag })) = why else { panic!("{why:?}") };
+    let Some(Hindrance::Worse(Harm::Exclusion { node, tag })) = why else { panic!("{why:?}") };
     assert_eq!((node, cluster.tag_table.name(tag)), (idx(&cluster, "a"), "svc:web"));
     assert_eq!(run(&cluster, &options(Reach::External)).decision, Decision::Nothing);
     // two that are together already may go on together
@@ -73,7 +73,7 @@ fn instances_stay_where_they_desire_to_be() {
     let nodes = [node("a", 9000, 'M', "power:1"), node("b", 8000, 'N', "power:2")];
     let cluster = built(&nodes, &[instance("i", 1000, "b", "ext", "power:2", 1)]);
     let why = kept(&cluster, &options(Reach::External), "b");
-    assert_eq!(why, Some(Obstacle::Worse(Harm::DesiredLocation)));
+    assert_eq!(why, Some(Hindrance::Worse(Harm::DesiredLocation)));
     let content = built(&nodes, &[instance("i", 1000, "b", "ext", "power:1", 1)]);
     assert_eq!(run(&content, &options(Reach::External)).nodes.len(), 1);
 }
@@ -87,7 +87,7 @@ fn copies_stay_at_two_locations() {
     // either of the two at one location, but not the third
     assert_eq!(plan.nodes.len(), 1);
     let only = SqueezeOptions { left_alone: vec![idx(&cluster, "b")], ..options(Reach::Drbd) };
-    assert_eq!(kept(&cluster, &only, "c"), Some(Obstacle::Worse(Harm::SharedLocation)));
+    assert_eq!(kept(&cluster, &only, "c"), Some(Hindrance::Worse(Harm::SharedLocation)));
 }
 
 /// Every pair of nodes has an instance with a weight of 20 of the 32 that a node may have.
@@ -100,7 +100,7 @@ fn policies_are_kept() {
     let rows = [instance("i", 500, "a:b", "drbd", "", 20), instance("j", 500, "c:d", "drbd", "", 20)];
     let cluster = built(&nodes, &rows);
     let why = kept(&cluster, &options(Reach::Drbd), "d");
-    assert!(matches!(why, Some(Obstacle::Worse(Harm::Policy { rule: Rule::SpindleRatio, .. }))), "{why:?}");
+    assert!(matches!(why, Some(Hindrance::Worse(Harm::Policy { rule: Rule::SpindleRatio, .. }))), "{why:?}");
 }
 
 /// A web server on a node that is offline anyway migrates to `a` only, where there is another one:

@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use super::tests::{any_cluster, group, run};
 use super::*;
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::raw::{RawCluster, RawInstance};

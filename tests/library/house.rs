@@ -1,0 +1,101 @@
+//! The house itself: a name stands for one thing, and rooms know only what they may.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms that a room may import from. What `src/lib.rs` says in prose.
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("model", &[]),
+    ("score", &["model"]),
+    ("redundancy", &["model", "score"]),
+    ("load", &["model"]),
+    ("generate", &["load", "model"]),
+    // `load` for the requests of Ganeti's master
+    ("search", &["load", "model", "redundancy", "score"]),
+    // `load` for the identity of nodes that is read again before a plan is carried out
+    ("plan", &["load", "model", "search"]),
+    ("execute", &["load", "plan"]),
+    ("report", &["load", "model", "plan", "redundancy", "score", "search"]),
+    ("tools", &["execute", "generate", "load", "model", "plan", "redundancy", "report", "score", "search"]),
+];
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        let is_tests =
+            entry.file_stem().is_some_and(|stem| stem == "tests" || stem == "testing" || stem == "fake");
+        match () {
+            () if is_tests => {}
+            () if entry.is_dir() => sources(&entry, found),
+            () if entry.extension().is_some_and(|end| end == "rs") => found.push(entry),
+            () => {}
+        }
+    }
+}
+
+/// The files of the library and what is in them, without tests.
+fn files() -> BTreeMap<PathBuf, String> {
+    let mut found = Vec::new();
+    sources(Path::new("src"), &mut found);
+    let code = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let end =
+            text.find("#[cfg(test)]\nmod tests {").or_else(|| text.find("#[cfg(test)]\npub mod testing {"));
+        text[..end.unwrap_or(text.len())].to_owned()
+    };
+    found.into_iter().map(|path| (path.clone(), code(&path))).collect()
+}
+
+/// The name of the type that a line at the outermost level defines.
+fn defined(line: &str) -> Option<&str> {
+    let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut word = words.next().filter(|_| !line.starts_with([' ', '/', '#', '}']))?;
+    while matches!(word, "pub" | "crate" | "super" | "in" | "self") {
+        word = words.next()?;
+    }
+    matches!(word, "struct" | "enum" | "trait" | "type" | "union").then(|| words.next()).flatten()
+}
+
+#[test]
+fn a_type_name_stands_for_one_thing() {
+    let mut places: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for (path, text) in files() {
+        for name in text.lines().filter_map(defined) {
+            places.entry(name.to_owned()).or_default().push(path.clone());
+        }
+    }
+    assert!(places.len() > 500, "{}", places.len());
+    places.retain(|_, places| places.len() > 1);
+    assert!(places.is_empty(), "names of more than one type: {places:#?}");
+}
+
+#[test]
+fn rooms_import_only_what_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = ARROWS.into();
+    let mut used: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in files() {
+        let room = path.components().nth(1).unwrap().as_os_str().to_str().unwrap().to_owned();
+        let Some((room, may)) = allowed.get_key_value(room.as_str()) else {
+            assert_eq!(room, "lib.rs", "a room without a line in this table");
+            continue;
+        };
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for part in code.flat_map(|line| line.split("crate::").skip(1)) {
+            let other: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if other == *room || !allowed.contains_key(other.as_str()) {
+                continue;
+            }
+            assert!(may.contains(&other.as_str()), "{} imports from {other}", path.display());
+            used.entry(room).or_default().insert(other);
+        }
+    }
+    let unused = |(room, may): &(&'static str, &[&str])| -> Vec<String> {
+        let there = used.get(room).cloned().unwrap_or_default();
+        may.iter()
+            .filter(|other| !there.contains(**other))
+            .map(|other| format!("{room} -> {other}"))
+            .collect()
+    };
+    let unused: Vec<String> = ARROWS.iter().flat_map(unused).collect();
+    assert!(unused.is_empty(), "arrows that nothing needs: {unused:?}");
+}
