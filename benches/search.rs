@@ -8,11 +8,11 @@ use criterion::{BatchSize, BenchmarkGroup, Criterion, criterion_group, criterion
 use htools::generate::{ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::{RawCluster, text};
-use htools::model::{Cluster, Mib};
+use htools::model::{Cluster, Mib, Move};
 use htools::score::Board;
 use htools::score::running::Running;
 use htools::search::moves::Trial;
-use htools::search::{BalanceOptions, Balancer, Move, MoveRules};
+use htools::search::{BalanceOptions, Balancer, MoveRules};
 use htools::tools::generate::GeneratedText;
 
 fn clusters(criterion: &mut Criterion) {

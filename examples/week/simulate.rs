@@ -3,10 +3,9 @@
 
 use anyhow::{Context, ensure};
 use htools::load::raw::RawCluster;
-use htools::model::{Cluster, GroupIdx, NodeIdx};
+use htools::model::{Cluster, GroupIdx, Leg, NodeIdx};
 use htools::plan::checker::{CheckOptions, check};
 use htools::search::squeeze::{Decision, GroupPlan, Reach, Reserve, SqueezeOptions, squeeze};
-use htools::search::{Move, Step};
 
 use super::profile::Profile;
 use super::world::World;
@@ -114,15 +113,11 @@ impl Moment {
             Decision::Expand => self.up += plan.nodes.len(),
             _ => self.down += plan.nodes.len(),
         }
-        for Step { mv, .. } in &plan.steps {
-            let (migrations, replacements) = match mv {
-                Move::Failover | Move::FailoverTo(_) => (1, 0),
-                Move::ReplaceSecondary(_) => (0, 1),
-                Move::ReplaceAndFailover(_) | Move::FailoverAndReplace(_) => (1, 1),
-                Move::ReplacePrimary(_) => (2, 1),
-            };
-            self.migrations += migrations;
-            self.replacements += replacements;
+        for leg in plan.steps.iter().flat_map(|step| step.mv.legs()) {
+            match leg {
+                Leg::Failover | Leg::FailoverTo(_) => self.migrations += 1,
+                Leg::ReplaceSecondary(_) => self.replacements += 1,
+            }
         }
     }
 }

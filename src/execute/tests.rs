@@ -12,8 +12,9 @@ use super::journal::{self, Header, Journal, Store};
 use super::state::JobPart;
 use super::*;
 use crate::execute::job::{JobId, JobMark, RunInfo};
+use crate::model::{Move, Placement};
 use crate::plan::opcode::Opcode;
-use crate::plan::work::{NamedPlacement, Relocation, Task, Way, Work, WorkStep};
+use crate::plan::work::{Relocation, Task, Work, WorkStep};
 
 /// A journal that survives the program.
 #[derive(Clone, Default)]
@@ -50,10 +51,10 @@ fn step(number: usize, opcodes: usize, after: Vec<usize>) -> WorkStep {
         allow_failover: true,
         ignore_hvversions: true,
     };
-    let place = |primary: &str| NamedPlacement { primary: primary.to_owned(), secondary: None };
+    let place = |primary: &str| Placement { primary: primary.to_owned(), secondary: None };
     WorkStep {
         opcodes: (0..opcodes).map(opcode).collect(),
-        task: Task::Move(Relocation { way: Way::Failover, target: None, from: place("a"), to: place("b") }),
+        task: Task::Move(Relocation { mv: Move::Failover, from: place("a"), to: place("b") }),
         subject: instance,
         after,
     }

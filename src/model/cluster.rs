@@ -5,6 +5,7 @@ use super::instance::Instance;
 use super::kinds::AllocPolicy;
 use super::node::{Ledger, Node};
 use super::policy::InstancePolicy;
+use super::step::Placement;
 use super::storage::DiskParameters;
 use super::tags::TagTable;
 use super::units::Mib;
@@ -49,15 +50,6 @@ pub struct Cluster {
     pub common_suffix: String,
     /// The number shown for the first node.
     pub first_node_number: u32,
-}
-
-/// A final change of an instance's nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placement {
-    /// The primary node.
-    pub primary: NodeIdx,
-    /// The secondary node, if any.
-    pub secondary: Option<NodeIdx>,
 }
 
 /// A place for an instance, and what its nodes would be with it there.

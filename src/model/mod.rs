@@ -11,12 +11,13 @@ pub mod node;
 pub mod peers;
 pub mod placement;
 pub mod policy;
+pub mod step;
 pub mod storage;
 pub mod tags;
 pub mod units;
 pub mod utilisation;
 
-pub use cluster::{Cluster, Group, Members, Place, Placement};
+pub use cluster::{Cluster, Group, Members, Place};
 pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};
@@ -24,6 +25,7 @@ pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunS
 pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
+pub use step::{Leg, Move, Placement, Step};
 pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, StorageType};
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;

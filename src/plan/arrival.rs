@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::opcode::Opcode;
-use super::work::{NamedPlacement, Relocation, Task, Work, WorkStep};
+use super::work::{Relocation, Task, Work, WorkStep};
 use crate::load::error::shown_name;
-use crate::model::{Cluster, Instance};
+use crate::model::{Cluster, Instance, Placement};
 
 /// The flags of a node that work sets; what is not known, or not set, is not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +45,7 @@ struct NodeEnd {
 /// Instances and nodes as the work leaves them, in the order of their names.
 #[derive(Debug, Default)]
 pub struct End<'w> {
-    instances: BTreeMap<&'w str, &'w NamedPlacement>,
+    instances: BTreeMap<&'w str, &'w Placement<String>>,
     nodes: BTreeMap<&'w str, NodeEnd>,
 }
 
@@ -79,7 +79,7 @@ impl<'w> End<'w> {
             by_name.entry(&instance.name).or_default().push(instance);
         }
         let instances = self.instances.iter().filter_map(|(name, wanted)| {
-            let there: Vec<NamedPlacement> =
+            let there: Vec<Placement<String>> =
                 by_name.get(name).into_iter().flatten().map(|instance| place(now, instance)).collect();
             // another one of that name elsewhere is not this one
             let found = there.first().filter(|_| !there.contains(wanted));
@@ -160,12 +160,12 @@ impl NodeEnd {
     }
 }
 
-fn place(cluster: &Cluster, instance: &Instance) -> NamedPlacement {
+fn place(cluster: &Cluster, instance: &Instance) -> Placement<String> {
     let name = |node| cluster.node(node).spec.name.clone();
-    NamedPlacement { primary: name(instance.primary), secondary: instance.secondary.map(name) }
+    Placement { primary: name(instance.primary), secondary: instance.secondary.map(name) }
 }
 
-fn shown(place: &NamedPlacement) -> String {
+fn shown(place: &Placement<String>) -> String {
     match &place.secondary {
         Some(secondary) => format!("on {} and {}", shown_name(&place.primary), shown_name(secondary)),
         None => format!("on {}", shown_name(&place.primary)),

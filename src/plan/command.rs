@@ -3,8 +3,7 @@
 use super::jobset::Jobset;
 use super::names::{Impossible, Name};
 use super::shell::{Command, Line};
-use crate::model::{Cluster, Instance, NodeIdx};
-use crate::search::{Move, Step};
+use crate::model::{Cluster, Leg, Move, NodeIdx, Placement, Step};
 
 /// The commands of one step, in order. Names are full names: an alias may mean
 /// nothing, or something else, where the commands run.
@@ -14,22 +13,27 @@ use crate::search::{Move, Step};
 pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossible> {
     let instance = cluster.instance(step.instance);
     let name = Name::instance(instance)?;
-    let target = step.mv.target().map(|node| Name::node(cluster, node)).transpose()?;
-    let go = |to: Option<&Name>| go(verb(instance), &name, to);
-    let replace = || target.as_ref().map(|node| replace(&name, node));
-    Ok(match step.mv {
-        Move::Failover => vec![go(None)],
-        Move::FailoverTo(_) => vec![go(target.as_ref())],
-        Move::ReplaceSecondary(_) => replace().into_iter().collect(),
-        Move::ReplaceAndFailover(_) => replace().into_iter().chain([go(None)]).collect(),
-        Move::ReplacePrimary(_) => [go(None)].into_iter().chain(replace()).chain([go(None)]).collect(),
-        Move::FailoverAndReplace(_) => [go(None)].into_iter().chain(replace()).collect(),
-    })
+    let node = |node| Name::node(cluster, node);
+    let command = |(leg, from, _): (Leg, Placement, Placement)| {
+        Ok(match leg {
+            Leg::Failover => go(verb(cluster, step, from), &name, None),
+            Leg::FailoverTo(t) => go(verb(cluster, step, from), &name, Some(&node(t)?)),
+            Leg::ReplaceSecondary(t) => replace(&name, &node(t)?),
+        })
+    };
+    step.legs().map(command).collect()
 }
 
-/// A running instance migrates; another one is failed over.
-fn verb(instance: &Instance) -> &'static str {
-    if instance.status.is_running() { "migrate" } else { "failover" }
+/// A running instance migrates; another one is failed over. On its way to another group an
+/// instance leaves an offline node first, where nothing runs; then it runs if it should.
+fn verb(cluster: &Cluster, step: &Step, from: Placement) -> &'static str {
+    let instance = cluster.instance(step.instance);
+    let offline = |at: Placement| step.crosses(cluster) && cluster.node(at.primary).spec.offline;
+    let runs = match offline(step.from) {
+        true => instance.status.uses_memory(),
+        false => instance.status.is_running(),
+    };
+    if runs && !offline(from) { "migrate" } else { "failover" }
 }
 
 /// An instance changes its primary node, to one that is named where its storage leaves a choice.
@@ -44,9 +48,15 @@ pub(super) fn replace(instance: &Name, node: &Name) -> Command {
 }
 
 /// What stands before the commands of a script.
-pub const SCRIPT_TITLE: &str = "\
+pub const BALANCE_TITLE: &str = "\
 # Carries out the moves that hbal planned, in order. Jobs of one jobset touch
 # different nodes; they may also be started side by side.
+";
+
+/// The same for moves between groups.
+pub const REGROUP_TITLE: &str = "\
+# Carries out the moves between node groups that hgroup planned, in order. Jobs of one
+# jobset touch different nodes; they may also be started side by side.
 ";
 
 /// The list of all commands, by jobset and job.
@@ -54,14 +64,6 @@ pub const SCRIPT_TITLE: &str = "\
 /// # Errors
 /// A name that Ganeti cannot have.
 pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Result<Vec<Line>, Impossible> {
-    by_jobset(jobsets, |position| commands(cluster, &steps[position]))
-}
-
-/// Commands by jobset and job, given those of each position.
-pub(super) fn by_jobset(
-    jobsets: &[Jobset],
-    commands: impl Fn(usize) -> Result<Vec<Command>, Impossible>,
-) -> Result<Vec<Line>, Impossible> {
     let mut lines = Vec::new();
     for (number, set) in (1..).zip(jobsets) {
         lines.push(Line::Blank);
@@ -69,7 +71,7 @@ pub(super) fn by_jobset(
         for (job, position) in (1..).zip(set) {
             lines.push(Line::Job(format!("job {number}/{job}")));
             lines.push(Line::Check);
-            lines.extend(commands(*position)?.into_iter().map(Line::Run));
+            lines.extend(commands(cluster, &steps[*position])?.into_iter().map(Line::Run));
         }
     }
     Ok(lines)
@@ -79,14 +81,12 @@ pub(super) fn by_jobset(
 /// secondary, `r:NODE` for a new secondary, `fa:NODE` for any other node.
 pub fn notation(cluster: &Cluster, mv: Move) -> String {
     let alias = |n: NodeIdx| cluster.node(n).spec.alias();
-    match mv {
-        Move::Failover => "f".to_owned(),
-        Move::FailoverTo(t) => format!("fa:{}", alias(t)),
-        Move::ReplaceSecondary(t) => format!("r:{}", alias(t)),
-        Move::ReplaceAndFailover(t) => format!("r:{} f", alias(t)),
-        Move::ReplacePrimary(t) => format!("f r:{} f", alias(t)),
-        Move::FailoverAndReplace(t) => format!("f r:{}", alias(t)),
-    }
+    let letters = mv.legs().map(|leg| match leg {
+        Leg::Failover => "f".to_owned(),
+        Leg::FailoverTo(t) => format!("fa:{}", alias(t)),
+        Leg::ReplaceSecondary(t) => format!("r:{}", alias(t)),
+    });
+    letters.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -2,28 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Cluster, NodeIdx, Placement};
-use crate::search::Step;
+use crate::model::{Cluster, NodeIdx, Step};
 
 /// Steps that touch different nodes and can run at the same time; positions in
 /// the plan, in order.
 pub type Jobset = Vec<usize>;
-
-/// The nodes that a step touches: the instance's before and after. A secondary
-/// counts before only where the disk template gives it a meaning.
-pub(super) fn nodes_of(cluster: &Cluster, step: &Step) -> impl Iterator<Item = NodeIdx> + use<> {
-    let mirrored = cluster.instance(step.instance).template.has_secondary();
-    let Placement { primary, secondary } = step.from;
-    let before = [Some(primary), secondary.filter(|_| mirrored)];
-    [Some(step.to.primary), step.to.secondary].into_iter().chain(before).flatten()
-}
 
 /// Groups the steps of a plan, from the last one backwards: a step joins the
 /// jobset under construction if it touches none of that jobset's nodes, else it
 /// begins a new one, which runs before. Looking back from the end keeps what the
 /// goal needs last together; grouping from the start would give other jobsets.
 pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {
-    let touched: Vec<Vec<NodeIdx>> = steps.iter().map(|step| nodes_of(cluster, step).collect()).collect();
+    let touched: Vec<Vec<NodeIdx>> = steps.iter().map(|step| step.nodes(cluster).collect()).collect();
     disjoint(&touched)
 }
 
@@ -66,8 +56,8 @@ pub fn side_by_side<'p>(plans: impl IntoIterator<Item = (usize, &'p [Jobset])>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NodeIdx;
-    use crate::search::{BalanceOptions, Balancer, Move};
+    use crate::model::{Move, NodeIdx};
+    use crate::search::{BalanceOptions, Balancer};
     use crate::testing::cluster;
 
     #[test]

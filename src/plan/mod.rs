@@ -10,7 +10,6 @@ pub mod maintenance;
 pub mod names;
 pub mod opcode;
 pub mod power;
-pub mod regroup;
 pub mod shell;
 pub mod switching;
 pub mod work;

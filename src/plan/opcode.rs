@@ -5,8 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::names::{Impossible, Name, NameOf};
-use crate::model::{Cluster, Instance, NodeIdx};
-use crate::search::Move;
+use crate::model::{Cluster, Instance, Leg, Move, NodeIdx};
 
 /// One operation of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,19 +214,13 @@ pub enum ReplaceMode {
 /// full names.
 pub fn job(cluster: &Cluster, instance: &Instance, moves: &[Move]) -> Vec<Opcode> {
     let node = |n: NodeIdx| cluster.node(n).spec.name.clone();
-    let go = |to: Option<NodeIdx>| go(instance, to.map(node));
-    let replace = |n: NodeIdx| replace(instance, node(n));
-    moves
-        .iter()
-        .flat_map(|mv| match *mv {
-            Move::Failover => vec![go(None)],
-            Move::FailoverTo(t) => vec![go(Some(t))],
-            Move::ReplaceSecondary(t) => vec![replace(t)],
-            Move::ReplaceAndFailover(t) => vec![replace(t), go(None)],
-            Move::ReplacePrimary(t) => vec![go(None), replace(t), go(None)],
-            Move::FailoverAndReplace(t) => vec![go(None), replace(t)],
-        })
-        .collect()
+    let legs = moves.iter().flat_map(|mv| mv.legs());
+    legs.map(|leg| match leg {
+        Leg::Failover => go(instance, None),
+        Leg::FailoverTo(t) => go(instance, Some(node(t))),
+        Leg::ReplaceSecondary(t) => replace(instance, node(t)),
+    })
+    .collect()
 }
 
 fn go(instance: &Instance, target_node: Option<String>) -> Opcode {

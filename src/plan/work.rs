@@ -11,76 +11,19 @@ use self::names::ClusterNames;
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
-use crate::model::{Cluster, NodeIdx};
-use crate::search::regroup::Passage;
-use crate::search::{Move, Step};
-
-/// Where an instance is, by the names of the nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NamedPlacement {
-    /// The primary node.
-    pub primary: String,
-    /// The secondary node, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secondary: Option<String>,
-}
-
-/// How an instance moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Way {
-    /// See [`Move::Failover`].
-    Failover,
-    /// See [`Move::FailoverTo`].
-    FailoverTo,
-    /// See [`Move::ReplaceSecondary`].
-    ReplaceSecondary,
-    /// See [`Move::ReplaceAndFailover`].
-    ReplaceAndFailover,
-    /// See [`Move::ReplacePrimary`].
-    ReplacePrimary,
-    /// See [`Move::FailoverAndReplace`].
-    FailoverAndReplace,
-}
-
-impl Way {
-    fn of(mv: Move) -> Way {
-        match mv {
-            Move::Failover => Way::Failover,
-            Move::FailoverTo(_) => Way::FailoverTo,
-            Move::ReplaceSecondary(_) => Way::ReplaceSecondary,
-            Move::ReplaceAndFailover(_) => Way::ReplaceAndFailover,
-            Move::ReplacePrimary(_) => Way::ReplacePrimary,
-            Move::FailoverAndReplace(_) => Way::FailoverAndReplace,
-        }
-    }
-
-    fn towards(self, target: Option<NodeIdx>) -> Option<Move> {
-        Some(match self {
-            Way::Failover => Move::Failover,
-            Way::FailoverTo => Move::FailoverTo(target?),
-            Way::ReplaceSecondary => Move::ReplaceSecondary(target?),
-            Way::ReplaceAndFailover => Move::ReplaceAndFailover(target?),
-            Way::ReplacePrimary => Move::ReplacePrimary(target?),
-            Way::FailoverAndReplace => Move::FailoverAndReplace(target?),
-        })
-    }
-}
+use crate::model::{Cluster, Move, Placement, Step};
 
 /// How an instance gets from one place to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relocation {
     /// How it moves.
-    pub way: Way,
-    /// The node that it gets, if the way has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
+    #[serde(flatten)]
+    pub mv: Move<String>,
     /// Where it is before.
-    pub from: NamedPlacement,
+    pub from: Placement<String>,
     /// Where it is afterwards.
-    pub to: NamedPlacement,
+    pub to: Placement<String>,
 }
 
 /// What a step does.
@@ -232,27 +175,16 @@ impl Work {
     /// The moves among `positions` on a cluster, for the checker.
     ///
     /// # Errors
-    /// The first name that the cluster does not know.
+    /// The first that the cluster does not know.
     pub fn steps_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Step>, Unknown> {
         let names = ClusterNames::of(cluster);
-        let moves = positions.iter().filter_map(|at| match &self.steps[*at].task {
-            Task::Move(relocation) => Some((at + 1, &self.steps[*at].subject, relocation)),
-            _ => None,
+        let steps = positions.iter().map(|at| (at + 1, &self.steps[*at]));
+        let moves = steps.map(|(number, step)| match &step.task {
+            Task::Move(relocation) => names.step(&step.subject, relocation, number).map(Some),
+            Task::Cross(legs) => names.crossing(&step.subject, legs, number).map(Some),
+            _ => Ok(None),
         });
-        moves.map(|(number, instance, relocation)| names.step(instance, relocation, number)).collect()
-    }
-
-    /// The moves between groups among `positions` on a cluster, for the checker.
-    ///
-    /// # Errors
-    /// The first name that the cluster does not know.
-    pub fn passages_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Passage>, Unknown> {
-        let names = ClusterNames::of(cluster);
-        let moves = positions.iter().filter_map(|at| match &self.steps[*at].task {
-            Task::Cross(legs) => Some((at + 1, &self.steps[*at].subject, legs)),
-            _ => None,
-        });
-        moves.filter_map(|(number, instance, legs)| names.passage(cluster, instance, legs, number)).collect()
+        moves.filter_map(Result::transpose).collect()
     }
 
     /// What is wrong with work that was read: positions that do not exist or come too late,

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use super::components::score;
 use super::number::fixed;
 use super::table::{Align, Table};
-use crate::model::{Cluster, Mib, Node, NodeIdx};
+use crate::model::{Cluster, Leg, Mib, Node, NodeIdx, Step};
 use crate::score::{Board, Components, TABLE};
-use crate::search::{Move, Step};
 
 /// The part of the gain of which it is told after how many steps it is there.
 const MOST_OF_IT: f64 = 0.8;
@@ -30,36 +29,27 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What a plan costs, given the steps of each of its moves.
-    pub fn of<'s>(cluster: &Cluster, moves: impl IntoIterator<Item = &'s [Step]>) -> Cost {
+    /// What a plan costs.
+    pub fn of<'s>(cluster: &Cluster, steps: impl IntoIterator<Item = &'s Step>) -> Cost {
         let mut cost = Cost::default();
         let mut moved = HashSet::new();
-        for steps in moves {
-            let Some(first) = steps.first() else { continue };
-            cost.again += usize::from(!moved.insert(first.instance));
-            for step in steps {
-                cost.add(cluster, step);
-            }
+        for step in steps {
+            cost.again += usize::from(!moved.insert(step.instance));
+            cost.add(cluster, step);
         }
         Cost { instances: moved.len(), ..cost }
     }
 
     fn add(&mut self, cluster: &Cluster, step: &Step) {
         let instance = cluster.instance(step.instance);
-        let (changes, copies) = match step.mv {
-            Move::Failover | Move::FailoverTo(_) => (1, 0),
-            Move::ReplaceSecondary(_) => (0, 1),
-            Move::ReplaceAndFailover(_) | Move::FailoverAndReplace(_) => (1, 1),
-            Move::ReplacePrimary(_) => (2, 1),
-        };
-        match instance.status.is_running() {
-            true => self.migrations += changes,
-            false => self.failovers += changes,
+        for leg in step.mv.legs() {
+            match (leg, instance.status.is_running()) {
+                (Leg::ReplaceSecondary(_), _) => self.copies += 1,
+                (Leg::Failover | Leg::FailoverTo(_), true) => self.migrations += 1,
+                (Leg::Failover | Leg::FailoverTo(_), false) => self.failovers += 1,
+            }
         }
-        self.copies += copies;
-        if copies > 0 {
-            self.copied += instance.disk;
-        }
+        self.copied += step.copied(cluster);
     }
 
     fn lines(&self) -> [String; 2] {
@@ -210,7 +200,7 @@ fn node_table(before: &Moment, after: &Moment) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{InstanceIdx, Placement};
+    use crate::model::{InstanceIdx, Move, Placement};
     use crate::testing::cluster;
 
     fn sample() -> Cluster {
@@ -233,20 +223,21 @@ mod tests {
     #[test]
     fn costs_add_up() {
         let node = NodeIdx::new(2);
-        let (a, b) = (
-            [step(0, Move::ReplacePrimary(node)), step(0, Move::Failover)],
-            [step(1, Move::FailoverAndReplace(node))],
-        );
-        let cost = Cost::of(&sample(), [&a[..], &b[..], &a[..1]]);
+        let steps = [
+            step(0, Move::ReplacePrimary(node)),
+            step(1, Move::FailoverAndReplace(node)),
+            step(0, Move::FailoverAndReplaceBoth(node, node)),
+        ];
+        let cost = Cost::of(&sample(), &steps);
         let wanted =
-            Cost { instances: 2, again: 1, migrations: 5, failovers: 1, copies: 3, copied: Mib(3 * 10_240) };
+            Cost { instances: 2, again: 1, migrations: 4, failovers: 1, copies: 4, copied: Mib(4 * 10_240) };
         assert_eq!(cost, wanted);
         let lines = cost.lines();
         assert_eq!(
             lines[0],
-            "2 instances move with 5 migrations and 1 failover; 1 move of instances that had moved before"
+            "2 instances move with 4 migrations and 1 failover; 1 move of instances that had moved before"
         );
-        assert_eq!(lines[1], "disks copied 3 times, 30.0 GiB");
+        assert_eq!(lines[1], "disks copied 4 times, 40.0 GiB");
     }
 
     #[test]

@@ -6,11 +6,11 @@
 
 use super::forecast::Forecast;
 use super::memory::BoundsCache;
-use super::moves::{Move, MoveRules, Outcome, Repertoire, Trial};
+use super::moves::{MoveRules, Outcome, Repertoire, Trial};
 use super::shape::Shapes;
 use super::sieve::{self, MoveOrder, ScoredMove, better, rank};
 use super::tally::Tally;
-use crate::model::{Cluster, Instance, InstanceIdx, Ledger, NodeIdx, Placement};
+use crate::model::{Cluster, Instance, InstanceIdx, Ledger, Move, NodeIdx, Placement, Step};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::score::{Board, Components};
 
@@ -54,21 +54,6 @@ pub enum Effort {
     Screened,
     /// Compute the exact score of every possible move; for tests.
     Exhaustive,
-}
-
-/// One step of a balancing run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
-    /// The instance that moves.
-    pub instance: InstanceIdx,
-    /// How it moves.
-    pub mv: Move,
-    /// Where it was.
-    pub from: Placement,
-    /// Where it is afterwards.
-    pub to: Placement,
-    /// The score afterwards.
-    pub score: f64,
 }
 
 /// A group being balanced.

@@ -1,10 +1,10 @@
 //! Why an instance stays where it is: every move it has, with the score it would
 //! give or the rule that forbids it.
 
-use super::balance::{Balancer, Step};
-use super::moves::{Move, Refusal, Repertoire, Trial};
+use super::balance::Balancer;
+use super::moves::{Refusal, Repertoire, Trial};
 use super::shortfall::{Shortfall, shortfall};
-use crate::model::{Immobile, Instance, InstanceIdx, NodeIdx, Placement};
+use crate::model::{Immobile, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 
 /// Why balancing passes an instance over without looking at its moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use foldhash::{HashMap, HashMapExt};
 
 use super::allocate::kinds::{Fixed, bits};
-use super::moves::{Move, Trial};
+use super::moves::Trial;
 use super::shape::Shapes;
-use crate::model::{Cluster, Mib, NodeIdx};
+use crate::model::{Cluster, Mib, Move, NodeIdx};
 use crate::score::batch::{ChangedState, Draft, DraftPlaces};
 use crate::score::running::Interval;
 use crate::score::{Board, Touched};
@@ -266,6 +266,7 @@ impl<'a> Verdicts<'a> {
             Move::ReplaceAndFailover(t) => (3, peer(p, t)),
             Move::ReplacePrimary(t) => (4, peer(s, t)),
             Move::FailoverAndReplace(t) => (5, peer(t, s)),
+            Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => unreachable!("in no repertoire"),
         };
         Some(MoveKey { start: starts.all, kind, target: mv.target().map(of), peer })
     }

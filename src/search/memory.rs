@@ -1,10 +1,10 @@
 //! What a search keeps from one step to the next.
 
-use super::balance::{Balancer, Step};
+use super::balance::Balancer;
 use super::forecast::Forecast;
 use super::likeness::Likeness;
 use super::tally::Tally;
-use crate::model::NodeIdx;
+use crate::model::{NodeIdx, Step};
 
 /// The bounds of all moves, if there are any, and what happened since they were
 /// right.

@@ -21,7 +21,7 @@ pub mod squeeze;
 pub mod tally;
 mod ties;
 
-pub use balance::{BalanceOptions, Balancer, Effort, Step};
+pub use balance::{BalanceOptions, Balancer, Effort};
 pub use deadline::{Deadline, Stopped};
-pub use moves::{Move, MoveRules};
+pub use moves::MoveRules;
 pub use tally::Tally;

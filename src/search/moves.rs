@@ -6,54 +6,10 @@ mod ends;
 pub use ends::{Ends, MirrorEnds};
 
 use crate::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Mirroring, NodeIdx, NodeSpec, Placement, Rule,
-    Strictness, TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx, NodeSpec, Placement,
+    Rule, Strictness, TagArrival,
 };
 use crate::score::Touched;
-
-/// A move of one instance. P and S are its present primary and secondary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Move {
-    /// P and S swap roles.
-    Failover,
-    /// An externally mirrored instance goes to this node.
-    FailoverTo(NodeIdx),
-    /// This node becomes the secondary.
-    ReplaceSecondary(NodeIdx),
-    /// This node becomes the secondary, then the primary; P the secondary.
-    ReplaceAndFailover(NodeIdx),
-    /// This node becomes the primary; S stays the secondary.
-    ReplacePrimary(NodeIdx),
-    /// S becomes the primary, this node the secondary.
-    FailoverAndReplace(NodeIdx),
-}
-
-impl Move {
-    /// The node that the instance did not have before.
-    pub fn target(self) -> Option<NodeIdx> {
-        match self {
-            Move::Failover => None,
-            Move::FailoverTo(t)
-            | Move::ReplaceSecondary(t)
-            | Move::ReplaceAndFailover(t)
-            | Move::ReplacePrimary(t)
-            | Move::FailoverAndReplace(t) => Some(t),
-        }
-    }
-
-    /// Where the move takes an instance.
-    pub fn placement(self, instance: &Instance) -> Placement {
-        let (p, s) = (instance.primary, instance.secondary);
-        let (primary, secondary) = match self {
-            Move::Failover => (s.unwrap_or(p), Some(p)),
-            Move::FailoverTo(t) | Move::ReplacePrimary(t) => (t, s),
-            Move::ReplaceSecondary(t) => (p, Some(t)),
-            Move::ReplaceAndFailover(t) => (t, Some(p)),
-            Move::FailoverAndReplace(t) => (s.unwrap_or(p), Some(t)),
-        };
-        Placement { primary, secondary }
-    }
-}
 
 /// Which moves are allowed: the command line's restrictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +111,7 @@ pub struct Outcome<'a> {
     pub placement: Placement,
     /// Its location score afterwards.
     pub location_score: i64,
-    touched: [Touched<'a>; 3],
+    touched: [Touched<'a>; 4],
     count: usize,
 }
 
@@ -302,11 +258,12 @@ impl<'a> Trial<'a> {
             Move::ReplaceAndFailover(t) => self.replace_and_failover(mv, t),
             Move::ReplacePrimary(t) => self.replace_primary(mv, t),
             Move::FailoverAndReplace(t) => self.failover_and_replace(mv, t),
+            Move::ReplaceBoth(t, u) | Move::FailoverAndReplaceBoth(t, u) => self.replace_both(mv, t, u),
         }
     }
 
     fn outcome<const N: usize>(&self, mv: Move, location_score: i64, ends: [Touched<'a>; N]) -> Outcome<'a> {
-        let mut touched = [ends[0]; 3];
+        let mut touched = [ends[0]; 4];
         touched[..N].copy_from_slice(&ends);
         Outcome { placement: mv.placement(self.instance), location_score, touched, count: N }
     }
@@ -436,6 +393,29 @@ impl<'a> Trial<'a> {
             location,
             [p.touched(self.primary_left), s.side.touched(new_s), t.touched(new_t)],
         ))
+    }
+
+    /// On its way the instance has only to be possible where it does not stay.
+    fn replace_both(&self, mv: Move, target: NodeIdx, other: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let [t, u] = [target, other].map(|node| Side::new(self.cluster, node, i));
+        let location = self.cluster.common_locations(target, other);
+        let mut from = p.spec;
+        if matches!(mv, Move::FailoverAndReplaceBoth(..)) {
+            self.check_migration(from, s.side.spec)?;
+            from = s.side.spec;
+            let there = s.left.add_primary(from, i, location, s.side.tags, Strictness::Forced);
+            there.map_err(s.side.refuse_primary())?;
+        }
+        self.check_migration(from, t.spec)?;
+        let strictness = self.strictness(false);
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
+        let peer = self.peer(other, target);
+        let new_u = u.before.add_secondary(u.spec, i, peer, strictness, DiskCheck::Needed);
+        let new_u = new_u.map_err(u.refuse_secondary())?;
+        let left = [p.touched(self.primary_left), s.side.touched(s.left)];
+        Ok(self.outcome(mv, location, [left[0], left[1], t.touched(new_t), u.touched(new_u)]))
     }
 }
 

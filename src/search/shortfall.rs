@@ -1,9 +1,9 @@
 //! What is missing where a node refuses an instance.
 
-use super::moves::{Move, Refusal, Trial};
+use super::moves::{Refusal, Trial};
 use crate::model::units::floor_to_i64;
 use crate::model::{
-    Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, NodeSpec, PolicyBreach, Rule, TagId,
+    Cluster, DiskTemplate, Instance, Ledger, Mib, Move, NodeIdx, NodeSpec, PolicyBreach, Rule, TagId,
 };
 
 /// What a rule asked for and what was there.

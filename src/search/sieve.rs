@@ -18,8 +18,8 @@ use super::balance::Balancer;
 use super::forecast::{Forecast, Prospect, Seen};
 use super::likeness::{Remembered, Starts, Verdicts};
 use super::memory::BoundsCache;
-use super::moves::{Move, Trial};
-use crate::model::{Instance, InstanceIdx, NodeIdx};
+use super::moves::Trial;
+use crate::model::{Instance, InstanceIdx, Move, NodeIdx};
 use crate::score::batch::{ChangedState, DraftPlaces, Spot};
 use crate::score::running::{Interval, Running};
 

@@ -1,10 +1,10 @@
 //! Two new nodes for a DRBD instance, by carrying all moves out for every pair.
 
-use htools::model::{Cluster, InstanceIdx, NodeIdx, Placement};
+use htools::model::{Cluster, InstanceIdx, Move, NodeIdx, Placement};
 use htools::score::Board;
+use htools::search::MoveRules;
 use htools::search::evacuate::{Destination, PairStep, Stuck};
 use htools::search::moves::perform;
-use htools::search::{Move, MoveRules};
 
 /// The best pair, or why the last one is impossible.
 pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, destination: &Destination) -> Result<Placement, Stuck> {

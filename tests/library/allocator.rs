@@ -8,14 +8,15 @@ use std::sync::atomic::AtomicBool;
 use crate::common::clusters::{Dice, Recipe, Style, recipes};
 use htools::load::iallocator::{Allocation, Description, Request};
 use htools::model::{
-    Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, RunStatus,
+    Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, InstanceIdx, Mib, Move, NodeIdx, Placement, RunStatus,
+    Step,
 };
 use htools::plan::checker::{CheckOptions, check};
 use htools::search::allocate::PlaceMetric;
 use htools::search::allocator::room::{MOST_MOVES, RoomPlan};
 use htools::search::allocator::{Answer, Failure, Reply, RoomFound, Settings, answer};
 use htools::search::moves::{Repertoire, Trial};
-use htools::search::{Deadline, Move, MoveRules, Step, Stopped};
+use htools::search::{Deadline, MoveRules, Stopped};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

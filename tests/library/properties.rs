@@ -5,8 +5,8 @@ use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recip
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx, Placement, RunStatus, Strictness,
-    TagArrival,
+    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx, Placement, RunStatus, Step,
+    Strictness, TagArrival,
 };
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
@@ -15,7 +15,7 @@ use htools::score::batch::{ChangedState, Scorer};
 use htools::score::running::Running;
 use htools::search::forecast::Forecast;
 use htools::search::moves::{Outcome, Repertoire, Trial};
-use htools::search::{BalanceOptions, Balancer, Effort, Move, Step};
+use htools::search::{BalanceOptions, Balancer, Effort};
 use proptest::prelude::*;
 
 const SANE: &[Style] = &[Style::Mixed, Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded];

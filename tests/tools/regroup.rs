@@ -10,15 +10,15 @@ use htools::generate::{self, ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::RawCluster;
 use htools::load::text;
-use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, Node, StorageMap};
-use htools::plan::checker::check_passages;
-use htools::plan::regroup::jobsets;
+use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, Node, Step, StorageMap};
+use htools::plan::checker::{check_crossings, check_jobsets};
+use htools::plan::jobset::jobsets;
+use htools::search::regroup::RegroupOptions;
 use htools::search::regroup::balance::{GroupBalanceOptions, balance};
 use htools::search::regroup::compress::compress;
 use htools::search::regroup::health::{Health, health};
 use htools::search::regroup::load::LoadSource;
 use htools::search::regroup::redistribute::{Healing, redistribute};
-use htools::search::regroup::{Passage, RegroupOptions};
 use predicates::str::contains;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ fn options(careful: bool) -> RegroupOptions {
 
 /// Whether the disks of an instance can be reached from the group where it goes, by tags and
 /// what Ganeti exports: these clusters have no tags on nodes.
-fn stays_in_partition(cluster: &Cluster, passage: &Passage) -> bool {
+fn stays_in_partition(cluster: &Cluster, step: &Step) -> bool {
     let tagged = |tags: &[String]| -> Vec<String> {
         tags.iter().filter_map(|tag| tag.strip_prefix("htools:pool:")).map(str::to_owned).collect()
     };
@@ -129,10 +129,11 @@ fn stays_in_partition(cluster: &Cluster, passage: &Passage) -> bool {
         pool if template == DiskTemplate::Rbd && pool != "rbd" => format!("rbd:{pool}"),
         _ => template.to_string(),
     };
-    let instance = cluster.instance(passage.instance);
+    let instance = cluster.instance(step.instance);
     // where its disks are follows from where it was in the beginning
     let from = cluster.group(cluster.node(instance.primary).spec.group);
-    let to = cluster.group(passage.target);
+    let target = step.groups(cluster).1;
+    let to = cluster.group(target);
     if instance.template == DiskTemplate::Drbd {
         return to.policy.disk_templates.contains(&DiskTemplate::Drbd);
     }
@@ -149,7 +150,7 @@ fn stays_in_partition(cluster: &Cluster, passage: &Passage) -> bool {
         return pools == [exported(to, instance.template)];
     }
     // it says itself where its disks are: what others use there is reached, too
-    let neighbours = cluster.instances_of(passage.target).into_iter().map(|i| cluster.instance(i));
+    let neighbours = cluster.instances_of(target).into_iter().map(|i| cluster.instance(i));
     let used =
         neighbours.filter(|i| i.template.uses_external_storage()).flat_map(|i| match tagged(&i.tags) {
             none if none.is_empty() => vec![exported(to, i.template)],
@@ -161,20 +162,21 @@ fn stays_in_partition(cluster: &Cluster, passage: &Passage) -> bool {
 }
 
 /// The independent checker accepts the plan, which leads where it says.
-fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
-    for passage in passages {
-        assert!(stays_in_partition(cluster, passage), "{:?}", passage);
+fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
+    for step in steps {
+        assert!(stays_in_partition(cluster, step), "{:?}", step);
     }
-    let replay = check_passages(cluster, passages, &jobsets(passages)).unwrap_or_else(|v| panic!("{v}"));
+    let replay = check_crossings(cluster, steps).unwrap_or_else(|v| panic!("{v}"));
+    check_jobsets(steps, &jobsets(cluster, steps)).unwrap();
     assert!(replay.leads_to(after));
     // who looks at the cluster afterwards looks for the disks where they are
     let (before, now) = (StorageMap::of(cluster), StorageMap::of(after));
-    let known = |map: &StorageMap, passage: &Passage| -> Vec<String> {
-        map.of_instance(passage.instance).iter().map(|pool| map.pool(*pool).to_string()).collect()
+    let known = |map: &StorageMap, step: &Step| -> Vec<String> {
+        map.of_instance(step.instance).iter().map(|pool| map.pool(*pool).to_string()).collect()
     };
-    for passage in passages {
-        let (there, found) = (known(&before, passage), known(&now, passage));
-        assert!(there.iter().all(|pool| found.contains(pool)), "{there:?} {found:?} {passage:?}");
+    for step in steps {
+        let (there, found) = (known(&before, step), known(&now, step));
+        assert!(there.iter().all(|pool| found.contains(pool)), "{there:?} {found:?} {step:?}");
     }
     assert_eq!(apart_from_instances(after), apart_from_instances(cluster));
 }
@@ -193,8 +195,8 @@ fn apart_from_instances(cluster: &Cluster) -> Vec<(Mib, Mib)> {
 }
 
 /// How many instances move.
-fn movers<'p>(passages: impl IntoIterator<Item = &'p Passage>) -> usize {
-    passages.into_iter().map(|passage| passage.instance).collect::<BTreeSet<_>>().len()
+fn movers<'p>(steps: impl IntoIterator<Item = &'p Step>) -> usize {
+    steps.into_iter().map(|step| step.instance).collect::<BTreeSet<_>>().len()
 }
 
 fn of_all(cluster: &Cluster) -> Vec<Health> {
@@ -212,15 +214,15 @@ proptest! {
     fn groups_are_healed_as_a_whole_or_left_alone(seed in any::<u64>(), careful in any::<bool>()) {
         let cluster = random(seed);
         let plan = redistribute(&cluster, &options(careful));
-        let passages: Vec<Passage> = plan.passages().cloned().collect();
-        checked(&cluster, &passages, &plan.after);
-        prop_assert_eq!(movers(&passages), passages.len());
+        let steps: Vec<Step> = plan.steps().copied().collect();
+        checked(&cluster, &steps, &plan.after);
+        prop_assert_eq!(movers(&steps), steps.len());
         let (before, after) = (of_all(&cluster), of_all(&plan.after));
         for repair in &plan.repairs {
             let at = repair.group.get();
             match &repair.outcome {
                 Healing::Repaired(moves) => {
-                    prop_assert!(moves.iter().all(|p| p.source == repair.group));
+                    prop_assert!(moves.iter().all(|step| step.groups(&cluster).0 == repair.group));
                     prop_assert_eq!(after[at], Health::Healthy);
                 }
                 _ => {
@@ -232,7 +234,7 @@ proptest! {
         prop_assert!(before.iter().zip(&after).all(|(before, after)| after <= before));
         prop_assert_eq!(plan.heals_all(), after.iter().all(|h| *h == Health::Healthy));
         // what could not be healed cannot be healed afterwards either
-        prop_assert_eq!(redistribute(&plan.after, &options(careful)).passages().count(), 0);
+        prop_assert_eq!(redistribute(&plan.after, &options(careful)).steps().count(), 0);
     }
 
     #[test]
@@ -240,10 +242,10 @@ proptest! {
         let cluster = random(seed);
         let found = compress(&cluster, &cluster.groups_with_nodes(), &options(careful));
         let before = of_all(&cluster);
-        for candidate in found.candidates.iter().filter(|c| !c.passages().is_empty()) {
+        for candidate in found.candidates.iter().filter(|c| !c.steps().is_empty()) {
             let after = candidate.after(&cluster, &options(careful));
-            checked(&cluster, candidate.passages(), &after);
-            prop_assert_eq!(movers(candidate.passages()), candidate.instances);
+            checked(&cluster, candidate.steps(), &after);
+            prop_assert_eq!(movers(candidate.steps()), candidate.instances);
             let there = |n| after.node(n).spec.group == candidate.group;
             prop_assert!(!after.instances.iter().any(|i| i.nodes().any(there)));
             prop_assert!(of_all(&after).iter().zip(&before).all(|(after, before)| after <= before));
@@ -264,8 +266,8 @@ proptest! {
             prop_assert!(step.score <= score - options.min_gain, "{} after {score}", step.score);
             score = step.score;
         }
-        let passages: Vec<Passage> = plan.steps.iter().map(|s| s.passage.clone()).collect();
-        checked(&cluster, &passages, &plan.after);
+        let steps = plan.steps.clone();
+        checked(&cluster, &steps, &plan.after);
         prop_assert!(of_all(&plan.after).iter().zip(&of_all(&cluster)).all(|(after, before)| after <= before));
         prop_assert_eq!(balance(&plan.after, &options).steps.len(), 0);
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -287,7 +289,7 @@ fn random_clusters_give_plans() {
             usize::from(compress(&cluster, &cluster.groups_with_nodes(), &options(true)).choice().is_some());
         let steps = balance(&cluster, &GroupBalanceOptions::default()).steps;
         balanced += steps.len();
-        twice += steps.len() - movers(steps.iter().map(|step| &step.passage));
+        twice += steps.len() - movers(&steps);
     }
     assert!(
         healed > 20 && stuck > 20 && emptied > 20 && balanced > 100,
@@ -304,13 +306,13 @@ fn larger_clusters() {
         let mut cluster = merge(generate::cluster(&spec), &MergeOptions::default()).unwrap();
         finish(&mut cluster, Mib::ZERO);
         let plan = balance(&cluster, &GroupBalanceOptions::default());
-        let passages: Vec<Passage> = plan.steps.iter().map(|s| s.passage.clone()).collect();
-        checked(&cluster, &passages, &plan.after);
+        let steps = plan.steps.clone();
+        checked(&cluster, &steps, &plan.after);
         cluster.nodes[0].spec.offline = true;
         cluster.nodes[7].spec.offline = true;
         let plan = redistribute(&cluster, &options(true));
-        let passages: Vec<Passage> = plan.passages().cloned().collect();
-        checked(&cluster, &passages, &plan.after);
+        let steps: Vec<Step> = plan.steps().copied().collect();
+        checked(&cluster, &steps, &plan.after);
         assert_eq!(plan.heals_all(), templates != TemplateMix::Mixed, "plain instances stay");
     }
 }

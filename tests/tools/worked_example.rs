@@ -5,13 +5,13 @@ use htools::load::merge::{finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
     AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstanceIdx, InstancePolicy, Mib,
-    NodeIdx, RunStatus,
+    Move, NodeIdx, RunStatus, Step,
 };
 use htools::plan::checker::{CheckOptions, Fault, JobsetFault, check, check_jobsets, check_scores};
 use htools::redundancy::n_plus_one::unavoidable_score;
 use htools::score::{Board, TABLE};
 use htools::search::moves::Trial;
-use htools::search::{BalanceOptions, Balancer, Move, MoveRules, Step};
+use htools::search::{BalanceOptions, Balancer, MoveRules};
 
 const N1: usize = 0;
 const N2: usize = 1;

@@ -1,10 +1,10 @@
 use super::*;
-use crate::model::Placement;
+use crate::model::{Move, Placement, Step};
 use crate::plan::jobset::jobsets;
 use crate::plan::opcode::PowerCommand;
-use crate::plan::work::{Builder, Way};
+use crate::plan::work::Builder;
 use crate::search::moves::{MoveRules, perform};
-use crate::search::{BalanceOptions, Balancer, Step};
+use crate::search::{BalanceOptions, Balancer};
 use crate::testing::cluster;
 
 /// Twelve instances on the first two of four nodes.
@@ -83,12 +83,11 @@ fn only_what_the_plan_moved_counts() {
 /// Of a move between groups the end of the last leg counts.
 #[test]
 fn legs_lead_to_their_last_end() {
-    let place = |primary: &str, secondary: &str| NamedPlacement {
+    let place = |primary: &str, secondary: &str| Placement {
         primary: primary.to_owned(),
         secondary: Some(secondary.to_owned()),
     };
-    let leg =
-        |from: NamedPlacement, to: NamedPlacement| Relocation { way: Way::Failover, target: None, from, to };
+    let leg = |from: Placement<String>, to: Placement<String>| Relocation { mv: Move::Failover, from, to };
     let legs = vec![leg(place("n1", "n2"), place("n2", "n1")), leg(place("n2", "n1"), place("n2", "n3"))];
     let step = |legs| WorkStep {
         subject: "i1".to_owned(),

@@ -5,19 +5,20 @@
 //! arrival and holds them against Ganeti's rules. It has nothing in common with
 //! the search that made the plan, so that a mistake there does not hide here.
 
-mod regroup;
+mod crossing;
 mod rules;
 mod score;
 mod state;
 
 use std::collections::BTreeSet;
 
-pub use self::regroup::{PassageFault, PassageViolation, check_passages};
+pub use self::crossing::check_crossings;
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
 use self::state::ReplayedCluster;
-use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx, Placement, Rule};
-use crate::search::{Move, Step};
+use crate::model::{
+    Cluster, InstanceIdx, Leg, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
+};
 
 /// What the checker has to know about how a plan was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +102,30 @@ pub enum Fault {
     /// A rule is broken.
     #[error(transparent)]
     Rule(#[from] Unmet),
+    /// Tags forbid moves between groups.
+    #[error("moves from or to group '{0}' are denied")]
+    Denied(String),
+    /// Nothing is placed in the group.
+    #[error("group '{0}' is unallocable")]
+    Unallocable(String),
+    /// It stays in its group, or ends in two.
+    #[error("it does not go from one group to one other")]
+    Groups,
+    /// A node that a leg needs is offline.
+    #[error("leg {0} needs a node that is offline")]
+    LegOffline(usize),
+    /// The new node does not reach the instance's storage.
+    #[error("node '{0}' does not reach its storage")]
+    Storage(String),
+    /// The group lacks networks of the instance.
+    #[error("group '{0}' is not connected to its networks")]
+    Networks(String),
+    /// The policy of the group does not accept the instance.
+    #[error("the policy of group '{0}' does not accept it: {1:?}")]
+    Policy(String, PolicyBreach),
+    /// The group was not healthy before, or is not afterwards.
+    #[error("group '{0}' is not healthy")]
+    Health(String),
 }
 
 /// A rule that a node would break.
@@ -155,14 +180,15 @@ pub fn check(
         soft: options.ignore_soft_errors,
     };
     for (at, step) in steps.iter().enumerate() {
-        replay.step(step).map_err(|fault| {
-            let name = cluster.instances.get(step.instance.get()).map(|i| i.name.clone());
-            let instance = name.unwrap_or_else(|| format!("number {}", step.instance));
-            Violation { step: at + 1, instance, fault }
-        })?;
+        replay.step(step).map_err(|fault| violation(cluster, at, step, fault))?;
     }
-    let placements = cluster.instances.iter().map(|i| replay.state.placement(i.idx)).collect();
-    Ok(Replay { placements })
+    Ok(replay.state.replay())
+}
+
+fn violation(cluster: &Cluster, at: usize, step: &Step, fault: Fault) -> Violation {
+    let name = cluster.instances.get(step.instance.get()).map(|i| i.name.clone());
+    let instance = name.unwrap_or_else(|| format!("number {}", step.instance));
+    Violation { step: at + 1, instance, fault }
 }
 
 struct Checker<'a> {
@@ -176,8 +202,7 @@ impl Checker<'_> {
         let cluster = self.state.cluster;
         let instance = cluster.instances.get(step.instance.get()).ok_or(Fault::NoInstance)?;
         let named = [Some(step.from.primary), step.from.secondary, Some(step.to.primary), step.to.secondary];
-        let new = new_node(step.mv);
-        for node in named.into_iter().chain([new]).flatten() {
+        for node in named.into_iter().flatten().chain(step.mv.targets()) {
             if node.get() >= cluster.nodes.len() {
                 return Err(Fault::NoNode(node.get()));
             }
@@ -187,17 +212,22 @@ impl Checker<'_> {
         }
         let from = self.state.placement(step.instance);
         if step.from != from {
-            return Err(Fault::Elsewhere { claimed: self.show(step.from), found: self.show(from) });
+            return Err(Fault::Elsewhere {
+                claimed: self.state.show(step.from),
+                found: self.state.show(from),
+            });
         }
         let (p, s) = (from.primary, from.secondary);
         if !self.nodes.contains(&p) {
             return Err(Fault::Outside(self.name(p)));
         }
-        if let Some(target) = new {
+        let mut there = vec![Some(p), s];
+        for target in step.mv.targets() {
             self.usable(target)?;
-            if target == p || Some(target) == s {
+            if there.contains(&Some(target)) {
                 return Err(Fault::NotNew(self.name(target)));
             }
+            there.push(Some(target));
         }
         let to = match (instance.template.mirroring(), step.mv, s) {
             (Mirroring::External, Move::FailoverTo(t), _) => self.single(step.instance, p, t, s)?,
@@ -205,7 +235,10 @@ impl Checker<'_> {
             _ => return Err(Fault::WrongKind),
         };
         if step.to != to {
-            return Err(Fault::OtherDestination { claimed: self.show(step.to), found: self.show(to) });
+            return Err(Fault::OtherDestination {
+                claimed: self.state.show(step.to),
+                found: self.state.show(to),
+            });
         }
         Ok(())
     }
@@ -232,7 +265,7 @@ impl Checker<'_> {
         let p_offline = self.offline(p);
         let soft = self.soft;
         let terms = |primary, forced| SecondaryTerms { primary, forced, disk_is_there: false };
-        if matches!(mv, Move::Failover | Move::ReplacePrimary(_) | Move::FailoverAndReplace(_)) {
+        if mv.legs().next() == Some(Leg::Failover) {
             self.usable(s)?;
         }
         let state = &mut self.state;
@@ -278,6 +311,21 @@ impl Checker<'_> {
                 arrive_secondary(state, i, t, terms(s, forced_by_p))?;
                 (s, t)
             }
+            Move::ReplaceBoth(t, u) | Move::FailoverAndReplaceBoth(t, u) => {
+                state.leave_all(i);
+                let mut from = p;
+                if mv != Move::ReplaceBoth(t, u) {
+                    migrates(state, p, s)?;
+                    // only on its way
+                    arrive_primary(state, i, s, true)?;
+                    state.leave_primary(i);
+                    from = s;
+                }
+                migrates(state, from, t)?;
+                arrive_primary(state, i, t, soft)?;
+                arrive_secondary(state, i, u, terms(t, soft))?;
+                (t, u)
+            }
         };
         Ok(Placement { primary, secondary: Some(secondary) })
     }
@@ -297,23 +345,6 @@ impl Checker<'_> {
 
     fn name(&self, node: NodeIdx) -> String {
         self.state.spec(node).name.clone()
-    }
-
-    fn show(&self, at: Placement) -> String {
-        let secondary = at.secondary.map(|s| format!(":{}", self.name(s))).unwrap_or_default();
-        format!("'{}{secondary}'", self.name(at.primary))
-    }
-}
-
-/// The node that a move names.
-fn new_node(mv: Move) -> Option<NodeIdx> {
-    match mv {
-        Move::Failover => None,
-        Move::FailoverTo(t)
-        | Move::ReplaceSecondary(t)
-        | Move::ReplaceAndFailover(t)
-        | Move::ReplacePrimary(t)
-        | Move::FailoverAndReplace(t) => Some(t),
     }
 }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::state::{NodeFigures, ReplayedCluster};
-use crate::model::{Cluster, NodeIdx, TagId};
-use crate::search::Step;
+use crate::model::{Cluster, NodeIdx, Step, TagId};
 
 /// A step claims a score that the cluster does not have after it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Replay;
 use crate::model::units::trunc_to_i64;
 use crate::model::{Cluster, Instance, InstanceIdx, Mib, NodeIdx, NodeSpec, Placement, TagId, Utilisation};
 
@@ -93,6 +94,18 @@ impl<'a> ReplayedCluster<'a> {
 
     pub fn spec(&self, node: NodeIdx) -> &'a NodeSpec {
         &self.cluster.node(node).spec
+    }
+
+    /// Where all instances are now.
+    pub fn replay(&self) -> Replay {
+        Replay { placements: self.cluster.instances.iter().map(|i| self.placement(i.idx)).collect() }
+    }
+
+    /// A place in words.
+    pub fn show(&self, at: Placement) -> String {
+        let name = |node: NodeIdx| &self.spec(node).name;
+        let secondary = at.secondary.map(|s| format!(":{}", name(s))).unwrap_or_default();
+        format!("'{}{secondary}'", name(at.primary))
     }
 
     /// Where an instance is; outside of moves every instance has a primary.

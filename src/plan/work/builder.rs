@@ -1,15 +1,13 @@
 //! Plans as work: in names and opcodes, each step with those that it waits for.
 
 use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
 
-use super::{NamedPlacement, Relocation, Task, Way, Work, WorkStep};
-use crate::model::{Cluster, NodeIdx, Placement};
-use crate::plan::jobset::{Jobset, nodes_of};
+use super::{Relocation, Task, Work, WorkStep};
+use crate::model::{Cluster, Move, NodeIdx, Placement, Step};
+use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::opcode::{Opcode, job};
-use crate::plan::regroup::opcodes;
-use crate::search::Step;
-use crate::search::regroup::Passage;
 
 /// Work that is put together, jobset by jobset. A step waits for the last ones before it
 /// that touch one of its nodes.
@@ -26,27 +24,8 @@ impl Builder {
         for set in jobsets {
             self.set(set.iter().map(|at| {
                 let step = &steps[*at];
-                let nodes = nodes_of(cluster, step).map(|node| cluster.node(node).spec.name.clone());
+                let nodes = step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone());
                 (work_step(cluster, step), nodes.collect())
-            }));
-        }
-    }
-
-    /// Moves between groups, in their jobsets.
-    pub fn passages(&mut self, cluster: &Cluster, passages: &[Passage], jobsets: &[Jobset]) {
-        for set in jobsets {
-            self.set(set.iter().map(|at| {
-                let passage = &passages[*at];
-                let legs = passage.legs.iter().flat_map(|leg| [leg.from, leg.to]);
-                let nodes = legs.flat_map(|at| [Some(at.primary), at.secondary]).flatten();
-                let names: BTreeSet<String> = nodes.map(|n| cluster.node(n).spec.name.clone()).collect();
-                let step = WorkStep {
-                    subject: cluster.instance(passage.instance).name.clone(),
-                    task: Task::Cross(passage.legs.iter().map(|leg| relocation(cluster, leg)).collect()),
-                    opcodes: opcodes(cluster, passage),
-                    after: Vec::new(),
-                };
-                (step, names.into_iter().collect())
             }));
         }
     }
@@ -89,22 +68,21 @@ impl Builder {
     }
 }
 
-fn relocation(cluster: &Cluster, step: &Step) -> Relocation {
-    let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
-    let place = |p: Placement| NamedPlacement { primary: name(p.primary), secondary: p.secondary.map(name) };
-    Relocation {
-        way: Way::of(step.mv),
-        target: step.mv.target().map(name),
-        from: place(step.from),
-        to: place(step.to),
-    }
+fn relocation(cluster: &Cluster, mv: Move, from: Placement, to: Placement) -> Relocation {
+    let name = |node: NodeIdx| Ok::<_, Infallible>(cluster.node(node).spec.name.clone());
+    let (Ok(mv), Ok(from), Ok(to)) = (mv.try_map(name), from.try_map(name), to.try_map(name));
+    Relocation { mv, from, to }
 }
 
 fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
     let instance = cluster.instance(step.instance);
+    let leg = |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, from, to));
     WorkStep {
         subject: instance.name.clone(),
-        task: Task::Move(relocation(cluster, step)),
+        task: match step.crosses(cluster) {
+            true => Task::Cross(step.legs().filter_map(leg).collect()),
+            false => Task::Move(relocation(cluster, step.mv, step.from, step.to)),
+        },
         opcodes: job(cluster, instance, &[step.mv]),
         after: Vec::new(),
     }

@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{NamedPlacement, Relocation, Unknown};
-use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx, Placement};
-use crate::search::Step;
-use crate::search::regroup::Passage;
+use super::{Relocation, Unknown};
+use crate::model::{Cluster, InstanceIdx, Leg, Move, NodeIdx, Step};
 
 /// What the names of a cluster mean.
 pub(super) struct ClusterNames<'c> {
@@ -24,44 +22,33 @@ impl<'c> ClusterNames<'c> {
     pub(super) fn step(&self, instance: &str, step: &Relocation, number: usize) -> Result<Step, Unknown> {
         let unknown = |kind, name: &str| Unknown { step: number, kind, name: name.to_owned() };
         let node =
-            |name: &String| self.nodes.get(name.as_str()).copied().ok_or_else(|| unknown("node", name));
-        let place = |place: &NamedPlacement| {
-            let secondary = place.secondary.as_ref().map(node).transpose()?;
-            Ok(Placement { primary: node(&place.primary)?, secondary })
-        };
+            |name: String| self.nodes.get(name.as_str()).copied().ok_or_else(|| unknown("node", &name));
         let known = self.instances.get(instance).copied();
-        let target = step.target.as_ref().map(node).transpose()?;
         Ok(Step {
             instance: known.ok_or_else(|| unknown("instance", instance))?,
-            mv: step.way.towards(target).ok_or_else(|| unknown("node", ""))?,
-            from: place(&step.from)?,
-            to: place(&step.to)?,
+            mv: step.mv.clone().try_map(node)?,
+            from: step.from.clone().try_map(node)?,
+            to: step.to.clone().try_map(node)?,
             score: 0.0,
         })
     }
-}
 
-impl ClusterNames<'_> {
-    /// A move between groups; nothing if it has no legs.
-    pub(super) fn passage(
+    /// A move between groups, of which every leg is written down.
+    pub(super) fn crossing(
         &self,
-        cluster: &Cluster,
         instance: &str,
         legs: &[Relocation],
         number: usize,
-    ) -> Option<Result<Passage, Unknown>> {
-        let legs: Result<Vec<Step>, Unknown> =
-            legs.iter().map(|leg| self.step(instance, leg, number)).collect();
-        let legs = match legs {
-            Ok(legs) => legs,
-            Err(unknown) => return Some(Err(unknown)),
+    ) -> Result<Step, Unknown> {
+        let steps: Vec<Step> =
+            legs.iter().map(|leg| self.step(instance, leg, number)).collect::<Result<_, _>>()?;
+        let each: Vec<Leg> = steps.iter().flat_map(|step| step.mv.legs()).collect();
+        let whole = steps.first().zip(steps.last()).zip(Move::of_legs(each));
+        let step = whole.map(|((first, last), mv)| Step { mv, to: last.to, ..*first });
+        let chained = |step: &Step| {
+            step.legs().map(|(_, from, to)| (from, to)).eq(steps.iter().map(|s| (s.from, s.to)))
         };
-        let (from, to) = (legs.first()?.from, legs.last()?.to);
-        let group = |p: Placement| cluster.node(p.primary).spec.group;
-        let (source, target) = (group(from), group(to));
-        let instance = legs.first()?.instance;
-        // the checker asks for neither
-        let (copied, score) = (Mib::ZERO, 0.0);
-        Some(Ok(Passage { instance, source, target, from, to, legs, copied, score }))
+        let unknown = || Unknown { step: number, kind: "move by its legs for", name: instance.to_owned() };
+        step.filter(chained).ok_or_else(unknown)
     }
 }

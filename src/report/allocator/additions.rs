@@ -211,7 +211,7 @@ pub(in crate::report) fn amounts(shortfall: &Shortfall) -> Option<AmountsView> {
 
 fn moves(cluster: &Cluster, plan: &RoomPlan) -> Moves {
     let group = group_name(cluster, plan.group);
-    let one = |step: &crate::search::Step| {
+    let one = |step: &crate::model::Step| {
         let instance = cluster.instance(step.instance);
         let to = Placement {
             secondary: step.to.secondary.filter(|_| instance.template.has_secondary()),

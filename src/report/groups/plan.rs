@@ -4,7 +4,7 @@ use super::counted;
 use super::reasons::{blocked, held_text};
 use super::status::{LINE, condition_text};
 use crate::load::error::printable;
-use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, StorageMap};
+use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, Step, StorageMap};
 use crate::report::components::score;
 use crate::report::number::fixed;
 use crate::report::table::{Align, Table};
@@ -14,18 +14,14 @@ use crate::search::regroup::compress::{self, Compression, GroupCandidate, Unfit}
 use crate::search::regroup::load::{KINDS, Loads};
 use crate::search::regroup::redistribute::{self, Redistribution, Repair};
 use crate::search::regroup::status::Capacity;
-use crate::search::regroup::{Blocked, Passage, Why};
+use crate::search::regroup::{Blocked, Why};
 
 /// Most instances without a place that are named for a group, unless all are wanted.
 const NAMED: usize = 5;
 
 /// The moves, as a table: number, instance, where from, where to, what is copied, and the
-/// numbers that `scores` gives.
-fn moves<'p>(
-    cluster: &Cluster,
-    passages: impl IntoIterator<Item = (&'p Passage, f64)>,
-    first: usize,
-) -> Vec<String> {
+/// score.
+fn moves<'p>(cluster: &Cluster, steps: impl IntoIterator<Item = &'p Step>, first: usize) -> Vec<String> {
     let alias = |n: NodeIdx| cluster.node(n).spec.alias();
     let nodes = |p: Placement| match p.secondary {
         Some(secondary) => format!("{}:{}", alias(p.primary), alias(secondary)),
@@ -35,15 +31,16 @@ fn moves<'p>(
     let aligns =
         [Align::Right, Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Right];
     let mut table = Table::new(aligns.map(|align| (String::new(), align)));
-    for (number, (passage, value)) in (first..).zip(passages) {
+    for (number, step) in (first..).zip(steps) {
+        let (source, target) = step.groups(cluster);
         table.push(vec![
             format!("{number}."),
-            cluster.instance(passage.instance).alias().to_owned(),
-            format!("{}/{}", group(passage.source), nodes(passage.from)),
+            cluster.instance(step.instance).alias().to_owned(),
+            format!("{}/{}", group(source), nodes(step.from)),
             "=>".to_owned(),
-            format!("{}/{}", group(passage.target), nodes(passage.to)),
-            copied(passage.copied),
-            score(value),
+            format!("{}/{}", group(target), nodes(step.to)),
+            copied(step.copied(cluster)),
+            score(step.score),
         ]);
     }
     table.lines(" ").into_iter().skip(1).collect()
@@ -72,7 +69,7 @@ pub fn redistribution(
 /// The plan in one line.
 pub fn redistribution_summary(plan: &Redistribution) -> String {
     let repaired = |r: &&Repair| matches!(r.outcome, redistribute::Healing::Repaired(_));
-    let moves = counted(plan.passages().count(), "move");
+    let moves = counted(plan.steps().count(), "move");
     match (plan.repairs.iter().filter(repaired).count(), plan.repairs.len()) {
         (_, 0) => "All groups are healthy, nothing to do.".to_owned(),
         (0, 1) => "The group cannot be repaired.".to_owned(),
@@ -93,11 +90,10 @@ fn repair_lines(
     let health = repair.before.health().as_str();
     let mut lines = vec![format!("Group {name} is {health}: {}", condition_text(&repair.before))];
     match &repair.outcome {
-        redistribute::Healing::Repaired(passages) => {
-            lines.push(format!("  It is healthy after {}:", counted(passages.len(), "move")));
-            let scored = passages.iter().map(|p| (p, p.score));
-            lines.extend(moves(cluster, scored, *first).iter().map(|line| format!("  {line}")));
-            *first += passages.len();
+        redistribute::Healing::Repaired(steps) => {
+            lines.push(format!("  It is healthy after {}:", counted(steps.len(), "move")));
+            lines.extend(moves(cluster, steps, *first).iter().map(|line| format!("  {line}")));
+            *first += steps.len();
         }
         redistribute::Healing::TooLong(needed) => {
             lines
@@ -158,7 +154,7 @@ pub fn compression(
     }
     if let Some(chosen) = chosen {
         lines.push(format!("Group {} is emptied by:", cluster.group(chosen.group).name));
-        lines.extend(moves(cluster, chosen.passages().iter().map(|p| (p, p.score)), 1));
+        lines.extend(moves(cluster, chosen.steps(), 1));
     }
     lines.push(compression_summary(found, chosen, cluster));
     lines
@@ -177,7 +173,7 @@ pub fn compression_summary(
         return format!(
             "Emptying group {} takes {} and frees {} with {} MiB memory, {} GiB disk and {} vCPUs.",
             cluster.group(chosen.group).name,
-            counted(chosen.passages().len(), "move"),
+            counted(chosen.steps().len(), "move"),
             counted(won.nodes, "node"),
             won.memory.total,
             Mib(won.disk.total).gib_floor(),
@@ -206,9 +202,9 @@ fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
             (moves.to_string(), "-".to_owned(), "not with so few moves (--max-length)".to_owned())
         }
         compress::Compressed::NoTime(stopped) => ("-".to_owned(), "-".to_owned(), no_time(*stopped)),
-        compress::Compressed::Emptied(passages) => {
-            let amount = passages.iter().map(|p| p.copied).sum();
-            (passages.len().to_string(), copied(amount), "yes".to_owned())
+        compress::Compressed::Emptied(steps) => {
+            let amount = steps.iter().map(|step| step.copied(cluster)).sum();
+            (steps.len().to_string(), copied(amount), "yes".to_owned())
         }
     };
     let name = &cluster.group(candidate.group).name;
@@ -245,7 +241,7 @@ pub fn unfit_text(why: Unfit) -> String {
 pub fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
     let mut lines = loads("Loads before", &plan.before, cluster);
     lines.push(format!("Imbalance: {}", score(plan.before.score())));
-    lines.extend(moves(cluster, plan.steps.iter().map(|step| (&step.passage, step.score)), 1));
+    lines.extend(moves(cluster, &plan.steps, 1));
     if !plan.steps.is_empty() {
         lines.extend(loads("Loads afterwards", &plan.loads, cluster));
     }

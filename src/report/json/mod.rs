@@ -15,9 +15,8 @@ pub mod squeeze;
 
 use serde::Serialize;
 
-use crate::model::{Cluster, Placement};
+use crate::model::{Cluster, Leg, Move, Placement};
 use crate::score::{Components, TABLE};
-use crate::search::Move;
 
 /// A document as it is printed.
 pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
@@ -66,7 +65,14 @@ pub(super) fn kind(mv: Move) -> &'static str {
         Move::ReplaceAndFailover(_) => "replace-and-failover",
         Move::ReplacePrimary(_) => "replace-primary",
         Move::FailoverAndReplace(_) => "failover-and-replace",
+        Move::ReplaceBoth(..) => "replace-both",
+        Move::FailoverAndReplaceBoth(..) => "failover-and-replace-both",
     }
+}
+
+/// The name of a leg in documents: that of the move which is nothing else.
+pub(super) fn leg_kind(leg: Leg) -> &'static str {
+    Move::of_legs([leg]).map_or("", kind)
 }
 
 /// A score with its metrics.

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::cluster::{ClusterView, NodeView};
 use super::explain::Explained;
 use super::{Generator, Nodes, Score, kind, texts};
-use crate::model::Cluster;
+use crate::model::{Cluster, Step};
 use crate::plan::command::{commands, notation};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
-use crate::search::{Step, Stopped};
+use crate::search::Stopped;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.plan/1";

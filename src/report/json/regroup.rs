@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::group_status::SizesView;
 use super::plan::jobsets;
-use super::{Generator, Nodes, kind, texts};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, StorageMap};
+use super::{Generator, Nodes, leg_kind, texts};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, Step, StorageMap};
+use crate::plan::command::commands;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
-use crate::plan::regroup::commands;
 use crate::report::explain::shortfall_text;
 use crate::report::groups::plan::{
     balance_summary, compression_summary, no_time, redistribution_summary, unfit_text,
@@ -21,7 +21,7 @@ use crate::search::regroup::compress::{self, Compression, GroupCandidate};
 use crate::search::regroup::load::{LoadSource, Loads};
 use crate::search::regroup::reach::GroupBar;
 use crate::search::regroup::redistribute::{self, Redistribution};
-use crate::search::regroup::{Blocked, Passage, Why};
+use crate::search::regroup::{Blocked, Why};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.regroup/1";
@@ -53,12 +53,12 @@ struct MoveRow {
     to: Nodes,
     copied: i64,
     score: f64,
-    legs: Vec<Leg>,
+    legs: Vec<LegRow>,
     commands: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Leg {
+struct LegRow {
     #[serde(rename = "move")]
     kind: &'static str,
     from: Nodes,
@@ -134,25 +134,20 @@ struct SharesView {
 /// What all documents have.
 struct Frame<'c> {
     cluster: &'c Cluster,
-    passages: &'c [Passage],
+    steps: &'c [Step],
     jobsets: &'c [Jobset],
 }
 
 impl Frame<'_> {
-    fn document(
-        &self,
-        command: &'static str,
-        summary: String,
-        scores: impl Fn(usize) -> f64,
-    ) -> Result<RegroupDocument, Impossible> {
-        let row = |(at, passage): (usize, &Passage)| move_row(self.cluster, passage, at, scores(at));
+    fn document(&self, command: &'static str, summary: String) -> Result<RegroupDocument, Impossible> {
+        let row = |(at, step): (usize, &Step)| move_row(self.cluster, step, at);
         Ok(RegroupDocument {
             schema: SCHEMA,
             generator: Generator::this(),
             command,
             stopped: None,
             summary,
-            moves: self.passages.iter().enumerate().map(row).collect::<Result<_, _>>()?,
+            moves: self.steps.iter().enumerate().map(row).collect::<Result<_, _>>()?,
             jobsets: jobsets(self.jobsets),
             repairs: None,
             capacity: None,
@@ -163,22 +158,23 @@ impl Frame<'_> {
     }
 }
 
-fn move_row(cluster: &Cluster, passage: &Passage, at: usize, score: f64) -> Result<MoveRow, Impossible> {
+fn move_row(cluster: &Cluster, step: &Step, at: usize) -> Result<MoveRow, Impossible> {
     let group = |g: GroupIdx| cluster.group(g).name.clone();
     let nodes = |p: Placement| Nodes::of(cluster, p);
+    let (source, target) = step.groups(cluster);
     Ok(MoveRow {
         number: at + 1,
-        instance: cluster.instance(passage.instance).name.clone(),
-        from_group: group(passage.source),
-        to_group: group(passage.target),
-        from: nodes(passage.from),
-        to: nodes(passage.to),
-        copied: passage.copied.0,
-        score,
-        legs: (passage.legs.iter())
-            .map(|leg| Leg { kind: kind(leg.mv), from: nodes(leg.from), to: nodes(leg.to) })
+        instance: cluster.instance(step.instance).name.clone(),
+        from_group: group(source),
+        to_group: group(target),
+        from: nodes(step.from),
+        to: nodes(step.to),
+        copied: step.copied(cluster).0,
+        score: step.score,
+        legs: (step.legs())
+            .map(|(leg, from, to)| LegRow { kind: leg_kind(leg), from: nodes(from), to: nodes(to) })
             .collect(),
-        commands: texts(&commands(cluster, passage)?),
+        commands: texts(&commands(cluster, step)?),
     })
 }
 
@@ -190,15 +186,15 @@ pub fn redistribution(
     cluster: &Cluster,
     storage: &StorageMap,
     plan: &Redistribution,
-    passages: &[Passage],
+    steps: &[Step],
     sets: &[Jobset],
 ) -> Result<RegroupDocument, Impossible> {
-    let frame = Frame { cluster, passages, jobsets: sets };
+    let frame = Frame { cluster, steps, jobsets: sets };
     let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
     let row = |repair: &redistribute::Repair| {
         let (moves, blocked) = match &repair.outcome {
-            redistribute::Healing::Repaired(passages) => (passages.len(), Vec::new()),
+            redistribute::Healing::Repaired(steps) => (steps.len(), Vec::new()),
             redistribute::Healing::TooLong(moves) => (*moves, Vec::new()),
             redistribute::Healing::NoTime(_) => (0, Vec::new()),
             redistribute::Healing::Stuck(all) => {
@@ -216,7 +212,7 @@ pub fn redistribution(
         }
     };
     let repairs = Some(plan.repairs.iter().map(row).collect());
-    let document = frame.document("redistribute", redistribution_summary(plan), |at| passages[at].score)?;
+    let document = frame.document("redistribute", redistribution_summary(plan))?;
     Ok(RegroupDocument { stopped: plan.stopped, repairs, ..document })
 }
 
@@ -231,8 +227,8 @@ pub fn compression(
     chosen: Option<&GroupCandidate>,
     sets: &[Jobset],
 ) -> Result<RegroupDocument, Impossible> {
-    let passages = chosen.map_or(&[][..], GroupCandidate::passages);
-    let frame = Frame { cluster, passages, jobsets: sets };
+    let steps = chosen.map_or(&[][..], GroupCandidate::steps);
+    let frame = Frame { cluster, steps, jobsets: sets };
     let row = |candidate: &GroupCandidate| {
         let (reason, moves, placed, blocked) = match &candidate.outcome {
             compress::Compressed::Unfit(why) => (Some(unfit_text(*why)), 0, 0, None),
@@ -241,7 +237,7 @@ pub fn compression(
             }
             compress::Compressed::TooLong(moves) => (None, *moves, *moves, None),
             compress::Compressed::NoTime(stopped) => (Some(no_time(*stopped)), 0, 0, None),
-            compress::Compressed::Emptied(passages) => (None, passages.len(), passages.len(), None),
+            compress::Compressed::Emptied(steps) => (None, steps.len(), steps.len(), None),
         };
         CandidateRow {
             group: cluster.group(candidate.group).name.clone(),
@@ -250,7 +246,7 @@ pub fn compression(
             capacity: (&candidate.capacity).into(),
             instances: candidate.instances,
             moves,
-            copied: candidate.passages().iter().map(|p| p.copied).sum::<Mib>().0,
+            copied: candidate.steps().iter().map(|step| step.copied(cluster)).sum::<Mib>().0,
             placed,
             blocked,
         }
@@ -258,7 +254,7 @@ pub fn compression(
     let candidates = Some(found.candidates.iter().map(row).collect());
     let emptied = chosen.map(|c| cluster.group(c.group).name.clone());
     let summary = compression_summary(found, chosen, cluster);
-    let document = frame.document("compress", summary, |at| passages[at].score)?;
+    let document = frame.document("compress", summary)?;
     let capacity = Some((&found.total).into());
     Ok(RegroupDocument { stopped: found.stopped, capacity, candidates, emptied, ..document })
 }
@@ -267,13 +263,8 @@ pub fn compression(
 ///
 /// # Errors
 /// A name that Ganeti cannot have: there would be commands with it.
-pub fn balance(
-    cluster: &Cluster,
-    plan: &Balance,
-    passages: &[Passage],
-    sets: &[Jobset],
-) -> Result<RegroupDocument, Impossible> {
-    let frame = Frame { cluster, passages, jobsets: sets };
+pub fn balance(cluster: &Cluster, plan: &Balance, sets: &[Jobset]) -> Result<RegroupDocument, Impossible> {
+    let frame = Frame { cluster, steps: &plan.steps, jobsets: sets };
     let shares = |loads: &Loads, group: GroupIdx| {
         let [cpu, memory, disk, network] = loads.relative(group);
         SharesView { cpu, memory, disk, network }
@@ -292,7 +283,7 @@ pub fn balance(
         imbalance_after: plan.loads.score(),
         groups: cluster.groups.iter().map(row).collect(),
     };
-    let document = frame.document("balance", balance_summary(plan), |at| plan.steps[at].score)?;
+    let document = frame.document("balance", balance_summary(plan))?;
     Ok(RegroupDocument { stopped: plan.stopped, loads: Some(loads), ..document })
 }
 

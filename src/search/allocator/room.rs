@@ -14,11 +14,10 @@ use rayon::prelude::*;
 
 use self::lack::Lacks;
 use super::groups::{self, Wanted};
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, Placement};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 use crate::score::Board;
-use crate::search::Step;
 use crate::search::allocate::PlaceMetric;
-use crate::search::moves::{Move, MoveRules, Outcome, Repertoire, Trial, perform};
+use crate::search::moves::{MoveRules, Outcome, Repertoire, Trial, perform};
 
 /// Most moves of a plan.
 pub const MOST_MOVES: usize = 5;

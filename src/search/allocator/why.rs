@@ -3,12 +3,13 @@
 
 use super::groups::{self, GroupChoice, GroupTrial, TrialResult, Wanted};
 use crate::model::{
-    Cluster, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, PolicyBreach, Rule,
+    Cluster, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, Move, NodeIdx, Placement, PolicyBreach,
+    Rule,
 };
 use crate::search::Stopped;
 use crate::search::allocate::{Fit, NoTargets, PlaceObstacle, Targets};
 use crate::search::evacuate::Destination;
-use crate::search::moves::{Move, MoveRules, Refusal, Trial as MoveTrial, perform};
+use crate::search::moves::{MoveRules, Refusal, Trial as MoveTrial, perform};
 use crate::search::shortfall::{Role, Shortfall, at_node, shortfall};
 
 /// How many places are kept for each group, or for an instance that is to be moved.

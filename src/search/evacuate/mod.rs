@@ -3,9 +3,10 @@
 mod pair;
 
 use self::pair::Leaving;
-use super::moves::{Move, MoveRules, Outcome, Trial, perform};
+use super::moves::{MoveRules, Outcome, Trial, perform};
 use crate::model::{
-    Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Placement,
+    Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, Move, NodeIdx,
+    Placement,
 };
 use crate::score::Board;
 

@@ -6,11 +6,11 @@ use super::ground::{COUNT_ERROR, OnlineNodes};
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
 use super::place::{ArrivalPlaces, Outlay};
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
-use crate::model::{Cluster, Instance, Ledger, NodeIdx};
+use crate::model::{Cluster, Instance, Ledger, Move, NodeIdx};
 use crate::score::Board;
 use crate::score::metrics::{Counted, Lanes, PADDED_LANES, lane, lanes};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, counted_score};
-use crate::search::moves::{Ends, Move, Repertoire, Trial};
+use crate::search::moves::{Ends, Repertoire, Trial};
 
 const fn both(a: Lanes, b: Lanes) -> Lanes {
     let mut sum = NONE;

@@ -36,8 +36,7 @@ use self::place::ArrivalPlaces;
 use self::row::{ArrivalKind, ArrivalRow};
 use self::size::{SizeBox, sizes};
 use super::balance::Balancer;
-use super::moves::Move;
-use crate::model::{Instance, InstanceIdx, Mib, NodeIdx, TagId};
+use crate::model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
 use crate::score::metrics::{Lanes, TABLE, lane};
 use crate::score::running::{RESERVED_TOTAL_WEIGHT, Running};
 
@@ -61,6 +60,7 @@ fn slot(mv: Move) -> usize {
         Move::ReplaceAndFailover(_) => REPLACE_AND_FAILOVER,
         Move::ReplacePrimary(_) | Move::FailoverTo(_) => REPLACE_PRIMARY,
         Move::FailoverAndReplace(_) => FAILOVER_AND_REPLACE,
+        Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => unreachable!("in no repertoire"),
     }
 }
 

@@ -10,9 +10,8 @@ use super::place::Outlay;
 use super::row::ArrivalRow;
 use super::size::SizeBox;
 use super::{FAILOVER, Forecast, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
-use crate::model::{Instance, InstanceIdx, NodeIdx};
+use crate::model::{Instance, InstanceIdx, Move, NodeIdx};
 use crate::search::balance::Balancer;
-use crate::search::moves::Move;
 
 /// A move that the bounds do not exclude.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 use super::detour::Course;
 use super::load::{LoadSource, LoadState, Loads};
 use super::reach;
-use super::{Passage, Placing, RegroupOptions, Setting};
+use super::{Placing, RegroupOptions, Setting};
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, TagId, TagSet,
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId, TagSet,
 };
 use crate::search::{Deadline, Stopped};
 
@@ -59,22 +59,13 @@ impl GroupBalanceOptions {
     }
 }
 
-/// One step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BalanceStep {
-    /// The move.
-    pub passage: Passage,
-    /// The score of the groups afterwards.
-    pub score: f64,
-}
-
 /// A plan that evens out load.
 #[derive(Debug, Clone)]
 pub struct Balance {
     /// The loads before.
     pub before: Loads,
-    /// The steps, in order.
-    pub steps: Vec<BalanceStep>,
+    /// The steps, in order; their scores are those of the groups.
+    pub steps: Vec<Step>,
     /// The loads afterwards.
     pub loads: Loads,
     /// The cluster afterwards.
@@ -186,7 +177,7 @@ struct NextMoveSearch<'o> {
 
 impl NextMoveSearch<'_> {
     /// Finds the next step and makes it.
-    fn next_step(&mut self) -> Option<BalanceStep> {
+    fn next_step(&mut self) -> Option<Step> {
         let outlook = self.course.loads.outlook();
         let score = outlook.score;
         if !(score > self.options.min_score) {
@@ -214,12 +205,12 @@ impl NextMoveSearch<'_> {
                 // the exact score decides
                 if !self.options.is_worth(score - loads.score() - self.cost_of(instance)) {
                     dull.insert((instance, target));
-                } else if let Some(passage) = self.make(instance, target) {
+                } else if let Some(step) = self.make(instance, target) {
                     // it may be healthy now, and has more room in any case
                     self.course.placing.refresh(&self.course.after, source);
                     self.refused.retain(|(_, _, to)| *to != source && *to != target);
                     self.course.loads = loads;
-                    return Some(BalanceStep { passage, score: self.course.loads.score() });
+                    return Some(Step { score: self.course.loads.score(), ..step });
                 } else {
                     self.refused.insert(key);
                 }
@@ -230,7 +221,7 @@ impl NextMoveSearch<'_> {
         None
     }
 
-    fn make(&mut self, instance: InstanceIdx, target: GroupIdx) -> Option<Passage> {
+    fn make(&mut self, instance: InstanceIdx, target: GroupIdx) -> Option<Step> {
         self.course.placing.place(&mut self.course.after, instance, |group| group == target).ok()
     }
 

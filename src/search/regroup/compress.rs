@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::reach::Hold;
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
-use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node};
+use super::{Blocked, Placing, RegroupOptions, Setting, Why};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node, Step};
 use crate::search::{Deadline, Stopped};
 
 /// Why a group is not even tried.
@@ -43,7 +43,7 @@ pub enum Compressed {
     /// Nobody knows: the search ended before, for this reason.
     NoTime(Stopped),
     /// It is empty after these moves.
-    Emptied(Vec<Passage>),
+    Emptied(Vec<Step>),
 }
 
 /// A group.
@@ -80,8 +80,8 @@ impl Compression {
 
 impl GroupCandidate {
     /// The moves that empty it.
-    pub fn passages(&self) -> &[Passage] {
-        if let Compressed::Emptied(passages) = &self.outcome { passages } else { &[] }
+    pub fn steps(&self) -> &[Step] {
+        if let Compressed::Emptied(steps) = &self.outcome { steps } else { &[] }
     }
 
     /// The cluster after the moves.
@@ -117,14 +117,14 @@ pub fn compress_until(
         let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
             Some(unfit) => Compressed::Unfit(unfit),
             None => {
-                let (passages, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
+                let (steps, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
                 match obstacle {
-                    Some(NotEmptied::Blocked(blocked)) => Compressed::Stuck(blocked, passages.len()),
+                    Some(NotEmptied::Blocked(blocked)) => Compressed::Stuck(blocked, steps.len()),
                     Some(NotEmptied::NoTime(stopped)) => Compressed::NoTime(stopped),
-                    None if options.max_moves.is_some_and(|most| passages.len() > most) => {
-                        Compressed::TooLong(passages.len())
+                    None if options.max_moves.is_some_and(|most| steps.len() > most) => {
+                        Compressed::TooLong(steps.len())
                     }
-                    None => Compressed::Emptied(passages),
+                    None => Compressed::Emptied(steps),
                 }
             }
         };
@@ -147,27 +147,27 @@ fn tried<'c>(
     copy: &mut Option<(Cluster, Option<PlaceStage<'c>>)>,
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Passage>, Option<NotEmptied>) {
+) -> (Vec<Step>, Option<NotEmptied>) {
     let fresh = || (cluster.clone(), Some(PlaceStage::new(cluster, sites)));
     let (copy, stage) = copy.get_or_insert_with(fresh);
-    let (passages, obstacle) = empty(placing, (copy, stage), group, deadline);
-    for passage in &passages {
-        restore(copy, cluster, passage);
-        let instance = cluster.instance(passage.instance);
-        let back = |stage: &mut PlaceStage<'c>| stage.moved(copy, instance, passage.to, passage.from);
+    let (steps, obstacle) = empty(placing, (copy, stage), group, deadline);
+    for step in &steps {
+        restore(copy, cluster, step);
+        let instance = cluster.instance(step.instance);
+        let back = |stage: &mut PlaceStage<'c>| stage.moved(copy, instance, step.to, step.from);
         stage.iter_mut().for_each(back);
     }
-    (passages, obstacle)
+    (steps, obstacle)
 }
 
-/// Makes the nodes of a passage, and its instance, what they are in the cluster that was
+/// Makes the nodes of a step, and its instance, what they are in the cluster that was
 /// copied.
-fn restore(copy: &mut Cluster, original: &Cluster, passage: &Passage) {
-    let nodes = [passage.from, passage.to].map(|at| [Some(at.primary), at.secondary]);
+fn restore(copy: &mut Cluster, original: &Cluster, step: &Step) {
+    let nodes = [step.from, step.to].map(|at| [Some(at.primary), at.secondary]);
     for node in nodes.into_iter().flatten().flatten() {
         copy.nodes[node.get()].state.clone_from(&original.node(node).state);
     }
-    let (here, there) = (&mut copy.instances[passage.instance.get()], original.instance(passage.instance));
+    let (here, there) = (&mut copy.instances[step.instance.get()], original.instance(step.instance));
     (here.primary, here.secondary) = (there.primary, there.secondary);
     here.location_score = there.location_score;
 }
@@ -238,7 +238,7 @@ fn empty(
     (cluster, stage): (&mut Cluster, &mut Option<PlaceStage<'_>>),
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Passage>, Option<NotEmptied>) {
+) -> (Vec<Step>, Option<NotEmptied>) {
     let mut instances = residents(cluster, group);
     for instance in &instances {
         let hold: Option<Hold> = super::reach::hold(cluster, cluster.instance(*instance));
@@ -248,17 +248,17 @@ fn empty(
         }
     }
     instances.sort_by_key(|i| (Reverse(cluster.instance(*i).mem), *i));
-    let mut passages = Vec::with_capacity(instances.len());
+    let mut steps = Vec::with_capacity(instances.len());
     for instance in instances {
         if let Some(stopped) = deadline.reached() {
-            return (passages, Some(NotEmptied::NoTime(stopped)));
+            return (steps, Some(NotEmptied::NoTime(stopped)));
         }
         match placing.place_on(cluster, stage, instance, |_| true) {
-            Ok(passage) => passages.push(passage),
-            Err(why) => return (passages, Some(NotEmptied::Blocked(Blocked { instance, why }))),
+            Ok(step) => steps.push(step),
+            Err(why) => return (steps, Some(NotEmptied::Blocked(Blocked { instance, why }))),
         }
     }
-    (passages, None)
+    (steps, None)
 }
 
 #[cfg(test)]

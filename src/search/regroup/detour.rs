@@ -4,16 +4,16 @@
 //! to C when there is room. The plan then gets along without the stop at B, if every step
 //! between the two moves is still possible and still gains.
 
-use super::balance::{BalanceStep, GroupBalanceOptions, MoveCandidate};
+use super::balance::{GroupBalanceOptions, MoveCandidate};
 use super::load::Loads;
 use super::place::put_back;
-use super::{Passage, Placing, Setting};
-use crate::model::{Cluster, InstanceIdx, Placement};
+use super::{Placing, Setting};
+use crate::model::{Cluster, InstanceIdx, Placement, Step};
 
 /// A plan so far, and the state to which it leads.
 #[derive(Debug, Clone)]
 pub(super) struct Course<'s> {
-    pub(super) steps: Vec<BalanceStep>,
+    pub(super) steps: Vec<Step>,
     pub(super) placing: Placing<'s>,
     pub(super) loads: Loads,
     pub(super) after: Cluster,
@@ -32,30 +32,31 @@ impl<'s> Course<'s> {
         options: &GroupBalanceOptions,
     ) -> Option<Course<'s>> {
         let (last, earlier) = self.steps.split_last()?;
-        let instance = last.passage.instance;
-        let first = earlier.iter().rposition(|step| step.passage.instance == instance)?;
-        let there_and_back = earlier[first].passage.source == last.passage.target;
-        let between: Vec<Hop> = earlier[first + 1..].iter().map(|step| hop(&step.passage)).collect();
-        let direct = Some(hop(&last.passage)).filter(|_| !there_and_back);
+        let instance = last.instance;
+        let first = earlier.iter().rposition(|step| step.instance == instance)?;
+        let target = last.groups(start).1;
+        let there_and_back = earlier[first].groups(start).0 == target;
+        let between: Vec<Hop> = earlier[first + 1..].iter().map(hop).collect();
+        let direct = Some(hop(last)).filter(|_| !there_and_back);
         let from = Course::at(&self.steps[..first], start, setting, options)?;
         // the order of the plan stays, if that can be
         let late = from.clone().along(&between, direct, options);
         let anew = || from.along_as_it_gains([&between[..], direct.as_slice()].concat(), options);
         let course = late.or_else(anew)?;
-        let health = |course: &Course<'_>| course.placing.health(last.passage.target);
+        let health = |course: &Course<'_>| course.placing.health(target);
         (health(&course) <= health(self)).then_some(course)
     }
 
     /// The state after some steps of a plan.
     fn at(
-        steps: &[BalanceStep],
+        steps: &[Step],
         start: &Cluster,
         setting: &'s Setting,
         options: &GroupBalanceOptions,
     ) -> Option<Course<'s>> {
         let mut after = start.clone();
         for step in steps {
-            put_back(&mut after, step.passage.instance, step.passage.to)?;
+            put_back(&mut after, step.instance, step.to)?;
         }
         let (placing, loads) = (Placing::new(&after, setting), Loads::of(&after, options.loads));
         Some(Course { steps: steps.to_vec(), placing, loads, after })
@@ -110,14 +111,14 @@ impl<'s> Course<'s> {
         if !(before > options.min_score) || !options.is_worth(before - score - cost) {
             return None;
         }
-        let passage = self.placing.put(&mut self.after, instance, to)?;
-        self.placing.refresh(&self.after, passage.source);
+        let step = self.placing.put(&mut self.after, instance, to)?;
+        self.placing.refresh(&self.after, step.groups(&self.after).0);
         self.loads = loads;
-        self.steps.push(BalanceStep { passage, score });
+        self.steps.push(Step { score, ..step });
         Some(())
     }
 }
 
-fn hop(passage: &Passage) -> Hop {
-    (passage.instance, passage.to)
+fn hop(step: &Step) -> Hop {
+    (step.instance, step.to)
 }

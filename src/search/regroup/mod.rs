@@ -5,7 +5,7 @@
 //! that can be emptied, [`balance`] evens out the load of the groups.
 //!
 //! An instance goes to the best place among all nodes of the groups that come into question
-//! ([`reach`]), as a new instance would; how it gets there is [`Passage`]. Only healthy
+//! ([`reach`]), as a new instance would; how it gets there is [`crossing`]. Only healthy
 //! groups take instances, so that a plan makes no group worse. docs/groups.md explains the
 //! rules with examples.
 
@@ -14,7 +14,6 @@ pub mod compress;
 mod detour;
 pub mod health;
 pub mod load;
-mod passage;
 mod place;
 pub mod reach;
 pub mod redistribute;
@@ -23,8 +22,7 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use passage::Passage;
-pub use place::Placing;
+pub use place::{Placing, crossing};
 
 use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
 use crate::redundancy::global::{Scope, groups_at_risk};

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use super::health::{Health, health};
 use super::reach::{self, Barrier, GroupBar, NearestPlace};
 use super::stage::PlaceStage;
-use super::{Passage, Setting, Why};
+use super::{Setting, Why};
 use crate::model::{
-    AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, NodeIdx, Place, Placement,
+    AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, Move, NodeIdx, Place, Placement, Step,
 };
 use crate::redundancy::global::Guard;
-use crate::score::{Board, Statistics};
+use crate::score::Statistics;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
 use crate::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceObstacle, PlaceSearch, Targets};
@@ -59,7 +59,7 @@ impl<'s> Placing<'s> {
         cluster: &mut Cluster,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
-    ) -> Result<Passage, Why> {
+    ) -> Result<Step, Why> {
         self.place_on(cluster, &mut None, idx, among)
     }
 
@@ -70,7 +70,7 @@ impl<'s> Placing<'s> {
         stage: &mut Option<PlaceStage<'_>>,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
-    ) -> Result<Passage, Why> {
+    ) -> Result<Step, Why> {
         if let Some(hold) = reach::hold(cluster, cluster.instance(idx)) {
             return Err(Why::Held(hold));
         }
@@ -93,12 +93,11 @@ impl<'s> Placing<'s> {
         match self.best(cluster, stage, &instance, &usable) {
             Some((metric, place)) => {
                 let score = if let PlaceMetric::Score(score) = metric { score } else { 0.0 };
-                let passage = Passage::of(cluster, &instance, place.placement, score);
+                let step = crossing(cluster, &instance, place.placement, score);
                 settle(cluster, idx, &place);
-                let moved =
-                    |stage: &mut PlaceStage<'_>| stage.moved(cluster, &instance, passage.from, passage.to);
+                let moved = |stage: &mut PlaceStage<'_>| stage.moved(cluster, &instance, step.from, step.to);
                 stage.iter_mut().for_each(moved);
-                Ok(passage)
+                Ok(step)
             }
             None => {
                 let fit = Fit::new(cluster, &instance, &Conditions::default());
@@ -116,7 +115,7 @@ impl<'s> Placing<'s> {
 
     /// Moves an instance to these nodes of another group, if all rules allow it; the cluster
     /// is as before otherwise.
-    pub fn put(&self, cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -> Option<Passage> {
+    pub fn put(&self, cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -> Option<Step> {
         let instance = cluster.instance(idx).clone();
         let group = |n: NodeIdx| cluster.node(n).spec.group;
         let target = group(to.primary);
@@ -139,10 +138,9 @@ impl<'s> Placing<'s> {
             restore(cluster, before);
             return None;
         };
-        let passage = Passage::of(cluster, &instance, to, 0.0);
+        let step = crossing(cluster, &instance, to, 0.0);
         settle(cluster, idx, &place);
-        let score = Board::new(cluster, &self.nodes).score();
-        Some(passage.scored(score))
+        Some(step)
     }
 
     fn best(
@@ -223,6 +221,24 @@ impl<'s> Placing<'s> {
 /// Whether ties between scores, which are not numbers, depend on the order of all pairs.
 fn has_no_order(floor: &Floor<'_>) -> bool {
     !matches!(floor.targets, Targets::Singles(_)) && Statistics::of(&floor.board).score(0).is_nan()
+}
+
+/// How an instance gets from where it is to two nodes of another group, or to one.
+///
+/// What is on external storage changes its node. A DRBD instance leaves an offline primary
+/// node first; then a node of the other group becomes its secondary, takes over, and the
+/// other node of that group becomes the secondary. So one of the two copies is always
+/// complete where it is.
+pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f64) -> Step {
+    let from = Placement { primary: instance.primary, secondary: instance.mirror() };
+    let mv = match from.secondary.and(to.secondary) {
+        Some(other) if cluster.node(from.primary).spec.offline => {
+            Move::FailoverAndReplaceBoth(to.primary, other)
+        }
+        Some(other) => Move::ReplaceBoth(to.primary, other),
+        None => Move::FailoverTo(to.primary),
+    };
+    Step { instance: instance.idx, mv, from, to, score }
 }
 
 /// Takes an instance off the numbers of its nodes; returns these as they were.

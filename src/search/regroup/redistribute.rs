@@ -10,15 +10,15 @@ use std::collections::HashSet;
 
 use super::health::{Condition, Health};
 use super::reach::GroupBar;
-use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
-use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx};
+use super::{Blocked, Placing, RegroupOptions, Setting, Why};
+use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
 use crate::search::{Deadline, Stopped};
 
 /// What can be done for a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Healing {
     /// It is healthy after these moves.
-    Repaired(Vec<Passage>),
+    Repaired(Vec<Step>),
     /// It stays as it is: these instances find no place.
     Stuck(Vec<Blocked>),
     /// It stays as it is: the moves would be more than are wanted.
@@ -52,9 +52,9 @@ pub struct Redistribution {
 
 impl Redistribution {
     /// All moves, in order.
-    pub fn passages(&self) -> impl Iterator<Item = &Passage> {
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.repairs.iter().flat_map(|repair| match &repair.outcome {
-            Healing::Repaired(passages) => &passages[..],
+            Healing::Repaired(steps) => &steps[..],
             Healing::Stuck(_) | Healing::TooLong(_) | Healing::NoTime(_) => &[],
         })
     }
@@ -93,14 +93,14 @@ pub fn redistribute_until(
                 Err(NotHealed::NoTime(stopped)) => {
                     others.push(Repair { group, before, outcome: Healing::NoTime(stopped) });
                 }
-                Ok(passages) if passages.len() > left => {
-                    others.push(Repair { group, before, outcome: Healing::TooLong(passages.len()) });
+                Ok(steps) if steps.len() > left => {
+                    others.push(Repair { group, before, outcome: Healing::TooLong(steps.len()) });
                 }
-                Ok(passages) => {
-                    left -= passages.len();
+                Ok(steps) => {
+                    left -= steps.len();
                     after = tried;
                     placing.refresh(&after, group);
-                    repaired.push(Repair { group, before, outcome: Healing::Repaired(passages) });
+                    repaired.push(Repair { group, before, outcome: Healing::Repaired(steps) });
                 }
                 Err(NotHealed::Blocked(blocked)) => {
                     let waits = blocked.iter().any(waits_for_others);
@@ -156,16 +156,16 @@ fn heal(
     cluster: &mut Cluster,
     group: GroupIdx,
     deadline: &Deadline,
-) -> Result<Vec<Passage>, NotHealed> {
+) -> Result<Vec<Step>, NotHealed> {
     let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(NotHealed::NoTime(stopped)));
-    let mut passages = Vec::new();
+    let mut steps = Vec::new();
     let mut blocked = Vec::new();
     let mut leaving = Condition::of(cluster, group).stranded;
     leaving.sort_by_key(|i| Reverse(cluster.instance(*i).mem));
     for instance in leaving {
         in_time()?;
         match placing.place(cluster, instance, |_| true) {
-            Ok(passage) => passages.push(passage),
+            Ok(step) => steps.push(step),
             Err(why) => blocked.push(Blocked { instance, why }),
         }
     }
@@ -176,14 +176,14 @@ fn heal(
     loop {
         let failing = Condition::of(cluster, group).n1_failing;
         if failing.is_empty() {
-            return Ok(passages);
+            return Ok(steps);
         }
         let Some(instance) = relief(cluster, &failing, &passed_over) else {
             return Err(NotHealed::Blocked(blocked));
         };
         in_time()?;
         match placing.place(cluster, instance, |_| true) {
-            Ok(passage) => passages.push(passage),
+            Ok(step) => steps.push(step),
             Err(why) => {
                 passed_over.insert(instance);
                 blocked.push(Blocked { instance, why });

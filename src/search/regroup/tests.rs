@@ -14,12 +14,14 @@ use super::load::{LoadSource, Loads};
 use super::reach::{GroupBar, Hold};
 use super::redistribute::{Healing, Redistribution, redistribute, redistribute_until};
 use super::status::GroupsStatus;
-use super::{Passage, RegroupOptions, Why};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, Rule, StorageMap};
-use crate::plan::checker::check_passages;
-use crate::plan::regroup::{commands, jobsets, opcodes};
-use crate::plan::work::{Builder, Work};
-use crate::search::{Deadline, Move, Stopped};
+use super::{RegroupOptions, Why};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Leg, Rule, Step, StorageMap};
+use crate::plan::checker::check_crossings;
+use crate::plan::command::commands;
+use crate::plan::jobset::jobsets;
+use crate::plan::opcode::job;
+use crate::plan::work::Work;
+use crate::search::{Deadline, Stopped};
 use crate::testing::groups;
 
 /// Nodes of groups that are called as the first letter of the node, each with this much free
@@ -57,25 +59,25 @@ fn group(cluster: &Cluster, name: &str) -> GroupIdx {
 }
 
 /// The moves, as `instance: nodes -> nodes`.
-fn shown<'p>(cluster: &Cluster, passages: impl IntoIterator<Item = &'p Passage>) -> Vec<String> {
+fn shown<'p>(cluster: &Cluster, steps: impl IntoIterator<Item = &'p Step>) -> Vec<String> {
     let at = |p: crate::model::Placement| {
         let name = |n| cluster.node(n).spec.name.clone();
         p.secondary.map_or_else(|| name(p.primary), |s| format!("{}:{}", name(p.primary), name(s)))
     };
-    let line = |p: &Passage| format!("{}: {} -> {}", cluster.instance(p.instance).name, at(p.from), at(p.to));
-    passages.into_iter().map(line).collect()
+    let line = |p: &Step| format!("{}: {} -> {}", cluster.instance(p.instance).name, at(p.from), at(p.to));
+    steps.into_iter().map(line).collect()
 }
 
 /// Checks a plan, and what it says about the end.
-fn checked(cluster: &Cluster, passages: &[Passage], after: &Cluster) {
-    let replay = check_passages(cluster, passages, &jobsets(passages)).unwrap_or_else(|v| panic!("{v}"));
+fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
+    let replay = check_crossings(cluster, steps).unwrap_or_else(|v| panic!("{v}"));
     assert!(replay.leads_to(after));
 }
 
 fn healed(cluster: &Cluster) -> Redistribution {
     let plan = redistribute(cluster, &FREELY);
-    let passages: Vec<Passage> = plan.passages().cloned().collect();
-    checked(cluster, &passages, &plan.after);
+    let steps: Vec<Step> = plan.steps().copied().collect();
+    checked(cluster, &steps, &plan.after);
     plan
 }
 
@@ -119,7 +121,7 @@ fn those_on_offline_nodes_leave_first_then_secondaries_then_primaries() {
         &[],
     );
     let plan = healed(&cluster);
-    let moved = shown(&cluster, plan.passages());
+    let moved = shown(&cluster, plan.steps());
     // the largest secondary is enough
     assert_eq!(moved.len(), 2, "{moved:?}");
     assert!(moved[0].starts_with("gone: a3 -> b"), "{moved:?}");
@@ -134,7 +136,7 @@ fn those_on_offline_nodes_leave_first_then_secondaries_then_primaries() {
         &[],
     );
     let plan = healed(&crowded);
-    let moved = shown(&crowded, plan.passages());
+    let moved = shown(&crowded, plan.steps());
     assert_eq!(moved.len(), 1, "{moved:?}");
     assert!(moved[0].starts_with("p: a1 -> b"), "{moved:?}");
 }
@@ -162,7 +164,7 @@ fn a_group_is_repaired_as_a_whole_or_left_alone() {
         &[],
     );
     let plan = healed(&cluster);
-    assert_eq!(plan.passages().count(), 0);
+    assert_eq!(plan.steps().count(), 0);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let names: Vec<&str> = blocked.iter().map(|b| cluster.instance(b.instance).name.as_str()).collect();
     assert_eq!(names, ["vast", "tied"], "largest first; the one that has a place is not named");
@@ -176,7 +178,8 @@ fn where_instances_may_go() {
     let try_with = |rows: &[&str], names: &[&str], tags: &[&str]| {
         let cluster = made(rows, names, &[("i", 2000, "a2", "ext")], tags);
         let plan = healed(&cluster);
-        let found: Vec<String> = plan.passages().map(|p| cluster.group(p.target).name.clone()).collect();
+        let found: Vec<String> =
+            plan.steps().map(|p| cluster.group(p.groups(&cluster).1).name.clone()).collect();
         (found, plan.repairs[0].outcome.clone())
     };
     let names = ["a1", "-a2", "b1", "c1"];
@@ -216,7 +219,7 @@ fn groups_that_are_not_healthy_take_nothing() {
         &[],
     );
     let plan = healed(&cluster);
-    assert_eq!(plan.passages().count(), 0);
+    assert_eq!(plan.steps().count(), 0);
     // a third one helps the first; then that is healthy, and could take the other
     let cluster = made(
         &["a||ext", "b||ext", "c||ext"],
@@ -233,7 +236,7 @@ fn groups_that_are_not_healthy_take_nothing() {
         &[],
     );
     let plan = healed(&smaller);
-    assert_eq!(shown(&smaller, plan.passages()), ["i: a2 -> c1", "j: b2 -> a1"]);
+    assert_eq!(shown(&smaller, plan.steps()), ["i: a2 -> c1", "j: b2 -> a1"]);
 }
 
 #[test]
@@ -246,7 +249,7 @@ fn a_group_that_was_healed_helps_another() {
         &[],
     );
     let plan = healed(&cluster);
-    assert_eq!(shown(&cluster, plan.passages()), ["k: b2 -> c1", "i: a2 -> b1", "j: a2 -> b1"]);
+    assert_eq!(shown(&cluster, plan.steps()), ["k: b2 -> c1", "i: a2 -> b1", "j: a2 -> b1"]);
     assert!(plan.heals_all());
 }
 
@@ -256,19 +259,17 @@ fn drbd_goes_one_copy_at_a_time() {
     let moves = |names: &[&str]| {
         let cluster = made(&rows, names, &[("i", 1000, "a1:a2", "drbd"), ("j", 10, "b1:b2", "drbd")], &[]);
         let plan = healed(&cluster);
-        let passage = plan.passages().next().unwrap().clone();
-        let legs: Vec<Move> = passage.legs.iter().map(|leg| leg.mv).collect();
-        for leg in &passage.legs {
-            let before = [Some(leg.from.primary), leg.from.secondary];
-            assert!(before.contains(&Some(leg.to.primary)) || before.contains(&leg.to.secondary));
+        let step = *plan.steps().next().unwrap();
+        let legs: Vec<Leg> = step.mv.legs().collect();
+        for (_, from, to) in step.legs() {
+            assert!(to.nodes().any(|node| from.nodes().any(|before| before == node)));
         }
-        assert_eq!(opcodes(&cluster, &passage).len(), legs.len());
-        let lines: Vec<String> =
-            commands(&cluster, &passage).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(job(&cluster, cluster.instance(step.instance), &[step.mv]).len(), legs.len());
+        let lines: Vec<String> = commands(&cluster, &step).unwrap().iter().map(ToString::to_string).collect();
         (legs, lines)
     };
     let (legs, lines) = moves(&["a1", "-a2", "b1", "b2"]);
-    assert!(matches!(legs[..], [Move::ReplaceSecondary(_), Move::Failover, Move::ReplaceSecondary(_)]));
+    assert!(matches!(legs[..], [Leg::ReplaceSecondary(_), Leg::Failover, Leg::ReplaceSecondary(_)]));
     let wanted = [
         "gnt-instance replace-disks -n b2 i",
         "gnt-instance migrate -f i",
@@ -277,7 +278,7 @@ fn drbd_goes_one_copy_at_a_time() {
     assert_eq!(lines, wanted);
     // away from the offline node first, and then it runs again
     let (legs, lines) = moves(&["-a1", "a2", "b1", "b2"]);
-    assert_eq!((legs[0], legs.len()), (Move::Failover, 4));
+    assert_eq!((legs[0], legs.len()), (Leg::Failover, 4));
     assert_eq!(lines[0], "gnt-instance failover -f i");
     assert_eq!(lines[1..], wanted);
 }
@@ -315,7 +316,7 @@ fn drbd_leaves_an_offline_node_by_the_migration_tags() {
         groups(&["a||drbd", "b||drbd"], &rows, &instances, &["htools:migration:hv"])
     };
     let cluster = tagged("hv:1");
-    assert_eq!(healed(&cluster).passages().count(), 1);
+    assert_eq!(healed(&cluster).steps().count(), 1);
     let cluster = tagged("hv:2");
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
@@ -333,7 +334,7 @@ fn no_more_moves_than_wanted() {
     );
     let plan = redistribute(&cluster, &RegroupOptions { max_moves: Some(1), ..FREELY });
     assert_eq!(plan.repairs[1].outcome, Healing::TooLong(2));
-    assert_eq!(shown(&cluster, plan.passages()).len(), 1);
+    assert_eq!(shown(&cluster, plan.steps()).len(), 1);
 }
 
 #[test]
@@ -382,7 +383,7 @@ fn groups_that_can_be_emptied() {
     let choice = found.choice().unwrap();
     assert_eq!(choice.group, group(&cluster, "a"));
     let after = choice.after(&cluster, &FREELY);
-    checked(&cluster, choice.passages(), &after);
+    checked(&cluster, choice.steps(), &after);
     assert_eq!(after.instances_of(choice.group), []);
     assert!(after.groups.iter().all(|g| health(&after, g.idx) == Health::Healthy));
 }
@@ -424,8 +425,8 @@ fn load_is_evened_out() {
     let plan = balance(&cluster, &options(0.01, 0.0));
     let scores: Vec<f64> = plan.steps.iter().map(|s| s.score).collect();
     assert_eq!(scores, [100.0, 0.0]);
-    let passages: Vec<Passage> = plan.steps.into_iter().map(|s| s.passage).collect();
-    checked(&cluster, &passages, &plan.after);
+    let steps = plan.steps;
+    checked(&cluster, &steps, &plan.after);
     assert_eq!(balance(&plan.after, &options(0.01, 0.0)).steps.len(), 0);
     // no further than to 100
     let enough = GroupBalanceOptions { min_score: 100.0, ..options(0.01, 0.0) };
@@ -460,7 +461,7 @@ fn what_is_found_in_time_is_the_plan() {
         made(&["a||drbd,ext", "b||drbd,ext"], &["-a1", "a2", "b1"], &[("i", 1000, "a1", "ext")], &[]);
     assert!(redistribute(&broken, &FREELY).heals_all());
     let plan = redistribute_until(&broken, &FREELY, &over);
-    assert_eq!((plan.passages().count(), plan.stopped), (0, Some(Stopped::TimeLimit)));
+    assert_eq!((plan.steps().count(), plan.stopped), (0, Some(Stopped::TimeLimit)));
     assert_eq!(plan.repairs[0].outcome, Healing::NoTime(Stopped::TimeLimit));
 }
 
@@ -478,31 +479,29 @@ fn copies_cost() {
     );
     let plan = balance(&both, &options(0.01, 0.0));
     // d would gain more, but e copies nothing
-    let first = &plan.steps[0].passage;
+    let first = &plan.steps[0];
     assert_eq!(both.instance(first.instance).name, "e");
-    assert_eq!(first.copied.0, 0);
+    assert_eq!(first.copied(&both).0, 0);
 }
 
 #[test]
 fn plans_are_data_for_the_execution() {
     let cluster = uneven("drbd");
     let plan = balance(&cluster, &options(0.01, 0.0));
-    let passages: Vec<Passage> = plan.steps.into_iter().map(|s| s.passage).collect();
-    let sets = jobsets(&passages);
-    let mut builder = Builder::default();
-    builder.passages(&cluster, &passages, &sets);
-    let work = builder.finish().unwrap();
+    let steps = plan.steps;
+    let sets = jobsets(&cluster, &steps);
+    let work = Work::of(&cluster, &steps, &sets).unwrap();
     assert_eq!(work.fault(), None);
     // each instance is one job: its legs cannot overtake each other
     let legs: Vec<usize> = work.steps.iter().map(|step| step.opcodes.len()).collect();
-    assert_eq!(legs, passages.iter().map(|p| p.legs.len()).collect::<Vec<_>>());
+    assert_eq!(legs, steps.iter().map(|step| step.legs().count()).collect::<Vec<_>>());
     // and it comes back from its names as it was
     let read: Work = serde_json::from_str(&serde_json::to_string(&work).unwrap()).unwrap();
-    let all: Vec<usize> = (0..passages.len()).collect();
-    let again = read.passages_on(&cluster, &all).unwrap();
-    let ends = |p: &Passage| (p.instance, p.source, p.target, p.from, p.to, p.legs.len());
-    assert_eq!(again.iter().map(ends).collect::<Vec<_>>(), passages.iter().map(ends).collect::<Vec<_>>());
-    assert!(check_passages(&cluster, &again, &jobsets(&again)).is_ok());
+    let all: Vec<usize> = (0..steps.len()).collect();
+    let again = read.steps_on(&cluster, &all).unwrap();
+    let ends = |step: &Step| (step.instance, step.mv, step.from, step.to);
+    assert_eq!(again.iter().map(ends).collect::<Vec<_>>(), steps.iter().map(ends).collect::<Vec<_>>());
+    assert!(check_crossings(&cluster, &again).is_ok());
 }
 
 #[test]

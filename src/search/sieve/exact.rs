@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use super::{BestMoveSearch, KINDS, MoveOrder, NO_DRAFT, Own, ScoredMove, Survivor, better};
-use crate::model::InstanceIdx;
+use crate::model::{InstanceIdx, Move};
 use crate::score::batch::{ChangedState, Draft, Scorer, Spot};
-use crate::search::moves::{Move, Outcome, Trial};
+use crate::search::moves::{Outcome, Trial};
 use crate::search::ties::contenders;
 
 impl BestMoveSearch<'_> {

@@ -163,7 +163,7 @@ impl GroupScope<'_> {
     ) -> Option<InstanceIdx> {
         let rules = balance_options().rules;
         let mut state = start.clone();
-        let breaks = |step: &&crate::search::Step| {
+        let breaks = |step: &&crate::model::Step| {
             let made = perform(&mut state, step.instance, step.mv, &rules).is_ok();
             made && standing.breach(&state, &self.nodes).is_some()
         };

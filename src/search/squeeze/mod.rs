@@ -27,8 +27,8 @@ pub use harm::Harm;
 pub use reserve::{Lack, Reserve};
 
 use self::standby::{NodeSize, SizeSource, Sizes};
-use super::{BalanceOptions, Deadline, Step, Stopped};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+use super::{BalanceOptions, Deadline, Stopped};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
 
 /// Which instances may be moved away from a node that is freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,10 +7,10 @@ use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Standing;
 use super::reserve::{Lack, Reserve};
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
-use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 use crate::redundancy::global;
 use crate::score::Board;
-use crate::search::{BalanceOptions, Balancer, Step, Stopped};
+use crate::search::{BalanceOptions, Balancer, Stopped};
 
 /// A group as it is, and what is asked for.
 pub(super) struct GroupScope<'c> {

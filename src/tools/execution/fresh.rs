@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::model::{Cluster, GroupIdx};
-use crate::plan::checker::{CheckOptions, check, check_passages};
-use crate::plan::regroup::jobsets;
+use crate::model::{Cluster, GroupIdx, Step};
+use crate::plan::checker::{CheckOptions, check, check_crossings};
 use crate::plan::work::Work;
-use crate::search::Step;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 use crate::tools::source;
@@ -65,10 +63,8 @@ pub fn violation(
 
 /// The first of these moves between groups that must not be carried out on a cluster.
 pub fn crossing_violation(work: &Work, steps: &[usize], now: &Cluster) -> Option<String> {
-    match work.passages_on(now, steps) {
-        Ok(passages) => {
-            check_passages(now, &passages, &jobsets(&passages)).err().map(|found| found.to_string())
-        }
+    match work.steps_on(now, steps) {
+        Ok(moves) => check_crossings(now, &moves).err().map(|found| found.to_string()),
         Err(unknown) => Some(unknown.to_string()),
     }
 }

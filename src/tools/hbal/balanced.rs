@@ -4,14 +4,14 @@ use super::HbalOptions;
 use super::run::{Text, balance_options};
 use super::scope::BalancedScope;
 use super::search::{BalanceWatch, Found, search};
-use crate::model::{Cluster, Mib};
+use crate::model::{Cluster, Mib, Step};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::{components, score};
 use crate::report::json::plan::EndingView;
 use crate::report::number::general;
 use crate::score::{Board, Components};
-use crate::search::{Balancer, Step, Stopped};
+use crate::search::{Balancer, Stopped};
 
 /// A group after its search.
 pub struct Balanced {

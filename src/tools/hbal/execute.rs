@@ -8,10 +8,10 @@ use super::HbalOptions;
 use super::run::{GroupPart, Plan, print_document, run, wanted_sets};
 use crate::execute::JobClient;
 use crate::load::error::shown_name;
-use crate::model::{Cluster, GroupIdx};
+use crate::model::{Cluster, GroupIdx, Placement};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::names::Impossible;
-use crate::plan::work::{NamedPlacement, Relocation, Task, Work};
+use crate::plan::work::{Relocation, Task, Work};
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
@@ -70,7 +70,7 @@ fn work(options: &HbalOptions, plan: &Plan) -> Result<Work, Impossible> {
 
 /// What is asked; where the plan is not to be seen yet, with its steps.
 fn question(work: &Work, unseen: bool) -> String {
-    let place = |place: &NamedPlacement| match &place.secondary {
+    let place = |place: &Placement<String>| match &place.secondary {
         Some(secondary) => format!("{}:{secondary}", place.primary),
         None => place.primary.clone(),
     };

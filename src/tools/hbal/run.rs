@@ -4,8 +4,8 @@ use super::balanced::{BalanceStart, Balanced, balance};
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::{ExitStatus, HbalOptions, several};
-use crate::model::{Cluster, GroupIdx, NodeIdx};
-use crate::plan::command::{SCRIPT_TITLE, command_list};
+use crate::model::{Cluster, GroupIdx, NodeIdx, Step};
+use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::shell;
@@ -13,7 +13,7 @@ use crate::report::file::write_whole;
 use crate::report::summary::{Cost, Moment, summary};
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
-use crate::search::{BalanceOptions, Effort, MoveRules, Step, Stopped};
+use crate::search::{BalanceOptions, Effort, MoveRules, Stopped};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, Groups};
 use crate::tools::output::Output;
@@ -199,7 +199,7 @@ pub fn summarize(
     course: &[f64],
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
-    let cost = Cost::of(cluster, steps.chunks(1));
+    let cost = Cost::of(cluster, steps);
     summary(cost, before, after, course).iter().try_for_each(|line| text.line(line))
 }
 
@@ -244,7 +244,7 @@ pub fn give_commands(
     let Some(target) = &options.commands else { return Ok(()) };
     let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
     if let CommandTarget::File(path) = target {
-        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
+        write_whole(path, &shell::script(BALANCE_TITLE, "job", &lines))?;
     }
     if text.json {
         return Ok(());

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::HbalOptions;
 use super::run::Text;
-use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement};
+use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::components::score;
 use crate::report::table::Align;
-use crate::search::{Balancer, Deadline, Step, Stopped, Tally};
+use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
 
 /// What a search has to heed while it runs.

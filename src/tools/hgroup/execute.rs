@@ -7,11 +7,10 @@ use anyhow::bail;
 use super::HgroupOptions;
 use crate::execute::JobClient;
 use crate::load::error::shown_name;
-use crate::model::{Cluster, GroupIdx};
+use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::jobset::Jobset;
-use crate::plan::work::{Builder, Work};
-use crate::search::regroup::Passage;
+use crate::plan::work::Work;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
     self, Consent, ExecutionOrder, Resumption, announce, ask, crossing_violation, read_again,
@@ -34,7 +33,7 @@ pub enum HgroupEnd {
 pub fn execute(
     options: &HgroupOptions,
     cluster: &Cluster,
-    passages: &[Passage],
+    steps: &[Step],
     jobsets: &[Jobset],
     again: bool,
     show: impl FnOnce(&mut Output) -> anyhow::Result<()>,
@@ -43,15 +42,13 @@ pub fn execute(
     let tool = super::SPEC.name;
     output.flush()?;
     let mut client = execution::client(&options.load.source)?;
-    let groups = groups(passages);
+    let groups = groups(cluster, steps);
     if let Some(name) = groups.iter().find_map(|group| repeated_name(cluster, *group)) {
         show(output)?;
         output.flush()?;
         bail!("{tool}: two instances are called '{}', so nothing is executed", shown_name(name));
     }
-    let mut builder = Builder::default();
-    builder.passages(cluster, passages, jobsets);
-    let work = builder.finish()?;
+    let work = Work::of(cluster, steps, jobsets)?;
     let question = match work.steps.len() {
         1 => "Execute this move?".to_owned(),
         count => format!("Execute these {count} moves?"),
@@ -79,8 +76,9 @@ pub fn execute(
 }
 
 /// The groups that a plan touches.
-fn groups(passages: &[Passage]) -> Vec<GroupIdx> {
-    let mut groups: Vec<GroupIdx> = passages.iter().flat_map(|p| [p.source, p.target]).collect();
+fn groups(cluster: &Cluster, steps: &[Step]) -> Vec<GroupIdx> {
+    let mut groups: Vec<GroupIdx> =
+        steps.iter().map(|step| step.groups(cluster)).flat_map(<[GroupIdx; 2]>::from).collect();
     groups.sort();
     groups.dedup();
     groups

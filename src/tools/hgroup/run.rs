@@ -4,20 +4,20 @@ use anyhow::bail;
 
 use super::execute::{HgroupEnd, execute};
 use super::{ExitStatus, HgroupOptions};
-use crate::model::{Cluster, StorageMap};
+use crate::model::{Cluster, Step, StorageMap};
+use crate::plan::command::{REGROUP_TITLE, command_list};
 use crate::plan::jobset::Jobset;
+use crate::plan::jobset::jobsets;
 use crate::plan::names::Impossible;
-use crate::plan::regroup::{SCRIPT_TITLE, command_list, jobsets};
 use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
-use crate::search::regroup::Passage;
 use crate::search::regroup::balance::balance_until;
 use crate::search::regroup::compress::{Compression, GroupCandidate, compress_until};
 use crate::search::regroup::redistribute::redistribute_until;
 use crate::search::regroup::status::GroupsStatus;
-use crate::search::{Deadline, Step, Stopped};
+use crate::search::{Deadline, Stopped};
 use crate::tools::execution::ATTEMPTS;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::{CommandTarget, GroupCommand};
@@ -67,7 +67,7 @@ fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> an
 
 /// A plan, and what is said about it.
 struct RegroupPlan<'p> {
-    passages: &'p [Passage],
+    steps: &'p [Step],
     jobsets: Vec<Jobset>,
     /// What is said to people.
     lines: Vec<String>,
@@ -96,14 +96,14 @@ fn heal(
 ) -> anyhow::Result<HgroupEnd> {
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
-    let passages: Vec<Passage> = found.passages().cloned().collect();
-    let jobsets = jobsets(&passages);
+    let steps: Vec<Step> = found.steps().copied().collect();
+    let jobsets = jobsets(cluster, &steps);
     let plan = RegroupPlan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
         document: wanted(options, || {
-            json::regroup::redistribution(cluster, &storage, &found, &passages, &jobsets)
+            json::regroup::redistribution(cluster, &storage, &found, &steps, &jobsets)
         })?,
-        passages: &passages,
+        steps: &steps,
         jobsets,
         after: &found.after,
         success: found.heals_all(),
@@ -129,14 +129,14 @@ fn empty(
     let planned = options.evacuate || options.group.is_some();
     let chosen: Option<&GroupCandidate> = found.choice().filter(|_| planned);
     let after = chosen.map_or_else(|| cluster.clone(), |candidate| candidate.after(cluster, &regroup));
-    let passages = chosen.map_or(&[][..], GroupCandidate::passages);
-    let jobsets = jobsets(passages);
+    let steps = chosen.map_or(&[][..], GroupCandidate::steps);
+    let jobsets = jobsets(cluster, steps);
     let plan = RegroupPlan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
         document: wanted(options, || {
             json::regroup::compression(cluster, &storage, &found, chosen, &jobsets)
         })?,
-        passages,
+        steps,
         jobsets,
         after: &after,
         success: chosen.is_some() || !planned,
@@ -152,12 +152,11 @@ fn even_out(
     output: &mut Output,
 ) -> anyhow::Result<HgroupEnd> {
     let found = search(options, |deadline| balance_until(cluster, &options.balance(), deadline))?;
-    let passages: Vec<Passage> = found.steps.iter().map(|step| step.passage.clone()).collect();
-    let jobsets = jobsets(&passages);
+    let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
-        document: wanted(options, || json::regroup::balance(cluster, &found, &passages, &jobsets))?,
-        passages: &passages,
+        document: wanted(options, || json::regroup::balance(cluster, &found, &jobsets))?,
+        steps: &found.steps,
         jobsets,
         after: &found.after,
         success: true,
@@ -183,19 +182,19 @@ fn finish(
     output: &mut Output,
 ) -> anyhow::Result<HgroupEnd> {
     if let Some(stopped) = plan.stopped {
-        let moves = plan.passages.len();
+        let moves = plan.steps.len();
         let moves = if moves == 1 { "1 move".to_owned() } else { format!("{moves} moves") };
         output.error_line(&format!("{} ended the search; the plan has {moves}", stopped.subject()))?;
     }
     print_nodes("Initial cluster", options, cluster, output)?;
     let lines = match options.commands {
-        Some(_) => command_list(cluster, plan.passages, &plan.jobsets)?,
+        Some(_) => command_list(cluster, plan.steps, &plan.jobsets)?,
         None => Vec::new(),
     };
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
+        write_whole(path, &shell::script(REGROUP_TITLE, "job", &lines))?;
     }
-    let wanted = options.execution.exec && !plan.passages.is_empty();
+    let wanted = options.execution.exec && !plan.steps.is_empty();
     let interrupted = plan.stopped == Some(Stopped::Interrupt);
     let executes = wanted && !interrupted;
     let document = |output: &mut Output| match &plan.document {
@@ -216,8 +215,7 @@ fn finish(
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
-        let moves: Vec<&[Step]> = plan.passages.iter().map(|passage| &passage.legs[..]).collect();
-        summing_up::of_moves(cluster, plan.after, &moves, output)?;
+        summing_up::of_moves(cluster, plan.after, plan.steps, output)?;
     }
     if wanted && interrupted {
         output.error_line("The search was interrupted, so nothing is executed.")?;
@@ -225,7 +223,7 @@ fn finish(
     }
     if executes {
         let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
-        return Ok(match execute(options, cluster, plan.passages, &plan.jobsets, again, show, output)? {
+        return Ok(match execute(options, cluster, plan.steps, &plan.jobsets, again, show, output)? {
             // what could be done was, and it was not all
             HgroupEnd::Over(ExitStatus::Success | ExitStatus::Done) if !plan.success => {
                 HgroupEnd::Over(ExitStatus::Failure)
@@ -233,7 +231,7 @@ fn finish(
             outcome => outcome,
         });
     }
-    Ok(HgroupEnd::Over(match (plan.success, options.detailed_status && !plan.passages.is_empty()) {
+    Ok(HgroupEnd::Over(match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,

@@ -5,17 +5,17 @@ use anyhow::bail;
 use super::execute::{ClusterAccess, HsqueezeEnd, execute};
 use super::planning::Planning;
 use super::{ExitStatus, HsqueezeOptions};
-use crate::model::{Cluster, GroupIdx};
+use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::squeeze as view;
+use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
     Decision, GroupPlan, Squeeze, SqueezeOptions, SqueezeProgress, SqueezeWatch, squeeze_watched,
 };
-use crate::search::{Step, Stopped};
 use crate::tools::execution::{Consent, ask};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
@@ -70,8 +70,8 @@ pub fn run(
     }
     show(options, &asked, cluster, &found, output)?;
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
-        let moves: Vec<&[Step]> = found.plans.iter().flat_map(|plan| plan.steps.chunks(1)).collect();
-        summing_up::of_moves(cluster, &found.after, &moves, output)?;
+        let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
+        summing_up::of_moves(cluster, &found.after, &steps, output)?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
     let mut status = match options.detailed_status && !idle {

@@ -18,8 +18,8 @@ use htools::plan::jobset::jobsets;
 use htools::plan::maintenance::{self, Maintenance};
 use htools::plan::names::{Impossible, NameOf};
 use htools::plan::switching::{Switch, power_down};
-use htools::plan::work::{Builder, Work};
-use htools::plan::{command, power, regroup, shell};
+use htools::plan::work::Work;
+use htools::plan::{command, power, shell};
 use htools::search::balance::{BalanceOptions, Balancer};
 use htools::search::regroup::balance::{GroupBalanceOptions as GroupOptions, balance};
 use htools::search::rolling::{Conflicts, RollingOptions};
@@ -110,17 +110,13 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
 
     let groups = loaded(&sample("groups.data"));
     let found = balance(&groups, &GroupOptions::default());
-    let passages: Vec<_> = found.steps.iter().map(|step| step.passage.clone()).collect();
-    let sets = regroup::jobsets(&passages);
-    let (for_work, work_sets) = (passages.clone(), sets.clone());
+    let steps = found.steps;
+    let sets = jobsets(&groups, &steps);
+    let (for_work, work_sets) = (steps.clone(), sets.clone());
     let hgroup = Planned::new(
         groups,
-        move |c| Ok(shell::script("# hgroup\n", "job", &regroup::command_list(c, &passages, &sets)?)),
-        Some(Box::new(move |c| {
-            let mut builder = Builder::default();
-            builder.passages(c, &for_work, &work_sets);
-            builder.finish()
-        })),
+        move |c| Ok(shell::script("# hgroup\n", "job", &command::command_list(c, &steps, &sets)?)),
+        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets))),
     );
 
     let squeezed = |file: &str| {

@@ -24,13 +24,12 @@ fn made_of(rows: &[&str], names: &[&str], instances: &[(&str, i64, &str, &str)])
 /// The plan of a cluster: every step gains, and afterwards there is nothing to do.
 fn planned(cluster: &Cluster) -> (Vec<String>, Balance) {
     let plan = balance(cluster, &options(0.01, 0.0));
-    let passages: Vec<Passage> = plan.steps.iter().map(|step| step.passage.clone()).collect();
-    checked(cluster, &passages, &plan.after);
-    let steps = plan.steps.iter().map(|step| step.score);
-    let scores: Vec<f64> = [plan.before.score()].into_iter().chain(steps).collect();
+    checked(cluster, &plan.steps, &plan.after);
+    let scores = plan.steps.iter().map(|step| step.score);
+    let scores: Vec<f64> = [plan.before.score()].into_iter().chain(scores).collect();
     assert!(scores.is_sorted_by(|a, b| a > b), "{scores:?}");
     assert_eq!(balance(&plan.after, &options(0.01, 0.0)).steps.len(), 0);
-    (shown(cluster, &passages), plan)
+    (shown(cluster, &plan.steps), plan)
 }
 
 /// b has two nodes, and a node of c is offline. By loads over the online nodes, it begins with
@@ -45,7 +44,7 @@ fn an_instance_goes_directly() {
     let cluster = made_of(&ALL, &NAMES, &THREE);
     let one = RegroupOptions { max_moves: Some(1), ..FREELY };
     let first = balance(&cluster, &GroupBalanceOptions { regroup: one, ..options(0.01, 0.0) });
-    let first = shown(&cluster, first.steps.iter().map(|step| &step.passage));
+    let first = shown(&cluster, &first.steps);
     assert!(first.len() == 1 && first[0].starts_with("x: a1 -> b"), "{first:?}");
     let (moves, plan) = planned(&cluster);
     assert_eq!(moves.len(), 2, "{moves:?}");

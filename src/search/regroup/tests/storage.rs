@@ -26,7 +26,7 @@ fn disks_outside_need_no_room_in_nodes() {
         let names = [("a1", 9000), ("-a2", 8000), ("b1", 9000), ("b2", 9000)];
         let cluster = with_vast(&names, template, "a2");
         let plan = redistribute(&cluster, &RegroupOptions::default());
-        let moved = shown(&cluster, plan.passages());
+        let moved = shown(&cluster, plan.steps());
         assert!(moved.len() == 1 && moved[0].starts_with("v: a2 -> b"), "{template}: {moved:?}");
         let free = |cluster: &Cluster| -> Vec<(Mib, bool)> {
             let ledgers = cluster.nodes.iter().map(|node| &node.state.ledger);
@@ -34,9 +34,9 @@ fn disks_outside_need_no_room_in_nodes() {
         };
         assert_eq!(free(&cluster), [(Mib(50_000), false); 4]);
         assert_eq!(free(&plan.after), free(&cluster), "{template}");
-        let passages: Vec<Passage> = plan.passages().cloned().collect();
-        assert_eq!(passages[0].copied, Mib::ZERO);
-        checked(&cluster, &passages, &plan.after);
+        let steps: Vec<Step> = plan.steps().copied().collect();
+        assert_eq!(steps[0].copied(&cluster), Mib::ZERO);
+        checked(&cluster, &steps, &plan.after);
     }
     // the same size on DRBD has no place: the nodes of b have 50,000
     let names = [("a1", 8000), ("-a2", 9000), ("b1", 9000), ("b2", 9000)];
@@ -146,7 +146,7 @@ fn tagged(cluster_tags: &[&str], tag: &str, from: &str, others: [&str; 2]) -> Cl
 
 #[test]
 fn tags_count() {
-    let moved = |cluster: &Cluster| shown(cluster, healed(cluster).passages());
+    let moved = |cluster: &Cluster| shown(cluster, healed(cluster).steps());
     // b1 is the emptier one
     assert_eq!(moved(&tagged(&[], "svc:x", "", ["", ""])), ["i: a2 -> b1"]);
     // but not beside another with the exclusion tag

@@ -1,6 +1,8 @@
 use super::*;
-use crate::model::Instance;
-use crate::plan::regroup::jobsets;
+use crate::model::{Instance, Move};
+use crate::plan::checker::{JobsetFault, check_jobsets};
+use crate::plan::jobset::jobsets;
+use crate::search::regroup::crossing;
 use crate::testing::groups;
 
 fn node(name: &str, free: i64) -> String {
@@ -25,27 +27,26 @@ fn instance<'c>(cluster: &'c Cluster, name: &str) -> &'c Instance {
 }
 
 /// The way of an instance to some nodes.
-fn passage(cluster: &Cluster, name: &str, to: &[&str]) -> Passage {
+fn step(cluster: &Cluster, name: &str, to: &[&str]) -> Step {
     let nodes: Vec<NodeIdx> = to.iter().map(|n| idx(cluster, n)).collect();
     let to = Placement { primary: nodes[0], secondary: nodes.get(1).copied() };
-    Passage::of(cluster, instance(cluster, name), to, 0.0)
+    crossing(cluster, instance(cluster, name), to, 0.0)
 }
 
-fn verdict(cluster: &Cluster, passages: &[Passage]) -> Result<Replay, PassageFault> {
-    check_passages(cluster, passages, &jobsets(passages)).map_err(|violation| violation.fault)
+fn verdict(cluster: &Cluster, steps: &[Step]) -> Result<Replay, Fault> {
+    check_crossings(cluster, steps).map_err(|violation| violation.fault)
 }
 
 #[test]
 fn what_is_right_is_accepted() {
     let cluster = two_groups(&ROWS);
-    let plan = [passage(&cluster, "d", &["b1", "b2"]), passage(&cluster, "e", &["b3"])];
+    let plan = [step(&cluster, "d", &["b1", "b2"]), step(&cluster, "e", &["b3"])];
     let replay = verdict(&cluster, &plan).unwrap();
     assert_eq!(replay.placement(plan[0].instance), plan[0].to);
     // both leave a1: one after the other
-    assert_eq!(jobsets(&plan), [vec![0], vec![1]]);
-    let at_once = check_passages(&cluster, &plan, &[vec![0, 1]]);
-    assert_eq!(at_once.unwrap_err().fault, PassageFault::Jobsets);
-    assert_eq!(check_passages(&cluster, &plan, &[vec![0]]).unwrap_err().fault, PassageFault::Jobsets);
+    assert_eq!(jobsets(&cluster, &plan), [vec![0], vec![1]]);
+    assert!(matches!(check_jobsets(&plan, &[vec![0, 1]]), Err(JobsetFault::SharedNode { step: 2, .. })));
+    assert_eq!(check_jobsets(&plan, &[vec![0]]), Err(JobsetFault::Missing(2)));
 }
 
 #[test]
@@ -53,13 +54,13 @@ fn tags_policies_and_pools_are_kept() {
     let to_b = |rows: &[&str], name: &str| {
         let cluster = two_groups(rows);
         let nodes: &[&str] = if name == "d" { &["b1", "b2"] } else { &["b1"] };
-        verdict(&cluster, &[passage(&cluster, name, nodes)]).map(drop)
+        verdict(&cluster, &[step(&cluster, name, nodes)]).map(drop)
     };
     assert_eq!(to_b(&ROWS, "d"), Ok(()));
     let deny = |rows| to_b(rows, "e").unwrap_err();
-    assert_eq!(deny(&["a||drbd,rbd", "b|htools:intergroup:deny|rbd"]), PassageFault::Denied("b".into()));
-    assert_eq!(deny(&["a|htools:intergroup:deny|drbd,rbd", "b||rbd"]), PassageFault::Denied("a".into()));
-    let storage = PassageFault::Storage("b1".into());
+    assert_eq!(deny(&["a||drbd,rbd", "b|htools:intergroup:deny|rbd"]), Fault::Denied("b".into()));
+    assert_eq!(deny(&["a|htools:intergroup:deny|drbd,rbd", "b||rbd"]), Fault::Denied("a".into()));
+    let storage = Fault::Storage("b1".into());
     assert_eq!(deny(&["a|htools:pool:x|drbd,rbd", "b|htools:pool:y|rbd"]), storage);
     assert_eq!(to_b(&["a||drbd,rbd", "b||rbd"], "d").unwrap_err(), storage);
 }
@@ -67,30 +68,25 @@ fn tags_policies_and_pools_are_kept() {
 #[test]
 fn one_copy_at_a_time_from_one_end_to_the_other() {
     let cluster = two_groups(&ROWS);
-    let good = passage(&cluster, "d", &["b1", "b2"]);
-    let with = |change: &dyn Fn(&mut Passage)| {
-        let mut changed = good.clone();
+    let good = step(&cluster, "d", &["b1", "b2"]);
+    let with = |change: &dyn Fn(&mut Step)| {
+        let mut changed = good;
         change(&mut changed);
         verdict(&cluster, &[changed]).unwrap_err()
     };
-    // both new nodes in one leg
-    let jump = |p: &mut Passage| {
-        p.legs.truncate(1);
-        p.legs[0].to = p.to;
-    };
-    assert_eq!(with(&jump), PassageFault::Chain(1));
-    assert_eq!(with(&|p| p.legs.truncate(2)), PassageFault::Chain(2));
-    let late = |p: &mut Passage| {
-        p.legs.remove(0);
-    };
-    assert_eq!(with(&late), PassageFault::Chain(1));
-    let foreign = |p: &mut Passage| p.legs[1].mv = Move::FailoverTo(p.to.primary);
-    assert_eq!(with(&foreign), PassageFault::Step(Fault::WrongKind));
+    let [primary, secondary] = ["b1", "b2"].map(|name| idx(&cluster, name));
+    // one new node alone, in either role
+    let half = with(&|p| p.mv = Move::ReplaceAndFailover(primary));
+    assert!(matches!(half, Fault::OtherDestination { .. }), "{half:?}");
+    let half = with(&|p| p.mv = Move::FailoverAndReplace(secondary));
+    assert!(matches!(half, Fault::OtherDestination { .. }), "{half:?}");
+    assert_eq!(with(&|p| p.mv = Move::FailoverTo(primary)), Fault::WrongKind);
+    assert_eq!(with(&|p| p.mv = Move::ReplaceBoth(primary, primary)), Fault::NotNew("b1".into()));
     // one node here, one there
-    assert_eq!(with(&|p| p.to.secondary = Some(p.from.primary)), PassageFault::Groups);
-    assert_eq!(with(&|p| p.target = p.source), PassageFault::Groups);
+    assert_eq!(with(&|p| p.to.secondary = Some(p.from.primary)), Fault::Groups);
+    assert_eq!(with(&|p| p.to = p.from), Fault::Groups);
     let elsewhere = with(&|p| p.from.primary = p.to.primary);
-    assert!(matches!(elsewhere, PassageFault::Step(Fault::Elsewhere { .. })), "{elsewhere:?}");
+    assert!(matches!(elsewhere, Fault::Elsewhere { .. }), "{elsewhere:?}");
 }
 
 #[test]
@@ -99,15 +95,15 @@ fn groups_stay_healthy() {
     let last = idx(&cluster, "b3").get();
     cluster.nodes[last].spec.offline = true;
     // an empty node may be offline, but nothing goes there
-    assert!(verdict(&cluster, &[passage(&cluster, "d", &["b1", "b2"])]).is_ok());
-    let fault = verdict(&cluster, &[passage(&cluster, "e", &["b3"])]).unwrap_err();
-    assert_eq!(fault, PassageFault::Offline(1));
+    assert!(verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])]).is_ok());
+    let fault = verdict(&cluster, &[step(&cluster, "e", &["b3"])]).unwrap_err();
+    assert_eq!(fault, Fault::LegOffline(1));
     // b2 has 500 MiB unallocated
     let mut cluster = two_groups(&ROWS);
     let at = idx(&cluster, "b2").get();
     cluster.nodes[at].spec.mem_total = 500.0;
-    let fault = verdict(&cluster, &[passage(&cluster, "d", &["b1", "b2"])]).unwrap_err();
-    assert!(matches!(fault, PassageFault::Step(Fault::Rule(_))), "{fault:?}");
+    let fault = verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])]).unwrap_err();
+    assert!(matches!(fault, Fault::Rule(_)), "{fault:?}");
     assert!(fault.to_string().contains("'b2' would break the rule on"), "{fault}");
 }
 
@@ -115,11 +111,11 @@ fn groups_stay_healthy() {
 fn what_may_not_move_does_not() {
     let mut cluster = two_groups(&ROWS);
     cluster.instances[1].auto_balance = false;
-    let fault = verdict(&cluster, &[passage(&cluster, "e", &["b1"])]).unwrap_err();
-    assert_eq!(fault, PassageFault::Step(Fault::Immovable));
-    let mut missing = passage(&cluster, "d", &["b1", "b2"]);
+    let fault = verdict(&cluster, &[step(&cluster, "e", &["b1"])]).unwrap_err();
+    assert_eq!(fault, Fault::Immovable);
+    let mut missing = step(&cluster, "d", &["b1", "b2"]);
     missing.to.primary = NodeIdx::new(99);
-    assert_eq!(verdict(&cluster, &[missing]).unwrap_err(), PassageFault::Step(Fault::NoNode(99)));
+    assert_eq!(verdict(&cluster, &[missing]).unwrap_err(), Fault::NoNode(99));
 }
 
 /// The failover from an offline node, too.
@@ -134,23 +130,23 @@ fn migration_tags_are_kept_in_every_leg() {
             cluster.nodes[a2].spec.receivable_tags = [tag].into_iter().collect();
         }
         cluster.nodes[a1].spec.offline = true;
-        verdict(&cluster, &[passage(&cluster, "d", &["b1", "b2"])])
+        verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])])
     };
     assert!(with_tag(true).is_ok());
     let fault = with_tag(false).unwrap_err();
-    let PassageFault::Step(Fault::Rule(unmet)) = &fault else { panic!("{fault:?}") };
+    let Fault::Rule(unmet) = &fault else { panic!("{fault:?}") };
     assert_eq!((unmet.node.as_str(), unmet.rule), ("a2", crate::model::Rule::MigrationTags));
 }
 
 #[test]
 fn exported_pools_are_kept() {
     let mut cluster = two_groups(&ROWS);
-    let plan = [passage(&cluster, "e", &["b1"])];
+    let plan = [step(&cluster, "e", &["b1"])];
     cluster.groups[1].disk_parameters.rbd_pool = "ssd".into();
-    assert_eq!(verdict(&cluster, &plan).unwrap_err(), PassageFault::Storage("b1".into()));
+    assert_eq!(verdict(&cluster, &plan).unwrap_err(), Fault::Storage("b1".into()));
     cluster.groups[0].disk_parameters.rbd_pool = "ssd".into();
     assert!(verdict(&cluster, &plan).is_ok());
     // DRBD has nothing to do with it
     cluster.groups[0].disk_parameters.rbd_pool = "hdd".into();
-    assert!(verdict(&cluster, &[passage(&cluster, "d", &["b1", "b2"])]).is_ok());
+    assert!(verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])]).is_ok());
 }

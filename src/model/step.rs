@@ -1,0 +1,279 @@
+//! The words of a change: what Ganeti does to an instance in one go ([`Leg`]), what is decided as
+//! one ([`Move`]), and whose move leads from where to where ([`Step`]).
+//!
+//! What a move consists of is said once, by [`Move::legs`]. Opcodes, commands, documents, costs
+//! and the checker of plans are views of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::cluster::Cluster;
+use super::index::{GroupIdx, InstanceIdx, NodeIdx};
+use super::instance::Instance;
+use super::units::Mib;
+
+/// The nodes of an instance, by index or by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement<N = NodeIdx> {
+    /// The primary node.
+    pub primary: N,
+    /// The secondary node, if any.
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<N>,
+}
+
+impl<N> Placement<N> {
+    /// The nodes, the primary one first.
+    pub fn nodes(self) -> impl Iterator<Item = N> {
+        [Some(self.primary), self.secondary].into_iter().flatten()
+    }
+
+    /// The same with other words for the nodes.
+    ///
+    /// # Errors
+    /// The first of `of`.
+    pub fn try_map<M, E>(self, mut of: impl FnMut(N) -> Result<M, E>) -> Result<Placement<M>, E> {
+        Ok(Placement { primary: of(self.primary)?, secondary: self.secondary.map(of).transpose()? })
+    }
+}
+
+/// What Ganeti does to an instance in one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Leg<N = NodeIdx> {
+    /// Its nodes swap roles: it migrates, or fails over.
+    Failover,
+    /// What is on external storage goes to this node.
+    FailoverTo(N),
+    /// The disks are copied to this node, which becomes the secondary.
+    ReplaceSecondary(N),
+}
+
+impl Leg {
+    /// Where it takes an instance.
+    pub fn from(self, at: Placement) -> Placement {
+        match self {
+            Leg::Failover => {
+                Placement { primary: at.secondary.unwrap_or(at.primary), secondary: Some(at.primary) }
+            }
+            Leg::FailoverTo(node) => Placement { primary: node, ..at },
+            Leg::ReplaceSecondary(node) => Placement { secondary: Some(node), ..at },
+        }
+    }
+}
+
+/// A move of one instance. P and S are its present primary and secondary. Written down, it is
+/// the `way` and the `target`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "way", content = "target", rename_all = "snake_case")]
+pub enum Move<N = NodeIdx> {
+    /// P and S swap roles.
+    Failover,
+    /// An externally mirrored instance goes to this node.
+    FailoverTo(N),
+    /// This node becomes the secondary.
+    ReplaceSecondary(N),
+    /// This node becomes the secondary, then the primary; P the secondary.
+    ReplaceAndFailover(N),
+    /// This node becomes the primary; S stays the secondary.
+    ReplacePrimary(N),
+    /// S becomes the primary, this node the secondary.
+    FailoverAndReplace(N),
+    /// The first node becomes the secondary, then the primary; the other one the secondary. One
+    /// of the two copies is always complete.
+    ReplaceBoth(N, N),
+    /// The same after a failover: P is offline.
+    FailoverAndReplaceBoth(N, N),
+}
+
+impl<N> Move<N> {
+    /// What Ganeti has to do, in order.
+    pub fn legs(self) -> impl Iterator<Item = Leg<N>> {
+        use Leg::{Failover as Go, ReplaceSecondary as Copy};
+        let legs = match self {
+            Move::Failover => [Some(Go), None, None, None],
+            Move::FailoverTo(t) => [Some(Leg::FailoverTo(t)), None, None, None],
+            Move::ReplaceSecondary(t) => [Some(Copy(t)), None, None, None],
+            Move::ReplaceAndFailover(t) => [Some(Copy(t)), Some(Go), None, None],
+            Move::ReplacePrimary(t) => [Some(Go), Some(Copy(t)), Some(Go), None],
+            Move::FailoverAndReplace(t) => [Some(Go), Some(Copy(t)), None, None],
+            Move::ReplaceBoth(t, u) => [Some(Copy(t)), Some(Go), Some(Copy(u)), None],
+            Move::FailoverAndReplaceBoth(t, u) => [Some(Go), Some(Copy(t)), Some(Go), Some(Copy(u))],
+        };
+        legs.into_iter().flatten()
+    }
+
+    /// The move that consists of these legs; nothing if none does.
+    pub fn of_legs(legs: impl IntoIterator<Item = Leg<N>>) -> Option<Move<N>> {
+        let mut legs = legs.into_iter().fuse();
+        let four = [legs.next(), legs.next(), legs.next(), legs.next()];
+        if legs.next().is_some() {
+            return None;
+        }
+        use Leg::{Failover as Go, ReplaceSecondary as Copy};
+        Some(match four {
+            [Some(Go), None, None, None] => Move::Failover,
+            [Some(Leg::FailoverTo(t)), None, None, None] => Move::FailoverTo(t),
+            [Some(Copy(t)), None, None, None] => Move::ReplaceSecondary(t),
+            [Some(Copy(t)), Some(Go), None, None] => Move::ReplaceAndFailover(t),
+            [Some(Go), Some(Copy(t)), Some(Go), None] => Move::ReplacePrimary(t),
+            [Some(Go), Some(Copy(t)), None, None] => Move::FailoverAndReplace(t),
+            [Some(Copy(t)), Some(Go), Some(Copy(u)), None] => Move::ReplaceBoth(t, u),
+            [Some(Go), Some(Copy(t)), Some(Go), Some(Copy(u))] => Move::FailoverAndReplaceBoth(t, u),
+            _ => return None,
+        })
+    }
+
+    /// The nodes that the instance did not have before: of two, the new primary one first.
+    pub fn targets(self) -> impl Iterator<Item = N> {
+        let targets = match self {
+            Move::Failover => [None, None],
+            Move::FailoverTo(t)
+            | Move::ReplaceSecondary(t)
+            | Move::ReplaceAndFailover(t)
+            | Move::ReplacePrimary(t)
+            | Move::FailoverAndReplace(t) => [Some(t), None],
+            Move::ReplaceBoth(t, u) | Move::FailoverAndReplaceBoth(t, u) => [Some(t), Some(u)],
+        };
+        targets.into_iter().flatten()
+    }
+
+    /// The node that the instance did not have before, or the first of two.
+    pub fn target(self) -> Option<N> {
+        self.targets().next()
+    }
+
+    /// The same with other words for the nodes.
+    ///
+    /// # Errors
+    /// The first of `of`.
+    pub fn try_map<M, E>(self, mut of: impl FnMut(N) -> Result<M, E>) -> Result<Move<M>, E> {
+        Ok(match self {
+            Move::Failover => Move::Failover,
+            Move::FailoverTo(t) => Move::FailoverTo(of(t)?),
+            Move::ReplaceSecondary(t) => Move::ReplaceSecondary(of(t)?),
+            Move::ReplaceAndFailover(t) => Move::ReplaceAndFailover(of(t)?),
+            Move::ReplacePrimary(t) => Move::ReplacePrimary(of(t)?),
+            Move::FailoverAndReplace(t) => Move::FailoverAndReplace(of(t)?),
+            Move::ReplaceBoth(t, u) => Move::ReplaceBoth(of(t)?, of(u)?),
+            Move::FailoverAndReplaceBoth(t, u) => Move::FailoverAndReplaceBoth(of(t)?, of(u)?),
+        })
+    }
+}
+
+impl Move {
+    /// Where the move takes an instance.
+    pub fn placement(self, instance: &Instance) -> Placement {
+        let from = Placement { primary: instance.primary, secondary: instance.secondary };
+        self.legs().fold(from, |at, leg| leg.from(at))
+    }
+}
+
+/// A move as a part of a plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// The instance that moves.
+    pub instance: InstanceIdx,
+    /// How it moves.
+    pub mv: Move,
+    /// Where it was.
+    pub from: Placement,
+    /// Where it is afterwards.
+    pub to: Placement,
+    /// The score afterwards.
+    pub score: f64,
+}
+
+impl Step {
+    /// The legs, each with where it begins and where it ends.
+    pub fn legs(&self) -> impl Iterator<Item = (Leg, Placement, Placement)> {
+        self.mv.legs().scan(self.from, |at, leg| {
+            let from = std::mem::replace(at, leg.from(*at));
+            Some((leg, from, *at))
+        })
+    }
+
+    /// The groups that the instance leaves and enters, by its primary node.
+    pub fn groups(&self, cluster: &Cluster) -> (GroupIdx, GroupIdx) {
+        let group = |at: Placement| cluster.node(at.primary).spec.group;
+        (group(self.from), group(self.to))
+    }
+
+    /// Whether the instance moves from one group to another.
+    pub fn crosses(&self, cluster: &Cluster) -> bool {
+        let (source, target) = self.groups(cluster);
+        source != target
+    }
+
+    /// Disk space that is copied.
+    pub fn copied(&self, cluster: &Cluster) -> Mib {
+        let copies = self.mv.legs().filter(|leg| matches!(leg, Leg::ReplaceSecondary(_)));
+        copies.map(|_| cluster.instance(self.instance).disk).sum()
+    }
+
+    /// The nodes that the step touches: the instance's before and after. A secondary counts
+    /// before only where the disk template gives it a meaning.
+    pub fn nodes(&self, cluster: &Cluster) -> impl Iterator<Item = NodeIdx> + use<> {
+        let mirrored = cluster.instance(self.instance).template.has_secondary();
+        let secondary = self.from.secondary.filter(|_| mirrored);
+        self.to.nodes().chain(Placement { secondary, ..self.from }.nodes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Move<char>; 8] = [
+        Move::Failover,
+        Move::FailoverTo('t'),
+        Move::ReplaceSecondary('t'),
+        Move::ReplaceAndFailover('t'),
+        Move::ReplacePrimary('t'),
+        Move::FailoverAndReplace('t'),
+        Move::ReplaceBoth('t', 'u'),
+        Move::FailoverAndReplaceBoth('t', 'u'),
+    ];
+
+    #[test]
+    fn legs_tell_the_move() {
+        for mv in ALL {
+            assert_eq!(Move::of_legs(mv.legs()), Some(mv));
+        }
+        assert_eq!(Move::<char>::of_legs([Leg::Failover, Leg::Failover]), None);
+        assert_eq!(Move::<char>::of_legs([]), None);
+        let five = [Leg::Failover, Leg::ReplaceSecondary('t')].into_iter().cycle().take(5);
+        assert_eq!(Move::of_legs(five), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let texts = ALL.map(|mv| serde_json::to_string(&mv).unwrap());
+        assert_eq!(texts[0], r#"{"way":"failover"}"#);
+        assert_eq!(texts[4], r#"{"way":"replace_primary","target":"t"}"#);
+        assert_eq!(texts[6], r#"{"way":"replace_both","target":["t","u"]}"#);
+        for (mv, text) in ALL.into_iter().zip(texts) {
+            assert_eq!(serde_json::from_str::<Move<char>>(&text).unwrap(), mv);
+        }
+    }
+
+    #[test]
+    fn legs_lead_to_the_end_of_the_move() {
+        let [p, s, t, u] = [0, 1, 2, 3].map(NodeIdx::new);
+        let from = Placement { primary: p, secondary: Some(s) };
+        let to = |primary, secondary| Placement { primary, secondary: Some(secondary) };
+        for (mv, end) in [
+            (Move::Failover, to(s, p)),
+            (Move::ReplaceSecondary(t), to(p, t)),
+            (Move::ReplaceAndFailover(t), to(t, p)),
+            (Move::ReplacePrimary(t), to(t, s)),
+            (Move::FailoverAndReplace(t), to(s, t)),
+            (Move::ReplaceBoth(t, u), to(t, u)),
+            (Move::FailoverAndReplaceBoth(t, u), to(t, u)),
+        ] {
+            let step = Step { instance: InstanceIdx::new(0), mv, from, to: end, score: 0.0 };
+            assert_eq!(step.legs().last().map(|(_, _, at)| at), Some(end), "{mv:?}");
+        }
+        let alone = Placement { primary: p, secondary: None };
+        assert_eq!(Leg::FailoverTo(t).from(alone), Placement { primary: t, secondary: None });
+    }
+}
