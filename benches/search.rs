@@ -8,7 +8,7 @@ use criterion::{BatchSize, BenchmarkGroup, Criterion, criterion_group, criterion
 use htools::generate::{ClusterSpec, TemplateMix};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::{RawCluster, text};
-use htools::model::{Cluster, Mib, Move};
+use htools::model::{Cluster, Draft, Mib, Move};
 use htools::score::Board;
 use htools::score::running::Running;
 use htools::search::moves::Trial;
@@ -21,7 +21,7 @@ fn clusters(criterion: &mut Criterion) {
         let made = GeneratedText::new(&ClusterSpec::new(nodes, instances, TemplateMix::Drbd, 1))
             .expect("it can be made");
         loading(&mut group, &made.text);
-        let mut cluster = loaded(parsed(&made.text));
+        let mut cluster = Draft::from(loaded(parsed(&made.text)));
         scoring(&mut group, &cluster);
         let all = cluster.all_nodes();
         let balancer = Balancer::new(&mut cluster, &all, BalanceOptions::default());

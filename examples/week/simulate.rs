@@ -3,7 +3,7 @@
 
 use anyhow::{Context, ensure};
 use htools::load::raw::RawCluster;
-use htools::model::{Cluster, GroupIdx, Leg, NodeIdx};
+use htools::model::{Cluster, Draft, GroupIdx, Leg, NodeIdx};
 use htools::plan::checker::{CheckOptions, check};
 use htools::search::squeeze::{Decision, GroupPlan, Reach, Reserve, SqueezeOptions, squeeze};
 
@@ -139,7 +139,7 @@ fn run(
     let found = squeeze(cluster, &cluster.groups_with_nodes(), &options);
     for plan in &found.plans {
         let nodes = cluster.nodes_of(plan.group);
-        let mut switched = cluster.clone();
+        let mut switched = Draft::of(cluster);
         plan.switch(&mut switched);
         check(&switched, &nodes, &plan.steps, CheckOptions::default()).context("a step is forbidden")?;
         ensure!(!plan.nodes.iter().any(|n| options.left_alone.contains(n)), "a node was not left alone");

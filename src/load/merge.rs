@@ -14,8 +14,8 @@ use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    Cluster, Disk, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node, NodeIdx,
-    NodeSpec, NodeState, Occurrences, TagArrival, TagSet, TagTable, Utilisation,
+    Cluster, Disk, Draft, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
+    NodeIdx, NodeSpec, NodeState, Occurrences, TagArrival, TagSet, TagTable, Utilisation,
 };
 
 /// What the command line adds to the data of a source.
@@ -251,11 +251,12 @@ fn instance(
 
 /// The new instance that a request describes, with what the cluster's tags say about
 /// its own. It is nowhere yet: its nodes mean nothing.
-pub fn new_instance(cluster: &mut Cluster, description: Description) -> Instance {
+pub fn new_instance(draft: &mut Draft, description: Description) -> Instance {
     let raw = description.placed_on(NodeIdx::new(0), None);
-    let rules = TagRules::new(&cluster.tags, &[]);
-    let idx = InstanceIdx::new(cluster.instances.len());
-    instance(idx, raw, Utilisation::default(), &rules, 0, &mut cluster.tag_table)
+    let tags = draft.tags.clone();
+    let rules = TagRules::new(&tags, &[]);
+    let idx = InstanceIdx::new(draft.instances.len());
+    instance(idx, raw, Utilisation::default(), &rules, 0, draft.tag_table())
 }
 
 /// The spindles of all disks together; nothing if any is unknown.

@@ -8,7 +8,6 @@ use super::policy::InstancePolicy;
 use super::step::Placement;
 use super::storage::DiskParameters;
 use super::tags::TagTable;
-use super::units::Mib;
 
 /// A node group.
 #[derive(Debug, Clone)]
@@ -159,68 +158,5 @@ impl Cluster {
     /// Location tags that two nodes have in common.
     pub fn common_locations(&self, a: NodeIdx, b: NodeIdx) -> i64 {
         self.node(a).spec.location_tags.common(&self.node(b).spec.location_tags)
-    }
-
-    /// Records that `instance` now is at `to`: lists, reserves and tag counts of
-    /// its nodes, and its own fields. The numbers of the nodes (their ledgers)
-    /// are the caller's business.
-    pub fn relocate(&mut self, instance: InstanceIdx, to: Placement, location_score: i64) {
-        let moved = &self.instances[instance.get()];
-        let (old_primary, old_mirror) = (moved.primary, moved.mirror());
-        let new_mirror = to.secondary.filter(|_| moved.template.has_secondary());
-        let need = moved.mem_reserved();
-        for (node, by) in [(old_primary, -1), (to.primary, 1)] {
-            self.nodes[node.get()].state.tag_count.add_tags(&moved.exclusion_tags, by);
-        }
-        if !moved.forthcoming {
-            let (_, left) =
-                old_mirror.map_or((Mib::ZERO, Mib::ZERO), |s| self.node(s).state.reserve_without(moved));
-            if let Some(node) = old_mirror {
-                let state = &mut self.nodes[node.get()].state;
-                state.peers.set_or_drop(old_primary, left);
-                state.secondaries.retain(|i| *i != instance);
-            }
-            self.nodes[old_primary.get()].state.primaries.retain(|i| *i != instance);
-            self.nodes[to.primary.get()].state.primaries.push(instance);
-            if let Some(node) = new_mirror {
-                let state = &mut self.nodes[node.get()].state;
-                state.peers.set(to.primary, state.peers.get(to.primary) + need);
-                state.secondaries.push(instance);
-            }
-        }
-        let moved = &mut self.instances[instance.get()];
-        moved.primary = to.primary;
-        moved.secondary = to.secondary;
-        moved.location_score = location_score;
-    }
-
-    /// Enters a new instance: gives it the next index and records where it is, in
-    /// itself and in the numbers, lists, reserves and tag counts of its nodes.
-    pub fn adopt(&mut self, instance: &Instance, place: &Place) -> InstanceIdx {
-        let at = place.placement;
-        self.nodes[at.primary.get()].state.ledger = place.primary;
-        if let (Some(node), Some(ledger)) = (at.secondary, place.secondary) {
-            self.nodes[node.get()].state.ledger = ledger;
-        }
-        let idx = InstanceIdx::new(self.instances.len());
-        let new = Instance {
-            idx,
-            primary: at.primary,
-            secondary: at.secondary,
-            location_score: place.location_score,
-            ..instance.clone()
-        };
-        let state = &mut self.nodes[at.primary.get()].state;
-        state.tag_count.add_tags(&new.exclusion_tags, 1);
-        if !new.forthcoming {
-            state.primaries.push(idx);
-            if let Some(node) = new.mirror() {
-                let state = &mut self.nodes[node.get()].state;
-                state.peers.set(at.primary, state.peers.get(at.primary) + new.mem_reserved());
-                state.secondaries.push(idx);
-            }
-        }
-        self.instances.push(new);
-        idx
     }
 }

@@ -2,6 +2,7 @@
 //! changes when an instance is placed.
 
 pub mod cluster;
+pub mod draft;
 pub mod failure;
 pub mod index;
 pub mod instance;
@@ -18,6 +19,7 @@ pub mod units;
 pub mod utilisation;
 
 pub use cluster::{Cluster, Group, Members, Place};
+pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};

@@ -161,6 +161,9 @@ impl<N> Move<N> {
 }
 
 impl Move {
+    /// The most nodes that a move touches.
+    pub const MOST_NODES: usize = 4;
+
     /// Where the move takes an instance.
     pub fn placement(self, instance: &Instance) -> Placement {
         let from = Placement { primary: instance.primary, secondary: instance.secondary };

@@ -56,7 +56,7 @@ pub fn side_by_side<'p>(plans: impl IntoIterator<Item = (usize, &'p [Jobset])>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Move, NodeIdx};
+    use crate::model::{Draft, Move, NodeIdx};
     use crate::search::{BalanceOptions, Balancer};
     use crate::testing::cluster;
 
@@ -73,7 +73,7 @@ mod tests {
             .collect();
         let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
         let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
-        let mut cluster = cluster(&nodes, &instances, &[]);
+        let mut cluster = Draft::from(cluster(&nodes, &instances, &[]));
         let all = cluster.all_nodes();
         let mut balancer = Balancer::new(&mut cluster, &all, BalanceOptions::default());
         let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();

@@ -11,10 +11,12 @@
 use std::sync::OnceLock;
 
 use multiversion::multiversion;
+use smallvec::SmallVec;
 
-use super::board::{Board, Touched, weighted};
-use super::metrics::{Counted, LANES, Lanes, PADDED_LANES, lanes};
+use super::board::{Board, ReplacedRows, Touched, weighted};
+use super::metrics::{Counted, LANES, Lanes, lanes};
 use super::trail::Trail;
+use crate::model::Move;
 
 /// A state in which some nodes (at most three) differ from the board.
 #[derive(Debug, Clone, Copy)]
@@ -43,30 +45,23 @@ type LaneMoments = (f64, f64);
 /// One lane of one state: what differs, by row, and where the result goes.
 pub(super) struct LaneJob {
     state: usize,
-    /// In ascending order of rows; only the first `count`.
-    replaced: [(usize, f64); 3],
-    count: usize,
+    /// In ascending order of rows.
+    pub(super) replaced: SmallVec<[(usize, f64); 4]>,
 }
 
 impl LaneJob {
-    /// What differs, in ascending order of rows.
-    pub(super) fn replaced(&self) -> &[(usize, f64)] {
-        &self.replaced[..self.count]
-    }
-
     /// The sum of the lane, whose column and trail are given.
     pub(super) fn sum(&self, trail: &Trail, column: &[f64]) -> f64 {
-        trail.sum_with(|row| column[row], self.replaced())
+        trail.sum_with(|row| column[row], &self.replaced)
     }
 }
 
 /// A changed state without the places of its nodes: all that its score depends on, but for the
-/// rows in which the changed nodes stand. States of one draft differ by rounding only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Draft {
-    /// The nodes with values that change, ascending; only the first `count`.
-    nodes: [Replacement; 3],
-    count: usize,
+/// rows in which the changed nodes stand. States of one pattern differ by rounding only.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    /// The nodes with values that change, ascending.
+    nodes: SmallVec<[Replacement; 3]>,
     counted: Counted,
     spread_change: i64,
 }
@@ -102,45 +97,22 @@ impl Replacement {
     }
 }
 
-/// Which of the nodes that a state touches stands where in its draft.
-pub type DraftPlaces = [u8; 3];
+/// Which of the nodes that a state touches stands where in its pattern.
+pub type PatternPlaces = [u8; Move::MOST_NODES];
 
-/// Where the changed nodes of a draft stand: the rows of those that have one, in the order
-/// in which the draft has them.
+/// Where the changed nodes of a pattern stand: the rows of those that have one, in the order
+/// in which the pattern has them.
 #[derive(Debug, Clone, Copy)]
 pub struct Spot {
-    /// Which draft.
-    pub draft: u32,
+    /// Which pattern.
+    pub pattern: u32,
     /// The rows; what is left over is [`Spot::NO_ROW`].
-    pub rows: [u32; 3],
+    pub rows: [u32; Move::MOST_NODES],
 }
 
 impl Spot {
     /// Where no node stands.
     pub const NO_ROW: u32 = u32::MAX;
-}
-
-/// What differs in a state, by row, ascending; only the first `count`.
-#[derive(Clone, Copy)]
-pub struct ReplacedRows {
-    rows: [(usize, Lanes); 3],
-    count: usize,
-}
-
-impl ReplacedRows {
-    fn of(rows: impl Iterator<Item = (usize, Lanes)>) -> ReplacedRows {
-        let mut replaced = ReplacedRows { rows: [(usize::MAX, [0.0; PADDED_LANES]); 3], count: 0 };
-        for row in rows {
-            replaced.rows[replaced.count] = row;
-            replaced.count += 1;
-        }
-        replaced.rows[..replaced.count].sort_unstable_by_key(|r| r.0);
-        replaced
-    }
-
-    fn rows(&self) -> &[(usize, Lanes)] {
-        &self.rows[..self.count]
-    }
 }
 
 /// A board with what many changed states have in common.
@@ -169,10 +141,12 @@ impl<'b> Scorer<'b> {
         self.scores_of(&replaced, |at| (board.counted_with(states[at].touched), states[at].spread_change))
     }
 
-    /// The scores of drafts in many places.
-    pub fn scores_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<f64> {
-        let draft = |at: usize| &drafts[spots[at].draft as usize];
-        self.scores_of(&self.replaced_at(drafts, spots), |at| (draft(at).counted, draft(at).spread_change))
+    /// The scores of patterns in many places.
+    pub fn scores_at(&self, patterns: &[Pattern], spots: &[Spot]) -> Vec<f64> {
+        let pattern = |at: usize| &patterns[spots[at].pattern as usize];
+        self.scores_of(&self.replaced_at(patterns, spots), |at| {
+            (pattern(at).counted, pattern(at).spread_change)
+        })
     }
 
     /// The scores of states with these values. `rest` says what they count.
@@ -187,22 +161,23 @@ impl<'b> Scorer<'b> {
             self.work_out(lane, &jobs, |state, result| moments[state][lane] = result);
         }
         let score = |at: usize| {
-            let lane = |lane: usize| moments[at][board.same_as(replaced[at].rows(), lane)];
+            let lane = |lane: usize| moments[at][board.same_as(&replaced[at], lane)];
             let (counted, spread_change) = rest(at);
             weighted(&board.values_of(counted, spread_change, lane))
         };
         (0..replaced.len()).map(score).collect()
     }
 
-    /// What drafts in many places replace.
-    pub fn replaced_at(&self, drafts: &[Draft], spots: &[Spot]) -> Vec<ReplacedRows> {
+    /// What patterns in many places replace.
+    pub fn replaced_at(&self, patterns: &[Pattern], spots: &[Spot]) -> Vec<ReplacedRows> {
         let replaced = |spot: &Spot| {
-            let draft = &drafts[spot.draft as usize];
-            let rows = spot.rows.iter().zip(&draft.nodes[..draft.count]);
-            ReplacedRows::of(rows.map(|(row, node)| {
-                let row = *row as usize;
-                (row, node.replace(&self.board.rows()[row]))
-            }))
+            let pattern = &patterns[spot.pattern as usize];
+            let rows = spot.rows.iter().zip(&pattern.nodes);
+            let rows =
+                rows.map(|(row, node)| (*row as usize, node.replace(&self.board.rows()[*row as usize])));
+            let mut rows: ReplacedRows = rows.collect();
+            rows.sort_unstable_by_key(|row| row.0);
+            rows
         };
         spots.iter().map(replaced).collect()
     }
@@ -225,7 +200,7 @@ impl<'b> Scorer<'b> {
     /// What has to be done for a lane of some states.
     pub(super) fn jobs(&self, replaced: &[ReplacedRows], lane: usize) -> Vec<LaneJob> {
         let jobs = replaced.iter().enumerate();
-        jobs.filter_map(|(state, replaced)| self.board.job(state, replaced.rows(), lane)).collect()
+        jobs.filter_map(|(state, replaced)| self.board.job(state, replaced, lane)).collect()
     }
 
     /// Sums up one lane for all jobs.
@@ -267,8 +242,9 @@ fn deviations<'j>(
     let square = move |value: f64| (value - mean) * (value - mean);
     let trail = Trail::of(column.iter().map(|value| square(*value)));
     jobs.map(move |job| {
-        let replaced = job.replaced.map(|(row, value)| (row, square(value)));
-        let squares = trail.sum_with(|row| square(column[row]), &replaced[..job.count]);
+        let replaced: SmallVec<[(usize, f64); 4]> =
+            job.replaced.iter().map(|(row, value)| (*row, square(*value))).collect();
+        let squares = trail.sum_with(|row| square(column[row]), &replaced);
         (squares / n).sqrt()
     })
 }
@@ -287,42 +263,31 @@ impl Board {
     fn job(&self, state: usize, replaced: &[(usize, Lanes)], lane: usize) -> Option<LaneJob> {
         let column = self.column(lane);
         let differs = |(row, values): &&(usize, Lanes)| values[lane].to_bits() != column[*row].to_bits();
-        let mut job = LaneJob { state, replaced: [(usize::MAX, 0.0); 3], count: 0 };
-        for (row, values) in replaced.iter().filter(differs) {
-            job.replaced[job.count] = (*row, values[lane]);
-            job.count += 1;
-        }
+        let changes = replaced.iter().filter(differs).map(|(row, values)| (*row, values[lane]));
+        let job = LaneJob { state, replaced: changes.collect() };
         // the other lane is asked last, since most lanes do not change
-        (job.count > 0 && self.same_as(replaced, lane) == lane).then_some(job)
-    }
-
-    /// The rows that touched nodes replace, in ascending order.
-    fn replaced(&self, touched: &[Touched<'_>]) -> ReplacedRows {
-        ReplacedRows::of(
-            touched.iter().filter_map(|t| Some((self.row(t.spec.idx)?, lanes(t.spec, &t.after)))),
-        )
+        (!job.replaced.is_empty() && self.same_as(replaced, lane) == lane).then_some(job)
     }
 
     /// A state without the places of its nodes, and which of these stands where in it.
-    pub fn draft(&self, state: &ChangedState<'_>) -> (Draft, DraftPlaces) {
-        let mut found = [(Replacement::default(), u8::MAX); 3];
-        let mut count = 0;
+    pub fn pattern(&self, state: &ChangedState<'_>) -> (Pattern, PatternPlaces) {
+        let mut found: SmallVec<[(Replacement, u8); 4]> = SmallVec::new();
         for (at, t) in state.touched.iter().enumerate() {
             let Some(row) = self.row(t.spec.idx) else { continue };
             let replacement = Replacement::of(&self.rows()[row], &lanes(t.spec, &t.after));
             if replacement != Replacement::default() {
-                found[count] = (replacement, at as u8);
-                count += 1;
+                found.push((replacement, at as u8));
             }
         }
-        found[..count].sort_unstable();
-        let draft = Draft {
-            nodes: found.map(|(replacement, _)| replacement),
-            count,
+        found.sort_unstable();
+        let mut places = [u8::MAX; Move::MOST_NODES];
+        places.iter_mut().zip(&found).for_each(|(place, (_, at))| *place = *at);
+        let pattern = Pattern {
+            nodes: found.into_iter().map(|(replacement, _)| replacement).collect(),
             counted: self.counted_with(state.touched),
             spread_change: state.spread_change,
         };
-        (draft, found.map(|(_, place)| place))
+        (pattern, places)
     }
 }
 
@@ -330,7 +295,7 @@ impl Board {
 fn abreast(column: &[f64], jobs: &[&LaneJob]) -> [LaneMoments; ABREAST] {
     let mut changes: Vec<(usize, usize, f64)> = Vec::with_capacity(3 * jobs.len());
     for (at, job) in jobs.iter().enumerate() {
-        changes.extend(job.replaced().iter().map(|(row, value)| (*row, at, *value)));
+        changes.extend(job.replaced.iter().map(|(row, value)| (*row, at, *value)));
     }
     changes.sort_unstable_by_key(|c| (c.0, c.1));
     two_passes(column, &changes)

@@ -6,6 +6,7 @@
 //! compiler use vector registers without changing a bit.
 
 use multiversion::multiversion;
+use smallvec::SmallVec;
 
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
 use super::spread::Spread;
@@ -158,8 +159,8 @@ impl Board {
         self.components().score()
     }
 
-    /// The score with some nodes (at most three) in other states, and the
-    /// spread's surplus changed by `spread_change`.
+    /// The score with some nodes in other states, and the spread's surplus changed by
+    /// `spread_change`.
     pub fn score_with(&self, touched: &[Touched<'_>], spread_change: i64) -> f64 {
         weighted(&self.values(touched, spread_change))
     }
@@ -174,18 +175,17 @@ impl Board {
     }
 
     fn values(&self, touched: &[Touched<'_>], spread_change: i64) -> [f64; METRICS] {
-        let mut replaced: [(usize, Lanes); 3] = [(usize::MAX, [0.0; PADDED_LANES]); 3];
-        let mut count = 0;
-        for t in touched {
-            if let Some(row) = self.row(t.spec.idx) {
-                replaced[count] = (row, lanes(t.spec, &t.after));
-                count += 1;
-            }
-        }
-        replaced[..count].sort_unstable_by_key(|r| r.0);
-        let (sums, variances) = two_passes(&self.rows, &replaced[..count]);
+        let (sums, variances) = two_passes(&self.rows, &self.replaced(touched));
         let counted = self.counted_with(touched);
         self.values_of(counted, spread_change, |lane| (sums[lane], variances[lane].sqrt()))
+    }
+
+    /// The rows that touched nodes replace, in ascending order.
+    pub(super) fn replaced(&self, touched: &[Touched<'_>]) -> ReplacedRows {
+        let rows = touched.iter().filter_map(|t| Some((self.row(t.spec.idx)?, lanes(t.spec, &t.after))));
+        let mut rows: ReplacedRows = rows.collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        rows
     }
 
     /// The values of all metrics, given the counts, and the sum and the deviation of each lane.
@@ -231,17 +231,20 @@ impl Board {
     }
 }
 
-/// All rows in order, with `replaced` (ascending, at most three) in place of the
-/// rows that they name: as stretches of rows.
-fn stretches<'a>(rows: &'a [Lanes], replaced: &'a [(usize, Lanes)]) -> [&'a [Lanes]; 7] {
-    let mut stretches: [&[Lanes]; 7] = [&[]; 7];
+/// Values of some rows in place of those that are there, ascending.
+pub type ReplacedRows = SmallVec<[(usize, Lanes); 4]>;
+
+/// All rows in order, with `replaced` (ascending) in place of the rows that they name: as
+/// stretches of rows.
+fn stretches<'a>(rows: &'a [Lanes], replaced: &'a [(usize, Lanes)]) -> SmallVec<[&'a [Lanes]; 9]> {
+    let mut stretches = SmallVec::new();
     let mut from = 0;
-    for (at, (row, values)) in replaced.iter().enumerate() {
-        stretches[2 * at] = &rows[from..*row];
-        stretches[2 * at + 1] = std::slice::from_ref(values);
+    for (row, values) in replaced {
+        stretches.push(&rows[from..*row]);
+        stretches.push(std::slice::from_ref(values));
         from = row + 1;
     }
-    stretches[6] = &rows[from..];
+    stretches.push(&rows[from..]);
     stretches
 }
 
@@ -255,8 +258,8 @@ fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
         return (sums, squares);
     }
     let stretches = stretches(rows, replaced);
-    for stretch in stretches {
-        for row in stretch {
+    for stretch in &stretches {
+        for row in *stretch {
             for lane in 0..PADDED_LANES {
                 sums[lane] += row[lane];
             }
@@ -264,8 +267,8 @@ fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
     }
     let n = rows.len() as f64;
     let means = sums.map(|sum| sum / n);
-    for stretch in stretches {
-        for row in stretch {
+    for stretch in &stretches {
+        for row in *stretch {
             for lane in 0..PADDED_LANES {
                 let d = row[lane] - means[lane];
                 squares[lane] += d * d;

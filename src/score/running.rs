@@ -9,6 +9,7 @@
 //! score of the few that matter asks the [`Board`].
 
 use multiversion::multiversion;
+use smallvec::SmallVec;
 
 use super::board::{Board, Touched};
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
@@ -178,15 +179,12 @@ impl Running {
     /// Bounds on the score with some nodes in other states and the spread's
     /// surplus at `spread`.
     pub fn interval(&self, board: &Board, touched: &[Touched<'_>], spread: i64) -> Interval {
-        let mut changes = [ReplacedValues { old: [0.0; PADDED_LANES], new: [0.0; PADDED_LANES] }; 3];
-        let mut count = 0;
-        for t in touched {
-            if let Some(row) = board.row(t.spec.idx) {
-                changes[count] = ReplacedValues { old: board.rows()[row], new: lanes(t.spec, &t.after) };
-                count += 1;
-            }
-        }
-        self.bounds(&changes[..count], counted_score(&board.counted_with(touched), spread))
+        let change = |t: &Touched<'_>| {
+            let row = board.row(t.spec.idx)?;
+            Some(ReplacedValues { old: board.rows()[row], new: lanes(t.spec, &t.after) })
+        };
+        let changes: SmallVec<[ReplacedValues; 4]> = touched.iter().filter_map(change).collect();
+        self.bounds(&changes, counted_score(&board.counted_with(touched), spread))
     }
 
     /// Bounds on the score with a node's values changed, where the counts make

@@ -211,7 +211,8 @@ mod tests {
         let instances: Vec<String> = (0..17).map(instance).collect();
         let [nodes, instances] =
             [&nodes, &instances].map(|rows| rows.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut cluster = cluster(&nodes, &instances, &["htools:iextags:s", "htools:nlocation:l"]);
+        let cluster = cluster(&nodes, &instances, &["htools:iextags:s", "htools:nlocation:l"]);
+        let mut cluster = crate::model::Draft::from(cluster);
         for moved in cluster.all_instances() {
             let mut spread = Spread::of(&cluster, &cluster.all_nodes());
             assert_eq!(spread.surplus(), plain_surplus(&cluster));
@@ -229,7 +230,7 @@ mod tests {
             let before = spread.surplus();
             spread.relocate(&instance, from, &cluster.nodes[to].spec);
             let to = crate::model::Placement { primary: NodeIdx::new(to), secondary: None };
-            cluster.relocate(moved, to, 0);
+            cluster.relocate(moved, to, 0, &[]);
             assert_eq!(
                 (spread.surplus(), before + change),
                 (plain_surplus(&cluster), plain_surplus(&cluster))

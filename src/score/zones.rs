@@ -11,7 +11,8 @@
 
 use std::collections::BTreeSet;
 
-use super::batch::{LaneJob, ReplacedRows, Scorer};
+use super::batch::{LaneJob, Scorer};
+use super::board::ReplacedRows;
 use super::metrics::LANES;
 use super::runs::next_power;
 use super::trail::Trail;
@@ -91,8 +92,8 @@ fn is_half_way(y: f64, top: f64) -> bool {
 }
 
 impl Scorer<'_> {
-    /// Cuts so that in each zone a draft's places have the same sums; nothing if a lane
-    /// has negative values. `examples` has each draft in one place.
+    /// Cuts so that in each zone a pattern's places have the same sums; nothing if a lane
+    /// has negative values. `examples` has each pattern in one place.
     pub fn cuts_by_sum(&self, examples: &[ReplacedRows]) -> Option<Cuts> {
         let mut cuts = Cuts { begins: vec![false; self.rows()] };
         *cuts.begins.first_mut()? = true;
@@ -111,7 +112,7 @@ impl Scorer<'_> {
         Some(cuts)
     }
 
-    /// Cuts so that in each zone a draft's places have the same deviations, too. `replaced`
+    /// Cuts so that in each zone a pattern's places have the same deviations, too. `replaced`
     /// is such that every place has the same sums as one of them. Nothing if there are too many
     /// means.
     pub fn cut_by_squares(
@@ -153,7 +154,7 @@ fn changes(jobs: &[LaneJob], column: &[f64], f: impl Fn(f64) -> f64) -> LaneChan
     let mut changes = LaneChanges { most: 0.0, values: Vec::new() };
     for job in jobs {
         let mut change = 0.0;
-        for (row, value) in job.replaced() {
+        for (row, value) in &job.replaced {
             change += (f(*value) - f(column[*row])).abs();
             changes.values.push(f(*value));
         }

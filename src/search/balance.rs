@@ -10,7 +10,7 @@ use super::moves::{MoveRules, Outcome, Repertoire, Trial};
 use super::shape::Shapes;
 use super::sieve::{self, MoveOrder, ScoredMove, better, rank};
 use super::tally::Tally;
-use crate::model::{Cluster, Instance, InstanceIdx, Ledger, Move, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::score::{Board, Components};
 
@@ -58,7 +58,7 @@ pub enum Effort {
 
 /// A group being balanced.
 pub struct Balancer<'c> {
-    cluster: &'c mut Cluster,
+    cluster: &'c mut Draft,
     instances: Vec<InstanceIdx>,
     shapes: Shapes,
     board: Board,
@@ -77,7 +77,7 @@ fn is_on_offline(cluster: &Cluster, instance: &Instance) -> bool {
 impl<'c> Balancer<'c> {
     /// Prepares to balance the set `nodes` (ascending) with the instances whose
     /// primary is there.
-    pub fn new(cluster: &'c mut Cluster, nodes: &[NodeIdx], options: BalanceOptions) -> Balancer<'c> {
+    pub fn new(cluster: &'c mut Draft, nodes: &[NodeIdx], options: BalanceOptions) -> Balancer<'c> {
         let board = Board::new(cluster, nodes);
         // when only evacuating, no move brings an instance to an offline node, so no others ever take part
         let takes_part =
@@ -333,13 +333,9 @@ impl<'c> Balancer<'c> {
         let spec = |n: NodeIdx| &self.cluster.node(n).spec;
         let (from, to) = (spec(step.from.primary), spec(step.to.primary));
         self.board.commit(outcome.touched(), instance, Some(from), to);
-        let ledgers: Vec<(NodeIdx, Ledger)> =
-            outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
+        let ledgers = outcome.ledgers();
         self.memory.step_made(step, ledgers.iter().map(|(node, _)| *node).collect());
-        for (node, ledger) in ledgers {
-            self.cluster.nodes[node.get()].state.ledger = ledger;
-        }
-        self.cluster.relocate(step.instance, step.to, location_score);
+        self.cluster.relocate(step.instance, step.to, location_score, &ledgers);
         self.score = step.score;
         debug_assert_eq!(self.board.score().to_bits(), step.score.to_bits());
     }

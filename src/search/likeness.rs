@@ -10,7 +10,7 @@ use super::allocate::kinds::{Fixed, bits};
 use super::moves::Trial;
 use super::shape::Shapes;
 use crate::model::{Cluster, Mib, Move, NodeIdx};
-use crate::score::batch::{ChangedState, Draft, DraftPlaces};
+use crate::score::batch::{ChangedState, Pattern, PatternPlaces};
 use crate::score::running::Interval;
 use crate::score::{Board, Touched};
 
@@ -89,12 +89,12 @@ struct MoveStart {
 
 /// The same for moves that leave the primary node as it is: for these it is all the same which
 /// one that is, and of the secondary node only what its loss changes counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Stay {
     shape: u32,
     offline: bool,
     /// The secondary node without the instance.
-    left: Draft,
+    left: Pattern,
 }
 
 /// What the moves of an instance have in common with those of others.
@@ -132,10 +132,10 @@ struct MoveKey {
 pub(super) struct SharedVerdict {
     /// Bounds on the score.
     pub interval: Interval,
-    /// The number of their draft: that of all moves with the same effect on the score.
-    pub draft: u32,
-    /// Which of their nodes stands where in the draft.
-    pub places: DraftPlaces,
+    /// The number of their pattern: that of all moves with the same effect on the score.
+    pub pattern: u32,
+    /// Which of their nodes stands where in the pattern.
+    pub places: PatternPlaces,
 }
 
 /// The verdicts on the moves of one state of a cluster.
@@ -154,10 +154,10 @@ struct VerdictTable {
     starts: HashMap<MoveStart, u32>,
     stays: HashMap<Stay, u32>,
     /// What becomes of new secondary nodes.
-    entered: HashMap<Draft, u32>,
+    entered: HashMap<Pattern, u32>,
     verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
-    drafts: Vec<Draft>,
-    numbers: HashMap<Draft, u32>,
+    patterns: Vec<Pattern>,
+    numbers: HashMap<Pattern, u32>,
 }
 
 /// What a thread remembers of the verdicts.
@@ -202,10 +202,10 @@ impl<'a> Verdicts<'a> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The drafts with these numbers.
-    pub fn drafts(&self, numbers: &[u32]) -> Vec<Draft> {
+    /// The patterns with these numbers.
+    pub fn patterns(&self, numbers: &[u32]) -> Vec<Pattern> {
         let table = self.table();
-        numbers.iter().map(|number| table.drafts[*number as usize]).collect()
+        numbers.iter().map(|number| table.patterns[*number as usize].clone()).collect()
     }
 
     /// What the moves of an instance have in common with those of others; nothing where more
@@ -228,7 +228,7 @@ impl<'a> Verdicts<'a> {
         let stay = mirror.filter(|_| stays).map(|(node, left)| {
             let node = self.cluster.node(node);
             let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: *left }];
-            let (left, _) = self.board.draft(&ChangedState { touched: &touched, spread_change: 0 });
+            let (left, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
             Stay { shape, offline: node.spec.offline, left }
         });
         let mut table = self.table();
@@ -236,8 +236,9 @@ impl<'a> Verdicts<'a> {
         let next = starts.len() as u32;
         let all = *starts.entry(start).or_insert(next);
         let next = stays.len() as u32;
+        let mirror_offline = stay.as_ref().is_some_and(|stay| stay.offline);
         let staying = stay.map(|stay| *stays.entry(stay).or_insert(next));
-        Some(Starts { all, staying, shape, mirror_offline: stay.is_some_and(|stay| stay.offline) })
+        Some(Starts { all, staying, shape, mirror_offline })
     }
 
     /// The key of a move; nothing if it is known to be impossible.
@@ -274,7 +275,7 @@ impl<'a> Verdicts<'a> {
     /// The number of what becomes of a new secondary node; nothing if it refuses.
     fn entered(&self, trial: &Trial<'_>, target: NodeIdx) -> Option<u32> {
         let touched = [trial.new_secondary(target)?];
-        let (entered, _) = self.board.draft(&ChangedState { touched: &touched, spread_change: 0 });
+        let (entered, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
         let mut table = self.table();
         let next = table.entered.len() as u32;
         Some(*table.entered.entry(entered).or_insert(next))
@@ -287,7 +288,7 @@ impl<'a> Verdicts<'a> {
         trial: &Trial<'_>,
         (start, mv): (Starts, Move),
         remembered: &mut Remembered,
-        work_out: impl FnOnce() -> Option<(Interval, (Draft, DraftPlaces))>,
+        work_out: impl FnOnce() -> Option<(Interval, (Pattern, PatternPlaces))>,
     ) -> Option<SharedVerdict> {
         let key = self.key(trial, start, mv, &mut remembered.entries)?;
         if let Some((last, verdict)) = remembered.last
@@ -302,13 +303,13 @@ impl<'a> Verdicts<'a> {
             // two threads may work the same out, which does no harm
             let worked_out = work_out();
             let mut table = self.table();
-            let VerdictTable { verdicts, drafts, numbers, .. } = &mut *table;
-            let verdict = worked_out.map(|(interval, (draft, places))| {
-                let number = *numbers.entry(draft).or_insert_with(|| {
-                    drafts.push(draft);
-                    drafts.len() as u32 - 1
+            let VerdictTable { verdicts, patterns, numbers, .. } = &mut *table;
+            let verdict = worked_out.map(|(interval, (pattern, places))| {
+                let number = *numbers.entry(pattern).or_insert_with_key(|pattern| {
+                    patterns.push(pattern.clone());
+                    patterns.len() as u32 - 1
                 });
-                SharedVerdict { interval, draft: number, places }
+                SharedVerdict { interval, pattern: number, places }
             });
             *verdicts.entry(key).or_insert(verdict)
         });

@@ -6,8 +6,8 @@ mod ends;
 pub use ends::{Ends, MirrorEnds};
 
 use crate::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx, NodeSpec, Placement,
-    Rule, Strictness, TagArrival,
+    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx, NodeSpec,
+    Placement, Rule, Strictness, TagArrival,
 };
 use crate::score::Touched;
 
@@ -111,7 +111,7 @@ pub struct Outcome<'a> {
     pub placement: Placement,
     /// Its location score afterwards.
     pub location_score: i64,
-    touched: [Touched<'a>; 4],
+    touched: [Touched<'a>; Move::MOST_NODES],
     count: usize,
 }
 
@@ -119,6 +119,11 @@ impl<'a> Outcome<'a> {
     /// The nodes that change.
     pub fn touched(&self) -> &[Touched<'a>] {
         &self.touched[..self.count]
+    }
+
+    /// The numbers of these nodes then.
+    pub fn ledgers(&self) -> Vec<(NodeIdx, Ledger)> {
+        self.touched().iter().map(|t| (t.spec.idx, t.after)).collect()
     }
 }
 
@@ -263,7 +268,7 @@ impl<'a> Trial<'a> {
     }
 
     fn outcome<const N: usize>(&self, mv: Move, location_score: i64, ends: [Touched<'a>; N]) -> Outcome<'a> {
-        let mut touched = [ends[0]; 4];
+        let mut touched = [ends[0]; Move::MOST_NODES];
         touched[..N].copy_from_slice(&ends);
         Outcome { placement: mv.placement(self.instance), location_score, touched, count: N }
     }
@@ -419,20 +424,14 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Carries a move out: the numbers, lists and reserves of the nodes, and the instance's
-/// own fields.
+/// Carries a move out.
 ///
 /// # Errors
 /// What forbids it; the cluster is then as before.
-pub fn perform(cluster: &mut Cluster, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
-    let trial = Trial::new(cluster, cluster.instance(idx), rules);
-    let outcome = trial.run(mv)?;
-    let (to, location_score) = (outcome.placement, outcome.location_score);
-    let ledgers: Vec<(NodeIdx, Ledger)> = outcome.touched().iter().map(|t| (t.spec.idx, t.after)).collect();
-    for (node, ledger) in ledgers {
-        cluster.nodes[node.get()].state.ledger = ledger;
-    }
-    cluster.relocate(idx, to, location_score);
+pub fn perform(draft: &mut Draft, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
+    let outcome = Trial::new(draft, draft.instance(idx), rules).run(mv)?;
+    let (to, location_score, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
+    draft.relocate(idx, to, location_score, &ledgers);
     Ok(())
 }
 

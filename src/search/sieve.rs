@@ -20,7 +20,7 @@ use super::likeness::{Remembered, Starts, Verdicts};
 use super::memory::BoundsCache;
 use super::moves::Trial;
 use crate::model::{Instance, InstanceIdx, Move, NodeIdx};
-use crate::score::batch::{ChangedState, DraftPlaces, Spot};
+use crate::score::batch::{ChangedState, PatternPlaces, Spot};
 use crate::score::running::{Interval, Running};
 
 /// A possible move with its exact score.
@@ -41,21 +41,21 @@ struct Survivor {
     lo: f64,
     instance: InstanceIdx,
     rank: u32,
-    /// The number of its draft, and which of its nodes stands where in it; [`NO_DRAFT`] if that
+    /// The number of its pattern, and which of its nodes stands where in it; [`NO_PATTERN`] if that
     /// is not known.
-    draft: u32,
-    places: DraftPlaces,
+    pattern: u32,
+    places: PatternPlaces,
 }
 
-/// Instead of a draft's number.
-const NO_DRAFT: u32 = u32::MAX;
+/// Instead of a pattern's number.
+const NO_PATTERN: u32 = u32::MAX;
 
 /// The rows of an instance's primary and, if it has one, secondary node.
 type Own = (u32, Option<u32>);
 
 impl Survivor {
-    /// The rows of the nodes that the move changes, in the order in which its draft has them.
-    fn rows(&self, (primary, mirror): Own) -> [u32; 3] {
+    /// The rows of the nodes that the move changes, in the order in which its pattern has them.
+    fn rows(&self, (primary, mirror): Own) -> [u32; Move::MOST_NODES] {
         let target = self.rank.checked_sub(1).map_or(Spot::NO_ROW, |at| at / KINDS as u32);
         let touched = match mirror {
             Some(mirror) => [primary, mirror, target],
@@ -411,20 +411,22 @@ impl BestMoveSearch<'_> {
         found.trials += 1;
         let kept = match self.verdicts.zip(start) {
             Some((verdicts, start)) => {
-                let draft = |state: &ChangedState<'_>| self.balancer.board().draft(state);
-                let work_out = || self.interval(trial, mv, draft);
+                let pattern = |state: &ChangedState<'_>| self.balancer.board().pattern(state);
+                let work_out = || self.interval(trial, mv, pattern);
                 let verdict = verdicts.verdict(trial, (start, mv), remembered, work_out);
-                verdict.map(|v| (v.interval, v.draft, v.places))
+                verdict.map(|v| (v.interval, v.pattern, v.places))
             }
-            None => self.interval(trial, mv, |_| ()).map(|(interval, ())| (interval, NO_DRAFT, [0; 3])),
+            None => self
+                .interval(trial, mv, |_| ())
+                .map(|(interval, ())| (interval, NO_PATTERN, [0; Move::MOST_NODES])),
         };
-        let Some((interval, draft, places)) = kept else { return };
+        let Some((interval, pattern, places)) = kept else { return };
         if interval.lo > self.limit.get() {
             return;
         }
         self.limit.lower(interval.hi);
         let instance = trial.instance().idx;
-        found.survivors.push(Survivor { lo: interval.lo, instance, rank: rank as u32, draft, places });
+        found.survivors.push(Survivor { lo: interval.lo, instance, rank: rank as u32, pattern, places });
         if found.survivors.len() >= MOST_SURVIVORS {
             let survivors = std::mem::take(&mut found.survivors);
             found.best = self.score_survivors(survivors, found.best.take());

@@ -3,10 +3,10 @@
 
 use foldhash::HashMap;
 
-use crate::score::batch::{Draft, Scorer, Spot};
+use crate::score::batch::{Pattern, Scorer, Spot};
 use crate::score::zones::Zones;
 
-/// A draft, and the zones of its nodes.
+/// A pattern, and the zones of its nodes.
 type ZoneKey = (u64, u64);
 
 /// Of spots whose nodes stand in the same zones, the one that is first in order.
@@ -20,7 +20,8 @@ impl Firsts {
         let mut last: Option<(ZoneKey, usize)> = None;
         for (at, (spot, order)) in spots.iter().enumerate() {
             let rows = spot.rows;
-            let key = ((u64::from(spot.draft) << 32) | zone(rows[0]), (zone(rows[1]) << 32) | zone(rows[2]));
+            let key =
+                ((u64::from(spot.pattern) << 32) | zone(rows[0]), (zone(rows[1]) << 32) | zone(rows[2]));
             if last.is_some_and(|(last, first)| last == key && spots[first].1 < *order) {
                 continue;
             }
@@ -40,15 +41,19 @@ impl Firsts {
 
 /// From spots with their order, those that can have the smallest score and be the first
 /// with it, by position; all of them, if nothing can be said.
-pub(super) fn contenders<O: Ord>(scorer: &Scorer<'_>, drafts: &[Draft], spots: &[(Spot, O)]) -> Vec<usize> {
+pub(super) fn contenders<O: Ord>(
+    scorer: &Scorer<'_>,
+    patterns: &[Pattern],
+    spots: &[(Spot, O)],
+) -> Vec<usize> {
     let firsts = || {
-        let mut examples: Vec<Option<Spot>> = vec![None; drafts.len()];
-        spots.iter().for_each(|(spot, _)| examples[spot.draft as usize] = Some(*spot));
+        let mut examples: Vec<Option<Spot>> = vec![None; patterns.len()];
+        spots.iter().for_each(|(spot, _)| examples[spot.pattern as usize] = Some(*spot));
         let examples: Vec<Spot> = examples.into_iter().flatten().collect();
-        let examples = scorer.replaced_at(drafts, &examples);
+        let examples = scorer.replaced_at(patterns, &examples);
         let mut cuts = scorer.cuts_by_sum(&examples)?;
         let firsts = Firsts::of(spots, &cuts.zones());
-        scorer.cut_by_squares(&mut cuts, &examples, &scorer.replaced_at(drafts, &firsts.spots(spots)))?;
+        scorer.cut_by_squares(&mut cuts, &examples, &scorer.replaced_at(patterns, &firsts.spots(spots)))?;
         Some(Firsts::of(spots, &cuts.zones()))
     };
     match firsts() {

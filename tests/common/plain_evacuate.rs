@@ -1,6 +1,6 @@
 //! Two new nodes for a DRBD instance, by carrying all moves out for every pair.
 
-use htools::model::{Cluster, InstanceIdx, Move, NodeIdx, Placement};
+use htools::model::{Cluster, Draft, InstanceIdx, Move, NodeIdx, Placement};
 use htools::score::Board;
 use htools::search::MoveRules;
 use htools::search::evacuate::{Destination, PairStep, Stuck};
@@ -26,7 +26,7 @@ pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, destination: &Destination)
             if !leave {
                 steps.remove(0);
             }
-            let mut state = cluster.clone();
+            let mut state = Draft::of(cluster);
             let failed = steps.iter().find_map(|(step, mv)| {
                 perform(&mut state, idx, *mv, &rules).err().map(|r| Stuck::PairFailed(*step, r.rule.kind()))
             });

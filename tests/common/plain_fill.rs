@@ -1,13 +1,13 @@
 //! Filling a cluster by the rules as they are stated, with nothing remembered and
 //! every place tried.
 
-use htools::model::{Cluster, Disk, DiskTemplate, FailCounts, FailKind, Instance, Mib};
+use htools::model::{Disk, DiskTemplate, Draft, FailCounts, FailKind, Instance, Mib};
 use htools::redundancy::global::{Scope, evacuates};
 use htools::search::allocate::{Conditions, PlaceSearch, Targets, plain};
 use htools::search::fill::{FillSettings, Size};
 
 pub struct Plain<'a> {
-    pub cluster: Cluster,
+    pub cluster: Draft,
     pub targets: &'a Targets,
     pub settings: FillSettings,
     pub scope: Option<Scope>,

@@ -6,7 +6,9 @@ use crate::common::plain_evacuate;
 use crate::common::clusters::{Dice, Recipe, Style, cases, recipes};
 use crate::common::plain_fill::{Plain, size};
 use htools::load::merge::{MergeOptions, finish, merge};
-use htools::model::{Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus};
+use htools::model::{
+    Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus,
+};
 use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceSearch, Targets, plain};
 use htools::search::evacuate::{Destination, evacuate};
@@ -103,7 +105,7 @@ fn check_guard(recipe: &Recipe) -> Result<(), TestCaseError> {
             _ => targets.partners(&cluster, p).map(|s| fit.pair(p, s)).collect(),
         };
         for place in places.into_iter().flatten() {
-            let mut after = cluster.clone();
+            let mut after = Draft::of(&cluster);
             after.adopt(&instance, &place);
             let survives = |n: &&NodeIdx| !scope.includes(&after, **n) || evacuates(&after, &nodes, **n);
             let expected = nodes.iter().filter(survives).count() == nodes.len();
@@ -153,7 +155,7 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     let exempt = if settings.independent_groups { ground.bad_groups.clone() } else { Vec::new() };
     let scope = Scope { online_only: settings.accept_existing_errors, exempt };
     let plainly = || Plain {
-        cluster: cluster.clone(),
+        cluster: Draft::of(&cluster),
         targets,
         settings,
         scope: settings.capacity_checks.then(|| scope.clone()),
@@ -200,8 +202,8 @@ fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
         let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
         let destination = Destination { group, targets, ignore_soft_errors: dice.chance(20) };
         let expected = plain_evacuate::best_pair(&cluster, instance.idx, &destination);
-        let found =
-            evacuate(&mut cluster.clone(), instance.idx, EvacMode::All, &destination).map(|moved| moved.to);
+        let found = evacuate(&mut Draft::of(&cluster), instance.idx, EvacMode::All, &destination)
+            .map(|moved| moved.to);
         prop_assert_eq!(found, expected, "{}", instance.name);
     }
     Ok(())

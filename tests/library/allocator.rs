@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use crate::common::clusters::{Dice, Recipe, Style, recipes};
 use htools::load::iallocator::{Allocation, Description, Request};
 use htools::model::{
-    Cluster, Disk, DiskTemplate, EvacMode, GroupIdx, InstanceIdx, Mib, Move, NodeIdx, Placement, RunStatus,
-    Step,
+    Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, InstanceIdx, Mib, Move, NodeIdx, Placement,
+    RunStatus, Step,
 };
 use htools::plan::checker::{CheckOptions, check};
 use htools::search::allocate::PlaceMetric;
 use htools::search::allocator::room::{MOST_MOVES, RoomPlan};
 use htools::search::allocator::{Answer, Failure, Reply, RoomFound, Settings, answer};
-use htools::search::moves::{Repertoire, Trial};
+use htools::search::moves::{Repertoire, perform};
 use htools::search::{Deadline, MoveRules, Stopped};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -69,14 +69,9 @@ fn place_of(reply: &Reply) -> Option<(PlaceMetric, Placement)> {
 
 /// Carries a move out by the rules of the search; nothing if it is forbidden.
 fn moved(cluster: &Cluster, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Option<Cluster> {
-    let mut after = cluster.clone();
-    let trial = Trial::new(cluster, cluster.instance(idx), rules);
-    let outcome = trial.run(mv).ok()?;
-    for touched in outcome.touched() {
-        after.nodes[touched.spec.idx.get()].state.ledger = touched.after;
-    }
-    after.relocate(idx, outcome.placement, outcome.location_score);
-    Some(after)
+    let mut after = Draft::of(cluster);
+    perform(&mut after, idx, mv, rules).ok()?;
+    Some(after.into_cluster())
 }
 
 fn all_moved(cluster: &Cluster, steps: &[Step], rules: &MoveRules) -> Option<Cluster> {

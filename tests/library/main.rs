@@ -7,6 +7,7 @@ mod common;
 
 mod allocation;
 mod allocator;
+mod drafts;
 mod fuzz_parsers;
 mod house;
 mod properties;

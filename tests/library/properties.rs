@@ -5,8 +5,8 @@ use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recip
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx, Placement, RunStatus, Step,
-    Strictness, TagArrival,
+    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx, Placement, RunStatus,
+    Step, Strictness, TagArrival,
 };
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
@@ -28,13 +28,13 @@ fn groups(cluster: &Cluster) -> Vec<Vec<NodeIdx>> {
 
 /// Balances a group; returns the steps and the cluster at the end.
 fn balance(cluster: &Cluster, nodes: &[NodeIdx], options: BalanceOptions) -> (Vec<Step>, Cluster) {
-    let mut end = cluster.clone();
+    let mut end = Draft::of(cluster);
     let mut balancer = Balancer::new(&mut end, nodes, options);
     let mut steps = Vec::new();
     while let Some(step) = balancer.next_step() {
         steps.push(step);
     }
-    (steps, end)
+    (steps, end.into_cluster())
 }
 
 fn same_steps(a: &[Step], b: &[Step]) -> Result<(), TestCaseError> {
@@ -189,7 +189,7 @@ fn moves_are_bounded(
 }
 
 fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result<(), TestCaseError> {
-    let mut cluster = recipe.cluster();
+    let mut cluster = Draft::from(recipe.cluster());
     for nodes in groups(&cluster) {
         let mut balancer = Balancer::new(&mut cluster, &nodes, options);
         for _ in 0..steps {
@@ -254,7 +254,7 @@ proptest! {
         options in balance_options(),
         steps in 0usize..4,
     ) {
-        let mut cluster = recipe.cluster();
+        let mut cluster = Draft::from(recipe.cluster());
         for nodes in groups(&cluster) {
             let mut balancer = Balancer::new(&mut cluster, &nodes, options);
             for _ in 0..steps {
@@ -361,7 +361,7 @@ proptest! {
         let start = recipe.cluster();
         state_is_consistent(&start, &start)?;
         for nodes in groups(&start) {
-            let mut cluster = start.clone();
+            let mut cluster = Draft::of(&start);
             let mut balancer = Balancer::new(&mut cluster, &nodes, options);
             let mut previous = balancer.score();
             while let Some(step) = balancer.next_step() {
@@ -533,7 +533,7 @@ proptest! {
 
 /// The checker allows exactly the moves that the search thinks possible.
 fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result<(), TestCaseError> {
-    let mut cluster = recipe.cluster();
+    let mut cluster = Draft::from(recipe.cluster());
     let checks = CheckOptions { ignore_soft_errors: options.rules.ignore_soft_errors };
     // a secondary that means nothing goes on reserving memory against the node on which the
     // instance was at first, which a checker that starts half-way cannot know

@@ -11,7 +11,8 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::{RawCluster, RawInstance};
 use htools::load::{iallocator, simulate, text};
 use htools::model::{
-    AllocPolicy, Cluster, DiskTemplate, InstancePolicy, InstanceSpec, Mib, NodeIdx, RunStatus, SpecRange,
+    AllocPolicy, Cluster, DiskTemplate, Draft, InstancePolicy, InstanceSpec, Mib, NodeIdx, RunStatus,
+    SpecRange,
 };
 use htools::report::text::cluster_text;
 use htools::score::Board;
@@ -247,7 +248,7 @@ proptest! {
         if raw.instances.iter().any(odd) {
             raw.nodes.iter_mut().for_each(|node| node.exclusive_storage = false);
         }
-        let mut end = model(raw);
+        let mut end = Draft::from(model(raw));
         for nodes in end.groups.iter().map(|g| end.nodes_of(g.idx)).collect::<Vec<_>>() {
             let mut balancer = Balancer::new(&mut end, &nodes, BalanceOptions::default());
             while balancer.next_step().is_some() {}

@@ -4,8 +4,8 @@
 use htools::load::merge::{finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
-    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstanceIdx, InstancePolicy, Mib,
-    Move, NodeIdx, RunStatus, Step,
+    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, Draft, GroupIdx, InstanceIdx, InstancePolicy,
+    Mib, Move, NodeIdx, RunStatus, Step,
 };
 use htools::plan::checker::{CheckOptions, Fault, JobsetFault, check, check_jobsets, check_scores};
 use htools::redundancy::n_plus_one::unavoidable_score;
@@ -65,7 +65,7 @@ fn instance(
     }
 }
 
-fn cluster() -> Cluster {
+fn cluster() -> Draft {
     let raw = RawCluster {
         groups: vec![RawGroup {
             name: "default".to_owned(),
@@ -90,7 +90,7 @@ fn cluster() -> Cluster {
     };
     let mut cluster = merge(raw, &Default::default()).expect("nothing to select");
     finish(&mut cluster, Mib(0));
-    cluster
+    cluster.into()
 }
 
 /// Metrics by name; all others are 0.
@@ -161,7 +161,7 @@ fn scores_of_all_moves() {
     }
 }
 
-fn balance(cluster: &mut Cluster, options: BalanceOptions) -> Vec<Step> {
+fn balance(cluster: &mut Draft, options: BalanceOptions) -> Vec<Step> {
     let nodes = cluster.all_nodes();
     let mut balancer = Balancer::new(cluster, &nodes, options);
     std::iter::from_fn(|| balancer.next_step()).collect()
@@ -210,7 +210,7 @@ fn metrics_after_the_first_step() {
 
 #[test]
 fn without_online_nodes_instances_on_offline_ones_count() {
-    let mut cluster = cluster();
+    let mut cluster = cluster().into_cluster();
     for node in &mut cluster.nodes {
         node.spec.offline = true;
     }
@@ -223,7 +223,7 @@ fn without_online_nodes_instances_on_offline_ones_count() {
 #[test]
 fn the_first_flags_compare_unallocated_memory_with_the_reserve() {
     let flags = |mem_free: i64| {
-        let mut cluster = cluster();
+        let mut cluster = cluster().into_cluster();
         cluster.nodes[N2].spec.mem_free = Mib(mem_free);
         finish(&mut cluster, Mib(0));
         cluster.nodes[N2].state.ledger.n1_fail
@@ -233,9 +233,9 @@ fn the_first_flags_compare_unallocated_memory_with_the_reserve() {
 
 /// The plan that moves `web` away from n1 and then `aux` to n1 or n3.
 fn plan() -> (Cluster, Vec<Step>) {
-    let start = cluster();
+    let start = cluster().into_cluster();
     let options = BalanceOptions { min_gain: 0.0, min_gain_limit: 0.0, ..Default::default() };
-    let steps = balance(&mut start.clone(), options);
+    let steps = balance(&mut Draft::of(&start), options);
     (start, steps)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Move, Placement, Step};
+use crate::model::{Draft, Move, Placement, Step};
 use crate::plan::jobset::jobsets;
 use crate::plan::opcode::PowerCommand;
 use crate::plan::work::Builder;
@@ -29,11 +29,11 @@ fn crowded() -> Cluster {
 }
 
 fn balanced(start: &Cluster) -> (Work, Vec<Step>, Cluster) {
-    let mut end = start.clone();
+    let mut end = Draft::of(start);
     let all = end.all_nodes();
     let mut balancer = Balancer::new(&mut end, &all, BalanceOptions::default());
     let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
-    (Work::of(start, &steps, &jobsets(start, &steps)).unwrap(), steps, end)
+    (Work::of(start, &steps, &jobsets(start, &steps)).unwrap(), steps, end.into_cluster())
 }
 
 fn missed(work: &Work, now: &Cluster) -> Vec<Missed> {
@@ -47,7 +47,7 @@ fn what_is_missed_is_what_was_not_moved() {
     let (work, steps, end) = balanced(&start);
     assert!(steps.len() > 3);
     assert_eq!(missed(&work, &end), []);
-    let mut now = start.clone();
+    let mut now = Draft::of(&start);
     for step in &steps {
         let at = |i: &Instance| Placement { primary: i.primary, secondary: i.secondary };
         let both = now.instances.iter().zip(&end.instances);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::Draft;
 use crate::plan::jobset::jobsets;
 use crate::search::{BalanceOptions, Balancer};
 use crate::testing::cluster;
@@ -15,7 +16,7 @@ fn planned() -> (Cluster, Vec<Step>) {
         .collect();
     let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
     let start = cluster(&nodes, &instances, &[]);
-    let mut end = start.clone();
+    let mut end = Draft::of(&start);
     let all = end.all_nodes();
     let mut balancer = Balancer::new(&mut end, &all, BalanceOptions::default());
     let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();

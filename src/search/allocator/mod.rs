@@ -16,7 +16,7 @@ use super::evacuate::{Moved, Stuck};
 use super::moves::MoveRules;
 use super::{Deadline, Stopped};
 use crate::load::iallocator::Request;
-use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx};
 use crate::redundancy::global::Scope;
 
 /// What the command line says about answering.
@@ -184,10 +184,9 @@ pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
 }
 
 /// Answers a request about a cluster, to whose instances and nodes it refers.
-pub fn answer(mut cluster: Cluster, request: Request, settings: &Settings) -> Reply {
-    // these change the cluster before they can fail
-    let undone = matches!(request, Request::MultiAllocate { .. } | Request::AllocateSecondary { .. });
-    let before = undone.then(|| cluster.clone());
+pub fn answer(cluster: Cluster, request: Request, settings: &Settings) -> Reply {
+    let mut cluster = Draft::from(cluster);
+    let start = cluster.mark();
     let mut notes = Notes::default();
     let answer = match request {
         Request::Allocate { instance, group, restrict_to } => {
@@ -211,8 +210,8 @@ pub fn answer(mut cluster: Cluster, request: Request, settings: &Settings) -> Re
     };
     let Notes { added, why, room } = notes;
     if answer.is_err() {
-        let cluster = before.unwrap_or(cluster);
-        return Reply { answer, cluster, added: Vec::new(), why, room };
+        cluster.back_to(start);
+        return Reply { answer, cluster: cluster.into_cluster(), added: Vec::new(), why, room };
     }
-    Reply { answer, cluster, added, why, room }
+    Reply { answer, cluster: cluster.into_cluster(), added, why, room }
 }

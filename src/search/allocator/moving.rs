@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::groups::{self, Wanted};
 use super::{Answer, Failure, Notes, Settings, pools, why};
-use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
+use crate::model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
 use crate::search::allocate::Conditions;
 use crate::search::evacuate::{Destination, Moved, Stuck, evacuate};
 
 /// Other nodes for instances, in their group.
 pub(super) fn node_evacuate(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     instances: &[InstanceIdx],
     mode: EvacMode,
@@ -51,7 +51,7 @@ pub(super) fn node_evacuate(
 /// Another group for an instance that is stuck in its own, if that is wanted and its
 /// disks can go there.
 fn elsewhere(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     idx: InstanceIdx,
     mode: EvacMode,
@@ -105,7 +105,7 @@ fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) 
 
 /// Another node for an instance, in place of one that it is on.
 pub(super) fn relocate(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     idx: InstanceIdx,
     required_nodes: i64,
@@ -142,7 +142,7 @@ pub(super) fn relocate(
 
 /// Another group for instances.
 pub(super) fn change_group(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     instances: &[InstanceIdx],
     targets: &[GroupIdx],
@@ -180,7 +180,7 @@ struct Others<'a> {
 }
 
 fn to_another_group(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     idx: InstanceIdx,
     others: &Others<'_>,

@@ -6,7 +6,7 @@ use super::{Answer, Failure, Notes, RoomFound, Settings, room};
 use crate::load::iallocator::Allocation;
 use crate::load::merge::new_instance;
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, NodeIdx, Place, TagArrival,
+    AllocPolicy, Cluster, DiskTemplate, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Place, TagArrival,
 };
 use crate::search::allocate::{self, Conditions, Newcomer, Targets};
 
@@ -53,16 +53,11 @@ fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Re
 }
 
 fn nodes_of(place: &Place) -> Vec<NodeIdx> {
-    [Some(place.placement.primary), place.placement.secondary].into_iter().flatten().collect()
+    place.placement.nodes().collect()
 }
 
 /// Enters an instance in the place that was chosen for it.
-fn settle(
-    cluster: &mut Cluster,
-    notes: &mut Notes,
-    instance: &Instance,
-    choice: &GroupChoice,
-) -> Vec<NodeIdx> {
+fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &GroupChoice) -> Vec<NodeIdx> {
     let Some(place) = choice.place() else { return Vec::new() };
     notes.added.push(cluster.adopt(instance, place));
     nodes_of(place)
@@ -97,7 +92,7 @@ fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &GroupChoice, setti
 
 /// A place for one new instance.
 pub(super) fn allocate(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     allocation: Allocation,
     group: Option<String>,
@@ -130,7 +125,7 @@ pub(super) fn allocate(
 /// Places for several new instances, each on the state that the others leave.
 /// Without a group that is asked for, all of them need a place.
 pub(super) fn multi_allocate(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     notes: &mut Notes,
     allocations: Vec<Allocation>,
     group: Option<String>,
@@ -194,7 +189,7 @@ fn no_place(mut choice: GroupChoice) -> Failure {
 
 /// A secondary node for an instance that is to become a DRBD one.
 pub(super) fn allocate_secondary(
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     idx: InstanceIdx,
     settings: &Settings,
 ) -> Result<Answer, Failure> {
@@ -204,7 +199,11 @@ pub(super) fn allocate_secondary(
     }
     let mirrored = Instance { template: DiskTemplate::Drbd, ..before.clone() };
     let primary = before.primary;
-    take_off(cluster, &before);
+    let node = cluster.node(primary);
+    let conflicts = TagArrival::conflicts_of_primary(&node.state, &before);
+    let ledger = &node.state.ledger;
+    let left = ledger.remove_primary(&node.spec, &before, before.location_score, conflicts);
+    cluster.take_off(idx, left);
     let group = cluster.node(primary).spec.group;
     let others: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(|n| *n != primary).collect();
     let targets = Targets::Partners(primary, others);
@@ -214,31 +213,6 @@ pub(super) fn allocate_secondary(
     let search = Box::new(allocate::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions));
     let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };
     let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(search)) };
-    put_back(cluster, &mirrored, place);
+    cluster.enter(idx, &mirrored, place);
     Ok(Answer::SecondaryAllocated { node, search })
-}
-
-/// Takes an instance without a secondary off its node. Its entry in the list of
-/// instances stays.
-fn take_off(cluster: &mut Cluster, instance: &Instance) {
-    let node = &mut cluster.nodes[instance.primary.get()];
-    let conflicts = TagArrival::conflicts_of_primary(&node.state, instance);
-    node.state.ledger =
-        node.state.ledger.remove_primary(&node.spec, instance, instance.location_score, conflicts);
-    node.state.tag_count.add_tags(&instance.exclusion_tags, -1);
-    node.state.primaries.retain(|i| *i != instance.idx);
-}
-
-/// Enters the instance on its two nodes, under its old index.
-fn put_back(cluster: &mut Cluster, instance: &Instance, place: &Place) {
-    let new = cluster.adopt(instance, place);
-    let mut entered = cluster.instances.remove(new.get());
-    entered.idx = instance.idx;
-    for node in entered.nodes() {
-        let state = &mut cluster.nodes[node.get()].state;
-        for list in [&mut state.primaries, &mut state.secondaries] {
-            list.iter_mut().filter(|i| **i == new).for_each(|i| *i = instance.idx);
-        }
-    }
-    cluster.instances[instance.idx.get()] = entered;
 }

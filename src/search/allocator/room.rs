@@ -14,7 +14,9 @@ use rayon::prelude::*;
 
 use self::lack::Lacks;
 use super::groups::{self, Wanted};
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
+use crate::model::{
+    AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Placement, Step,
+};
 use crate::score::Board;
 use crate::search::allocate::PlaceMetric;
 use crate::search::moves::{MoveRules, Outcome, Repertoire, Trial, perform};
@@ -93,7 +95,7 @@ fn precedes(cluster: &Cluster, a: &RoomPlan, b: &RoomPlan) -> bool {
 /// A cluster after some moves.
 #[derive(Clone)]
 struct AfterMoves {
-    cluster: Cluster,
+    cluster: Draft,
     steps: Vec<Step>,
 }
 
@@ -108,7 +110,7 @@ struct Promise {
 }
 
 fn in_group(cluster: &Cluster, task: PlaceTask<'_>, most: usize) -> Option<RoomPlan> {
-    let mut beam = vec![AfterMoves { cluster: cluster.clone(), steps: Vec::new() }];
+    let mut beam = vec![AfterMoves { cluster: Draft::of(cluster), steps: Vec::new() }];
     for round in 0..most {
         if task.wanted.deadline.reached().is_some() {
             break;
@@ -171,7 +173,7 @@ fn next_round(beam: &[AfterMoves], promises: &[Promise], task: PlaceTask<'_>) ->
 
 /// The moves of a state that bring a place nearer.
 fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> {
-    let cluster = &state.cluster;
+    let cluster: &Cluster = &state.cluster;
     let nodes = cluster.nodes_of(task.group);
     let lacks = Lacks::of(cluster, &nodes, task.wanted, task.rules);
     let board = Board::new(cluster, &nodes);

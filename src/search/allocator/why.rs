@@ -3,8 +3,8 @@
 
 use super::groups::{self, GroupChoice, GroupTrial, TrialResult, Wanted};
 use crate::model::{
-    Cluster, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, Move, NodeIdx, Placement, PolicyBreach,
-    Rule,
+    Cluster, Draft, EvacMode, GroupIdx, Instance, InstanceIdx, Mirroring, Move, NodeIdx, Placement,
+    PolicyBreach, Rule,
 };
 use crate::search::Stopped;
 use crate::search::allocate::{Fit, NoTargets, PlaceObstacle, Targets};
@@ -289,8 +289,10 @@ fn try_pairs(
     nearest: &mut Nearest,
 ) {
     let leave = cluster.node(cluster.instance(idx).primary).spec.offline;
+    let mut state = Draft::of(cluster);
+    let start = state.mark();
     for &first in targets {
-        let mut state = cluster.clone();
+        state.back_to(start);
         let way = [Move::ReplaceSecondary(first), Move::Failover];
         let way = leave.then_some(Move::Failover).into_iter().chain(way);
         let stopped = way.into_iter().find_map(|mv| {

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::GroupHealth;
-use crate::model::{Cluster, GroupIdx};
+use crate::model::{Cluster, Draft, GroupIdx};
 use crate::search::{BalanceOptions, Balancer, Deadline, Stopped};
 
 /// A group after it was balanced.
@@ -36,9 +36,9 @@ pub fn rebalance_until(
     capacity_checks: bool,
     deadline: &Deadline,
 ) -> Vec<Rebalanced> {
-    let one = |copy: &mut Option<Cluster>, group: &GroupIdx| {
+    let one = |copy: &mut Option<Draft>, group: &GroupIdx| {
         // instances of two groups do not move, so that no group changes another one
-        let copy = copy.get_or_insert_with(|| cluster.clone());
+        let copy = copy.get_or_insert_with(|| Draft::of(cluster));
         let mut balancer = Balancer::new(copy, &cluster.nodes_of(*group), options);
         let (mut steps, mut stopped) = (0, None);
         if !balancer.is_balanced() {

@@ -5,8 +5,8 @@ mod pair;
 use self::pair::Leaving;
 use super::moves::{MoveRules, Outcome, Trial, perform};
 use crate::model::{
-    Cluster, DiskTemplate, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, Move, NodeIdx,
-    Placement,
+    Cluster, DiskTemplate, Draft, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, Move,
+    NodeIdx, Placement,
 };
 use crate::score::Board;
 
@@ -70,11 +70,12 @@ pub enum Stuck {
 /// # Errors
 /// Why it cannot be moved; the cluster is then as before.
 pub fn evacuate(
-    cluster: &mut Cluster,
+    draft: &mut Draft,
     idx: InstanceIdx,
     mode: EvacMode,
     destination: &Destination,
 ) -> Result<Moved, Stuck> {
+    let cluster: &Cluster = draft;
     let instance = cluster.instance(idx);
     let template = instance.template;
     let moves = match (template.mirroring(), mode) {
@@ -85,13 +86,13 @@ pub fn evacuate(
         (Mirroring::Internal, EvacMode::SecondaryOnly) => {
             vec![best(cluster, instance, destination, Move::ReplaceSecondary)?]
         }
-        (Mirroring::Internal, EvacMode::All) => pair(cluster, instance, destination)?,
+        (Mirroring::Internal, EvacMode::All) => pair(draft, idx, destination)?,
     };
     for mv in &moves {
-        perform(cluster, idx, *mv, &rules(destination))
+        perform(draft, idx, *mv, &rules(destination))
             .map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
     }
-    let instance = cluster.instance(idx);
+    let instance = draft.instance(idx);
     let to = Placement { primary: instance.primary, secondary: instance.mirror() };
     Ok(Moved { instance: idx, moves, to })
 }
@@ -150,30 +151,38 @@ fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcom
 }
 
 /// The best two nodes for a DRBD instance that leaves both of its own.
-fn pair(cluster: &Cluster, instance: &Instance, destination: &Destination) -> Result<Vec<Move>, Stuck> {
-    let targets: Vec<NodeIdx> =
-        destination.targets.iter().copied().filter(|t| *t != instance.primary).collect();
-    let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
-    let mut moves = Vec::with_capacity(4);
-    let mut state = None;
-    if cluster.node(instance.primary).spec.offline {
-        let mut failed_over = cluster.clone();
-        perform(&mut failed_over, instance.idx, Move::Failover, &rules(destination))
-            .map_err(|refusal| Stuck::PairFailed(PairStep::LeavePrimary, refusal.rule.kind()))?;
-        moves.push(Move::Failover);
-        state = Some(failed_over);
-    }
-    let cluster = state.as_ref().unwrap_or(cluster);
-    let Some(leaving) = Leaving::new(cluster, cluster.instance(instance.idx), destination) else {
+fn pair(draft: &mut Draft, idx: InstanceIdx, destination: &Destination) -> Result<Vec<Move>, Stuck> {
+    let primary = draft.instance(idx).primary;
+    let targets: Vec<NodeIdx> = destination.targets.iter().copied().filter(|t| *t != primary).collect();
+    if targets.len() < 2 {
         return Err(Stuck::NoPair);
-    };
-    match leaving.best(destination, &targets) {
-        Some(Placement { primary, secondary }) => {
-            let last = Move::ReplaceSecondary(secondary.unwrap_or(primary));
-            moves.extend([Move::ReplaceSecondary(primary), Move::Failover, last]);
-            Ok(moves)
-        }
+    }
+    let start = draft.mark();
+    let leaves = draft.node(primary).spec.offline;
+    if leaves {
+        perform(draft, idx, Move::Failover, &rules(destination))
+            .map_err(|refusal| Stuck::PairFailed(PairStep::LeavePrimary, refusal.rule.kind()))?;
+    }
+    let found = best_pair(draft, draft.instance(idx), destination, &targets);
+    draft.back_to(start);
+    let Placement { primary, secondary } = found?;
+    let last = Move::ReplaceSecondary(secondary.unwrap_or(primary));
+    let first = leaves.then_some(Move::Failover);
+    Ok(first.into_iter().chain([Move::ReplaceSecondary(primary), Move::Failover, last]).collect())
+}
+
+/// The best two of these nodes; there are two at least.
+fn best_pair(
+    cluster: &Cluster,
+    instance: &Instance,
+    destination: &Destination,
+    targets: &[NodeIdx],
+) -> Result<Placement, Stuck> {
+    let leaving = Leaving::new(cluster, instance, destination).ok_or(Stuck::NoPair)?;
+    match leaving.best(destination, targets) {
+        Some(place) => Ok(place),
         None => {
+            let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
             // all pairs failed; the last one tried is the one that is told of
             let (step, kind) =
                 leaving.check(last, second_last).err().unwrap_or((PairStep::NewPrimary, FailKind::Internal));

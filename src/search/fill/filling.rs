@@ -7,7 +7,9 @@ use super::loss::{FloorArrival, Pooled, is_simple, losses_are_borne};
 use super::reach;
 use super::size::Thresholds;
 use super::{FillSettings, FillWatch, Filled, Size};
-use crate::model::{Cluster, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place};
+use crate::model::{
+    Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
+};
 use crate::redundancy::global::{Before, Class, Guard, NodePool, Scope, is_redundant, is_surely_lost};
 use crate::score::Statistics;
 use crate::search::Stopped;
@@ -295,11 +297,11 @@ fn offers(instance: &Instance) -> Offers<'_> {
 
 /// The cluster with the instances that were placed.
 fn cluster(base: &Cluster, settings: &FillSettings, placed: &[Placed]) -> Cluster {
-    let mut cluster = base.clone();
+    let mut cluster = Draft::of(base);
     for (number, placed) in placed.iter().enumerate() {
         cluster.adopt(&placed.size.instance(settings, number), &placed.place);
     }
-    cluster
+    cluster.into_cluster()
 }
 
 /// So many of the primaries of a node, in the order in which they leave it: the newest first.

@@ -16,7 +16,8 @@ use super::load::{LoadSource, LoadState, Loads};
 use super::reach;
 use super::{Placing, RegroupOptions, Setting};
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId, TagSet,
+    AllocPolicy, Cluster, DiskTemplate, Draft, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId,
+    TagSet,
 };
 use crate::search::{Deadline, Stopped};
 
@@ -87,7 +88,7 @@ pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline:
         steps: Vec::new(),
         placing: Placing::new(cluster, &setting),
         loads: before.clone(),
-        after: cluster.clone(),
+        after: Draft::of(cluster),
     };
     let shapes = shapes(cluster, &setting);
     let mut search =
@@ -104,7 +105,7 @@ pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline:
     }
     let stopped = search.stopped;
     let Course { steps, loads, after, .. } = search.course;
-    Balance { before, steps, loads, after, stopped }
+    Balance { before, steps, loads, after: after.into_cluster(), stopped }
 }
 
 /// Everything about an instance that decides whether a group has a place for it.

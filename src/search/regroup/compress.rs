@@ -8,7 +8,7 @@ use super::reach::Hold;
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Node, Step};
+use crate::model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Node, Step};
 use crate::search::{Deadline, Stopped};
 
 /// Why a group is not even tried.
@@ -88,10 +88,10 @@ impl GroupCandidate {
     pub fn after(&self, cluster: &Cluster, options: &RegroupOptions) -> Cluster {
         let setting = Setting::of(cluster, options);
         let placing = Placing::new(cluster, &setting);
-        let mut after = cluster.clone();
+        let mut after = Draft::of(cluster);
         // the same search, and so the same places
         let _ = empty(&placing, (&mut after, &mut None), self.group, &Deadline::never());
-        after
+        after.into_cluster()
     }
 }
 
@@ -144,32 +144,21 @@ pub fn compress_until(
 fn tried<'c>(
     placing: &Placing<'_>,
     (cluster, sites): (&'c Cluster, &'c Sites),
-    copy: &mut Option<(Cluster, Option<PlaceStage<'c>>)>,
+    copy: &mut Option<(Draft, Option<PlaceStage<'c>>)>,
     group: GroupIdx,
     deadline: &Deadline,
 ) -> (Vec<Step>, Option<NotEmptied>) {
-    let fresh = || (cluster.clone(), Some(PlaceStage::new(cluster, sites)));
+    let fresh = || (Draft::of(cluster), Some(PlaceStage::new(cluster, sites)));
     let (copy, stage) = copy.get_or_insert_with(fresh);
+    let start = copy.mark();
     let (steps, obstacle) = empty(placing, (copy, stage), group, deadline);
+    copy.back_to(start);
     for step in &steps {
-        restore(copy, cluster, step);
         let instance = cluster.instance(step.instance);
         let back = |stage: &mut PlaceStage<'c>| stage.moved(copy, instance, step.to, step.from);
         stage.iter_mut().for_each(back);
     }
     (steps, obstacle)
-}
-
-/// Makes the nodes of a step, and its instance, what they are in the cluster that was
-/// copied.
-fn restore(copy: &mut Cluster, original: &Cluster, step: &Step) {
-    let nodes = [step.from, step.to].map(|at| [Some(at.primary), at.secondary]);
-    for node in nodes.into_iter().flatten().flatten() {
-        copy.nodes[node.get()].state.clone_from(&original.node(node).state);
-    }
-    let (here, there) = (&mut copy.instances[step.instance.get()], original.instance(step.instance));
-    (here.primary, here.secondary) = (there.primary, there.secondary);
-    here.location_score = there.location_score;
 }
 
 /// Why a group is not emptied.
@@ -235,7 +224,7 @@ fn unfit(
 /// some stay.
 fn empty(
     placing: &Placing<'_>,
-    (cluster, stage): (&mut Cluster, &mut Option<PlaceStage<'_>>),
+    (cluster, stage): (&mut Draft, &mut Option<PlaceStage<'_>>),
     group: GroupIdx,
     deadline: &Deadline,
 ) -> (Vec<Step>, Option<NotEmptied>) {
@@ -300,7 +289,7 @@ mod tests {
             // the second round meets what the first has left
             for group in cluster.groups.iter().chain(&cluster.groups).map(|group| group.idx) {
                 let found = tried(&placing, (&cluster, &sites), &mut kept, group, &never);
-                let fresh = empty(&placing, (&mut cluster.clone(), &mut None), group, &never);
+                let fresh = empty(&placing, (&mut Draft::of(&cluster), &mut None), group, &never);
                 prop_assert_eq!(found, fresh);
             }
         }

@@ -8,7 +8,7 @@ use super::balance::{GroupBalanceOptions, MoveCandidate};
 use super::load::Loads;
 use super::place::put_back;
 use super::{Placing, Setting};
-use crate::model::{Cluster, InstanceIdx, Placement, Step};
+use crate::model::{Cluster, Draft, InstanceIdx, Placement, Step};
 
 /// A plan so far, and the state to which it leads.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(super) struct Course<'s> {
     pub(super) steps: Vec<Step>,
     pub(super) placing: Placing<'s>,
     pub(super) loads: Loads,
-    pub(super) after: Cluster,
+    pub(super) after: Draft,
 }
 
 /// Where an instance goes in a step.
@@ -54,7 +54,7 @@ impl<'s> Course<'s> {
         setting: &'s Setting,
         options: &GroupBalanceOptions,
     ) -> Option<Course<'s>> {
-        let mut after = start.clone();
+        let mut after = Draft::of(start);
         for step in steps {
             put_back(&mut after, step.instance, step.to)?;
         }

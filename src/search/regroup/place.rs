@@ -7,7 +7,7 @@ use super::reach::{self, Barrier, GroupBar, NearestPlace};
 use super::stage::PlaceStage;
 use super::{Setting, Why};
 use crate::model::{
-    AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Ledger, Move, NodeIdx, Place, Placement, Step,
+    AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Place, Placement, Step,
 };
 use crate::redundancy::global::Guard;
 use crate::score::Statistics;
@@ -56,7 +56,7 @@ impl<'s> Placing<'s> {
     /// Why it stays; the cluster is then as before.
     pub fn place(
         &self,
-        cluster: &mut Cluster,
+        cluster: &mut Draft,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
     ) -> Result<Step, Why> {
@@ -66,7 +66,7 @@ impl<'s> Placing<'s> {
     /// The same, with a stage that follows the cluster, if there is one.
     pub(super) fn place_on(
         &self,
-        cluster: &mut Cluster,
+        cluster: &mut Draft,
         stage: &mut Option<PlaceStage<'_>>,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
@@ -85,7 +85,8 @@ impl<'s> Placing<'s> {
                 Err(bar) => bars.push((group, bar)),
             }
         }
-        let before = take_out(cluster, &instance);
+        let start = cluster.mark();
+        take_out(cluster, &instance);
         let follow = |cluster: &Cluster, stage: &mut Option<PlaceStage<'_>>| {
             stage.iter_mut().for_each(|stage| stage.follow(cluster, &instance, instance.nodes()));
         };
@@ -106,7 +107,7 @@ impl<'s> Placing<'s> {
                 };
                 bars.extend(usable.iter().map(refused));
                 bars.sort_by_key(|(group, _)| *group);
-                restore(cluster, before);
+                cluster.back_to(start);
                 follow(cluster, stage);
                 Err(Why::NoPlace(bars))
             }
@@ -115,7 +116,7 @@ impl<'s> Placing<'s> {
 
     /// Moves an instance to these nodes of another group, if all rules allow it; the cluster
     /// is as before otherwise.
-    pub fn put(&self, cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -> Option<Step> {
+    pub fn put(&self, cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<Step> {
         let instance = cluster.instance(idx).clone();
         let group = |n: NodeIdx| cluster.node(n).spec.group;
         let target = group(to.primary);
@@ -127,7 +128,8 @@ impl<'s> Placing<'s> {
         if ![Some(to.primary), to.secondary].into_iter().flatten().all(|n| usable.contains(&n)) {
             return None;
         }
-        let before = take_out(cluster, &instance);
+        let start = cluster.mark();
+        take_out(cluster, &instance);
         let fit = Fit::new(cluster, &instance, &Conditions::default());
         let place = to.secondary.map_or_else(|| fit.single(to.primary), |s| fit.pair(to.primary, s)).ok();
         let holds = |place: &Place| {
@@ -135,7 +137,7 @@ impl<'s> Placing<'s> {
             scope.is_none_or(|scope| Guard::new(cluster, members, scope).holds_with(&instance, place))
         };
         let Some(place) = place.filter(holds) else {
-            restore(cluster, before);
+            cluster.back_to(start);
             return None;
         };
         let step = crossing(cluster, &instance, to, 0.0);
@@ -241,30 +243,17 @@ pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f6
     Step { instance: instance.idx, mv, from, to, score }
 }
 
-/// Takes an instance off the numbers of its nodes; returns these as they were.
-fn take_out(cluster: &mut Cluster, instance: &Instance) -> Vec<(NodeIdx, Ledger)> {
+/// Takes an instance off the numbers of its nodes.
+fn take_out(cluster: &mut Draft, instance: &Instance) {
     let rules = MoveRules::default();
     let trial = Trial::new(cluster, instance, &rules);
     let mirror = instance.mirror().zip(trial.mirror_left().copied());
     let left = [(instance.primary, *trial.primary_left())].into_iter().chain(mirror);
-    let left: HashMap<NodeIdx, Ledger> = left.collect();
-    let nodes: Vec<NodeIdx> = instance.nodes().collect();
-    let swap = |node: NodeIdx| {
-        let ledger = &mut cluster.nodes[node.get()].state.ledger;
-        (node, std::mem::replace(ledger, left[&node]))
-    };
-    nodes.into_iter().map(swap).collect()
-}
-
-/// Enters an instance that was taken out where it was.
-fn restore(cluster: &mut Cluster, before: Vec<(NodeIdx, Ledger)>) {
-    for (node, ledger) in before {
-        cluster.nodes[node.get()].state.ledger = ledger;
-    }
+    left.collect::<Vec<_>>().into_iter().for_each(|(node, ledger)| cluster.set_ledger(node, ledger));
 }
 
 /// Moves an instance to nodes of which it is known that it may be there.
-pub(super) fn put_back(cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -> Option<()> {
+pub(super) fn put_back(cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<()> {
     let instance = cluster.instance(idx).clone();
     take_out(cluster, &instance);
     let fit = Fit::new(cluster, &instance, &Conditions::default());
@@ -274,13 +263,10 @@ pub(super) fn put_back(cluster: &mut Cluster, idx: InstanceIdx, to: Placement) -
 }
 
 /// Enters an instance that was taken out where it goes.
-fn settle(cluster: &mut Cluster, idx: InstanceIdx, place: &Place) {
-    let Placement { primary, secondary } = place.placement;
-    cluster.nodes[primary.get()].state.ledger = place.primary;
-    if let (Some(node), Some(ledger)) = (secondary, place.secondary) {
-        cluster.nodes[node.get()].state.ledger = ledger;
-    }
-    cluster.relocate(idx, place.placement, place.location_score);
+fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
+    let secondary = place.placement.secondary.zip(place.secondary);
+    let ledgers: Vec<_> = [(place.placement.primary, place.primary)].into_iter().chain(secondary).collect();
+    cluster.relocate(idx, place.placement, place.location_score, &ledgers);
 }
 
 /// What keeps the nodes of a group from taking an instance that was taken out.

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use super::health::{Condition, Health};
 use super::reach::GroupBar;
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
-use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
 use crate::search::{Deadline, Stopped};
 
 /// What can be done for a group.
@@ -79,7 +79,7 @@ pub fn redistribute_until(
 ) -> Redistribution {
     let setting = Setting::of(cluster, options);
     let mut placing = Placing::new(cluster, &setting);
-    let mut after = cluster.clone();
+    let mut after = Draft::of(cluster);
     let mut left = options.max_moves.unwrap_or(usize::MAX);
     let (mut repaired, mut others) = (Vec::new(), Vec::new());
     let mut pending = worst_first(cluster);
@@ -87,8 +87,11 @@ pub fn redistribute_until(
         let (mut again, mut waiting) = (Vec::new(), Vec::new());
         let healed_before = repaired.len();
         for (group, before) in pending {
-            let mut tried = after.clone();
-            let healed = heal(&placing, &mut tried, group, deadline);
+            let start = after.mark();
+            let healed = heal(&placing, &mut after, group, deadline);
+            if !healed.as_ref().is_ok_and(|steps| steps.len() <= left) {
+                after.back_to(start);
+            }
             match healed {
                 Err(NotHealed::NoTime(stopped)) => {
                     others.push(Repair { group, before, outcome: Healing::NoTime(stopped) });
@@ -98,7 +101,6 @@ pub fn redistribute_until(
                 }
                 Ok(steps) => {
                     left -= steps.len();
-                    after = tried;
                     placing.refresh(&after, group);
                     repaired.push(Repair { group, before, outcome: Healing::Repaired(steps) });
                 }
@@ -122,7 +124,7 @@ pub fn redistribute_until(
         _ => None,
     });
     repaired.extend(others);
-    Redistribution { repairs: repaired, after, stopped }
+    Redistribution { repairs: repaired, after: after.into_cluster(), stopped }
 }
 
 /// Why a group is not healed.
@@ -153,7 +155,7 @@ fn worst_first(cluster: &Cluster) -> Vec<(GroupIdx, Condition)> {
 /// What is in the way.
 fn heal(
     placing: &Placing<'_>,
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     group: GroupIdx,
     deadline: &Deadline,
 ) -> Result<Vec<Step>, NotHealed> {

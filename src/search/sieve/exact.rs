@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
-use super::{BestMoveSearch, KINDS, MoveOrder, NO_DRAFT, Own, ScoredMove, Survivor, better};
+use super::{BestMoveSearch, KINDS, MoveOrder, NO_PATTERN, Own, ScoredMove, Survivor, better};
 use crate::model::{InstanceIdx, Move};
-use crate::score::batch::{ChangedState, Draft, Scorer, Spot};
+use crate::score::batch::{ChangedState, Pattern, Scorer, Spot};
 use crate::search::moves::{Outcome, Trial};
 use crate::search::ties::contenders;
 
@@ -23,9 +23,9 @@ impl BestMoveSearch<'_> {
             return before;
         }
         let scorer = Scorer::of(self.balancer.board());
-        // those without a draft come last
-        survivors.sort_by_key(|s| s.draft);
-        let drafted = survivors.partition_point(|s| s.draft != NO_DRAFT);
+        // those without a pattern come last
+        survivors.sort_by_key(|s| s.pattern);
+        let drafted = survivors.partition_point(|s| s.pattern != NO_PATTERN);
         let (alike, others) = survivors.split_at(if drafted < FEWEST_DRAFTED { 0 } else { drafted });
         let current = self.balancer.score();
         let both = |a: Option<ScoredMove>, b: Option<ScoredMove>| b.map_or(a, |b| better(a, b, current));
@@ -33,15 +33,15 @@ impl BestMoveSearch<'_> {
         both(best_of_chunks(others, both, |some| self.best_scored(&scorer, some)), best)
     }
 
-    /// The best of survivors whose drafts are known, in ascending order.
+    /// The best of survivors whose patterns are known, in ascending order.
     fn best_of_alike(&self, scorer: &Scorer<'_>, alike: &[Survivor]) -> Option<ScoredMove> {
         let (balancer, verdicts) = (self.balancer, self.verdicts?);
         let (mut numbers, mut spots) = (Vec::new(), Vec::with_capacity(alike.len()));
         // neighbours most often are moves of one instance
         let mut last = None;
         for survivor in alike {
-            if numbers.last() != Some(&survivor.draft) {
-                numbers.push(survivor.draft);
+            if numbers.last() != Some(&survivor.pattern) {
+                numbers.push(survivor.pattern);
             }
             let own = match last {
                 Some((instance, own)) if instance == survivor.instance => own,
@@ -49,30 +49,30 @@ impl BestMoveSearch<'_> {
             };
             last = Some((survivor.instance, own));
             let rows = survivor.rows(own);
-            spots.push((Spot { draft: numbers.len() as u32 - 1, rows }, survivor.order()));
+            spots.push((Spot { pattern: numbers.len() as u32 - 1, rows }, survivor.order()));
         }
-        let drafts = verdicts.drafts(&numbers);
+        let patterns = verdicts.patterns(&numbers);
         // where each stands for itself, there is nothing to be gained
         let many = FEW_ALIKE * alike.len() >= balancer.board().rows().len();
-        if many && 2 * drafts.len() <= alike.len() {
-            spots = contenders(scorer, &drafts, &spots).into_iter().map(|at| spots[at]).collect();
+        if many && 2 * patterns.len() <= alike.len() {
+            spots = contenders(scorer, &patterns, &spots).into_iter().map(|at| spots[at]).collect();
         }
         let current = balancer.score();
         let both = |a: Option<ScoredMove>, b: Option<ScoredMove>| b.map_or(a, |b| better(a, b, current));
-        best_of_chunks(&spots, both, |some| self.best_at(scorer, &drafts, some))
+        best_of_chunks(&spots, both, |some| self.best_at(scorer, &patterns, some))
     }
 
-    /// The best of some survivors, given by draft and rows.
+    /// The best of some survivors, given by pattern and rows.
     fn best_at(
         &self,
         scorer: &Scorer<'_>,
-        drafts: &[Draft],
+        patterns: &[Pattern],
         spots: &[(Spot, MoveOrder)],
     ) -> Option<ScoredMove> {
         self.scored.fetch_add(spots.len() as u64, Ordering::Relaxed);
         let at: Vec<Spot> = spots.iter().map(|(spot, _)| *spot).collect();
         let scored =
-            scorer.scores_at(drafts, &at).into_iter().zip(spots).filter(|(score, _)| !score.is_nan());
+            scorer.scores_at(patterns, &at).into_iter().zip(spots).filter(|(score, _)| !score.is_nan());
         let scored =
             scored.map(|(score, (_, order))| ScoredMove { score, order: *order, mv: self.mv(*order) });
         scored.fold(None, |best, new| better(best, new, self.balancer.score()))

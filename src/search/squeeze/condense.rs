@@ -23,9 +23,9 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::candidates::refusal;
-use super::trial::{BalancedState, GroupScope, mark_offline, take_back};
+use super::trial::{BalancedState, GroupScope};
 use super::{Decision, GroupPlan, Hindrance, Kept, SqueezeProgress};
-use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx};
 
 /// Up to this product of candidates and instances every trial begins anew.
 const SMALL: usize = 6_000;
@@ -43,7 +43,7 @@ const LAST_HOPE: usize = 128;
 
 /// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
 /// any.
-pub(super) fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
+pub(super) fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let instances = scope.cluster.instances_of(scope.group).len();
     let way = match scope.candidates.len().saturating_mul(instances) {
         size if size <= SMALL => TrialWay::Anew,
@@ -70,7 +70,7 @@ pub(super) fn condense_by(
     most: usize,
     state: &Cluster,
     way: TrialWay,
-) -> (GroupPlan, Option<Cluster>) {
+) -> (GroupPlan, Option<Draft>) {
     let mut walk = CandidateWalk {
         scope,
         state,
@@ -136,7 +136,7 @@ struct CandidateWalk<'a> {
     reached: Option<BalancedState>,
     /// Copies of the state that was reached so far: a trial that fails is taken back and leaves
     /// its copy to the next.
-    spare: Mutex<Vec<Cluster>>,
+    spare: Mutex<Vec<Draft>>,
 }
 
 impl CandidateWalk<'_> {
@@ -255,19 +255,17 @@ impl CandidateWalk<'_> {
         let start = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster);
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = spare().pop();
-        let mut cluster = copy.unwrap_or_else(|| start.clone());
-        mark_offline(&mut cluster, batch);
+        let mut cluster = copy.unwrap_or_else(|| Draft::of(start));
+        let unchanged = cluster.mark();
+        cluster.set_offline(batch, true);
         let mut moved = self.scope.evacuated(cluster);
         let mut objection = self.scope.objection(&moved.cluster, &freed, true);
-        let mut made = Vec::new();
         if objection.is_some() && thorough {
-            made = std::mem::take(&mut moved.steps);
             moved = self.scope.balanced(moved.cluster);
             objection = self.scope.objection(&moved.cluster, &freed, true);
         }
         let Some(why) = objection else { return Ok(moved) };
-        made.append(&mut moved.steps);
-        take_back(&mut moved.cluster, start, batch, &made);
+        moved.cluster.back_to(unchanged);
         spare().push(moved.cluster);
         Err(why)
     }
@@ -321,8 +319,8 @@ impl CandidateWalk<'_> {
         if let Some(why) = self.scope.hopeless(freed) {
             return Err(why);
         }
-        let mut cluster = self.state.clone();
-        mark_offline(&mut cluster, freed);
+        let mut cluster = Draft::of(self.state);
+        cluster.set_offline(freed, true);
         let balanced = match self.way {
             TrialWay::OnlyEmptied => self.scope.evacuated(cluster),
             TrialWay::Anew | TrialWay::Onwards => self.scope.balanced(cluster),

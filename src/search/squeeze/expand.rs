@@ -3,7 +3,7 @@
 use super::harm::{Standing, release};
 use super::trial::{BalancedState, GroupScope};
 use super::{Decision, GroupPlan, Standby};
-use crate::model::{Cluster, Instance};
+use crate::model::{Cluster, Draft, Instance};
 use crate::search::squeeze::standby::{SizeSource, bring_online};
 
 /// The group with some standby nodes online.
@@ -20,7 +20,7 @@ struct Expanded {
 /// Finds the first so many standby nodes with which balancing makes the minimal reserve
 /// hold without worsening anything; where there is none, the first ones that make it hold; all of
 /// them, if it never does. Returns the cluster after that, too.
-pub(super) fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Cluster>) {
+pub(super) fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let wanted = scope.standby.len().min(most);
     let mut best = with_online(scope, state, 0);
     for count in 1..=wanted {
@@ -52,7 +52,7 @@ pub(super) fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (G
 
 fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expanded {
     let standby = &scope.standby[..count];
-    let mut start = state.clone();
+    let mut start = Draft::of(state);
     standby.iter().for_each(|s| bring_online(&mut start, s));
     let (mut balanced, held) = scope.balanced_within_rules(&start, |cluster| scope.balanced(cluster));
     let enough = suffices(scope, &balanced, standby);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::trial::{BalancedState, GroupScope};
 use super::{Hindrance, balance_options};
-use crate::model::{Cluster, Immobile, InstanceIdx, NodeIdx, Rule, TagId};
+use crate::model::{Cluster, Draft, Immobile, InstanceIdx, NodeIdx, Rule, Step, TagId};
 use crate::search::moves::perform;
 
 /// What is worse than before.
@@ -137,37 +137,41 @@ impl GroupScope<'_> {
     pub fn balanced_within_rules(
         &self,
         start: &Cluster,
-        balance: impl Fn(Cluster) -> BalancedState,
+        balance: impl Fn(Draft) -> BalancedState,
     ) -> (BalancedState, Vec<InstanceIdx>) {
         let standing = Standing::of(start, &self.nodes);
+        let mut draft = Draft::of(start);
+        let unchanged = draft.mark();
         let mut held = Vec::new();
         loop {
-            let balanced = balance(holding(start, &held));
+            hold(&mut draft, &held);
+            let balanced = balance(draft);
             let soft = self.options.ignore_soft_errors;
             if soft || standing.breach(&balanced.cluster, &self.nodes).is_none() {
                 return (balanced, held);
             }
-            match self.culprit(start, &standing, &balanced) {
+            draft = balanced.cluster;
+            draft.back_to(unchanged);
+            let culprit = self.culprit(&mut draft, &standing, &balanced.steps);
+            draft.back_to(unchanged);
+            match culprit {
                 Some(instance) => held.push(instance),
-                None => return (balanced, held),
+                None => {
+                    hold(&mut draft, &held);
+                    return (balance(draft), held);
+                }
             }
         }
     }
 
     /// The instance with whose step the rules begin to be broken.
-    fn culprit(
-        &self,
-        start: &Cluster,
-        standing: &Standing<'_>,
-        balanced: &BalancedState,
-    ) -> Option<InstanceIdx> {
+    fn culprit(&self, draft: &mut Draft, standing: &Standing<'_>, steps: &[Step]) -> Option<InstanceIdx> {
         let rules = balance_options().rules;
-        let mut state = start.clone();
-        let breaks = |step: &&crate::model::Step| {
-            let made = perform(&mut state, step.instance, step.mv, &rules).is_ok();
-            made && standing.breach(&state, &self.nodes).is_some()
+        let breaks = |step: &&Step| {
+            let made = perform(draft, step.instance, step.mv, &rules).is_ok();
+            made && standing.breach(draft, &self.nodes).is_some()
         };
-        balanced.steps.iter().find(breaks).map(|step| step.instance)
+        steps.iter().find(breaks).map(|step| step.instance)
     }
 
     /// Instances on nodes that are offline anyway, which find a place at the price of tags or
@@ -183,16 +187,14 @@ impl GroupScope<'_> {
     }
 }
 
-/// The cluster with some instances that do not move.
-pub(super) fn holding(cluster: &Cluster, held: &[InstanceIdx]) -> Cluster {
-    let mut cluster = cluster.clone();
-    held.iter().for_each(|i| cluster.instances[i.get()].immobile = Some(Immobile::Excluded));
-    cluster
+/// Keeps instances where they are.
+pub(super) fn hold(cluster: &mut Draft, held: &[InstanceIdx]) {
+    cluster.set_immobile(held, Some(Immobile::Excluded));
 }
 
 /// Lets them move again.
-pub(super) fn release(cluster: &mut Cluster, held: &[InstanceIdx]) {
-    held.iter().for_each(|i| cluster.instances[i.get()].immobile = None);
+pub(super) fn release(cluster: &mut Draft, held: &[InstanceIdx]) {
+    cluster.set_immobile(held, None);
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub use reserve::{Lack, Reserve};
 
 use self::standby::{NodeSize, SizeSource, Sizes};
 use super::{BalanceOptions, Deadline, Stopped};
-use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx, Step};
 
 /// Which instances may be moved away from a node that is freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -183,13 +183,13 @@ impl GroupPlan {
     /// Switches the nodes in a cluster: marks them as offline, or as online, with the
     /// size they are taken to be of. On the result the steps are possible one after the
     /// other.
-    pub fn switch(&self, cluster: &mut Cluster) {
+    pub fn switch(&self, cluster: &mut Draft) {
         match self.decision {
             Decision::Expand => {
                 let on = self.online_candidates.iter().filter(|s| self.nodes.contains(&s.node));
                 on.for_each(|standby| standby::bring_online(cluster, standby));
             }
-            Decision::Condense => trial::mark_offline(cluster, &self.nodes),
+            Decision::Condense => cluster.set_offline(&self.nodes, true),
             Decision::Nothing => {}
         }
     }
@@ -260,7 +260,7 @@ pub fn squeeze_watched(
     options: &SqueezeOptions,
     watch: SqueezeWatch<'_>,
 ) -> Squeeze {
-    let mut after = cluster.clone();
+    let mut after = Draft::of(cluster);
     let mut left = options.max_nodes.unwrap_or(usize::MAX);
     let scopes: Vec<trial::GroupScope<'_>> =
         groups.iter().map(|group| trial::GroupScope::of(cluster, *group, options, watch)).collect();
@@ -271,9 +271,10 @@ pub fn squeeze_watched(
             true => expand::expand(scope, left, &after),
             false => {
                 let held = scope.held(&after);
-                let holding = (!held.is_empty()).then(|| harm::holding(&after, &held));
-                let (plan, mut state) = condense::condense(scope, left, holding.as_ref().unwrap_or(&after));
+                harm::hold(&mut after, &held);
+                let (plan, mut state) = condense::condense(scope, left, &after);
                 state.iter_mut().for_each(|state| harm::release(state, &held));
+                harm::release(&mut after, &held);
                 (plan, state)
             }
         };
@@ -282,5 +283,9 @@ pub fn squeeze_watched(
         plans.push(plan);
     }
     plans.sort_by_key(|plan| plan.group);
-    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::GroupScope::stopped) }
+    Squeeze {
+        plans,
+        after: after.into_cluster(),
+        stopped: scopes.iter().find_map(trial::GroupScope::stopped),
+    }
 }

@@ -41,7 +41,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::tests::group;
-    use super::super::trial::mark_offline;
     use super::super::*;
     use super::*;
     use crate::testing::cluster;
@@ -85,8 +84,8 @@ mod tests {
             let deadline = Deadline::never();
             let scope = GroupScope::of(&cluster, group(), &options, SqueezeWatch { deadline: &deadline, progress: &|_| {} });
             if scope.lacks_spindles(&freed) {
-                let mut start = cluster.clone();
-                mark_offline(&mut start, &freed);
+                let mut start = Draft::of(&cluster);
+                start.set_offline(&freed, true);
                 let emptied = scope.evacuated(start.clone());
                 prop_assert!(scope.objection(&emptied.cluster, &freed, true).is_some());
                 let balanced = scope.balanced(start);

@@ -8,7 +8,7 @@ use super::Standby;
 use crate::load::raw::RawNode;
 pub use crate::model::known_tags::STANDBY_SIZE as SIZE_TAG;
 use crate::model::units::trunc_to_i64;
-use crate::model::{Cluster, Mib, Node, NodeIdx};
+use crate::model::{Cluster, Draft, Mib, Node, NodeIdx};
 
 /// The size of a node that holds no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,14 +155,20 @@ pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby 
 }
 
 /// Marks a standby node as online, with the size that it is taken to be of.
-pub(super) fn bring_online(cluster: &mut Cluster, standby: &Standby) {
+pub(super) fn bring_online(cluster: &mut Draft, standby: &Standby) {
     let ratio = {
         let group = cluster.node(standby.node).spec.group;
         cluster.group(group).policy.spindle_ratio
     };
-    let Node { spec, state } = &mut cluster.nodes[standby.node.get()];
-    spec.offline = false;
-    let Some(size) = standby.size else { return };
+    cluster.edit_node(standby.node, |node| {
+        node.spec.offline = false;
+        standby.size.iter().for_each(|size| resize(node, size, ratio));
+    });
+}
+
+/// Makes a node what it is said to be with power.
+fn resize(node: &mut Node, size: &NodeSize, ratio: f64) {
+    let Node { spec, state } = node;
     let ledger = &mut state.ledger;
     spec.mem_total = size.memory as f64;
     spec.mem_node = Mib(size.node_memory);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::condense::TrialWay;
 use super::standby::{NodeSize, SIZE_TAG};
-use super::trial::{GroupScope, mark_offline, take_back};
+use super::trial::GroupScope;
 use super::*;
 use crate::testing::cluster;
 
@@ -293,7 +293,7 @@ proptest! {
     fn plans_keep_their_promises((cluster, options) in any_cluster()) {
         let Squeeze { plans, after, .. } = squeeze(&cluster, &[group()], &options);
         let plan = &plans[0];
-        let mut switched = cluster.clone();
+        let mut switched = Draft::of(&cluster);
         plan.switch(&mut switched);
         let nodes = cluster.nodes_of(group());
         let replay = crate::plan::checker::check(&switched, &nodes, &plan.steps, Default::default());
@@ -370,12 +370,12 @@ proptest! {
         let deadline = Deadline::never();
         let scope = GroupScope::of(&cluster, group(), &options, SqueezeWatch { deadline: &deadline, progress: &|_| {} });
         let freed: Vec<NodeIdx> = scope.online().take(freed).collect();
-        let mut tried = cluster.clone();
-        mark_offline(&mut tried, &freed);
+        let mut tried = Draft::of(&cluster);
+        let unchanged = tried.mark();
+        tried.set_offline(&freed, true);
         let emptied = scope.evacuated(tried);
-        let balanced = scope.balanced(emptied.cluster);
-        let (mut tried, steps) = (balanced.cluster, [emptied.steps, balanced.steps].concat());
-        take_back(&mut tried, &cluster, &freed, &steps);
-        prop_assert_eq!(format!("{:?}", tried), format!("{:?}", cluster));
+        let mut tried = scope.balanced(emptied.cluster).cluster;
+        tried.back_to(unchanged);
+        prop_assert_eq!(format!("{:?}", tried.into_cluster()), format!("{:?}", cluster));
     }
 }

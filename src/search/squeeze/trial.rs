@@ -7,7 +7,7 @@ use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Standing;
 use super::reserve::{Lack, Reserve};
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
-use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 use crate::redundancy::global;
 use crate::score::Board;
 use crate::search::{BalanceOptions, Balancer, Stopped};
@@ -39,31 +39,9 @@ pub(super) struct GroupScope<'c> {
 
 /// A balanced group.
 pub(super) struct BalancedState {
-    pub cluster: Cluster,
+    pub cluster: Draft,
     pub steps: Vec<Step>,
     pub score: f64,
-}
-
-/// Marks nodes as offline.
-pub(super) fn mark_offline(cluster: &mut Cluster, nodes: &[NodeIdx]) {
-    nodes.iter().for_each(|n| cluster.nodes[n.get()].spec.offline = true);
-}
-
-/// Makes a cluster again what `start` is, from which it came by taking nodes offline and by these
-/// steps. Nothing is computed back: what these have touched is copied.
-pub(super) fn take_back(cluster: &mut Cluster, start: &Cluster, offline: &[NodeIdx], steps: &[Step]) {
-    for node in offline {
-        cluster.nodes[node.get()].spec.offline = start.node(*node).spec.offline;
-    }
-    for Step { instance, from, to, .. } in steps {
-        let Instance { primary, secondary, location_score, .. } = *start.instance(*instance);
-        let moved = &mut cluster.instances[instance.get()];
-        (moved.primary, moved.secondary, moved.location_score) = (primary, secondary, location_score);
-        let nodes = [Some(from.primary), from.secondary, Some(to.primary), to.secondary];
-        for node in nodes.into_iter().flatten() {
-            cluster.nodes[node.get()].state.clone_from(&start.node(node).state);
-        }
-    }
 }
 
 impl<'c> GroupScope<'c> {
@@ -155,7 +133,7 @@ impl<'c> GroupScope<'c> {
 
     /// Balances the group in a state of the cluster, as far as there is time; nothing is left
     /// on offline nodes then that can move.
-    pub fn balanced(&self, cluster: Cluster) -> BalancedState {
+    pub fn balanced(&self, cluster: Draft) -> BalancedState {
         let (balanced, complete) = self.moved(cluster, balance_options(), false);
         if complete {
             return balanced;
@@ -167,12 +145,12 @@ impl<'c> GroupScope<'c> {
     }
 
     /// Only moves instances away from offline nodes.
-    pub fn evacuated(&self, cluster: Cluster) -> BalancedState {
+    pub fn evacuated(&self, cluster: Draft) -> BalancedState {
         self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options() }, true).0
     }
 
     /// Makes step after step, to the end if it must be; also says whether that was reached.
-    fn moved(&self, mut cluster: Cluster, options: BalanceOptions, wholly: bool) -> (BalancedState, bool) {
+    fn moved(&self, mut cluster: Draft, options: BalanceOptions, wholly: bool) -> (BalancedState, bool) {
         let mut balancer = Balancer::new(&mut cluster, &self.nodes, options);
         let mut steps = Vec::new();
         let mut complete = true;

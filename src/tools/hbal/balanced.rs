@@ -4,7 +4,7 @@ use super::HbalOptions;
 use super::run::{Text, balance_options};
 use super::scope::BalancedScope;
 use super::search::{BalanceWatch, Found, search};
-use crate::model::{Cluster, Mib, Step};
+use crate::model::{Cluster, Draft, Mib, Step};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::{components, score};
@@ -62,7 +62,7 @@ impl BalanceStart {
 /// Balances a group; says how it is, each step, and what came of it.
 pub fn balance(
     options: &HbalOptions,
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     start: BalanceStart,
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
@@ -109,7 +109,7 @@ pub fn begin(
 /// Searches a group that is not balanced.
 pub fn search_group(
     options: &HbalOptions,
-    cluster: &mut Cluster,
+    cluster: &mut Draft,
     mut balanced: Balanced,
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,

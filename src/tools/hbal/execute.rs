@@ -26,7 +26,7 @@ pub fn plan_and_execute(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     for attempt in 1..=ATTEMPTS {
-        let ran = run(options, &mut cluster, output)?;
+        let ran = run(options, cluster, output)?;
         let Some(mut plan) = ran.plan else { return Ok(ran.status) };
         output.flush()?;
         let document = plan.document.take();

@@ -5,7 +5,7 @@ use anyhow::Context;
 use super::run::{Text, balance_options};
 use super::{ExitStatus, HbalOptions};
 use crate::load::lookup::find_partial;
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::{Cluster, Draft, InstanceIdx};
 use crate::report::components::score;
 use crate::report::explain::explanation;
 use crate::report::json;
@@ -15,8 +15,9 @@ use crate::tools::output::Output;
 use crate::tools::source;
 
 /// Explains each instance asked about, within its own group.
-pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    source::apply_node_settings(cluster, &options.load)?;
+pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    source::apply_node_settings(&mut cluster, &options.load)?;
+    let cluster = &mut Draft::from(cluster);
     let instances = find_instances(options, cluster)?;
     let mut text = Text { output, json: options.json };
     text.line(format!("Loaded {} nodes, {} instances", cluster.nodes.len(), cluster.instances.len()))?;

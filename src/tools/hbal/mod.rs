@@ -97,10 +97,10 @@ pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
         options.groups()?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
-        let mut cluster = source::load(&options.load, &mut output)?;
+        let cluster = source::load(&options.load, &mut output)?;
         match options.explain.is_empty() {
             true => execute::plan_and_execute(&options, cluster, &mut output),
-            false => explain::run(&options, &mut cluster, &mut output),
+            false => explain::run(&options, cluster, &mut output),
         }
     }?;
     output.flush()?;

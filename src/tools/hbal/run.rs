@@ -4,7 +4,7 @@ use super::balanced::{BalanceStart, Balanced, balance};
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::{ExitStatus, HbalOptions, several};
-use crate::model::{Cluster, GroupIdx, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
@@ -115,7 +115,7 @@ impl BalanceRan {
 }
 
 /// Balances what the options say of the cluster.
-pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<BalanceRan> {
+pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<BalanceRan> {
     let level = options.load.verbosity;
     let groups = options.groups()?;
     let mut text = Text { output, json: options.json };
@@ -124,8 +124,9 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
     }
     // the saved state is the cluster as it was read
-    let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
-    source::apply_node_settings(cluster, &options.load)?;
+    let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
+    source::apply_node_settings(&mut cluster, &options.load)?;
+    let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
         return match groups {
@@ -148,7 +149,7 @@ pub fn run(options: &HbalOptions, cluster: &mut Cluster, output: &mut Output) ->
 }
 
 /// Balances one group of the cluster.
-fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
+fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
         return Ok(ExitStatus::Failure.into());
     };
@@ -156,7 +157,7 @@ fn one(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyh
         let scope = BalancedScope::of(cluster, group);
         (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
-    let before = options.execution.exec.then(|| cluster.clone());
+    let before = options.execution.exec.then(|| Cluster::clone(cluster));
     let moment = wants_summary(options, &text).then(|| Moment::of(cluster, &cluster.nodes_of(group)));
     let found = {
         // after the search an interrupt ends the program

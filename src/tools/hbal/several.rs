@@ -11,7 +11,7 @@ use super::balanced::{BalanceStart, Balanced, balance, begin, search_group};
 use super::run::{BalanceRan, Text, balance_options, give_commands, save_balanced, summarize, wants_summary};
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
-use crate::model::{Cluster, GroupIdx, Members, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
 use crate::plan::jobset::{Jobset, side_by_side};
 use crate::plan::names::Impossible;
 use crate::report::components::score;
@@ -147,7 +147,7 @@ impl GroupsRun<'_> {
 }
 
 /// Balances the worst group that can be improved.
-pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
+pub fn worst(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let mut groups = survey(cluster);
     groups.sort_by(BalanceCandidate::compare);
     list(options, &groups, &mut text)?;
@@ -167,7 +167,7 @@ pub fn worst(options: &HbalOptions, cluster: &mut Cluster, mut text: Text<'_>) -
 }
 
 /// Balances each group, as many at a time as there are processors.
-pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyhow::Result<BalanceRan> {
+pub fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let mut groups = survey(cluster);
     let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
@@ -176,7 +176,7 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
     // however short the time, there is a step if one group can be improved
     let first = groups.iter().find(|group| !group.is_balanced(options)).map(BalanceCandidate::group);
     let is_shown = text.output.is_shown();
-    let search = |own: &mut Option<Cluster>, candidate: &mut BalanceCandidate| -> anyhow::Result<Recording> {
+    let search = |own: &mut Option<Draft>, candidate: &mut BalanceCandidate| -> anyhow::Result<Recording> {
         let recording = Recording::shown(is_shown);
         if Some(candidate.group()) != first && run.deadline.reached().is_some() {
             return Ok(recording);
@@ -187,7 +187,7 @@ pub fn all(options: &HbalOptions, cluster: &mut Cluster, text: Text<'_>) -> anyh
         let mut found = begin(options, start, candidate.start.clone(), &mut text)?;
         if found.was_searched() {
             // what was moved in other groups makes no difference to this one
-            let own = own.get_or_insert_with(|| start.clone());
+            let own = own.get_or_insert_with(|| Draft::of(start));
             let watch = BalanceWatch { deadline: &run.deadline, shown: false };
             found = search_group(options, own, found, &watch, &mut text)?;
             found.show_final(options, own, &mut text)?;

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
-use htools::model::{Cluster, Mib};
+use htools::model::{Cluster, Draft, Mib};
 use htools::plan::jobset::jobsets;
 use htools::plan::maintenance::{self, Maintenance};
 use htools::plan::names::{Impossible, NameOf};
@@ -93,7 +93,7 @@ fn recorded(name: &str) -> String {
 /// A plan of each tool that writes commands.
 static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
     let start = loaded(&sample("unbalanced-drbd.data"));
-    let mut after = start.clone();
+    let mut after = Draft::of(&start);
     let nodes = start.all_nodes();
     let mut steps = Vec::new();
     let mut balancer = Balancer::new(&mut after, &nodes, BalanceOptions::default());

@@ -263,7 +263,7 @@ proptest! {
         for (before, after) in cluster.instances.iter().zip(&after.instances) {
             prop_assert_eq!(before.immobile, after.immobile);
         }
-        let mut switched = cluster.clone();
+        let mut switched = Draft::of(&cluster);
         plans[0].switch(&mut switched);
         let nodes = cluster.nodes_of(group());
         let replay = crate::plan::checker::check(&switched, &nodes, &plans[0].steps, Default::default());

@@ -1,0 +1,264 @@
+//! A cluster on which changes are tried, on top of each other, and taken back.
+
+use std::ops::Deref;
+
+use super::cluster::{Cluster, Place};
+use super::index::{InstanceIdx, NodeIdx};
+use super::instance::{Immobile, Instance};
+use super::node::{Ledger, Node, NodeState};
+use super::step::Placement;
+use super::tags::TagTable;
+use super::units::Mib;
+
+/// A cluster with a list of what was changed since the first [`mark`](Draft::mark). It is read as
+/// a [`Cluster`]; where instances are is changed here and nowhere else, so that the numbers, lists,
+/// reserves and tag counts of all nodes concerned go with them.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    cluster: Cluster,
+    changes: Vec<Change>,
+    /// Whether anything may be taken back.
+    marked: bool,
+}
+
+/// A state of a draft to which one can go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(usize);
+
+/// What was there before a change.
+#[derive(Debug, Clone)]
+enum Change {
+    Ledger(NodeIdx, Ledger),
+    State(NodeIdx, Box<NodeState>),
+    Offline(NodeIdx, bool),
+    Located(InstanceIdx, Placement, i64),
+    Mobility(InstanceIdx, Option<Immobile>),
+    Node(Box<Node>),
+    Instance(Box<Instance>),
+    /// The last instance is new.
+    Adopted,
+}
+
+impl Deref for Draft {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl From<Cluster> for Draft {
+    fn from(cluster: Cluster) -> Draft {
+        Draft { cluster, changes: Vec::new(), marked: false }
+    }
+}
+
+impl Draft {
+    /// A copy of a cluster to try changes on.
+    pub fn of(cluster: &Cluster) -> Draft {
+        cluster.clone().into()
+    }
+
+    /// The cluster in its present state; nothing can be taken back any more.
+    pub fn into_cluster(self) -> Cluster {
+        self.cluster
+    }
+
+    /// The present state, to which [`back_to`](Self::back_to) leads.
+    pub fn mark(&mut self) -> Mark {
+        self.marked = true;
+        Mark(self.changes.len())
+    }
+
+    /// The instances that were moved after `mark`, some more than once.
+    pub fn moved_since(&self, mark: Mark) -> impl Iterator<Item = InstanceIdx> + '_ {
+        self.changes[mark.0..].iter().filter_map(|change| match change {
+            Change::Located(instance, ..) => Some(*instance),
+            _ => None,
+        })
+    }
+
+    /// Takes everything back that was done after `mark`, to the last bit.
+    pub fn back_to(&mut self, mark: Mark) {
+        let Cluster { nodes, instances, .. } = &mut self.cluster;
+        while self.changes.len() > mark.0 {
+            match self.changes.pop() {
+                Some(Change::Ledger(node, ledger)) => nodes[node.get()].state.ledger = ledger,
+                Some(Change::State(node, state)) => nodes[node.get()].state = *state,
+                Some(Change::Offline(node, offline)) => nodes[node.get()].spec.offline = offline,
+                Some(Change::Located(instance, at, location_score)) => {
+                    let instance = &mut instances[instance.get()];
+                    (instance.primary, instance.secondary) = (at.primary, at.secondary);
+                    instance.location_score = location_score;
+                }
+                Some(Change::Mobility(instance, immobile)) => instances[instance.get()].immobile = immobile,
+                Some(Change::Node(node)) => {
+                    let at = node.spec.idx.get();
+                    nodes[at] = *node;
+                }
+                Some(Change::Instance(instance)) => {
+                    let at = instance.idx.get();
+                    instances[at] = *instance;
+                }
+                Some(Change::Adopted) => drop(instances.pop()),
+                None => return,
+            }
+        }
+    }
+
+    /// Takes nodes out of use, or into it.
+    pub fn set_offline(&mut self, nodes: &[NodeIdx], offline: bool) {
+        for node in nodes {
+            let before = std::mem::replace(&mut self.cluster.nodes[node.get()].spec.offline, offline);
+            self.note(|| Change::Offline(*node, before));
+        }
+    }
+
+    /// Keeps instances where they are, or lets them move.
+    pub fn set_immobile(&mut self, instances: &[InstanceIdx], immobile: Option<Immobile>) {
+        for instance in instances {
+            let before = std::mem::replace(&mut self.cluster.instances[instance.get()].immobile, immobile);
+            self.note(|| Change::Mobility(*instance, before));
+        }
+    }
+
+    /// Changes the numbers of a node alone.
+    pub fn set_ledger(&mut self, node: NodeIdx, ledger: Ledger) {
+        let before = std::mem::replace(&mut self.cluster.nodes[node.get()].state.ledger, ledger);
+        self.note(|| Change::Ledger(node, before));
+    }
+
+    /// The tags that are known. More of them change nothing, and are not taken back.
+    pub fn tag_table(&mut self) -> &mut TagTable {
+        &mut self.cluster.tag_table
+    }
+
+    /// Changes anything of a node but where instances are.
+    pub fn edit_node(&mut self, node: NodeIdx, edit: impl FnOnce(&mut Node)) {
+        let there = &mut self.cluster.nodes[node.get()];
+        let before = self.marked.then(|| Change::Node(Box::new(there.clone())));
+        edit(there);
+        self.changes.extend(before);
+    }
+
+    fn note(&mut self, change: impl FnOnce() -> Change) {
+        if self.marked {
+            self.changes.push(change());
+        }
+    }
+
+    /// Keeps the state of nodes that are about to change.
+    fn note_states(&mut self, nodes: impl Iterator<Item = NodeIdx>) {
+        if self.marked {
+            let state = |node| Change::State(node, Box::new(self.cluster.node(node).state.clone()));
+            self.changes.extend(nodes.map(state));
+        }
+    }
+
+    /// Moves `instance` to `to`: lists, reserves and tag counts of its nodes, its own fields, and
+    /// the numbers of the nodes, which become what `ledgers` says.
+    pub fn relocate(
+        &mut self,
+        instance: InstanceIdx,
+        to: Placement,
+        location_score: i64,
+        ledgers: &[(NodeIdx, Ledger)],
+    ) {
+        let moved = self.cluster.instance(instance);
+        let from = Placement { primary: moved.primary, secondary: moved.secondary };
+        let (before, old_mirror) = (moved.location_score, moved.mirror());
+        let mut concerned: Vec<NodeIdx> = ledgers.iter().map(|(node, _)| *node).collect();
+        concerned.extend(from.nodes().chain(to.nodes()));
+        concerned.sort_unstable();
+        concerned.dedup();
+        self.note_states(concerned.into_iter());
+        self.note(|| Change::Located(instance, from, before));
+        for (node, ledger) in ledgers {
+            self.cluster.nodes[node.get()].state.ledger = *ledger;
+        }
+        let Cluster { nodes, instances, .. } = &mut self.cluster;
+        let moved = &mut instances[instance.get()];
+        let new_mirror = to.secondary.filter(|_| moved.template.has_secondary());
+        let need = moved.mem_reserved();
+        for (node, by) in [(from.primary, -1), (to.primary, 1)] {
+            nodes[node.get()].state.tag_count.add_tags(&moved.exclusion_tags, by);
+        }
+        if !moved.forthcoming {
+            if let Some(node) = old_mirror {
+                let state = &mut nodes[node.get()].state;
+                let (_, left) = state.reserve_without(moved);
+                state.peers.set_or_drop(from.primary, left);
+                state.secondaries.retain(|i| *i != instance);
+            }
+            nodes[from.primary.get()].state.primaries.retain(|i| *i != instance);
+            nodes[to.primary.get()].state.primaries.push(instance);
+            if let Some(node) = new_mirror {
+                nodes[node.get()].state.back(to.primary, instance, need);
+            }
+        }
+        (moved.primary, moved.secondary) = (to.primary, to.secondary);
+        moved.location_score = location_score;
+    }
+
+    /// Takes an instance that has no secondary off the lists and tag counts of its node, whose
+    /// numbers become `left`. What the instance itself says stays.
+    pub fn take_off(&mut self, instance: InstanceIdx, left: Ledger) {
+        let moved = self.cluster.instance(instance);
+        let (node, tags) = (moved.primary, moved.exclusion_tags.clone());
+        self.note_states([node].into_iter());
+        let state = &mut self.cluster.nodes[node.get()].state;
+        state.ledger = left;
+        state.tag_count.add_tags(&tags, -1);
+        state.primaries.retain(|i| *i != instance);
+    }
+
+    /// Enters a new instance, which gets the next index.
+    pub fn adopt(&mut self, instance: &Instance, place: &Place) -> InstanceIdx {
+        let idx = InstanceIdx::new(self.cluster.instances.len());
+        self.enter(idx, instance, place);
+        idx
+    }
+
+    /// Enters an instance as number `idx`, which is the next one or taken off: in the list of
+    /// instances and in the numbers, lists, reserves and tag counts of its nodes.
+    pub fn enter(&mut self, idx: InstanceIdx, instance: &Instance, place: &Place) {
+        let at = place.placement;
+        self.note_states(at.nodes());
+        let Cluster { nodes, instances, .. } = &mut self.cluster;
+        nodes[at.primary.get()].state.ledger = place.primary;
+        if let (Some(node), Some(ledger)) = (at.secondary, place.secondary) {
+            nodes[node.get()].state.ledger = ledger;
+        }
+        let new = Instance {
+            idx,
+            primary: at.primary,
+            secondary: at.secondary,
+            location_score: place.location_score,
+            ..instance.clone()
+        };
+        let state = &mut nodes[at.primary.get()].state;
+        state.tag_count.add_tags(&new.exclusion_tags, 1);
+        if !new.forthcoming {
+            state.primaries.push(idx);
+            if let Some(node) = new.mirror() {
+                nodes[node.get()].state.back(at.primary, idx, new.mem_reserved());
+            }
+        }
+        let change = match instances.get_mut(idx.get()) {
+            Some(old) => Change::Instance(Box::new(std::mem::replace(old, new))),
+            None => {
+                instances.push(new);
+                Change::Adopted
+            }
+        };
+        self.note(|| change);
+    }
+}
+
+impl NodeState {
+    /// One more secondary, for which memory is reserved against the loss of `primary`.
+    fn back(&mut self, primary: NodeIdx, instance: InstanceIdx, need: Mib) {
+        self.peers.set(primary, self.peers.get(primary) + need);
+        self.secondaries.push(instance);
+    }
+}
