@@ -12,10 +12,11 @@ pub mod regroup;
 pub mod rolling;
 pub mod space;
 pub mod squeeze;
+pub(super) mod why;
 
 use serde::Serialize;
 
-use crate::model::{Cluster, Placement};
+use crate::model::{Cluster, NodeIdx, Placement};
 use crate::score::{Components, TABLE};
 use crate::search::Move;
 
@@ -43,6 +44,10 @@ impl Generator {
     }
 }
 
+pub(super) fn node_name(cluster: &Cluster, node: NodeIdx) -> String {
+    cluster.node(node).spec.name.clone()
+}
+
 /// The nodes of an instance, by full name.
 #[derive(Debug, Clone, Serialize)]
 struct Nodes {
@@ -52,7 +57,7 @@ struct Nodes {
 
 impl Nodes {
     fn of(cluster: &Cluster, placement: Placement) -> Nodes {
-        let name = |n| cluster.node(n).spec.name.clone();
+        let name = |n| node_name(cluster, n);
         Nodes { primary: name(placement.primary), secondary: placement.secondary.map(name) }
     }
 }

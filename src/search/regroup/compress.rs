@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::reach::Hold;
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Passage, Placing, RegroupOptions, Setting, Why};
@@ -118,14 +117,10 @@ pub fn compress_until(
             Some(unfit) => Compressed::Unfit(unfit),
             None => {
                 let (passages, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
-                match obstacle {
-                    Some(NotEmptied::Blocked(blocked)) => Compressed::Stuck(blocked, passages.len()),
-                    Some(NotEmptied::NoTime(stopped)) => Compressed::NoTime(stopped),
-                    None if options.max_moves.is_some_and(|most| passages.len() > most) => {
-                        Compressed::TooLong(passages.len())
-                    }
-                    None => Compressed::Emptied(passages),
-                }
+                obstacle.unwrap_or_else(|| match options.max_moves {
+                    Some(most) if passages.len() > most => Compressed::TooLong(passages.len()),
+                    _ => Compressed::Emptied(passages),
+                })
             }
         };
         let capacity = capacities[group.get()];
@@ -147,7 +142,7 @@ fn tried<'c>(
     copy: &mut Option<(Cluster, Option<PlaceStage<'c>>)>,
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Passage>, Option<NotEmptied>) {
+) -> (Vec<Passage>, Option<Compressed>) {
     let fresh = || (cluster.clone(), Some(PlaceStage::new(cluster, sites)));
     let (copy, stage) = copy.get_or_insert_with(fresh);
     let (passages, obstacle) = empty(placing, (copy, stage), group, deadline);
@@ -170,15 +165,6 @@ fn restore(copy: &mut Cluster, original: &Cluster, passage: &Passage) {
     let (here, there) = (&mut copy.instances[passage.instance.get()], original.instance(passage.instance));
     (here.primary, here.secondary) = (there.primary, there.secondary);
     here.location_score = there.location_score;
-}
-
-/// Why a group is not emptied.
-#[derive(Debug, PartialEq)]
-enum NotEmptied {
-    /// An instance finds no place.
-    Blocked(Blocked),
-    /// The search ended before.
-    NoTime(Stopped),
 }
 
 /// The instances with a node in a group.
@@ -238,24 +224,26 @@ fn empty(
     (cluster, stage): (&mut Cluster, &mut Option<PlaceStage<'_>>),
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Passage>, Option<NotEmptied>) {
+) -> (Vec<Passage>, Option<Compressed>) {
     let mut instances = residents(cluster, group);
     for instance in &instances {
-        let hold: Option<Hold> = super::reach::hold(cluster, cluster.instance(*instance));
-        if let Some(hold) = hold {
+        if let Some(hold) = super::reach::hold(cluster, cluster.instance(*instance)) {
             let blocked = Blocked { instance: *instance, why: Why::Held(hold) };
-            return (Vec::new(), Some(NotEmptied::Blocked(blocked)));
+            return (Vec::new(), Some(Compressed::Stuck(blocked, 0)));
         }
     }
     instances.sort_by_key(|i| (Reverse(cluster.instance(*i).mem), *i));
     let mut passages = Vec::with_capacity(instances.len());
     for instance in instances {
         if let Some(stopped) = deadline.reached() {
-            return (passages, Some(NotEmptied::NoTime(stopped)));
+            return (passages, Some(Compressed::NoTime(stopped)));
         }
         match placing.place_on(cluster, stage, instance, |_| true) {
             Ok(passage) => passages.push(passage),
-            Err(why) => return (passages, Some(NotEmptied::Blocked(Blocked { instance, why }))),
+            Err(why) => {
+                let stuck = Compressed::Stuck(Blocked { instance, why }, passages.len());
+                return (passages, Some(stuck));
+            }
         }
     }
     (passages, None)

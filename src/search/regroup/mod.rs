@@ -26,7 +26,8 @@ mod tests;
 pub use passage::Passage;
 pub use place::Placing;
 
-use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use super::why::{GroupWhy, Hold};
+use crate::model::{Cluster, InstanceIdx, StorageMap};
 use crate::redundancy::global::{Scope, groups_at_risk};
 
 /// What is asked of all moves between groups.
@@ -78,7 +79,7 @@ pub struct Blocked {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Why {
     /// It does not move at all.
-    Held(reach::Hold),
+    Held(Hold),
     /// No other group has a place: what is in the way in each.
-    NoPlace(Vec<(GroupIdx, reach::GroupBar)>),
+    NoPlace(Vec<GroupWhy>),
 }
