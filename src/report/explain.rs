@@ -3,7 +3,7 @@
 use super::components::score;
 use super::table::{Align, Table};
 use super::why::{hold_words, hurdle_text};
-use crate::model::{Cluster, NodeIdx, Placement};
+use crate::model::{Bar, Cluster, NodeIdx, Placement};
 use crate::plan::command::notation;
 use crate::search::explain::{Explanation, InstanceOutlook};
 
@@ -50,8 +50,8 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
                 Ok(s) => (score(*s), score(e.score - s), best.to_owned()),
                 Err(hurdle) => {
                     let text = hurdle_text(hurdle, "the new node is offline");
-                    let at = |_| format!("{}: {text}", alias(hurdle.node));
-                    let text = hurdle.shortfall.as_ref().map_or_else(|| text.clone(), at);
+                    let is_offline = hurdle.bar == Bar::Offline;
+                    let text = if is_offline { text } else { format!("{}: {text}", alias(hurdle.node)) };
                     ("-".into(), "-".into(), text)
                 }
             };

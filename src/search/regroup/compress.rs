@@ -117,7 +117,7 @@ pub fn compress_until(
             Some(unfit) => Compressed::Unfit(unfit),
             None => {
                 let (passages, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
-                obstacle.unwrap_or_else(|| match options.max_moves {
+                obstacle.unwrap_or(match options.max_moves {
                     Some(most) if passages.len() > most => Compressed::TooLong(passages.len()),
                     _ => Compressed::Emptied(passages),
                 })

@@ -208,3 +208,33 @@ pub(super) fn places<'a>(
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_nearest_are_kept_in_the_order_tried(lacks in prop::collection::vec(-2_i64..12, 0..70)) {
+            let hurdle = |(at, lack): (usize, &i64)| {
+                let node = NodeIdx::new(at);
+                let (bar, shortfall) = match lack {
+                    -2 => (Bar::Offline, None),
+                    -1 => (Bar::Expendability, None),
+                    &needed => (Bar::Primary(Rule::Memory), Some(Shortfall::Amount {
+                        resource: "memory", unit: "MiB", needed: 10, available: 10 - needed,
+                    })),
+                };
+                Hurdle { mv: None, place: Placement { primary: node, secondary: None }, node, bar, shortfall }
+            };
+            let mut all: Vec<Hurdle> = lacks.iter().enumerate().map(hurdle).collect();
+            let mut nearest = Nearest::default();
+            all.iter().for_each(|hurdle| nearest.push(hurdle.clone()));
+            all.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
+            all.truncate(MOST);
+            prop_assert_eq!(nearest, Nearest { kept: all, refused: lacks.len() });
+        }
+    }
+}
