@@ -40,6 +40,8 @@
 //!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
 //!   [`check`](search::check) tells what is wrong, what balancing would mend, and what
 //!   the loss of nodes would mean.
+//!   [`why`](search::why) is the words in which all of them say why something cannot be: the rule,
+//!   what is missing, where it would nearly do.
 //!   docs/placing.md explains how places are found without trying all of them.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands or opcodes, and a checker that replays them by the plain rules.

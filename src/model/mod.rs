@@ -1,6 +1,7 @@
 //! What a cluster is: nodes, instances, groups, policies, and the state that
 //! changes when an instance is placed.
 
+pub mod bar;
 pub mod cluster;
 pub mod draft;
 pub mod failure;
@@ -18,6 +19,7 @@ pub mod tags;
 pub mod units;
 pub mod utilisation;
 
+pub use bar::Bar;
 pub use cluster::{Cluster, Group, Members, Place};
 pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};

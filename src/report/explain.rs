@@ -2,59 +2,10 @@
 
 use super::components::score;
 use super::table::{Align, Table};
-use crate::model::{Cluster, Immobile, NodeIdx, Placement, Rule};
+use super::why::{hold_words, hurdle_text};
+use crate::model::{Bar, Cluster, NodeIdx, Placement};
 use crate::plan::command::notation;
-use crate::search::explain::{ExplainedMove, Explanation, InstanceOutlook, PassedOver};
-use crate::search::shortfall::Shortfall;
-
-/// Why an instance is passed over.
-pub fn hold_text(hold: PassedOver) -> &'static str {
-    match hold {
-        PassedOver::Immobile(Immobile::Template) => "its disk template ties it to its node",
-        PassedOver::Immobile(Immobile::Excluded) => "it is excluded (--exclude-instances)",
-        PassedOver::Immobile(Immobile::NotSelected) => "it is not selected (--select-instances)",
-        PassedOver::Immobile(Immobile::Split) => "its two nodes are in different groups",
-        PassedOver::Immobile(Immobile::NoSecondary) => "it is a DRBD instance without a secondary node",
-        PassedOver::NotAutoBalanced => "its auto_balance flag is off",
-        PassedOver::NothingToEvacuate => "none of its nodes is offline (-E)",
-    }
-}
-
-/// Why an instance is passed over, in one word.
-pub fn hold_name(hold: PassedOver) -> &'static str {
-    match hold {
-        PassedOver::Immobile(Immobile::Template) => "disk-template",
-        PassedOver::Immobile(Immobile::Excluded) => "excluded",
-        PassedOver::Immobile(Immobile::NotSelected) => "not-selected",
-        PassedOver::Immobile(Immobile::Split) => "split",
-        PassedOver::Immobile(Immobile::NoSecondary) => "no-secondary",
-        PassedOver::NotAutoBalanced => "not-auto-balanced",
-        PassedOver::NothingToEvacuate => "nothing-to-evacuate",
-    }
-}
-
-/// A rule, in one word.
-pub fn rule_name(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Memory => "memory",
-        Rule::Disk => "disk",
-        Rule::DiskReserve => "min-disk",
-        Rule::Spindles => "spindles",
-        Rule::SpindleRatio => "spindle-ratio",
-        Rule::Redundancy => "n+1",
-        Rule::CpuRatio => "vcpu-ratio",
-        Rule::ExclusionTag => "exclusion-tag",
-        Rule::MemoryForFailover => "failover-memory",
-        Rule::PlannedMemory => "planned-memory",
-        Rule::PlannedDisk => "planned-disk",
-        Rule::PlannedDiskReserve => "planned-min-disk",
-        Rule::PlannedSpindles => "planned-spindles",
-        Rule::PlannedSpindleRatio => "planned-spindle-ratio",
-        Rule::PlannedCpuRatio => "planned-vcpu-ratio",
-        Rule::NotMirrored => "not-mirrored",
-        Rule::MigrationTags => "migration-tags",
-    }
-}
+use crate::search::explain::{Explanation, InstanceOutlook};
 
 /// An outlook, in one word.
 pub fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
@@ -66,24 +17,6 @@ pub fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
         InstanceOutlook::NothingPossible => "nothing-possible",
         InstanceOutlook::Balanced => "balanced",
         InstanceOutlook::Held => "held",
-    }
-}
-
-/// What was missing.
-pub fn shortfall_text(shortfall: &Shortfall) -> String {
-    match shortfall {
-        Shortfall::Amount { resource, unit, needed, available } => {
-            let missing = shortfall.missing().unwrap_or_default();
-            format!("{resource}: {needed} {unit} needed, {available} there, {missing} missing")
-        }
-        Shortfall::Tags(tags) => format!("exclusion tags already there: {}", tags.join(", ")),
-        Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
-        Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
-        Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
-            let found = found.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
-            format!("{resource}: {found}, accepted are {min} to {max} {unit}")
-        }
-        Shortfall::Template(template) => format!("disk template {template} is not accepted"),
     }
 }
 
@@ -101,7 +34,7 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
         "Instance {} ({}, {} MiB memory, {} MiB disk, {} vcpus) is on {here}.",
         i.name, i.template, i.mem.0, i.disk.0, i.vcpus
     )];
-    lines.extend(e.holds.iter().map(|h| format!("It is not moved: {}.", hold_text(*h))));
+    lines.extend(e.holds.iter().map(|h| format!("It is not moved: {}.", hold_words(*h, cluster).text)));
     if !e.moves.is_empty() {
         let columns = [
             ("Move", Align::Left),
@@ -114,10 +47,12 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
         for (at, m) in e.moves.iter().enumerate() {
             let best = if e.best == Some(at) { "best of these" } else { "" };
             let (after, gain, reason) = match &m.verdict {
-                ExplainedMove::Possible(s) => (score(*s), score(e.score - s), best.to_owned()),
-                ExplainedMove::TargetOffline => ("-".into(), "-".into(), "the new node is offline".into()),
-                ExplainedMove::Refused(r, s) => {
-                    ("-".into(), "-".into(), format!("{}: {}", alias(r.node), shortfall_text(s)))
+                Ok(s) => (score(*s), score(e.score - s), best.to_owned()),
+                Err(hurdle) => {
+                    let text = hurdle_text(hurdle, "the new node is offline");
+                    let is_offline = hurdle.bar == Bar::Offline;
+                    let text = if is_offline { text } else { format!("{}: {text}", alias(hurdle.node)) };
+                    ("-".into(), "-".into(), text)
                 }
             };
             table.push(vec![notation(cluster, m.mv), nodes(m.to), after, gain, reason]);

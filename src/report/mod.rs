@@ -21,3 +21,4 @@ pub mod squeeze;
 pub mod summary;
 pub mod table;
 pub mod text;
+mod why;

@@ -1,10 +1,10 @@
 //! Plans of hsqueeze as text.
 
-use super::explain::shortfall_text;
+use super::why::{EXPOSED, hindrance_words, node_text};
 use crate::load::error::printable;
-use crate::model::{Cluster, InstanceIdx, NodeIdx, Rule};
+use crate::model::{Cluster, NodeIdx};
 use crate::search::squeeze::standby::{NodeSize, SizeSource};
-use crate::search::squeeze::{Decision, GroupPlan, Harm, Hindrance, Lack, Squeeze, Standby};
+use crate::search::squeeze::{Decision, GroupPlan, Squeeze, Standby};
 
 /// Most characters of a line for people.
 const LINE: usize = 400;
@@ -19,9 +19,6 @@ pub struct Style {
     /// Headings.
     pub headers: bool,
 }
-
-/// What is wrong with a group that has room, but must not use it.
-pub const EXPOSED: &str = "wherever it were used, a node could not be emptied any more (global N+1)";
 
 /// Whether something is going to happen, or has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +162,7 @@ pub fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
     let mut lines = Vec::new();
     for plan in &found.plans {
         if let Some(lack) = &plan.missing {
-            lines.push(format!("The minimal reserve is missing: {}", lack_text(lack, cluster)));
+            lines.push(format!("The minimal reserve is missing: {}", node_text(lack, cluster)));
         }
         if plan.exposed.is_some() {
             lines.push(format!("The minimal reserve is missing: {EXPOSED}"));
@@ -176,15 +173,10 @@ pub fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
         }
         for kept in &plan.kept {
             let name = &cluster.node(kept.node).spec.name;
-            lines.push(format!("Node {name} stays online: {}", obstacle_text(&kept.why, cluster)));
+            lines.push(format!("Node {name} stays online: {}", hindrance_words(&kept.why, cluster).text));
         }
     }
     lines.iter().map(|line| printable(line, LINE)).collect()
-}
-
-/// What a node lacks.
-pub fn lack_text(lack: &Lack, cluster: &Cluster) -> String {
-    format!("node {}: {}", cluster.node(lack.node).spec.name, shortfall_text(&lack.shortfall))
 }
 
 /// Where the size of a standby node is from.
@@ -212,79 +204,5 @@ pub fn size_name(source: SizeSource) -> &'static str {
         SizeSource::File => "standby-data",
         SizeSource::Like(_) => "like-node",
         SizeSource::Unknown => "unknown",
-    }
-}
-
-/// Why a node is not freed.
-pub fn obstacle_text(why: &Hindrance, cluster: &Cluster) -> String {
-    let instance = |i: &InstanceIdx| {
-        let i = cluster.instance(*i);
-        format!("instance {} ({})", i.name, i.template)
-    };
-    let node = |n: &NodeIdx| &cluster.node(*n).spec.name;
-    match why {
-        Hindrance::Master => "it is the master node".to_owned(),
-        Hindrance::LeftAlone => "it was powered up or down a short while ago".to_owned(),
-        Hindrance::NotInReach(i) => format!("{} is not of a kind that is moved for this", instance(i)),
-        Hindrance::SecondaryOf(i) => format!("it is the secondary node of {}", instance(i)),
-        Hindrance::Fixed(i) => format!("{} is never moved", instance(i)),
-        Hindrance::Stays(i) => format!("{} finds no place elsewhere", instance(i)),
-        Hindrance::Memory(missing) => {
-            format!("the other nodes together would lack {missing} MiB memory for the target reserve")
-        }
-        Hindrance::Reserve(lack) => {
-            format!("the target reserve would be missing: {}", lack_text(lack, cluster))
-        }
-        Hindrance::Redundancy(n) => format!("node {} would fail N+1", node(n)),
-        Hindrance::Worse(harm) => harm_text(harm, cluster),
-        Hindrance::Expendable(n) => format!("node {} could not be emptied any more (global N+1)", node(n)),
-        Hindrance::Exposed(_) => format!("the target reserve would be missing: {EXPOSED}"),
-        Hindrance::LastNode => "it is the last one of its group".to_owned(),
-        Hindrance::MaxNodes => "no more nodes are wanted in this run (--max-nodes)".to_owned(),
-        Hindrance::Unlikely => "too many before it could not be freed".to_owned(),
-        Hindrance::NotTried => "the search ended before it was tried".to_owned(),
-    }
-}
-
-fn harm_text(harm: &Harm, cluster: &Cluster) -> String {
-    let name = |node: &NodeIdx| &cluster.node(*node).spec.name;
-    match harm {
-        Harm::Exclusion { node, tag } => {
-            let tag = cluster.tag_table.name(*tag);
-            format!("more instances with the exclusion tag '{tag}' would share node {}", name(node))
-        }
-        Harm::Policy { node, rule } => {
-            let ratio = match rule {
-                Rule::SpindleRatio | Rule::PlannedSpindleRatio => "spindle",
-                _ => "vCPU",
-            };
-            format!("node {} would exceed the {ratio} ratio of its policy", name(node))
-        }
-        Harm::SharedLocation => "more instances would have both nodes at one location".to_owned(),
-        Harm::DesiredLocation => "more instances would not be where they desire to be".to_owned(),
-    }
-}
-
-/// Why a node is not freed, in one word.
-pub fn obstacle_name(why: &Hindrance) -> &'static str {
-    match why {
-        Hindrance::Master => "master",
-        Hindrance::LeftAlone => "left-alone",
-        Hindrance::NotInReach(_) => "not-in-reach",
-        Hindrance::SecondaryOf(_) => "secondary",
-        Hindrance::Fixed(_) => "fixed-instance",
-        Hindrance::Stays(_) => "no-place",
-        Hindrance::Memory(_) => "memory",
-        Hindrance::Reserve(_) => "reserve",
-        Hindrance::Redundancy(_) => "n+1",
-        Hindrance::Worse(Harm::Exclusion { .. }) => "exclusion-tags",
-        Hindrance::Worse(Harm::Policy { .. }) => "policy",
-        Hindrance::Worse(Harm::SharedLocation | Harm::DesiredLocation) => "location",
-        Hindrance::Expendable(_) => "global-n+1",
-        Hindrance::Exposed(_) => "reserve-global-n+1",
-        Hindrance::LastNode => "last-node",
-        Hindrance::MaxNodes => "max-nodes",
-        Hindrance::Unlikely => "unlikely",
-        Hindrance::NotTried => "not-tried",
     }
 }

@@ -2,31 +2,9 @@
 //! give or the rule that forbids it.
 
 use super::balance::Balancer;
-use super::moves::{Refusal, Repertoire, Trial};
-use super::shortfall::{Shortfall, shortfall};
-use crate::model::{Immobile, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
-
-/// Why balancing passes an instance over without looking at its moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PassedOver {
-    /// It cannot or must not move.
-    Immobile(Immobile),
-    /// Its auto_balance flag is off.
-    NotAutoBalanced,
-    /// Only instances with an offline node are being moved (`-E`).
-    NothingToEvacuate,
-}
-
-/// What would come of one move.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ExplainedMove {
-    /// It is possible and gives this score.
-    Possible(f64),
-    /// A node refuses.
-    Refused(Refusal, Shortfall),
-    /// The new node is offline.
-    TargetOffline,
-}
+use super::moves::{Repertoire, Trial};
+use super::why::{Hold, Hurdle};
+use crate::model::{Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 
 /// One move of the instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +13,8 @@ pub struct MoveVerdict {
     pub mv: Move,
     /// Where it would take the instance.
     pub to: Placement,
-    /// What would come of it.
-    pub verdict: ExplainedMove,
+    /// The score that it would give, or what is in the way.
+    pub verdict: Result<f64, Hurdle>,
 }
 
 /// What becomes of the instance, in one word.
@@ -66,7 +44,7 @@ pub struct Explanation {
     /// The score as things are.
     pub score: f64,
     /// Why it is passed over, if it is.
-    pub holds: Vec<PassedOver>,
+    pub holds: Vec<Hold>,
     /// All its moves, in the order in which they are tried.
     pub moves: Vec<MoveVerdict>,
     /// Position in `moves` of the possible one with the smallest score.
@@ -79,8 +57,7 @@ pub struct Explanation {
 pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
     let instance = balancer.cluster().instance(idx);
     let moves = verdicts(balancer, instance);
-    let score =
-        |m: &MoveVerdict| if let ExplainedMove::Possible(score) = m.verdict { score } else { f64::NAN };
+    let score = |m: &MoveVerdict| *m.verdict.as_ref().unwrap_or(&f64::NAN);
     let mut best: Option<usize> = None;
     for (at, candidate) in moves.iter().enumerate() {
         let new = score(candidate);
@@ -97,13 +74,13 @@ pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
     Explanation { instance: idx, score: balancer.score(), holds, moves, best, outlook }
 }
 
-fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<PassedOver> {
-    let mut holds: Vec<PassedOver> = instance.immobile.map(PassedOver::Immobile).into_iter().collect();
+fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<Hold> {
+    let mut holds: Vec<Hold> = instance.immobile.map(Hold::Immobile).into_iter().collect();
     if !instance.auto_balance {
-        holds.push(PassedOver::NotAutoBalanced);
+        holds.push(Hold::NotAutoBalanced);
     }
     if holds.is_empty() && !balancer.is_candidate(instance) {
-        holds.push(PassedOver::NothingToEvacuate);
+        holds.push(Hold::NothingToEvacuate);
     }
     holds
 }
@@ -132,14 +109,12 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
     let rules = balancer.rules();
     let trial = Trial::new(balancer.cluster(), instance, rules);
     let mut result = Vec::new();
-    let mut push = |mv: Move, verdict: ExplainedMove| {
+    let mut push = |mv: Move, verdict: Result<f64, Hurdle>| {
         result.push(MoveVerdict { mv, to: mv.placement(instance), verdict });
     };
     let tried = |mv: Move| match trial.run(mv) {
-        Ok(outcome) => ExplainedMove::Possible(balancer.score_after(instance, &outcome)),
-        Err(refusal) => {
-            ExplainedMove::Refused(refusal, shortfall(balancer.cluster(), instance, &trial, mv, refusal))
-        }
+        Ok(outcome) => Ok(balancer.score_after(instance, &outcome)),
+        Err(refusal) => Err(Hurdle::of_move(balancer.cluster(), &trial, mv, refusal)),
     };
     if repertoire.failover {
         push(Move::Failover, tried(Move::Failover));
@@ -149,7 +124,7 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
             continue;
         }
         for_target(balancer, *target, &repertoire, &mut |mv, offline| {
-            push(mv, if offline { ExplainedMove::TargetOffline } else { tried(mv) });
+            push(mv, if offline { Err(Hurdle::offline(instance, mv, *target)) } else { tried(mv) });
         });
     }
     result

@@ -15,11 +15,11 @@ pub mod moves;
 pub mod regroup;
 pub mod rolling;
 pub mod shape;
-pub mod shortfall;
 mod sieve;
 pub mod squeeze;
 pub mod tally;
 mod ties;
+pub mod why;
 
 pub use balance::{BalanceOptions, Balancer, Effort};
 pub use deadline::{Deadline, Stopped};

@@ -21,7 +21,7 @@ mod simulate;
 pub use class::Class;
 pub use guard::Guard;
 pub use pool::{Before, NodePool};
-pub use simulate::{Casualty, Cause, Obstacle, casualties, evacuates};
+pub use simulate::{Casualty, Obstacle, casualties, evacuates};
 
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use figures::Figures;

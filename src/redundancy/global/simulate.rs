@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use super::class::Class;
 use super::outlook::Outlook;
 use crate::model::{
-    Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
-    PolicyBreach, Rule, Strictness, TagArrival,
+    Bar, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place, Rule,
+    Strictness, TagArrival,
 };
 use crate::score::batch::{ChangedState, Scorer};
 use crate::score::metrics::lanes;
@@ -37,22 +37,7 @@ pub struct Obstacle {
     /// Its numbers at that moment.
     pub ledger: Ledger,
     /// What is in the way.
-    pub cause: Cause,
-}
-
-/// What keeps a node from taking an instance over.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cause {
-    /// A rule that the new primary node would break.
-    Rule(Rule),
-    /// A rule that the lost node, as the secondary, would break.
-    Swap(Rule),
-    /// The policy of the group.
-    Policy(PolicyBreach),
-    /// The node is offline.
-    Offline,
-    /// The node is lost, too.
-    Lost,
+    pub bar: Bar,
 }
 
 /// Whether all primaries of `node` find a place if it is lost. `nodes` is the
@@ -238,12 +223,12 @@ impl<'c> Emptying<'c> {
         let tags = TagArrival::of(self.state(node), instance);
         before
             .add_primary(self.spec(node), instance, instance.location_score, tags, Strictness::Forced)
-            .map_err(|rule| Box::new(Obstacle { node, ledger: before, cause: Cause::Rule(rule) }))
+            .map_err(|rule| Box::new(Obstacle { node, ledger: before, bar: Bar::Primary(rule) }))
     }
 
     /// What is in the way at a node as it is.
-    fn obstacle(&self, node: NodeIdx, cause: Cause) -> Obstacle {
-        Obstacle { node, ledger: self.state(node).ledger, cause }
+    fn obstacle(&self, node: NodeIdx, bar: Bar) -> Obstacle {
+        Obstacle { node, ledger: self.state(node).ledger, bar }
     }
 
     /// Swaps the roles of the two nodes of a DRBD instance.
@@ -252,13 +237,13 @@ impl<'c> Emptying<'c> {
         let mirror = instance.mirror().ok_or_else(Vec::new)?;
         let (from, to) = (self.spec(node), self.spec(mirror));
         let fixed = match () {
-            () if lost.contains(&mirror) && mirror != node => Some(Cause::Lost),
-            () if to.offline => Some(Cause::Offline),
-            () if !from.can_migrate_to(to) => Some(Cause::Rule(Rule::MigrationTags)),
+            () if lost.contains(&mirror) && mirror != node => Some(Bar::Lost),
+            () if to.offline => Some(Bar::Offline),
+            () if !from.can_migrate_to(to) => Some(Bar::Primary(Rule::MigrationTags)),
             () => None,
         };
-        if let Some(cause) = fixed {
-            return Err(vec![self.obstacle(mirror, cause)]);
+        if let Some(bar) = fixed {
+            return Err(vec![self.obstacle(mirror, bar)]);
         }
         let (reserved, left) = self.state(mirror).reserve_without(instance);
         let without = self.state(mirror).ledger.remove_secondary(to, instance, reserved);
@@ -268,7 +253,7 @@ impl<'c> Emptying<'c> {
         let before = self.without_primary(node, instance);
         let new_node = before
             .add_secondary(from, instance, held, Strictness::Forced, disk)
-            .map_err(|rule| vec![Obstacle { node, ledger: before, cause: Cause::Swap(rule) }])?;
+            .map_err(|rule| vec![Obstacle { node, ledger: before, bar: Bar::Secondary(rule) }])?;
         self.settle(&[(node, new_node), (mirror, new_mirror)], instance, Some(node), mirror);
         self.change(mirror).peers.set_or_drop(node, left);
         let need = instance.mem_reserved();
@@ -289,7 +274,7 @@ impl<'c> Emptying<'c> {
         let left = self.without_primary(node, instance);
         let allows = |n: NodeIdx| {
             let allowed = self.spec(node).can_migrate_to(self.spec(n));
-            if allowed { Ok(()) } else { Err(Cause::Rule(Rule::MigrationTags)) }
+            if allowed { Ok(()) } else { Err(Bar::Primary(Rule::MigrationTags)) }
         };
         let (to, arrived) = self.best(GROUP, escapes, allows, instance, Some((node, left)))?;
         self.settle(&[(node, left), (to, arrived)], instance, Some(node), to);
@@ -302,7 +287,7 @@ impl<'c> Emptying<'c> {
         let accepts = |n: NodeIdx| {
             let spec = self.spec(n);
             let policy = &self.cluster.group(spec.group).policy;
-            policy.accepts(instance, spec.exclusive_storage).map_err(Cause::Policy)
+            policy.accepts(instance, spec.exclusive_storage).map_err(Bar::Policy)
         };
         let (to, arrived) = self.best(SET, escapes, accepts, instance, None)?;
         self.settle(&[(to, arrived)], instance, None, to);
@@ -317,7 +302,7 @@ impl<'c> Emptying<'c> {
         &self,
         board: usize,
         targets: &[NodeIdx],
-        allows: impl Fn(NodeIdx) -> Result<(), Cause>,
+        allows: impl Fn(NodeIdx) -> Result<(), Bar>,
         instance: &Instance,
         left: Option<(NodeIdx, Ledger)>,
     ) -> Result<Best, Vec<Obstacle>> {
@@ -328,7 +313,7 @@ impl<'c> Emptying<'c> {
         let mut obstacles = Vec::new();
         let mut offers = Vec::new();
         for &target in targets.iter().filter(|t| !self.verdict_only || self.has_room(**t, instance)) {
-            let allowed = allows(target).map_err(|cause| Box::new(self.obstacle(target, cause)));
+            let allowed = allows(target).map_err(|bar| Box::new(self.obstacle(target, bar)));
             let after = allowed.and_then(|()| self.with_primary(target, self.state(target).ledger, instance));
             match after {
                 Err(obstacle) if !self.verdict_only => obstacles.push(*obstacle),

@@ -5,8 +5,7 @@ mod plain;
 mod text;
 
 pub use additions::WishedAdditions;
-pub(super) use additions::{AmountsView, amounts};
-pub use plain::{plan_lines, policy_name, why_lines};
+pub use plain::{plan_lines, why_lines};
 pub use text::{failure_text, selection_text};
 
 use serde::Serialize;
@@ -14,6 +13,7 @@ use serde::Serialize;
 use self::additions::Additions;
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::{Opcode, job};
+use crate::report::json::node_name;
 use crate::search::allocator::{Answer, Failure, Reply};
 
 /// A response. The order of the fields is the order in which they are written.
@@ -99,10 +99,6 @@ fn evacuated(cluster: &Cluster, answer: &Answer) -> (String, ResultForm) {
         .iter()
         .map(|(idx, failure)| (cluster.instance(*idx).name.clone(), failure_text(cluster, failure)));
     (info, ResultForm::Moved(moved.collect(), failed.collect(), jobs))
-}
-
-fn node_name(cluster: &Cluster, node: NodeIdx) -> String {
-    cluster.node(node).spec.name.clone()
 }
 
 fn counts(failed: usize, to_do: &str, succeeded: usize, done: &str) -> String {

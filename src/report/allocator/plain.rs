@@ -1,49 +1,16 @@
 //! What was in the way of an instance, and how to make room for it, for people.
 
-use super::text::{metric_text, name, no_targets, no_time};
+use super::text::{metric_text, name, nodes};
 use crate::load::error::printable;
-use crate::model::{Cluster, Placement, PolicyBreach};
+use crate::model::{Bar, Cluster};
 use crate::plan::command::commands;
-use crate::report::explain::{rule_name, shortfall_text};
-use crate::search::allocate::NoTargets;
+use crate::report::why::{hurdle_text, untried_words};
 use crate::search::allocator::RoomFound;
-use crate::search::allocator::why::{Bar, GroupWhy, Hurdle, InTheWay, Nearest, Untried};
+use crate::search::allocator::why::InTheWay;
+use crate::search::why::{GroupWhy, Hurdle, Nearest};
 
 /// Most characters of a line.
 const LINE: usize = 400;
-
-/// What is in the way, in one word.
-pub(super) fn bar_name(bar: Bar) -> &'static str {
-    match bar {
-        Bar::Policy(breach) => policy_name(breach),
-        Bar::Rule(rule) => rule_name(rule),
-        Bar::Expendability => "global-n+1",
-        Bar::Offline => "offline",
-    }
-}
-
-/// What a policy does not accept, in one word.
-pub fn policy_name(breach: PolicyBreach) -> &'static str {
-    match breach {
-        PolicyBreach::Memory { .. } => "policy-memory",
-        PolicyBreach::DiskSize { .. } => "policy-disk-size",
-        PolicyBreach::Cpus { .. } => "policy-vcpus",
-        PolicyBreach::Spindles { .. } => "policy-spindles",
-        PolicyBreach::DiskCount { .. } => "policy-disk-count",
-        PolicyBreach::Template(_) => "policy-disk-template",
-    }
-}
-
-/// Why no place of a group was tried, in one word.
-pub(super) fn untried_name(untried: &Untried) -> &'static str {
-    match untried {
-        Untried::Networks(_) => "networks",
-        Untried::Nodes(NoTargets::NoOnlineNodes) => "no-online-nodes",
-        Untried::Nodes(NoTargets::NotEnoughOnlineNodes) => "not-enough-online-nodes",
-        Untried::Nodes(NoTargets::UnsupportedNumber) => "unsupported-number-of-nodes",
-        Untried::NoTime(_) => "no-time",
-    }
-}
 
 /// What was in the way of an instance, line by line.
 pub fn why_lines(cluster: &Cluster, why: &InTheWay) -> Vec<String> {
@@ -58,13 +25,9 @@ pub fn why_lines(cluster: &Cluster, why: &InTheWay) -> Vec<String> {
 fn group_lines(cluster: &Cluster, why: &GroupWhy) -> Vec<String> {
     let group = cluster.group(why.group);
     let title = format!("group {} ({})", group.name, group.alloc_policy);
-    match &why.untried {
+    match &why.bar {
         None => places(cluster, &format!("{title}, places"), &why.places),
-        Some(Untried::Networks(networks)) => {
-            vec![format!("  {title}: not connected to network {}", networks.join(", "))]
-        }
-        Some(Untried::Nodes(reason)) => vec![format!("  {title}: {}", no_targets(*reason))],
-        Some(Untried::NoTime(stopped)) => vec![format!("  {title}: {}", no_time(*stopped))],
+        Some(bar) => vec![format!("  {title}: {}", untried_words(bar, cluster).text)],
     }
 }
 
@@ -75,26 +38,19 @@ fn places(cluster: &Cluster, title: &str, nearest: &Nearest) -> Vec<String> {
         refused if refused == shown => format!("  {title} refused: {refused}"),
         refused => format!("  {title} refused: {refused}, of which the nearest {shown}"),
     };
-    let hurdles = nearest.kept.iter().map(|hurdle| format!("    {}", hurdle_text(cluster, hurdle)));
+    let hurdles = nearest.kept.iter().map(|hurdle| format!("    {}", place_text(cluster, hurdle)));
     std::iter::once(title).chain(hurdles).collect()
 }
 
-fn hurdle_text(cluster: &Cluster, hurdle: &Hurdle) -> String {
+fn place_text(cluster: &Cluster, hurdle: &Hurdle) -> String {
     let nodes = nodes(cluster, hurdle.place);
     let at = name(cluster, hurdle.node);
-    let problem = match (&hurdle.shortfall, hurdle.bar) {
-        (Some(shortfall), _) => shortfall_text(shortfall),
-        (None, Bar::Expendability) => {
-            return format!("{nodes}: afterwards a node could not be emptied any more");
-        }
-        (None, bar) => bar_name(bar).to_owned(),
-    };
-    if nodes == at { format!("{nodes}: {problem}") } else { format!("{nodes}: {at}: {problem}") }
-}
-
-fn nodes(cluster: &Cluster, place: Placement) -> String {
-    let primary = name(cluster, place.primary);
-    place.secondary.map_or_else(|| primary.to_owned(), |s| format!("{primary}/{}", name(cluster, s)))
+    let problem = hurdle_text(hurdle, "offline");
+    // global N+1 has to do with any node
+    match nodes == at || hurdle.bar == Bar::Expendability {
+        true => format!("{nodes}: {problem}"),
+        false => format!("{nodes}: {at}: {problem}"),
+    }
 }
 
 /// How to make room, if that was looked for, line by line.

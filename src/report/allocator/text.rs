@@ -1,11 +1,12 @@
 //! What responses say in words. Ganeti's logs and users know these texts.
 
-use crate::model::{Cluster, GroupIdx, NodeIdx, Place};
+use crate::model::{Cluster, GroupIdx, NodeIdx, Placement};
 use crate::report::components::score;
-use crate::search::Stopped;
-use crate::search::allocate::{NoTargets, PlaceMetric, PlaceSearch};
-use crate::search::allocator::{Failure, GroupChoice, GroupTrial, TrialResult};
+use crate::report::why::{no_time, untried_words};
+use crate::search::allocate::{PlaceMetric, PlaceSearch};
+use crate::search::allocator::{Failure, GroupChoice, GroupTrial};
 use crate::search::evacuate::{PairStep, Stuck};
+use crate::search::why::GroupBar;
 
 /// How a group was selected: the group, unless the request named it, and what came of
 /// all that were tried.
@@ -19,7 +20,7 @@ pub fn selection_text(cluster: &Cluster, choice: &GroupChoice) -> String {
 /// What came of each group. Those that lack a network come first, except on dedicated
 /// clusters.
 fn group_texts(cluster: &Cluster, choice: &GroupChoice) -> Vec<String> {
-    let lacks_network = |t: &&GroupTrial| t.result == TrialResult::NotConnected && !choice.dedicated;
+    let lacks_network = |t: &&GroupTrial| matches!(t.result, Err(GroupBar::Networks(_))) && !choice.dedicated;
     let (unconnected, tried): (Vec<&GroupTrial>, Vec<&GroupTrial>) =
         choice.trials.iter().partition(lacks_network);
     let unconnected = unconnected
@@ -31,36 +32,24 @@ fn group_texts(cluster: &Cluster, choice: &GroupChoice) -> Vec<String> {
 
 fn trial_text(cluster: &Cluster, trial: &GroupTrial, instance: &str) -> String {
     let group = cluster.group(trial.group);
-    let error = |problem: &str| format!("Group {}: error {problem}", group.name);
     match &trial.result {
-        TrialResult::NotConnected => {
-            error(&format!("The group {}", not_connected(cluster, trial.group, instance)))
-        }
-        TrialResult::NoTargets(reason) => error(no_targets(*reason)),
-        TrialResult::NoTime(stopped) => error(&no_time(*stopped)),
-        TrialResult::Searched(search) => {
+        Ok(search) => {
             format!("Group {} ({}): {}", group.name, group.alloc_policy, search_text(cluster, search))
         }
+        Err(bar) => format!("Group {}: error {}", group.name, barred(cluster, trial.group, instance, bar)),
+    }
+}
+
+/// Why a group has no place to try.
+fn barred(cluster: &Cluster, group: GroupIdx, instance: &str, bar: &GroupBar) -> String {
+    match bar {
+        GroupBar::Networks(_) => format!("The group {}", not_connected(cluster, group, instance)),
+        bar => untried_words(bar, cluster).text,
     }
 }
 
 fn not_connected(cluster: &Cluster, group: GroupIdx, instance: &str) -> String {
     format!("{} is not connected to a network required by instance {instance}", cluster.group(group).name)
-}
-
-/// Why a group has no place to try.
-pub(super) fn no_targets(reason: NoTargets) -> &'static str {
-    match reason {
-        NoTargets::NoOnlineNodes => "No online nodes",
-        NoTargets::NotEnoughOnlineNodes => "Not enough online nodes",
-        // the reference has two blanks there
-        NoTargets::UnsupportedNumber => "Unsupported number of nodes, only one or two  supported",
-    }
-}
-
-/// That nothing was tried, and why.
-pub(super) fn no_time(stopped: Stopped) -> String {
-    format!("not looked at: {} ended the search", stopped.subject().to_lowercase())
 }
 
 /// What came of looking for a place in one group.
@@ -71,7 +60,7 @@ pub(super) fn search_text(cluster: &Cluster, search: &PlaceSearch) -> String {
             "score: {}, successes {successes}, failures {} ({failures}) for node(s) {}",
             metric_text(metric),
             failures.total(),
-            nodes(cluster, place)
+            nodes(cluster, place.placement)
         ),
         None if failures.total() == 0 => {
             "No valid allocation solutions, failure reasons: unknown reasons".to_owned()
@@ -80,12 +69,10 @@ pub(super) fn search_text(cluster: &Cluster, search: &PlaceSearch) -> String {
     }
 }
 
-fn nodes(cluster: &Cluster, place: &Place) -> String {
-    let primary = name(cluster, place.placement.primary);
-    match place.placement.secondary {
-        Some(secondary) => format!("{primary}/{}", name(cluster, secondary)),
-        None => primary.to_owned(),
-    }
+/// The nodes of a place.
+pub(super) fn nodes(cluster: &Cluster, place: Placement) -> String {
+    let primary = name(cluster, place.primary);
+    place.secondary.map_or_else(|| primary.to_owned(), |s| format!("{primary}/{}", name(cluster, s)))
 }
 
 /// How good a place is.
@@ -109,10 +96,7 @@ pub(super) fn name(cluster: &Cluster, node: NodeIdx) -> &str {
 pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
     match failure {
         Failure::UnknownGroup(key) => format!("Wrong number of elems found with name {key}"),
-        Failure::NotConnected(group, instance) => {
-            format!("The group {}", not_connected(cluster, *group, instance))
-        }
-        Failure::NoTargets(reason) => no_targets(*reason).to_owned(),
+        Failure::Barred(group, instance, bar) => barred(cluster, *group, instance, bar),
         Failure::NoGroup(choice) => group_texts(cluster, choice).join(", "),
         Failure::NoTargetGroups(asked) => no_target_groups(cluster, asked),
         Failure::NotFound(search) => search_text(cluster, search),
@@ -126,7 +110,7 @@ pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
                 numbers(given.iter().map(number))
             )
         }
-        Failure::NoTime(stopped) => no_time(*stopped),
+        Failure::NoTime(stopped) => no_time("not looked at", *stopped),
         Failure::HasSecondary => "Instance already has a secondary".to_owned(),
         Failure::Stuck(stuck) => stuck_text(cluster, stuck),
         Failure::NowhereElse(here, elsewhere) => {

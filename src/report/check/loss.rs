@@ -3,11 +3,10 @@
 use super::PREFIX;
 use crate::load::error::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::redundancy::global::Cause;
-use crate::report::explain::{rule_name, shortfall_text};
 use crate::report::shell::Assignments;
+use crate::report::why::hurdle_text;
 use crate::search::check::Loss;
-use crate::search::check::loss::{LossHurdle, Stranded};
+use crate::search::check::loss::Stranded;
 
 /// Most characters of a line.
 const LINE: usize = 400;
@@ -43,37 +42,18 @@ pub fn text(loss: &Loss, cluster: &Cluster) -> Vec<String> {
 fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
     let instance = cluster.instance(stranded.instance);
     let title = format!("    {} ({}, {} MiB memory", instance.name, instance.template, instance.mem.0);
-    let refused = match (stranded.refused, stranded.hurdles.len()) {
+    let refused = match (stranded.nearest.refused, stranded.nearest.kept.len()) {
         (0, _) if instance.template.has_secondary() => "it has no secondary node".to_owned(),
         (0, _) => "its group has no other online node".to_owned(),
         (1, _) => "1 node refuses it".to_owned(),
         (all, shown) if all == shown => format!("{all} nodes refuse it"),
         (all, shown) => format!("{all} nodes refuse it, of which the nearest {shown}"),
     };
-    let hurdles = stranded.hurdles.iter().map(|hurdle| {
+    let hurdles = stranded.nearest.kept.iter().map(|hurdle| {
         let node = &cluster.node(hurdle.node).spec.name;
-        format!("        {node}: {}", problem(hurdle))
+        format!("        {node}: {}", hurdle_text(hurdle, "it is offline"))
     });
     std::iter::once(format!("{title}): {refused}")).chain(hurdles).collect()
-}
-
-fn problem(hurdle: &LossHurdle) -> String {
-    match (&hurdle.shortfall, hurdle.cause) {
-        (_, Cause::Lost) => "it is lost, too".to_owned(),
-        (_, Cause::Offline) => "it is offline".to_owned(),
-        (Some(shortfall), _) => shortfall_text(shortfall),
-        (None, cause) => cause_name(cause).to_owned(),
-    }
-}
-
-/// What is in the way, in one word.
-pub fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Rule(rule) | Cause::Swap(rule) => rule_name(rule),
-        Cause::Policy(breach) => crate::report::allocator::policy_name(breach),
-        Cause::Offline => "offline",
-        Cause::Lost => "lost",
-    }
 }
 
 /// The lines for shells.

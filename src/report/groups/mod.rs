@@ -2,7 +2,6 @@
 
 pub mod draw;
 pub mod plan;
-pub mod reasons;
 pub mod status;
 
 use crate::model::{Cluster, GroupIdx};

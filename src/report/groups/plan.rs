@@ -1,20 +1,20 @@
 //! Plans of moves between groups as text.
 
 use super::counted;
-use super::reasons::{blocked, held_text};
 use super::status::{LINE, condition_text};
 use crate::load::error::printable;
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, Step, StorageMap};
 use crate::report::components::score;
 use crate::report::number::fixed;
 use crate::report::table::{Align, Table};
-use crate::search::Stopped;
+use crate::report::why::{group_words, no_time, stay_words, unfit_text};
 use crate::search::regroup::balance::Balance;
-use crate::search::regroup::compress::{self, Compression, GroupCandidate, Unfit};
+use crate::search::regroup::compress::{self, Compression, GroupCandidate};
 use crate::search::regroup::load::{KINDS, Loads};
 use crate::search::regroup::redistribute::{self, Redistribution, Repair};
 use crate::search::regroup::status::Capacity;
 use crate::search::regroup::{Blocked, Why};
+use crate::search::why::GroupWhy;
 
 /// Most instances without a place that are named for a group, unless all are wanted.
 const NAMED: usize = 5;
@@ -100,7 +100,7 @@ fn repair_lines(
                 .push(format!("  It stays as it is: {} are needed (--max-length)", counted(*needed, "move")));
         }
         redistribute::Healing::NoTime(stopped) => {
-            lines.push(format!("  It stays as it is: {}", no_time(*stopped)));
+            lines.push(format!("  It stays as it is: {}", no_time("unknown", *stopped)));
         }
         redistribute::Healing::Stuck(instances) => {
             lines.push("  It cannot be repaired:".to_owned());
@@ -192,16 +192,15 @@ fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
         compress::Compressed::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
         compress::Compressed::Stuck(blocked, _) => {
             let name = cluster.instance(blocked.instance).alias();
-            let why = match &blocked.why {
-                Why::Held(hold) => held_text(*hold, cluster),
-                Why::NoPlace(_) => "no group has a place".to_owned(),
-            };
+            let why = stay_words(&blocked.why, cluster).text;
             ("-".to_owned(), "-".to_owned(), format!("no: {name}: {why}"))
         }
         compress::Compressed::TooLong(moves) => {
             (moves.to_string(), "-".to_owned(), "not with so few moves (--max-length)".to_owned())
         }
-        compress::Compressed::NoTime(stopped) => ("-".to_owned(), "-".to_owned(), no_time(*stopped)),
+        compress::Compressed::NoTime(stopped) => {
+            ("-".to_owned(), "-".to_owned(), no_time("unknown", *stopped))
+        }
         compress::Compressed::Emptied(steps) => {
             let amount = steps.iter().map(|step| step.copied(cluster)).sum();
             (steps.len().to_string(), copied(amount), "yes".to_owned())
@@ -220,21 +219,23 @@ fn amounts(name: &str, capacity: &Capacity, instances: usize) -> Vec<String> {
     [name.to_owned()].into_iter().chain(numbers).chain(sizes.map(|n| n.to_string())).collect()
 }
 
-/// Why nobody knows what can be done for a group.
-pub fn no_time(stopped: Stopped) -> String {
-    format!("unknown: {} ended the search", stopped.subject().to_lowercase())
-}
-
-/// Why a group is not even tried.
-pub fn unfit_text(why: Unfit) -> String {
-    match why {
-        Unfit::Empty => "it is empty".to_owned(),
-        Unfit::Denied => "no: moves from it are denied".to_owned(),
-        Unfit::Isolated => "no: no other group reaches its pools".to_owned(),
-        Unfit::Exceeds { resource, used, free } => {
-            format!("no: it uses {used} of {resource}, and the others have {free} free")
-        }
-    }
+/// An instance that stays, and why: a line, and one for each group.
+fn blocked(blocked: &Blocked, cluster: &Cluster, storage: &StorageMap) -> Vec<String> {
+    let i = cluster.instance(blocked.instance);
+    let what = format!(
+        "{} ({}, {} MiB memory, {} MiB disk, {} vcpus)",
+        i.name, i.template, i.mem.0, i.disk.0, i.vcpus
+    );
+    let groups = match &blocked.why {
+        Why::NoPlace(groups) if groups.is_empty() => return vec![format!("{what}: there is no other group")],
+        Why::NoPlace(groups) => &groups[..],
+        Why::Held(_) => &[],
+    };
+    let line = |why: &GroupWhy| {
+        format!("  {}: {}", cluster.group(why.group).name, group_words(why, cluster, storage).text)
+    };
+    let why = format!("{what}: {}", stay_words(&blocked.why, cluster).text);
+    std::iter::once(why).chain(groups.iter().map(line)).collect()
 }
 
 /// The plan that evens out load.

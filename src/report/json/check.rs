@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use super::Generator;
+use super::why::RefusedView;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::report::allocator::{AmountsView, amounts};
-use crate::report::check::loss::cause_name;
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
-use crate::search::check::loss::{LossHurdle, Stranded};
+use crate::search::check::loss::Stranded;
 use crate::search::check::{GroupHealth, Loss, ProblemCounts as Found};
 
 /// The name of the schema.
@@ -99,14 +98,6 @@ struct StrandedInstance {
     memory: i64,
     refused: usize,
     nearest: Vec<RefusedView>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct RefusedView {
-    node: String,
-    rule: &'static str,
-    /// Null where nothing is missing that could be counted.
-    shortfall: Option<AmountsView>,
 }
 
 /// The document of a check.
@@ -202,16 +193,11 @@ fn tag(idle: &IdleTag) -> Tag {
 
 fn stranded(cluster: &Cluster, stranded: &Stranded) -> StrandedInstance {
     let instance = cluster.instance(stranded.instance);
-    let refusal = |hurdle: &LossHurdle| RefusedView {
-        node: cluster.node(hurdle.node).spec.name.clone(),
-        rule: cause_name(hurdle.cause),
-        shortfall: hurdle.shortfall.as_ref().and_then(amounts),
-    };
     StrandedInstance {
         instance: instance.name.clone(),
         disk_template: instance.template.as_str(),
         memory: instance.mem.0,
-        refused: stranded.refused,
-        nearest: stranded.hurdles.iter().map(refusal).collect(),
+        refused: stranded.nearest.refused,
+        nearest: stranded.nearest.kept.iter().map(|hurdle| RefusedView::of(cluster, hurdle)).collect(),
     }
 }

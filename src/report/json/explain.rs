@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use super::why::RefusalView;
 use super::{Nodes, kind};
-use crate::model::{Cluster, NodeIdx, Placement};
+use crate::model::{Cluster, Placement};
 use crate::plan::command::notation;
-use crate::report::explain::{hold_name, outlook_name, rule_name};
-use crate::search::explain::{ExplainedMove, Explanation, InstanceOutlook};
-use crate::search::shortfall::Shortfall;
+use crate::report::explain::outlook_name;
+use crate::report::why::hold_words;
+use crate::search::explain::{Explanation, InstanceOutlook, MoveVerdict};
 
 /// Why one instance moves or does not.
 #[derive(Debug, Clone, Serialize)]
@@ -45,39 +46,16 @@ struct MoveView {
     refusal: Option<RefusalView>,
 }
 
-#[derive(Debug, Clone, Serialize)]
-struct RefusalView {
-    node: String,
-    rule: &'static str,
-    needed: Option<i64>,
-    available: Option<i64>,
-    missing: Option<i64>,
-    unit: Option<&'static str>,
-    tags: Vec<String>,
-}
-
 /// The explanation of one instance.
 pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
     let instance = cluster.instance(e.instance);
-    let name = |n: NodeIdx| cluster.node(n).spec.name.clone();
-    let moves = e
-        .moves
-        .iter()
-        .map(|m| {
-            let (score, refusal) = match &m.verdict {
-                ExplainedMove::Possible(score) => (Some(*score), None),
-                ExplainedMove::TargetOffline => (None, m.mv.target().map(|t| offline(name(t)))),
-                ExplainedMove::Refused(r, s) => (None, Some(refused(name(r.node), rule_name(r.rule), s))),
-            };
-            MoveView {
-                kind: kind(m.mv),
-                notation: notation(cluster, m.mv),
-                to: Nodes::of(cluster, m.to),
-                score,
-                refusal,
-            }
-        })
-        .collect();
+    let view = |m: &MoveVerdict| MoveView {
+        kind: kind(m.mv),
+        notation: notation(cluster, m.mv),
+        to: Nodes::of(cluster, m.to),
+        score: m.verdict.as_ref().ok().copied(),
+        refusal: m.verdict.as_ref().err().map(|hurdle| RefusalView::of(cluster, hurdle)),
+    };
     let next_step = match &e.outlook {
         InstanceOutlook::OtherFirst(step) => Some(NextStep {
             instance: cluster.instance(step.instance).name.clone(),
@@ -95,36 +73,8 @@ pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
         score: e.score,
         outlook: outlook_name(&e.outlook),
         next_step,
-        holds: e.holds.iter().map(|h| hold_name(*h)).collect(),
+        holds: e.holds.iter().map(|h| hold_words(*h, cluster).name).collect(),
         best: e.best,
-        moves,
+        moves: e.moves.iter().map(view).collect(),
     }
-}
-
-fn offline(node: String) -> RefusalView {
-    RefusalView {
-        node,
-        rule: "offline",
-        needed: None,
-        available: None,
-        missing: None,
-        unit: None,
-        tags: Vec::new(),
-    }
-}
-
-fn refused(node: String, rule: &'static str, shortfall: &Shortfall) -> RefusalView {
-    let mut refusal = RefusalView { rule, ..offline(node) };
-    match shortfall {
-        Shortfall::Amount { unit, needed, available, .. } => {
-            refusal.needed = Some(*needed);
-            refusal.available = Some(*available);
-            refusal.missing = shortfall.missing();
-            refusal.unit = Some(unit);
-        }
-        Shortfall::Tags(tags) | Shortfall::Migration(tags) => refusal.tags.clone_from(tags),
-        // policies are no matter of moves
-        Shortfall::NoSecondary | Shortfall::Range { .. } | Shortfall::Template(_) => {}
-    }
-    refusal
 }

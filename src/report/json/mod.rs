@@ -12,10 +12,11 @@ pub mod regroup;
 pub mod rolling;
 pub mod space;
 pub mod squeeze;
+pub(super) mod why;
 
 use serde::Serialize;
 
-use crate::model::{Cluster, Leg, Move, Placement};
+use crate::model::{Cluster, Leg, Move, NodeIdx, Placement};
 use crate::score::{Components, TABLE};
 
 /// A document as it is printed.
@@ -42,6 +43,10 @@ impl Generator {
     }
 }
 
+pub(super) fn node_name(cluster: &Cluster, node: NodeIdx) -> String {
+    cluster.node(node).spec.name.clone()
+}
+
 /// The nodes of an instance, by full name.
 #[derive(Debug, Clone, Serialize)]
 struct Nodes {
@@ -51,7 +56,7 @@ struct Nodes {
 
 impl Nodes {
     fn of(cluster: &Cluster, placement: Placement) -> Nodes {
-        let name = |n| cluster.node(n).spec.name.clone();
+        let name = |n| node_name(cluster, n);
         Nodes { primary: name(placement.primary), secondary: placement.secondary.map(name) }
     }
 }

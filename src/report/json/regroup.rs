@@ -5,23 +5,19 @@ use serde::Serialize;
 
 use super::group_status::SizesView;
 use super::plan::jobsets;
+use super::why::BlockedRow;
 use super::{Generator, Nodes, leg_kind, texts};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx, Placement, Step, StorageMap};
 use crate::plan::command::commands;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
-use crate::report::explain::shortfall_text;
-use crate::report::groups::plan::{
-    balance_summary, compression_summary, no_time, redistribution_summary, unfit_text,
-};
-use crate::report::groups::reasons::{bar_name, bar_text, held_name, held_text};
+use crate::report::groups::plan::{balance_summary, compression_summary, redistribution_summary};
+use crate::report::why::{no_time, unfit_text};
 use crate::search::Stopped;
 use crate::search::regroup::balance::Balance;
 use crate::search::regroup::compress::{self, Compression, GroupCandidate};
 use crate::search::regroup::load::{LoadSource, Loads};
-use crate::search::regroup::reach::GroupBar;
 use crate::search::regroup::redistribute::{self, Redistribution};
-use crate::search::regroup::{Blocked, Why};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.regroup/1";
@@ -74,24 +70,6 @@ struct RepairRow {
     repaired: bool,
     moves: usize,
     blocked: Vec<BlockedRow>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct BlockedRow {
-    instance: String,
-    reason: &'static str,
-    text: String,
-    groups: Vec<BarRow>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct BarRow {
-    group: String,
-    reason: &'static str,
-    text: String,
-    node: Option<String>,
-    shortfall: Option<String>,
-    missing: Option<i64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -198,7 +176,7 @@ pub fn redistribution(
             redistribute::Healing::TooLong(moves) => (*moves, Vec::new()),
             redistribute::Healing::NoTime(_) => (0, Vec::new()),
             redistribute::Healing::Stuck(all) => {
-                (0, all.iter().map(|b| blocked_row(cluster, storage, b)).collect())
+                (0, all.iter().map(|b| BlockedRow::of(cluster, storage, b)).collect())
             }
         };
         RepairRow {
@@ -233,10 +211,10 @@ pub fn compression(
         let (reason, moves, placed, blocked) = match &candidate.outcome {
             compress::Compressed::Unfit(why) => (Some(unfit_text(*why)), 0, 0, None),
             compress::Compressed::Stuck(blocked, placed) => {
-                (None, 0, *placed, Some(blocked_row(cluster, storage, blocked)))
+                (None, 0, *placed, Some(BlockedRow::of(cluster, storage, blocked)))
             }
             compress::Compressed::TooLong(moves) => (None, *moves, *moves, None),
-            compress::Compressed::NoTime(stopped) => (Some(no_time(*stopped)), 0, 0, None),
+            compress::Compressed::NoTime(stopped) => (Some(no_time("unknown", *stopped)), 0, 0, None),
             compress::Compressed::Emptied(steps) => (None, steps.len(), steps.len(), None),
         };
         CandidateRow {
@@ -285,33 +263,4 @@ pub fn balance(cluster: &Cluster, plan: &Balance, sets: &[Jobset]) -> Result<Reg
     };
     let document = frame.document("balance", balance_summary(plan))?;
     Ok(RegroupDocument { stopped: plan.stopped, loads: Some(loads), ..document })
-}
-
-fn blocked_row(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
-    let instance = cluster.instance(blocked.instance).name.clone();
-    let row = |(group, bar): &(GroupIdx, GroupBar)| {
-        let nearest = if let GroupBar::Room(nearest) = bar { Some(nearest) } else { None };
-        BarRow {
-            group: cluster.group(*group).name.clone(),
-            reason: bar_name(bar),
-            text: bar_text(bar, cluster, storage),
-            node: nearest.map(|n| cluster.node(n.node).spec.name.clone()),
-            shortfall: nearest.map(|n| shortfall_text(&n.shortfall)),
-            missing: nearest.and_then(|n| n.shortfall.missing()),
-        }
-    };
-    match &blocked.why {
-        Why::Held(hold) => BlockedRow {
-            instance,
-            reason: held_name(*hold),
-            text: held_text(*hold, cluster),
-            groups: Vec::new(),
-        },
-        Why::NoPlace(bars) => BlockedRow {
-            instance,
-            reason: "no-place",
-            text: "no group has a place".to_owned(),
-            groups: bars.iter().map(row).collect(),
-        },
-    }
 }

@@ -3,18 +3,17 @@
 use serde::Serialize;
 
 use super::plan::{PlanStep, jobsets, steps};
-use super::{Generator, texts};
-use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use super::{Generator, node_name, texts};
+use crate::model::{Cluster, NodeIdx};
 use crate::plan::jobset;
 use crate::plan::names::Impossible;
 use crate::plan::power::group_commands;
-use crate::report::explain::shortfall_text;
-use crate::report::squeeze::{EXPOSED, Tense, obstacle_name, obstacle_text, planned, size_name, summary};
+use crate::report::squeeze::{Tense, planned, size_name, summary};
+use crate::report::why::{EXPOSED, Words, hindrance_words, hurdle_text};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::{NodeSize, SizeSource};
-use crate::search::squeeze::{
-    Decision, GroupPlan, Harm, Hindrance, Kept, Lack, Reserve, Squeeze, SqueezeOptions, Standby,
-};
+use crate::search::squeeze::{Decision, GroupPlan, Kept, Reserve, Squeeze, SqueezeOptions, Standby};
+use crate::search::why::Shortfall;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.squeeze/1";
@@ -122,12 +121,8 @@ pub fn document(
     })
 }
 
-fn name(cluster: &Cluster, node: NodeIdx) -> String {
-    cluster.node(node).spec.name.clone()
-}
-
 fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossible> {
-    let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| name(cluster, *n)).collect();
+    let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
     let lines = group_commands(cluster, plan)?;
     Ok(SqueezedGroup {
@@ -153,13 +148,13 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossibl
 }
 
 fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<Missing> {
-    let lack = plan.missing.as_ref().map(|Lack { node, shortfall, .. }| Missing {
-        node: name(cluster, *node),
-        text: shortfall_text(shortfall),
-        amount: shortfall.missing(),
+    let lack = plan.missing.as_ref().map(|hurdle| Missing {
+        node: node_name(cluster, hurdle.node),
+        text: hurdle_text(hurdle, "offline"),
+        amount: hurdle.shortfall.as_ref().and_then(Shortfall::missing),
     });
     lack.or_else(|| {
-        let node = name(cluster, plan.exposed?);
+        let node = node_name(cluster, plan.exposed?);
         Some(Missing { node, text: EXPOSED.to_owned(), amount: None })
     })
 }
@@ -171,10 +166,10 @@ fn candidate(cluster: &Cluster, standby: &Standby) -> OnlineCandidate {
         SizeFigures { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles }
     };
     OnlineCandidate {
-        node: name(cluster, standby.node),
+        node: node_name(cluster, standby.node),
         size_from: size_name(standby.source),
         like: match standby.source {
-            SizeSource::Like(model) => Some(name(cluster, model)),
+            SizeSource::Like(model) => Some(node_name(cluster, model)),
             _ => None,
         },
         size: standby.size.map(figures),
@@ -182,33 +177,14 @@ fn candidate(cluster: &Cluster, standby: &Standby) -> OnlineCandidate {
 }
 
 fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
-    let instance = |i: &InstanceIdx| Some(cluster.instance(*i).name.clone());
-    let (instance, other_node, missing) = match &kept.why {
-        Hindrance::NotInReach(i) | Hindrance::SecondaryOf(i) | Hindrance::Fixed(i) | Hindrance::Stays(i) => {
-            (instance(i), None, None)
-        }
-        Hindrance::Memory(missing) => (None, None, Some(*missing)),
-        Hindrance::Reserve(lack) => (None, Some(name(cluster, lack.node)), lack.shortfall.missing()),
-        Hindrance::Redundancy(node)
-        | Hindrance::Expendable(node)
-        | Hindrance::Exposed(node)
-        | Hindrance::Worse(Harm::Exclusion { node, .. } | Harm::Policy { node, .. }) => {
-            (None, Some(name(cluster, *node)), None)
-        }
-        Hindrance::Worse(Harm::SharedLocation | Harm::DesiredLocation)
-        | Hindrance::Master
-        | Hindrance::LeftAlone
-        | Hindrance::LastNode
-        | Hindrance::MaxNodes
-        | Hindrance::Unlikely
-        | Hindrance::NotTried => (None, None, None),
-    };
+    let Words { name: reason, text, instance, node: other_node, missing } =
+        hindrance_words(&kept.why, cluster);
     KeptNode {
-        node: name(cluster, kept.node),
-        reason: obstacle_name(&kept.why),
-        text: obstacle_text(&kept.why, cluster),
-        instance,
-        other_node,
+        node: node_name(cluster, kept.node),
+        reason,
+        text,
+        instance: instance.map(|i| cluster.instance(i).name.clone()),
+        other_node: other_node.map(|n| node_name(cluster, n)),
         missing,
     }
 }

@@ -1,31 +1,7 @@
 //! Whether an instance fits in one place.
 
 use super::Conditions;
-use crate::model::{
-    Cluster, DiskCheck, FailKind, Instance, NodeIdx, Place, Placement, PolicyBreach, Rule, Strictness,
-    TagArrival,
-};
-
-/// What is in the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlaceObstacle {
-    /// The policy of the primary node's group.
-    Policy(PolicyBreach),
-    /// A rule of the primary node.
-    Primary(Rule),
-    /// A rule of the secondary node.
-    Secondary(Rule),
-}
-
-impl PlaceObstacle {
-    /// The kind under which it is counted.
-    pub fn kind(self) -> FailKind {
-        match self {
-            PlaceObstacle::Policy(breach) => breach.kind(),
-            PlaceObstacle::Primary(rule) | PlaceObstacle::Secondary(rule) => rule.kind(),
-        }
-    }
-}
+use crate::model::{Bar, Cluster, DiskCheck, Instance, NodeIdx, Place, Placement, Strictness, TagArrival};
 
 /// Tries places for one instance.
 #[derive(Clone, Copy)]
@@ -41,11 +17,19 @@ impl<'a> Fit<'a> {
         Fit { cluster, instance, strictness: conditions.strictness() }
     }
 
+    /// The instance on one node, or on two.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn at(&self, place: Placement) -> Result<Place, Bar> {
+        place.secondary.map_or_else(|| self.single(place.primary), |s| self.pair(place.primary, s))
+    }
+
     /// The instance on one node.
     ///
     /// # Errors
     /// The first rule that is broken.
-    pub fn single(&self, node: NodeIdx) -> Result<Place, PlaceObstacle> {
+    pub fn single(&self, node: NodeIdx) -> Result<Place, Bar> {
         self.policy(node)?;
         self.primary(node, None, 0)
     }
@@ -54,7 +38,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// The first rule that is broken, the primary's before the secondary's.
-    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, PlaceObstacle> {
+    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
         self.policy(primary)?;
         let location_score = self.cluster.common_locations(primary, secondary);
         let place = self.primary(primary, Some(secondary), location_score)?;
@@ -62,21 +46,17 @@ impl<'a> Fit<'a> {
     }
 
     /// The instance on two nodes, whatever locations they have in common.
-    pub(super) fn unrelated_pair(
-        &self,
-        primary: NodeIdx,
-        secondary: NodeIdx,
-    ) -> Result<Place, PlaceObstacle> {
+    pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
         self.policy(primary)?;
         let place = self.primary(primary, Some(secondary), 0)?;
         self.with_secondary(place, primary, secondary)
     }
 
     /// Whether the policy of the group of a primary node accepts the instance.
-    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), PlaceObstacle> {
+    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Bar> {
         let spec = &self.cluster.node(node).spec;
         let policy = &self.cluster.group(spec.group).policy;
-        policy.accepts(self.instance, spec.exclusive_storage).map_err(PlaceObstacle::Policy)
+        policy.accepts(self.instance, spec.exclusive_storage).map_err(Bar::Policy)
     }
 
     /// The primary node with the instance.
@@ -85,13 +65,13 @@ impl<'a> Fit<'a> {
         node: NodeIdx,
         secondary: Option<NodeIdx>,
         location_score: i64,
-    ) -> Result<Place, PlaceObstacle> {
+    ) -> Result<Place, Bar> {
         let target = self.cluster.node(node);
         let tags = TagArrival::of(&target.state, self.instance);
         let ledger = &target.state.ledger;
         let primary = ledger
             .add_primary(&target.spec, self.instance, location_score, tags, self.strictness)
-            .map_err(PlaceObstacle::Primary)?;
+            .map_err(Bar::Primary)?;
         let placement = Placement { primary: node, secondary };
         Ok(Place { placement, location_score, primary, secondary: None })
     }
@@ -102,14 +82,14 @@ impl<'a> Fit<'a> {
         place: Place,
         primary: NodeIdx,
         secondary: NodeIdx,
-    ) -> Result<Place, PlaceObstacle> {
+    ) -> Result<Place, Bar> {
         let target = self.cluster.node(secondary);
         let peer = target.state.peers.get(primary);
         let ledger = target
             .state
             .ledger
             .add_secondary(&target.spec, self.instance, peer, Strictness::Strict, DiskCheck::Needed)
-            .map_err(PlaceObstacle::Secondary)?;
+            .map_err(Bar::Secondary)?;
         Ok(Place { secondary: Some(ledger), ..place })
     }
 }

@@ -15,7 +15,7 @@ pub(crate) mod shelf;
 mod singles;
 mod targets;
 
-pub use fit::{Fit, PlaceObstacle};
+pub use fit::Fit;
 pub use targets::{NoTargets, Targets};
 
 use self::floor::Floor;

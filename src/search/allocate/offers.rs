@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::Conditions;
 use super::floor::Floor;
 use super::kinds::KindIdx;
-use super::{Conditions, PlaceObstacle};
-use crate::model::{DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, Strictness, TagArrival};
+use crate::model::{
+    DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, PolicyBreach, Strictness, TagArrival,
+};
 use crate::score::NodeChange;
 use crate::score::metrics::{Lanes, lanes};
 
@@ -84,9 +86,7 @@ impl<'a> Offers<'a> {
             let node = floor.cluster.node(sample.sample);
             let policy = &floor.cluster.group(node.spec.group).policy;
             if !anywhere {
-                policy
-                    .accepts(instance, node.spec.exclusive_storage)
-                    .map_err(|breach| PlaceObstacle::Policy(breach).kind())?;
+                policy.accepts(instance, node.spec.exclusive_storage).map_err(PolicyBreach::kind)?;
             }
             let tags = TagArrival::of(&node.state, instance);
             let after = sample

@@ -3,7 +3,7 @@
 
 use super::fit::Fit;
 use super::{Conditions, Newcomer, PlaceMetric, PlaceSearch, Targets, select};
-use crate::model::{Cluster, FailCounts, Instance, NodeIdx, Place};
+use crate::model::{Bar, Cluster, FailCounts, Instance, NodeIdx, Place};
 use crate::redundancy::global::Guard;
 use crate::score::{Board, NodeChange, Statistics, Touched};
 
@@ -36,14 +36,14 @@ pub fn find(
 }
 
 fn scored(
-    places: impl Iterator<Item = Result<Place, super::PlaceObstacle>>,
+    places: impl Iterator<Item = Result<Place, Bar>>,
     score: impl Fn(&Place) -> f64,
 ) -> (Vec<(PlaceMetric, Place)>, FailCounts) {
     let mut failures = FailCounts::default();
     let mut possible = Vec::new();
     for place in places {
         match place {
-            Err(obstacle) => failures.add(obstacle.kind(), 1),
+            Err(bar) => failures.add(bar.kind(), 1),
             Ok(place) => possible.push((PlaceMetric::Score(score(&place)), place)),
         }
     }

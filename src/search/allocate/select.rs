@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{PlaceMetric, PlaceObstacle, PlaceSearch};
-use crate::model::{FailCounts, FailKind, Place};
+use super::{PlaceMetric, PlaceSearch};
+use crate::model::{Bar, FailCounts, FailKind, Place};
 
 impl PlaceMetric {
     /// Whether a place with this metric is preferred to an earlier one with
@@ -50,15 +50,13 @@ pub(super) fn one(
 
 /// The best of places that were tried one after the other, the later one among
 /// equals.
-pub(super) fn best_of(
-    places: impl Iterator<Item = Result<(PlaceMetric, Place), PlaceObstacle>>,
-) -> PlaceSearch {
+pub(super) fn best_of(places: impl Iterator<Item = Result<(PlaceMetric, Place), Bar>>) -> PlaceSearch {
     places.fold(PlaceSearch::default(), |search, place| match place {
         Ok(best) => {
             both(search, PlaceSearch { best: Some(best), successes: 1, failures: FailCounts::default() })
         }
-        Err(obstacle) => {
-            both(search, PlaceSearch { failures: FailCounts::one(obstacle.kind()), ..PlaceSearch::default() })
+        Err(bar) => {
+            both(search, PlaceSearch { failures: FailCounts::one(bar.kind()), ..PlaceSearch::default() })
         }
     })
 }

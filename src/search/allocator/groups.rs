@@ -1,8 +1,9 @@
 //! Choosing the group for an instance.
 
 use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
+use crate::search::Deadline;
 use crate::search::allocate::{self, Conditions, NoTargets, PlaceMetric, PlaceSearch, Targets, dedicated};
-use crate::search::{Deadline, Stopped};
+use crate::search::why::GroupBar;
 
 /// How an instance is placed in a group.
 #[derive(Debug, Clone, Copy)]
@@ -29,35 +30,19 @@ impl Wanted<'_> {
     }
 }
 
-/// What came of trying a group.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TrialResult {
-    /// It lacks a network that the instance needs.
-    NotConnected,
-    /// It has no place to try.
-    NoTargets(NoTargets),
-    /// The search ended before.
-    NoTime(Stopped),
-    /// What was found.
-    Searched(Box<PlaceSearch>),
-}
-
 /// A group that was tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupTrial {
     /// The group.
     pub group: GroupIdx,
-    /// What came of it.
-    pub result: TrialResult,
+    /// What was found, or why not one place was tried.
+    pub result: Result<Box<PlaceSearch>, GroupBar>,
 }
 
 impl GroupTrial {
     /// The best place in the group, if there is one.
     pub fn best(&self) -> Option<&(PlaceMetric, Place)> {
-        match &self.result {
-            TrialResult::Searched(search) => search.best.as_ref(),
-            _ => None,
-        }
+        self.result.as_ref().ok()?.best.as_ref()
     }
 }
 
@@ -96,12 +81,6 @@ impl GroupChoice {
     }
 }
 
-/// Whether a group has all networks that an instance needs.
-pub(super) fn is_connected(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> bool {
-    let networks = &cluster.group(group).networks;
-    instance.networks.iter().all(|n| networks.contains(n))
-}
-
 /// The places in a group for an instance.
 pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
     let usable = |node: &NodeIdx| wanted.admits(&cluster.node(*node).spec);
@@ -130,13 +109,13 @@ pub(super) fn search(
     group: GroupIdx,
     nodes: &[NodeIdx],
     wanted: &Wanted<'_>,
-) -> Result<PlaceSearch, NoTargets> {
-    let targets = targets(cluster, group, wanted)?;
-    Ok(if wanted.dedicated {
+) -> Result<Box<PlaceSearch>, GroupBar> {
+    let targets = targets(cluster, group, wanted).map_err(GroupBar::Nodes)?;
+    Ok(Box::new(if wanted.dedicated {
         dedicated::find(cluster, wanted.instance, &targets, wanted.conditions)
     } else {
         allocate::find(cluster, nodes, wanted.instance.into(), &targets, wanted.conditions)
-    })
+    }))
 }
 
 /// Tries several groups and chooses the best one in which something may be placed.
@@ -144,17 +123,12 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
     let nodes = cluster.all_nodes();
     let mut searched = 0;
     let mut result = |group: GroupIdx| {
-        if !is_connected(cluster, group, wanted.instance) {
-            return TrialResult::NotConnected;
-        }
+        GroupBar::networks(cluster, group, wanted.instance)?;
         if let Some(stopped) = wanted.deadline.reached_before(searched) {
-            return TrialResult::NoTime(stopped);
+            return Err(GroupBar::NoTime(stopped));
         }
         searched += 1;
-        match search(cluster, group, &nodes, wanted) {
-            Ok(search) => TrialResult::Searched(Box::new(search)),
-            Err(error) => TrialResult::NoTargets(error),
-        }
+        search(cluster, group, &nodes, wanted)
     };
     let trials: Vec<GroupTrial> =
         groups.iter().map(|group| GroupTrial { group: *group, result: result(*group) }).collect();

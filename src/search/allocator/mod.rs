@@ -7,13 +7,14 @@ mod pools;
 pub mod room;
 pub mod why;
 
-pub use groups::{GroupChoice, GroupTrial, TrialResult};
+pub use groups::{GroupChoice, GroupTrial};
 
 use self::room::RoomPlan;
 use self::why::InTheWay;
-use super::allocate::{Conditions, NoTargets, PlaceSearch};
+use super::allocate::{Conditions, PlaceSearch};
 use super::evacuate::{Moved, Stuck};
 use super::moves::MoveRules;
+use super::why::GroupBar;
 use super::{Deadline, Stopped};
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx};
@@ -143,10 +144,8 @@ pub enum Answer {
 pub enum Failure {
     /// No one group, or several, have this name.
     UnknownGroup(String),
-    /// The group lacks a network that the instance needs.
-    NotConnected(GroupIdx, String),
-    /// There is no place to try.
-    NoTargets(NoTargets),
+    /// Not one place is tried in the group that the request names for the instance.
+    Barred(GroupIdx, String, GroupBar),
     /// No group has a place.
     NoGroup(GroupChoice),
     /// There is no group to go to: those that the request names, if it does, have no

@@ -1,6 +1,6 @@
 //! Requests for new instances, and for a secondary node.
 
-use super::groups::{self, GroupChoice, GroupTrial, TrialResult, Wanted};
+use super::groups::{self, GroupChoice, GroupTrial, Wanted};
 use super::why::{self, InTheWay};
 use super::{Answer, Failure, Notes, RoomFound, Settings, room};
 use crate::load::iallocator::Allocation;
@@ -9,6 +9,7 @@ use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Place, TagArrival,
 };
 use crate::search::allocate::{self, Conditions, Newcomer, Targets};
+use crate::search::why::{GroupBar, GroupWhy};
 
 /// Whether places are compared by lost allocations: if the groups that matter have
 /// nodes, and all of these have exclusive storage.
@@ -40,13 +41,11 @@ fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Re
         return if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) };
     };
     let name = &wanted.instance.name;
-    if !groups::is_connected(cluster, group, wanted.instance) {
-        return Err(Failure::NotConnected(group, name.clone()));
-    }
-    let nodes = cluster.nodes_of(group);
-    let search = groups::search(cluster, group, &nodes, wanted).map_err(Failure::NoTargets)?;
+    let search = GroupBar::networks(cluster, group, wanted.instance)
+        .and_then(|()| groups::search(cluster, group, &cluster.nodes_of(group), wanted))
+        .map_err(|bar| Failure::Barred(group, name.clone(), bar))?;
     let selected = search.best.is_some().then_some(0);
-    let trials = vec![GroupTrial { group, result: TrialResult::Searched(Box::new(search)) }];
+    let trials = vec![GroupTrial { group, result: Ok(search) }];
     let choice =
         GroupChoice { instance: name.clone(), trials, selected, named: true, dedicated: wanted.dedicated };
     if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) }
@@ -64,21 +63,14 @@ fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &
 }
 
 /// What was in the way, group by group.
-fn reasons(
-    cluster: &Cluster,
-    wanted: &Wanted<'_>,
-    found: &Result<GroupChoice, Failure>,
-    group: Option<GroupIdx>,
-) -> Option<InTheWay> {
-    match (found, group) {
-        (Ok(choice) | Err(Failure::NoGroup(choice)), _) => Some(why::of_choice(cluster, choice, wanted)),
-        (Err(Failure::NotConnected(group, _)), _) => {
-            Some(why::of_untried(cluster, *group, wanted, TrialResult::NotConnected))
+fn reasons(cluster: &Cluster, wanted: &Wanted<'_>, found: &Result<GroupChoice, Failure>) -> Option<InTheWay> {
+    match found {
+        Ok(choice) | Err(Failure::NoGroup(choice)) => Some(why::of_choice(cluster, choice, wanted)),
+        Err(Failure::Barred(group, instance, bar)) => {
+            let groups = vec![GroupWhy::barred(*group, bar.clone())];
+            Some(InTheWay { instance: instance.clone(), groups, moves: None })
         }
-        (Err(Failure::NoTargets(reason)), Some(group)) => {
-            Some(why::of_untried(cluster, group, wanted, TrialResult::NoTargets(*reason)))
-        }
-        _ => None,
+        Err(_) => None,
     }
 }
 
@@ -112,7 +104,7 @@ pub(super) fn allocate(
     };
     let found = choose(cluster, group, &wanted);
     if settings.explain {
-        notes.why.extend(reasons(cluster, &wanted, &found, group));
+        notes.why.extend(reasons(cluster, &wanted, &found));
     }
     if let (Err(Failure::NoGroup(choice)), true) = (&found, settings.make_room) {
         notes.room = make_room(cluster, &wanted, choice, settings);
@@ -155,7 +147,7 @@ pub(super) fn multi_allocate(
             None => choose(cluster, group, &wanted),
         };
         if found.is_err() && settings.explain {
-            notes.why.extend(reasons(cluster, &wanted, &found, group));
+            notes.why.extend(reasons(cluster, &wanted, &found));
         }
         match found {
             Ok(choice) => {
@@ -177,9 +169,7 @@ pub(super) fn multi_allocate(
 /// reference does not repeat the name.
 fn no_place(mut choice: GroupChoice) -> Failure {
     match choice.trials.pop() {
-        Some(GroupTrial { result: TrialResult::Searched(search), .. }) if choice.dedicated => {
-            Failure::NotFound(search)
-        }
+        Some(GroupTrial { result: Ok(search), .. }) if choice.dedicated => Failure::NotFound(search),
         trial => {
             choice.trials.extend(trial);
             Failure::NoGroup(choice)

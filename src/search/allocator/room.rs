@@ -70,7 +70,7 @@ pub(super) fn make(
 ) -> Option<RoomPlan> {
     let mut best: Option<RoomPlan> = None;
     for &group in candidates {
-        if !groups::is_connected(cluster, group, wanted.instance) {
+        if !cluster.group(group).connects(wanted.instance) {
             continue;
         }
         let scored = if named { cluster.nodes_of(group) } else { cluster.all_nodes() };

@@ -1,11 +1,8 @@
 //! What would become of the instances if nodes were lost together.
 
-use crate::model::{Cluster, InstanceIdx, NodeIdx, Rule};
-use crate::redundancy::global::{self, Casualty, Cause, Obstacle};
-use crate::search::shortfall::{Role, Shortfall, at_node, foreign_tags};
-
-/// How many nodes are kept for an instance without a place: those nearest to taking it.
-pub const MOST: usize = 20;
+use crate::model::{Bar, Cluster, InstanceIdx, NodeIdx, Placement};
+use crate::redundancy::global::{self, Casualty, Obstacle};
+use crate::search::why::{Hurdle, Nearest};
 
 /// The loss of some nodes.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,27 +22,8 @@ pub struct Loss {
 pub struct Stranded {
     /// The instance.
     pub instance: InstanceIdx,
-    /// The nodes that came into question, the nearest to taking it first.
-    pub hurdles: Vec<LossHurdle>,
-    /// How many nodes came into question.
-    pub refused: usize,
-}
-
-/// Why a node does not take an instance over.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LossHurdle {
-    /// The node.
-    pub node: NodeIdx,
-    /// What is in the way.
-    pub cause: Cause,
-    /// What is missing, if something is.
-    pub shortfall: Option<Shortfall>,
-}
-
-impl LossHurdle {
-    fn distance(&self) -> f64 {
-        self.shortfall.as_ref().map_or(f64::INFINITY, Shortfall::relative)
-    }
+    /// The nodes that came into question.
+    pub nearest: Nearest,
 }
 
 /// Works out what the loss of `nodes` would mean. Every group gets along by itself, as
@@ -75,30 +53,17 @@ pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
 }
 
 fn explained(cluster: &Cluster, casualty: Casualty) -> Stranded {
-    let instance = casualty.instance;
-    let refused = casualty.obstacles.len();
-    let mut hurdles: Vec<LossHurdle> =
-        casualty.obstacles.into_iter().map(|obstacle| hurdle(cluster, instance, obstacle)).collect();
-    hurdles.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
-    hurdles.truncate(MOST);
-    Stranded { instance, hurdles, refused }
-}
-
-fn hurdle(cluster: &Cluster, instance: InstanceIdx, obstacle: Obstacle) -> LossHurdle {
-    let Obstacle { node, ledger, cause } = obstacle;
-    let instance = cluster.instance(instance);
-    let there = (node, &ledger);
-    let shortfall = match cause {
-        Cause::Rule(Rule::MigrationTags) => {
-            Some(Shortfall::Migration(foreign_tags(cluster, instance.primary, node)))
-        }
-        Cause::Rule(rule) => Some(at_node(cluster, instance, there, Role::Primary, rule)),
-        Cause::Swap(rule) => {
-            let role = Role::SecondaryOf(instance.mirror().unwrap_or(node));
-            Some(at_node(cluster, instance, there, role, rule))
-        }
-        Cause::Policy(breach) => Some(Shortfall::from(breach)),
-        Cause::Offline | Cause::Lost => None,
-    };
-    LossHurdle { node, cause, shortfall }
+    let instance = cluster.instance(casualty.instance);
+    let mut nearest = Nearest::default();
+    for Obstacle { node, ledger, bar } in casualty.obstacles {
+        let place = match bar {
+            // the lost node itself, with the roles swapped
+            Bar::Secondary(_) => {
+                Placement { primary: instance.mirror().unwrap_or(node), secondary: Some(node) }
+            }
+            _ => Placement { primary: node, secondary: None },
+        };
+        nearest.push(Hurdle::new(cluster, instance, place, (node, &ledger), bar));
+    }
+    Stranded { instance: instance.idx, nearest }
 }

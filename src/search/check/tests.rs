@@ -67,15 +67,15 @@ fn losses_are_explained() {
     let lost = loss(&cluster, &[a]);
     assert_eq!((lost.placed, lost.unmirrored), (vec![InstanceIdx::new(0)], vec![InstanceIdx::new(2)]));
     let [stranded] = &lost.stranded[..] else { panic!("{:?}", lost.stranded) };
-    assert_eq!((stranded.instance, stranded.refused), (InstanceIdx::new(1), 1));
+    assert_eq!((stranded.instance, stranded.nearest.refused), (InstanceIdx::new(1), 1));
     let amount = Shortfall::Amount { resource: "memory", unit: "MiB", needed: 2000, available: 1499 };
-    assert_eq!(stranded.hurdles[0].shortfall, Some(amount));
+    assert_eq!(stranded.nearest.kept[0].shortfall, Some(amount));
 
     let both = loss(&cluster, &[b, a, b]);
     assert_eq!(both.nodes, [a, b]);
-    let causes: Vec<_> = both.stranded.iter().map(|s| s.hurdles.first().map(|h| h.cause)).collect();
+    let bars: Vec<_> = both.stranded.iter().map(|s| s.nearest.kept.first().map(|h| h.bar)).collect();
     // nothing is left that could take the instance on shared storage
-    assert_eq!(causes, [Some(Cause::Lost), None, Some(Cause::Lost)]);
+    assert_eq!(bars, [Some(Bar::Lost), None, Some(Bar::Lost)]);
     assert!(loss(&cluster, &[c]).stranded.is_empty());
 }
 
@@ -95,5 +95,5 @@ fn a_node_is_at_risk_if_its_loss_strands_instances() {
 }
 
 use super::loss::loss;
-use crate::redundancy::global::Cause;
-use crate::search::shortfall::Shortfall;
+use crate::model::Bar;
+use crate::search::why::Shortfall;

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::reach::Hold;
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
@@ -118,14 +117,10 @@ pub fn compress_until(
             Some(unfit) => Compressed::Unfit(unfit),
             None => {
                 let (steps, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
-                match obstacle {
-                    Some(NotEmptied::Blocked(blocked)) => Compressed::Stuck(blocked, steps.len()),
-                    Some(NotEmptied::NoTime(stopped)) => Compressed::NoTime(stopped),
-                    None if options.max_moves.is_some_and(|most| steps.len() > most) => {
-                        Compressed::TooLong(steps.len())
-                    }
-                    None => Compressed::Emptied(steps),
-                }
+                obstacle.unwrap_or(match options.max_moves {
+                    Some(most) if steps.len() > most => Compressed::TooLong(steps.len()),
+                    _ => Compressed::Emptied(steps),
+                })
             }
         };
         let capacity = capacities[group.get()];
@@ -147,7 +142,7 @@ fn tried<'c>(
     copy: &mut Option<(Draft, Option<PlaceStage<'c>>)>,
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Step>, Option<NotEmptied>) {
+) -> (Vec<Step>, Option<Compressed>) {
     let fresh = || (Draft::of(cluster), Some(PlaceStage::new(cluster, sites)));
     let (copy, stage) = copy.get_or_insert_with(fresh);
     let start = copy.mark();
@@ -159,15 +154,6 @@ fn tried<'c>(
         stage.iter_mut().for_each(back);
     }
     (steps, obstacle)
-}
-
-/// Why a group is not emptied.
-#[derive(Debug, PartialEq)]
-enum NotEmptied {
-    /// An instance finds no place.
-    Blocked(Blocked),
-    /// The search ended before.
-    NoTime(Stopped),
 }
 
 /// The instances with a node in a group.
@@ -227,24 +213,26 @@ fn empty(
     (cluster, stage): (&mut Draft, &mut Option<PlaceStage<'_>>),
     group: GroupIdx,
     deadline: &Deadline,
-) -> (Vec<Step>, Option<NotEmptied>) {
+) -> (Vec<Step>, Option<Compressed>) {
     let mut instances = residents(cluster, group);
     for instance in &instances {
-        let hold: Option<Hold> = super::reach::hold(cluster, cluster.instance(*instance));
-        if let Some(hold) = hold {
+        if let Some(hold) = super::reach::hold(cluster, cluster.instance(*instance)) {
             let blocked = Blocked { instance: *instance, why: Why::Held(hold) };
-            return (Vec::new(), Some(NotEmptied::Blocked(blocked)));
+            return (Vec::new(), Some(Compressed::Stuck(blocked, 0)));
         }
     }
     instances.sort_by_key(|i| (Reverse(cluster.instance(*i).mem), *i));
     let mut steps = Vec::with_capacity(instances.len());
     for instance in instances {
         if let Some(stopped) = deadline.reached() {
-            return (steps, Some(NotEmptied::NoTime(stopped)));
+            return (steps, Some(Compressed::NoTime(stopped)));
         }
         match placing.place_on(cluster, stage, instance, |_| true) {
             Ok(step) => steps.push(step),
-            Err(why) => return (steps, Some(NotEmptied::Blocked(Blocked { instance, why }))),
+            Err(why) => {
+                let stuck = Compressed::Stuck(Blocked { instance, why }, steps.len());
+                return (steps, Some(stuck));
+            }
         }
     }
     (steps, None)

@@ -24,7 +24,8 @@ mod tests;
 
 pub use place::{Placing, crossing};
 
-use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
+use super::why::{GroupWhy, Hold};
+use crate::model::{Cluster, InstanceIdx, StorageMap};
 use crate::redundancy::global::{Scope, groups_at_risk};
 
 /// What is asked of all moves between groups.
@@ -76,7 +77,7 @@ pub struct Blocked {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Why {
     /// It does not move at all.
-    Held(reach::Hold),
+    Held(Hold),
     /// No other group has a place: what is in the way in each.
-    NoPlace(Vec<(GroupIdx, reach::GroupBar)>),
+    NoPlace(Vec<GroupWhy>),
 }

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use super::health::{Health, health};
-use super::reach::{self, Barrier, GroupBar, NearestPlace};
 use super::stage::PlaceStage;
-use super::{Setting, Why};
+use super::{Setting, Why, reach};
 use crate::model::{
     AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Place, Placement, Step,
 };
@@ -13,9 +12,9 @@ use crate::redundancy::global::Guard;
 use crate::score::Statistics;
 use crate::search::allocate::floor::Floor;
 use crate::search::allocate::offers::Offers;
-use crate::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceObstacle, PlaceSearch, Targets};
+use crate::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceSearch, Targets};
 use crate::search::moves::{MoveRules, Trial};
-use crate::search::shortfall::{Role, Shortfall, at_node};
+use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, places};
 
 /// Places instances of one group in others, one after the other.
 #[derive(Debug, Clone)]
@@ -82,7 +81,7 @@ impl<'s> Placing<'s> {
             let (nodes, health) = (&self.members[group.get()], self.health[group.get()]);
             match reach::targets(cluster, self.setting, &instance, group, nodes, health) {
                 Ok(nodes) => usable.push((group, nodes)),
-                Err(bar) => bars.push((group, bar)),
+                Err(bar) => bars.push(GroupWhy::barred(group, bar)),
             }
         }
         let start = cluster.mark();
@@ -101,12 +100,8 @@ impl<'s> Placing<'s> {
                 Ok(step)
             }
             None => {
-                let fit = Fit::new(cluster, &instance, &Conditions::default());
-                let refused = |(group, nodes): &(GroupIdx, Vec<NodeIdx>)| {
-                    (*group, bar(cluster, &instance, &fit, nodes))
-                };
-                bars.extend(usable.iter().map(refused));
-                bars.sort_by_key(|(group, _)| *group);
+                bars.extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
+                bars.sort_by_key(|bar| bar.group);
                 cluster.back_to(start);
                 follow(cluster, stage);
                 Err(Why::NoPlace(bars))
@@ -131,7 +126,7 @@ impl<'s> Placing<'s> {
         let start = cluster.mark();
         take_out(cluster, &instance);
         let fit = Fit::new(cluster, &instance, &Conditions::default());
-        let place = to.secondary.map_or_else(|| fit.single(to.primary), |s| fit.pair(to.primary, s)).ok();
+        let place = fit.at(to).ok();
         let holds = |place: &Place| {
             let scope = self.setting.redundancy.as_ref();
             scope.is_none_or(|scope| Guard::new(cluster, members, scope).holds_with(&instance, place))
@@ -152,12 +147,11 @@ impl<'s> Placing<'s> {
         instance: &Instance,
         usable: &[(GroupIdx, Vec<NodeIdx>)],
     ) -> Option<(PlaceMetric, Place)> {
-        let required = if instance.template.has_secondary() { 2 } else { 1 };
         [AllocPolicy::Preferred, AllocPolicy::LastResort].into_iter().find_map(|policy| {
             let of_policy = usable.iter().filter(|(g, _)| cluster.group(*g).alloc_policy == policy);
             let mut nodes: Vec<NodeIdx> = of_policy.flat_map(|(_, nodes)| nodes).copied().collect();
             nodes.sort_unstable();
-            let targets = Targets::of(cluster, &nodes, required).ok()?;
+            let targets = Targets::of(cluster, &nodes, required(instance)).ok()?;
             let quick = stage.as_mut().and_then(|stage| self.quick(cluster, stage, instance, &targets));
             quick.unwrap_or_else(|| self.search(cluster, instance, &targets).best)
         })
@@ -243,6 +237,11 @@ pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f6
     Step { instance: instance.idx, mv, from, to, score }
 }
 
+/// How many nodes an instance has.
+fn required(instance: &Instance) -> i64 {
+    if instance.template.has_secondary() { 2 } else { 1 }
+}
+
 /// Takes an instance off the numbers of its nodes.
 fn take_out(cluster: &mut Draft, instance: &Instance) {
     let rules = MoveRules::default();
@@ -256,8 +255,7 @@ fn take_out(cluster: &mut Draft, instance: &Instance) {
 pub(super) fn put_back(cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<()> {
     let instance = cluster.instance(idx).clone();
     take_out(cluster, &instance);
-    let fit = Fit::new(cluster, &instance, &Conditions::default());
-    let place = to.secondary.map_or_else(|| fit.single(to.primary), |s| fit.pair(to.primary, s)).ok()?;
+    let place = Fit::new(cluster, &instance, &Conditions::default()).at(to).ok()?;
     settle(cluster, idx, &place);
     Some(())
 }
@@ -270,44 +268,14 @@ fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
 }
 
 /// What keeps the nodes of a group from taking an instance that was taken out.
-fn bar(cluster: &Cluster, instance: &Instance, fit: &Fit<'_>, nodes: &[NodeIdx]) -> GroupBar {
-    let mut nearest: Option<NearestPlace> = None;
-    let mut refused = 0;
-    let mut consider = |(node, role): (NodeIdx, Role), obstacle: PlaceObstacle| {
-        let (barrier, shortfall) = match obstacle {
-            PlaceObstacle::Policy(breach) => (Barrier::Policy(breach), Shortfall::from(breach)),
-            PlaceObstacle::Primary(rule) | PlaceObstacle::Secondary(rule) => {
-                let ledger = &cluster.node(node).state.ledger;
-                (Barrier::Rule(rule), at_node(cluster, instance, (node, ledger), role, rule))
-            }
-        };
-        refused += 1;
-        let closer = |known: &NearestPlace| shortfall.relative() < known.shortfall.relative();
-        if nearest.as_ref().is_none_or(closer) {
-            nearest = Some(NearestPlace { node, barrier, shortfall, refused: 0 });
-        }
+fn refused(cluster: &Cluster, instance: &Instance, group: GroupIdx, nodes: &[NodeIdx]) -> GroupWhy {
+    let Ok(targets) = Targets::of(cluster, nodes, required(instance)) else {
+        return GroupWhy::barred(group, GroupBar::Unreached);
     };
-    for primary in nodes {
-        if !instance.template.has_secondary() {
-            match fit.single(*primary) {
-                Ok(_) => return GroupBar::Expendability,
-                Err(obstacle) => consider((*primary, Role::Primary), obstacle),
-            }
-            continue;
-        }
-        for secondary in nodes.iter().filter(|n| *n != primary) {
-            match fit.pair(*primary, *secondary) {
-                Ok(_) => return GroupBar::Expendability,
-                Err(obstacle @ PlaceObstacle::Secondary(_)) => {
-                    consider((*secondary, Role::SecondaryOf(*primary)), obstacle);
-                }
-                // whatever the secondary
-                Err(obstacle) => {
-                    consider((*primary, Role::Primary), obstacle);
-                    break;
-                }
-            }
-        }
+    let mut nearest = Nearest::default();
+    for (place, bar) in places(cluster, &targets, instance, &Conditions::default()) {
+        let Some(bar) = bar else { return GroupWhy::barred(group, GroupBar::Expendability) };
+        nearest.push(Hurdle::of_place(cluster, instance, place, bar));
     }
-    nearest.map_or(GroupBar::Nodes, |nearest| GroupBar::Room(Box::new(NearestPlace { refused, ..nearest })))
+    GroupWhy { group, bar: None, places: nearest }
 }

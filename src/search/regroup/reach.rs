@@ -3,76 +3,10 @@
 use super::Setting;
 use super::health::Health;
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Immobile, Instance, NodeIdx, PolicyBreach, PoolIdx, Rule,
-    Strictness, TagArrival,
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Immobile, Instance, NodeIdx, Rule, Strictness, TagArrival,
 };
 use crate::search::moves::{MoveRules, Trial};
-use crate::search::shortfall::Shortfall;
-
-/// Why an instance does not move at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// Balancing does not move it either.
-    Immobile(Immobile),
-    /// Its auto_balance flag is off.
-    NotAutoBalanced,
-    /// It does not exist yet.
-    Forthcoming,
-    /// Nothing may leave its group.
-    Denied,
-    /// The source names a secondary node that its disk template has no use for.
-    NominalSecondary,
-    /// Both its nodes are offline.
-    NoOnlineNode,
-    /// Its primary node is offline, and its secondary node cannot run it, or does not receive
-    /// migrations from there.
-    NoFailover(NodeIdx, Rule),
-}
-
-/// What keeps a group from taking an instance.
-#[derive(Debug, Clone, PartialEq)]
-pub enum GroupBar {
-    /// Nothing may come to it.
-    Denied,
-    /// Nothing is placed in it.
-    Unallocable,
-    /// It is not healthy itself.
-    Health(Health),
-    /// It does not reach a pool of the instance.
-    Pool(PoolIdx),
-    /// It lacks networks of the instance.
-    Networks(Vec<String>),
-    /// It has no online node (for DRBD: not two) that reaches the instance's pools.
-    Nodes,
-    /// No node receives migrations from the instance's node.
-    Migration(NodeIdx),
-    /// No place has room; of all the one nearest to it.
-    Room(Box<NearestPlace>),
-    /// Nodes could not be emptied any more (global N+1).
-    Expendability,
-}
-
-/// The place nearest to having room.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NearestPlace {
-    /// The node that refuses.
-    pub node: NodeIdx,
-    /// What forbids it.
-    pub barrier: Barrier,
-    /// What is missing.
-    pub shortfall: Shortfall,
-    /// Number of places that were refused.
-    pub refused: usize,
-}
-
-/// What forbids a place.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Barrier {
-    /// The policy of the group.
-    Policy(PolicyBreach),
-    /// A rule of the node.
-    Rule(Rule),
-}
+use crate::search::why::{GroupBar, Hold};
 
 /// Why an instance must stay in its group, if that has to do with itself.
 pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
@@ -146,10 +80,7 @@ pub fn targets(
     if let Some(pool) = setting.storage.missing(group, instance.idx) {
         return Err(GroupBar::Pool(pool));
     }
-    if !there.connects(instance) {
-        let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
-        return Err(GroupBar::Networks(lacking.cloned().collect()));
-    }
+    GroupBar::networks(cluster, group, instance)?;
     if health != Health::Healthy {
         return Err(GroupBar::Health(health));
     }
@@ -158,7 +89,7 @@ pub fn targets(
     let usable = nodes.iter().filter(online).filter(|n| setting.storage.reaches(**n, instance.idx));
     let usable: Vec<NodeIdx> = usable.copied().collect();
     if usable.len() < needed {
-        return Err(GroupBar::Nodes);
+        return Err(GroupBar::Unreached);
     }
     let from = departs_from(cluster, instance);
     let receives = |n: &NodeIdx| cluster.node(from).spec.can_migrate_to(&cluster.node(*n).spec);

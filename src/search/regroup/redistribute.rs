@@ -9,9 +9,9 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::health::{Condition, Health};
-use super::reach::GroupBar;
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
 use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
+use crate::search::why::{GroupBar, GroupWhy};
 use crate::search::{Deadline, Stopped};
 
 /// What can be done for a group.
@@ -84,7 +84,7 @@ pub fn redistribute_until(
     let (mut repaired, mut others) = (Vec::new(), Vec::new());
     let mut pending = worst_first(cluster);
     while !pending.is_empty() {
-        let (mut again, mut waiting) = (Vec::new(), Vec::new());
+        let mut waiting = Vec::new();
         let healed_before = repaired.len();
         for (group, before) in pending {
             let start = after.mark();
@@ -92,30 +92,27 @@ pub fn redistribute_until(
             if !healed.as_ref().is_ok_and(|steps| steps.len() <= left) {
                 after.back_to(start);
             }
-            match healed {
-                Err(NotHealed::NoTime(stopped)) => {
-                    others.push(Repair { group, before, outcome: Healing::NoTime(stopped) });
-                }
-                Ok(steps) if steps.len() > left => {
-                    others.push(Repair { group, before, outcome: Healing::TooLong(steps.len()) });
-                }
+            let outcome = match healed {
+                Ok(steps) if steps.len() > left => Healing::TooLong(steps.len()),
                 Ok(steps) => {
                     left -= steps.len();
                     placing.refresh(&after, group);
-                    repaired.push(Repair { group, before, outcome: Healing::Repaired(steps) });
+                    Healing::Repaired(steps)
                 }
-                Err(NotHealed::Blocked(blocked)) => {
-                    let waits = blocked.iter().any(waits_for_others);
-                    again.push((group, before.clone()));
-                    waiting.push((waits, Repair { group, before, outcome: Healing::Stuck(blocked) }));
-                }
+                Err(outcome) => outcome,
+            };
+            let repair = Repair { group, before, outcome };
+            match repair.outcome {
+                Healing::Repaired(_) => repaired.push(repair),
+                Healing::Stuck(_) => waiting.push(repair),
+                Healing::TooLong(_) | Healing::NoTime(_) => others.push(repair),
             }
         }
         let progress = repaired.len() > healed_before;
-        pending = Vec::new();
-        for (next, (waits, repair)) in again.into_iter().zip(waiting) {
-            if waits && progress { pending.push(next) } else { others.push(repair) }
-        }
+        let (again, stuck): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|repair| progress && waits_for_others(repair));
+        others.extend(stuck);
+        pending = again.into_iter().map(|repair| (repair.group, repair.before)).collect();
     }
     let order = worst_first(cluster);
     others.sort_by_key(|repair| order.iter().position(|(group, _)| *group == repair.group));
@@ -127,17 +124,11 @@ pub fn redistribute_until(
     Redistribution { repairs: repaired, after: after.into_cluster(), stopped }
 }
 
-/// Why a group is not healed.
-enum NotHealed {
-    /// These instances would have to leave, or could have helped, and find no place.
-    Blocked(Vec<Blocked>),
-    /// The search ended before.
-    NoTime(Stopped),
-}
-
 /// Whether an instance might find a place once other groups are healthy.
-fn waits_for_others(blocked: &Blocked) -> bool {
-    matches!(&blocked.why, Why::NoPlace(bars) if bars.iter().any(|(_, bar)| matches!(bar, GroupBar::Health(_))))
+fn waits_for_others(repair: &Repair) -> bool {
+    let Healing::Stuck(blocked) = &repair.outcome else { return false };
+    let waits = |group: &GroupWhy| matches!(group.bar, Some(GroupBar::Health(_)));
+    blocked.iter().any(|b| matches!(&b.why, Why::NoPlace(groups) if groups.iter().any(waits)))
 }
 
 /// The groups that are not healthy: by what is wrong, then by how many instances are on
@@ -158,8 +149,8 @@ fn heal(
     cluster: &mut Draft,
     group: GroupIdx,
     deadline: &Deadline,
-) -> Result<Vec<Step>, NotHealed> {
-    let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(NotHealed::NoTime(stopped)));
+) -> Result<Vec<Step>, Healing> {
+    let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(Healing::NoTime(stopped)));
     let mut steps = Vec::new();
     let mut blocked = Vec::new();
     let mut leaving = Condition::of(cluster, group).stranded;
@@ -172,7 +163,7 @@ fn heal(
         }
     }
     if !blocked.is_empty() {
-        return Err(NotHealed::Blocked(blocked));
+        return Err(Healing::Stuck(blocked));
     }
     let mut passed_over = HashSet::new();
     loop {
@@ -181,7 +172,7 @@ fn heal(
             return Ok(steps);
         }
         let Some(instance) = relief(cluster, &failing, &passed_over) else {
-            return Err(NotHealed::Blocked(blocked));
+            return Err(Healing::Stuck(blocked));
         };
         in_time()?;
         match placing.place(cluster, instance, |_| true) {

@@ -11,7 +11,6 @@ use super::balance::{GroupBalanceOptions, balance, balance_until};
 use super::compress::{self, Unfit, compress, compress_until};
 use super::health::{Health, health};
 use super::load::{LoadSource, Loads};
-use super::reach::{GroupBar, Hold};
 use super::redistribute::{Healing, Redistribution, redistribute, redistribute_until};
 use super::status::GroupsStatus;
 use super::{RegroupOptions, Why};
@@ -21,6 +20,7 @@ use crate::plan::command::commands;
 use crate::plan::jobset::jobsets;
 use crate::plan::opcode::job;
 use crate::plan::work::Work;
+use crate::search::why::{GroupBar, GroupWhy, Hold};
 use crate::search::{Deadline, Stopped};
 use crate::testing::groups;
 
@@ -168,7 +168,9 @@ fn a_group_is_repaired_as_a_whole_or_left_alone() {
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let names: Vec<&str> = blocked.iter().map(|b| cluster.instance(b.instance).name.as_str()).collect();
     assert_eq!(names, ["vast", "tied"], "largest first; the one that has a place is not named");
-    assert!(matches!(&blocked[0].why, Why::NoPlace(bars) if matches!(bars[..], [(_, GroupBar::Room(_))])));
+    assert!(
+        matches!(&blocked[0].why, Why::NoPlace(bars) if matches!(&bars[..], [GroupWhy { bar: None, .. }]))
+    );
     assert!(matches!(blocked[1].why, Why::Held(Hold::Immobile(_))));
 }
 
@@ -192,7 +194,7 @@ fn where_instances_may_go() {
     let bars = |outcome: Healing| -> Vec<GroupBar> {
         let Healing::Stuck(blocked) = outcome else { panic!("{outcome:?}") };
         let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-        bars.iter().map(|(_, bar)| bar.clone()).collect()
+        bars.iter().filter_map(|why| why.bar.clone()).collect()
     };
     // an unallocable one never
     let (_, outcome) = try_with(&["a||ext", "-||ext"], &["a1", "-a2"], &[]);
@@ -202,7 +204,7 @@ fn where_instances_may_go() {
         &["a1", "-a2", "b1", "-c1"],
         &[],
     );
-    assert_eq!(bars(outcome), [GroupBar::Denied, GroupBar::Nodes]);
+    assert_eq!(bars(outcome), [GroupBar::Denied, GroupBar::Unreached]);
     let (_, outcome) = try_with(&["a|htools:pool:x|ext", "b|htools:pool:y|ext", "c||ext"], &names, &[]);
     assert!(matches!(bars(outcome)[..], [GroupBar::Pool(_), GroupBar::Pool(_)]));
     // denied altogether
@@ -350,7 +352,7 @@ fn a_node_must_remain_expendable() {
     let careful = redistribute(&cluster, &RegroupOptions::default());
     let Healing::Stuck(blocked) = &careful.repairs[0].outcome else { panic!("{:?}", careful.repairs) };
     let b = group(&cluster, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, GroupBar::Expendability)]));
+    assert_eq!(blocked[0].why, Why::NoPlace(vec![GroupWhy::barred(b, GroupBar::Expendability)]));
 }
 
 #[test]
@@ -511,7 +513,10 @@ fn networks_have_to_be_there() {
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
     let b = group(&cluster, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, GroupBar::Networks(vec!["net".into()]))]));
+    assert_eq!(
+        blocked[0].why,
+        Why::NoPlace(vec![GroupWhy::barred(b, GroupBar::Networks(vec!["net".into()]))])
+    );
     cluster.groups[1].networks = vec!["net".into()];
     assert!(healed(&cluster).heals_all());
 }

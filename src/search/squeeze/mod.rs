@@ -24,9 +24,10 @@ mod trial;
 
 pub use candidates::{AUTO, STANDBY, is_standby, standby_tags};
 pub use harm::Harm;
-pub use reserve::{Lack, Reserve};
+pub use reserve::Reserve;
 
 use self::standby::{NodeSize, SizeSource, Sizes};
+use super::why::Hurdle;
 use super::{BalanceOptions, Deadline, Stopped};
 use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx, Step};
 
@@ -90,7 +91,9 @@ pub enum Decision {
     Condense,
 }
 
-/// Why a node is not freed.
+/// Why a node is not freed. What is in the way is mostly no place of an instance, but the node
+/// itself or all the others together; where it is the lack of room on one node, that is a
+/// [`Hurdle`] as everywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hindrance {
     /// It is the master node.
@@ -109,7 +112,7 @@ pub enum Hindrance {
     /// missing, in MiB.
     Memory(i64),
     /// A node would lack the target reserve.
-    Reserve(Lack),
+    Reserve(Hurdle),
     /// A node would fail N+1.
     Redundancy(NodeIdx),
     /// Something would be worse than before.
@@ -165,7 +168,7 @@ pub struct GroupPlan {
     /// Nodes that can be brought online, in the order in which they are.
     pub online_candidates: Vec<Standby>,
     /// The reserve that was missing at the beginning.
-    pub missing: Option<Lack>,
+    pub missing: Option<Hurdle>,
     /// The node with most room, if using the minimal reserve would have left a node that could
     /// not be emptied (global N+1) wherever that is; looked at only if no node lacks it.
     pub exposed: Option<NodeIdx>,

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use crate::model::units::floor_to_i64;
 use crate::model::{
-    Cluster, DiskTemplate, Instance, InstancePolicy, Ledger, Mib, NodeIdx, Place, Placement, Rule,
+    Bar, Cluster, DiskTemplate, Instance, InstancePolicy, Ledger, Mib, NodeIdx, Place, Placement, Rule,
     Strictness, TagArrival,
 };
 use crate::redundancy::global::{Guard, Scope};
-use crate::search::shortfall::{Role, Shortfall, at_node};
+use crate::search::why::Hurdle;
 
 /// Nodes on which the reserve is used for a trial.
 const TRIED: usize = 2;
@@ -20,17 +20,6 @@ const MOST: i64 = i64::MAX >> 4;
 #[derive(Debug, Clone)]
 pub struct Reserve {
     probe: Instance,
-}
-
-/// A node without the reserve.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lack {
-    /// The node.
-    pub node: NodeIdx,
-    /// The rule that the reserve would break.
-    pub rule: Rule,
-    /// What is missing.
-    pub shortfall: Shortfall,
 }
 
 impl Reserve {
@@ -59,11 +48,10 @@ impl Reserve {
     }
 
     /// What a node lacks, if it does not have it.
-    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Lack> {
+    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
         let rule = self.used(cluster, node).err()?;
-        let ledger = &cluster.node(node).state.ledger;
-        let shortfall = at_node(cluster, &self.probe, (node, ledger), Role::Primary, rule);
-        Some(Lack { node, rule, shortfall })
+        let place = Placement { primary: node, secondary: None };
+        Some(Hurdle::of_place(cluster, &self.probe, place, Bar::Primary(rule)))
     }
 
     /// A node with the reserve used.
@@ -73,7 +61,7 @@ impl Reserve {
     }
 
     /// The first of some nodes that is online and does not have it.
-    pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Lack> {
+    pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Hurdle> {
         let online = nodes.iter().filter(|n| !cluster.node(**n).spec.offline);
         online.into_iter().find_map(|node| self.lack(cluster, *node))
     }

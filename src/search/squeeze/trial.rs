@@ -5,11 +5,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Standing;
-use super::reserve::{Lack, Reserve};
+use super::reserve::Reserve;
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
 use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 use crate::redundancy::global;
 use crate::score::Board;
+use crate::search::why::Hurdle;
 use crate::search::{BalanceOptions, Balancer, Stopped};
 
 /// A group as it is, and what is asked for.
@@ -21,7 +22,7 @@ pub(super) struct GroupScope<'c> {
     pub minimal: Reserve,
     pub target: Reserve,
     /// The first node without the minimal reserve.
-    pub missing: Option<Lack>,
+    pub missing: Option<Hurdle>,
     /// Otherwise, the node with most room, if using it would put a node at risk anywhere.
     pub exposed: Option<NodeIdx>,
     pub standby: Vec<Standby>,

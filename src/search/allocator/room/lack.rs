@@ -1,9 +1,9 @@
 //! What nodes lack for a new instance.
 
 use super::super::groups::Wanted;
-use crate::model::{Cluster, DiskCheck, Instance, Ledger, Mib, NodeIdx, Rule, Strictness, TagArrival};
+use crate::model::{Bar, Cluster, DiskCheck, Instance, Ledger, Mib, NodeIdx, Strictness, TagArrival};
 use crate::search::moves::{MoveRules, Outcome, Trial};
-use crate::search::shortfall::{Role, at_node};
+use crate::search::why::{Shortfall, missing};
 
 /// How far the nodes of a group are from taking an instance: nothing if a node would,
 /// otherwise what it lacks in proportion to what is needed. A secondary is judged as
@@ -179,7 +179,7 @@ impl<'a> Lacks<'a> {
         let tags = TagArrival { conflicts: 0, clash };
         match ledger.add_primary(spec, instance, 0, tags, self.strictness) {
             Ok(_) => 0.0,
-            Err(rule) => self.lack(node, ledger, Role::Primary, rule),
+            Err(rule) => self.lack(node, ledger, Bar::Primary(rule)),
         }
     }
 
@@ -191,13 +191,13 @@ impl<'a> Lacks<'a> {
         // with soft limits, whatever the command line says about those of the primary
         match ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed) {
             Ok(_) => 0.0,
-            Err(rule) => self.lack(node, ledger, Role::SecondaryOf(node), rule),
+            Err(rule) => self.lack(node, ledger, Bar::Secondary(rule)),
         }
     }
 
-    fn lack(&self, node: NodeIdx, ledger: &Ledger, role: Role, rule: Rule) -> f64 {
-        let shortfall = at_node(self.cluster, self.wanted.instance, (node, ledger), role, rule);
+    fn lack(&self, node: NodeIdx, ledger: &Ledger, bar: Bar) -> f64 {
+        let shortfall = missing(self.cluster, self.wanted.instance, node, (node, ledger), bar);
         // above zero whatever the rounding
-        shortfall.relative().max(1e-6)
+        shortfall.as_ref().map_or(f64::INFINITY, Shortfall::relative).max(1e-6)
     }
 }

@@ -1,9 +1,8 @@
 //! Disks that are not in the nodes, nodes without disks, and tags.
 
 use super::*;
-use crate::model::{Mib, Rule};
+use crate::model::{Bar, Mib, Rule};
 use crate::score::Board;
-use crate::search::regroup::reach::Barrier;
 
 const OUTSIDE: [&str; 5] = ["rbd", "ext", "sharedfile", "gluster", "blockdev"];
 
@@ -49,10 +48,13 @@ fn disks_outside_need_no_room_in_nodes() {
     let plan = healed(&inside);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-    let [(_, GroupBar::Room(nearest))] = &bars[..] else { panic!("{bars:?}") };
-    assert!(matches!(nearest.barrier, Barrier::Rule(Rule::Disk)), "{nearest:?}");
+    let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
+    assert!(
+        matches!(nearest.kept[0].bar, Bar::Primary(Rule::Disk) | Bar::Secondary(Rule::Disk)),
+        "{nearest:?}"
+    );
     // 850,000 of 900,000, and one MiB has to stay
-    assert_eq!(nearest.shortfall.missing(), Some(850_001));
+    assert_eq!(nearest.kept[0].shortfall.as_ref().unwrap().missing(), Some(850_001));
 }
 
 #[test]
@@ -162,7 +164,10 @@ fn tags_count() {
     let plan = healed(&none);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let b = group(&none, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![(b, GroupBar::Migration(none.instances[0].primary))]));
+    assert_eq!(
+        blocked[0].why,
+        Why::NoPlace(vec![GroupWhy::barred(b, GroupBar::Migration(none.instances[0].primary))])
+    );
 }
 
 #[test]
@@ -176,8 +181,8 @@ fn what_is_missing_is_said() {
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-    let [(_, GroupBar::Room(nearest))] = &bars[..] else { panic!("{bars:?}") };
+    let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
     // b1 has 3000 of 5000 MiB, b2 only 2000; one has to stay
-    assert_eq!(cluster.node(nearest.node).spec.name, "b1");
-    assert_eq!((nearest.refused, nearest.shortfall.missing()), (2, Some(2001)));
+    assert_eq!(cluster.node(nearest.kept[0].node).spec.name, "b1");
+    assert_eq!((nearest.refused, nearest.kept[0].shortfall.as_ref().unwrap().missing()), (2, Some(2001)));
 }
