@@ -1,6 +1,6 @@
 //! Nodes that do not answer their master although nobody marked them as offline.
 
-use super::error::shown_name;
+use crate::model::shown::shown_name;
 
 /// What the user is told about such a node: it counts as offline, without figures.
 pub fn warning(node: &str) -> String {

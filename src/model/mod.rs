@@ -11,6 +11,7 @@ pub mod node;
 pub mod peers;
 pub mod placement;
 pub mod policy;
+pub mod shown;
 pub mod storage;
 pub mod tags;
 pub mod units;

@@ -1,7 +1,7 @@
 //! Plans of hsqueeze as text.
 
 use super::explain::shortfall_text;
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx, Rule};
 use crate::search::squeeze::standby::{NodeSize, SizeSource};
 use crate::search::squeeze::{Decision, GroupPlan, Harm, Hindrance, Lack, Squeeze, Standby};

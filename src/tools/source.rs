@@ -7,14 +7,16 @@ use anyhow::{Context, bail};
 
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
-use crate::load::error::shown_name;
+use crate::input::encoding;
+use crate::input::local::{self, read_limited};
 use crate::load::iallocator::Request;
 use crate::load::load_data;
-use crate::load::local::{self, read_limited};
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use crate::load::monitoring::{self, Collector, MonitoringData};
-use crate::load::{RawCluster, encoding, iallocator, luxi, mond, rapi, simulate, text, utilisation};
+use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, Utilisation};
+use crate::remote::rapi::{Access, Address};
 
 /// How error messages about the cluster's data begin.
 const LOADING: &str = "failed to load data, aborting";
@@ -122,9 +124,8 @@ fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Raw
     if let Some(address) = &source.rapi {
         return read_rapi(address, options, output);
     }
-    if let Some(socket) = &source.luxi {
-        return luxi::load(&socket.clone().unwrap_or_else(luxi::default_socket), options.detail)
-            .context(LOADING);
+    if source.luxi.is_some() {
+        return luxi::load(&source.socket(), options.detail).context(LOADING);
     }
     if !source.simulate.is_empty() {
         return simulate::parse_specs(&source.simulate).context(LOADING);
@@ -142,8 +143,8 @@ fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Raw
 
 /// Reads a cluster over RAPI; tells how safe that was.
 fn read_rapi(address: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
-    let addresses = [rapi::Address::new(address.as_ref())];
-    let access = rapi::Access::read(&options.source.rapi_access, &addresses).context(LOADING)?;
+    let addresses = [Address::new(address.as_ref())];
+    let access = Access::read(&options.source.rapi_access, &addresses).context(LOADING)?;
     let raw = rapi::load(&addresses[0], &access, options.detail).context(LOADING)?;
     for warning in access.warnings(&addresses, options.verbosity >= 1) {
         output.error_line(&format!("Warning: {warning}"))?;

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 
 use super::description::read_description;
-use crate::load::error::{Result, shown_name, unknown_node};
-use crate::load::json::{
-    self, At, Budget, ItemStream, Json, MadeItems, Member, Object, Of, WantedParts, Weight, read_policy,
+use crate::input::error::Result;
+use crate::input::json::{
+    self, At, Budget, ItemStream, Json, MadeItems, Member, Object, Of, WantedParts, Weight,
 };
+use crate::load::policy::read_policy;
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use crate::load::unknown_node;
+use crate::model::shown::shown_name;
 use crate::model::{DiskParameters, GroupIdx, Hypervisor, Mib, NodeIdx};
 
 /// Reads groups, nodes, instances and cluster tags, in this order.

@@ -1,10 +1,12 @@
 //! Node groups, as the master daemon describes them.
 
 use super::rows::{QueryRow, QueryTable};
-use crate::load::error::Result;
-use crate::load::json::{Object, read_disk_parameters, read_policy};
+use crate::input::error::Result;
+use crate::input::json::Object;
+use crate::load::Detail;
+use crate::load::disk_parameters::read_disk_parameters;
+use crate::load::policy::read_policy;
 use crate::load::raw::RawGroup;
-use crate::load::remote::Detail;
 use crate::model::DiskParameters;
 
 const DISK_PARAMETERS: &str = "diskparams";

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::load::error::{Result, shown_name};
-use crate::load::json::{Json, JsonPath, Object, WantedParts, read_policy};
+use crate::input::error::Result;
+use crate::input::json::{Json, JsonPath, Object, WantedParts};
+use crate::load::policy::read_policy;
+use crate::model::shown::shown_name;
 use crate::model::{Hypervisor, InstancePolicy, NodeIdx};
 
 /// What counts of the result.

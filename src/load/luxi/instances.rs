@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::rows::{QueryRow, QueryTable};
-use crate::load::error::{Result, unknown_node};
+use crate::input::error::Result;
 use crate::load::raw::RawInstance;
+use crate::load::unknown_node;
 use crate::model::{Disk, Mib, NodeIdx};
 
 /// What is asked of an instance.

@@ -1,8 +1,5 @@
 //! The master daemon of a cluster, over its socket (`-L`).
 
-mod address;
-mod connection;
-pub mod envelope;
 mod groups;
 mod info;
 mod instances;
@@ -14,16 +11,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-pub use address::default_socket;
-use connection::SharedBudget;
-pub use connection::{Connection, Timeouts};
-
-use super::cutoff::Cutoff;
-use super::error::{LoadError, Result};
-use super::json::{Budget, JsonPath};
-use super::raw::RawCluster;
-use super::remote::{CallError, Detail};
+use super::raw::{Detail, RawCluster};
+use crate::input::error::{LoadError, Result};
+use crate::input::json::{Budget, JsonPath};
 use crate::model::{GroupIdx, NodeIdx};
+use crate::remote::CallError;
+use crate::remote::cutoff::Cutoff;
+use crate::remote::luxi::{self, Connection, SharedBudget, Timeouts, envelope};
 use rows::QueryTable;
 
 /// The text of an answer, or why there is none.
@@ -72,7 +66,7 @@ pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
 /// There is no connection, or it ends early.
 pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnswers> {
     let source = socket.to_string_lossy().into_owned();
-    let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
+    let wrong = |problem: &str| LoadError::one_line(&luxi::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
     // of all four together: one has what the others leave
     let mut share = SharedBudget { end: Cutoff::after(manner.answer), taken: 0 };

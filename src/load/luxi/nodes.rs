@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::rows::{QueryRow, QueryTable};
-use crate::load::error::{Result, shown_name};
+use crate::input::error::Result;
 use crate::load::raw::RawNode;
 use crate::load::silent;
+use crate::model::shown::shown_name;
 use crate::model::{GroupIdx, Mib};
 
 /// What is asked of a node.

@@ -2,14 +2,14 @@
 
 use std::str::FromStr;
 
-use super::envelope;
-use crate::load::error::{LoadError, Result};
-use crate::load::json::{
+use crate::input::error::{LoadError, Result};
+use crate::input::json::{
     At, Budget, ItemStream, Json, JsonPath, MadeItems, Member, Object, Of, WantedParts, Weight, Wrong, each,
     named, strings,
 };
-use crate::load::remote::CallError;
 use crate::model::UnknownName;
+use crate::remote::CallError;
+use crate::remote::luxi::envelope;
 
 /// What the master knows of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Node groups, as RAPI describes them.
 
-use crate::load::error::Result;
-use crate::load::json::{Body, Budget, WantedParts, read_disk_parameters, read_policy};
+use crate::input::error::Result;
+use crate::input::json::{Body, Budget, WantedParts};
+use crate::load::Detail;
+use crate::load::disk_parameters::read_disk_parameters;
+use crate::load::policy::read_policy;
 use crate::load::raw::RawGroup;
-use crate::load::remote::Detail;
 use crate::model::DiskParameters;
 
 /// What is read of a group.

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::load::error::{Result, shown_name};
-use crate::load::json::{self, Body, Budget, JsonPath, Object, WantedParts, read_policy};
+use crate::input::error::Result;
+use crate::input::json::{self, Body, Budget, JsonPath, Object, WantedParts};
+use crate::load::policy::read_policy;
+use crate::model::shown::shown_name;
 use crate::model::{Hypervisor, InstancePolicy, NodeIdx};
 
 /// What counts of the answer of `/2/info`.

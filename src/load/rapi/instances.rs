@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::load::error::{Result, unknown_node};
-use crate::load::json::{Body, Budget, Json, Object, WantedParts};
+use crate::input::error::Result;
+use crate::input::json::{Body, Budget, Json, Object, WantedParts};
 use crate::load::raw::RawInstance;
+use crate::load::unknown_node;
 use crate::model::{Disk, Mib, NodeIdx};
 
 /// What is read of an instance.

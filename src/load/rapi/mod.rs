@@ -1,38 +1,21 @@
 //! The remote API (RAPI) of a cluster: over HTTP, or from a directory with
 //! what it answered (`-m`, and the words of hscan).
 
-mod access;
-mod address;
-mod cause;
-mod certificates;
-mod client;
-mod credentials;
 mod fetch;
 mod groups;
 mod info;
 mod instances;
 mod nodes;
-mod refusal;
-mod secret;
-mod session;
-mod verifier;
 
 use std::collections::HashMap;
 
-pub use access::{Access, AccessOptions};
-pub use address::Address;
-pub use credentials::VARIABLES;
-pub use fetch::FetchLimits;
-pub use secret::{Credentials, Secret};
-pub use session::{Session, Verb};
-
 use info::RapiInfo;
 
-use super::error::Result;
-use super::json::{Body, Budget};
-use super::raw::RawCluster;
-use super::remote::Detail;
+use super::raw::{Detail, RawCluster};
+use crate::input::error::Result;
+use crate::input::json::{Body, Budget};
 use crate::model::{GroupIdx, NodeIdx};
+use crate::remote::rapi::{Access, Address, FetchLimits};
 
 /// What one resource gave: its name for messages, and its bytes if there are any.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::load::error::{Result, shown_name};
-use crate::load::json::{Body, Budget, Json, Object, WantedParts};
+use crate::input::error::Result;
+use crate::input::json::{Body, Budget, Json, Object, WantedParts};
 use crate::load::raw::RawNode;
 use crate::load::silent;
+use crate::model::shown::shown_name;
 use crate::model::{GroupIdx, Mib};
 
 /// What is read of a node.

@@ -1,7 +1,7 @@
 //! What was in the way of an instance, and how to make room for it, for people.
 
 use super::text::{metric_text, name, no_targets, no_time};
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Cluster, Placement, PolicyBreach};
 use crate::plan::command::commands;
 use crate::report::explain::{rule_name, shortfall_text};

@@ -3,7 +3,7 @@
 use super::counted;
 use super::reasons::{blocked, held_text};
 use super::status::{LINE, condition_text};
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, StorageMap};
 use crate::report::components::score;
 use crate::report::number::fixed;

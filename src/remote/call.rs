@@ -1,15 +1,4 @@
-//! How much a daemon is asked, and what can go wrong between it and a program that asks it or
-//! gives it jobs.
-
-/// How much is read of a live cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
-    /// What all tools need, and no more: Ganeti's own programs ask exactly this.
-    #[default]
-    Usual,
-    /// Also what Ganeti exports of storage outside the nodes.
-    Storage,
-}
+//! What can go wrong between a daemon and a program that asks it or gives it jobs.
 
 /// Why a call to a daemon gave no result, and what that says about whether the
 /// daemon has done what it was asked for: a job must never be submitted twice.

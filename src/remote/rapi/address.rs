@@ -32,7 +32,7 @@ impl fmt::Debug for Address {
 /// Where the answers come from.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(test, derive(Debug))]
-pub(super) enum AnswerSource {
+pub(crate) enum AnswerSource {
     /// A directory with `groups.json`, `nodes.json`, `instances.json`, `info.json`.
     Directory(PathBuf),
     /// What all URLs begin with. May hold a password, hence is not shown.
@@ -59,7 +59,7 @@ impl Address {
         matches!(self.place, AnswerSource::Directory(_))
     }
 
-    pub(super) fn place(&self) -> &AnswerSource {
+    pub(crate) fn place(&self) -> &AnswerSource {
         &self.place
     }
 

@@ -2,25 +2,13 @@
 
 use std::error::Error;
 use std::io;
-use std::time::Duration;
 
+use super::limits::CallLimits;
 use super::verifier::Distrust;
-use crate::load::cutoff::Cutoff;
-use crate::load::remote::CallError;
-
-/// How long was waited.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) connect: Duration,
-    pub(super) transfer: Duration,
-    /// When all of a reading has to be over.
-    pub(super) end: Cutoff,
-    /// The time for all of a reading, where it leaves less for this answer.
-    pub(super) reading: Option<Duration>,
-}
+use crate::remote::CallError;
 
 /// Why no answer has begun.
-pub(super) fn of_request(error: &reqwest::Error, limits: Limits, trusted: Option<&str>) -> CallError {
+pub(super) fn of_request(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> CallError {
     let text = words(error, limits, trusted);
     if error.is_builder() || error.is_connect() {
         // names, connections and TLS: nothing of the request is out before all of them
@@ -35,7 +23,7 @@ pub(super) fn of_request(error: &reqwest::Error, limits: Limits, trusted: Option
 }
 
 /// Why the body of an answer ends early.
-pub(super) fn of_body(error: &io::Error, limits: Limits) -> CallError {
+pub(super) fn of_body(error: &io::Error, limits: CallLimits) -> CallError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
         Some(inner) if inner.is_timeout() => CallError::Late(words(inner, limits, None)),
         Some(inner) => CallError::Lost(format!("the answer is cut off: {}", innermost(inner))),
@@ -49,14 +37,14 @@ fn is_nonsense(error: &reqwest::Error) -> bool {
     innermost(error).contains("pars")
 }
 
-pub(super) fn too_late(limits: Limits) -> String {
+pub(super) fn too_late(limits: CallLimits) -> String {
     match limits.reading {
         Some(reading) => format!("the cluster was not read within {reading:.1?}"),
         None => format!("no complete answer within {:.1?}", limits.transfer),
     }
 }
 
-fn words(error: &reqwest::Error, limits: Limits, trusted: Option<&str>) -> String {
+fn words(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> String {
     let no_connection = || format!("no connection within {:.1?}", limits.connect);
     if error.is_builder() {
         return format!("not a usable URL: {}", innermost(error));

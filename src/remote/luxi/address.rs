@@ -8,7 +8,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::connection::{Timeouts, seconds};
-use crate::load::error::shown_source;
+use crate::model::shown::shown_source;
 
 /// The socket's place in Ganeti's directory.
 const SOCKET: &str = "/var/run/ganeti/socket/ganeti-query";
@@ -29,7 +29,7 @@ fn socket_below(root: &OsStr) -> PathBuf {
 }
 
 /// A socket for messages.
-pub(super) fn shown(socket: &Path) -> String {
+pub(crate) fn shown(socket: &Path) -> String {
     match socket.as_os_str().is_empty() {
         true => "LUXI socket ''".to_owned(),
         false => shown_source(&socket.to_string_lossy()),

@@ -6,7 +6,8 @@ use super::Address;
 use super::certificates::Trusted;
 use super::credentials::{choose, read_environment, read_file};
 use super::secret::Credentials;
-use crate::load::error::{Result, printable};
+use crate::input::error::Result;
+use crate::model::shown::printable;
 
 /// Who is asking and whom to believe, as the files say, and what may be risked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::str::FromStr;
 
 use super::place::JsonPath;
 use super::value::{Json, Wrong};
-use crate::load::error::{LoadError, Result, printable, shown_name};
+use crate::input::error::{LoadError, Result};
 use crate::model::UnknownName;
+use crate::model::shown::{printable, shown_name};
 
 /// An object of a document, and where it stands.
 ///
@@ -214,18 +215,18 @@ impl<'j, 'p> Object<'j, 'p> {
 }
 
 /// Reads every item of a list.
-pub(in crate::load) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
+pub(crate) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
     let items = value.list()?.iter().enumerate();
     items.map(|(i, item)| read(item).map_err(|e| format!("item {}: {e}", i + 1))).collect()
 }
 
 /// A list of strings.
-pub(in crate::load) fn strings(value: &Json) -> Wrong<Vec<String>> {
+pub(crate) fn strings(value: &Json) -> Wrong<Vec<String>> {
     each(value, |item| item.string().map(str::to_owned))
 }
 
 /// One of the names of an enumeration.
-pub(in crate::load) fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> Wrong<T> {
+pub(crate) fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> Wrong<T> {
     value.string()?.parse().map_err(|e: UnknownName| {
         format!("\"{}\" is not one of {}", printable(&e.value, 60), e.allowed.join(", "))
     })

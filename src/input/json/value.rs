@@ -1,6 +1,6 @@
 //! A JSON value.
 
-use crate::load::error::printable;
+use crate::model::shown::printable;
 
 /// A JSON value in the order of the document.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,14 +25,14 @@ pub enum Json {
 }
 
 /// What is wrong with a value, to be completed with its place and key.
-pub(in crate::load) type Wrong<T> = std::result::Result<T, String>;
+pub(crate) type Wrong<T> = std::result::Result<T, String>;
 
 impl Json {
     /// A whole number: any number, rounded half to even.
     ///
     /// # Errors
     /// Another type, or a number that does not fit into 64 bits.
-    pub(in crate::load) fn int(&self) -> Wrong<i64> {
+    pub(crate) fn int(&self) -> Wrong<i64> {
         // 2^63; its negative fits, but as a double it may stand for less
         const LIMIT: f64 = 9_223_372_036_854_775_808.0;
         if let Json::Int(value) = self {
@@ -48,7 +48,7 @@ impl Json {
     }
 
     /// A real number: any number.
-    pub(in crate::load) fn float(&self) -> Wrong<f64> {
+    pub(crate) fn float(&self) -> Wrong<f64> {
         match self {
             Json::Int(value) => Ok(*value as f64),
             Json::Huge(value) => Ok(*value as f64),
@@ -57,28 +57,28 @@ impl Json {
         }
     }
 
-    pub(in crate::load) fn string(&self) -> Wrong<&str> {
+    pub(crate) fn string(&self) -> Wrong<&str> {
         match self {
             Json::String(value) => Ok(value),
             _ => self.wrong("Unable to read String: expected a string"),
         }
     }
 
-    pub(in crate::load) fn bool(&self) -> Wrong<bool> {
+    pub(crate) fn bool(&self) -> Wrong<bool> {
         match self {
             Json::Bool(value) => Ok(*value),
             _ => self.wrong("expected true or false"),
         }
     }
 
-    pub(in crate::load) fn list(&self) -> Wrong<&[Json]> {
+    pub(crate) fn list(&self) -> Wrong<&[Json]> {
         match self {
             Json::Array(items) => Ok(items),
             _ => self.wrong("expected a list"),
         }
     }
 
-    pub(in crate::load) fn members(&self) -> Wrong<&[(String, Json)]> {
+    pub(crate) fn members(&self) -> Wrong<&[(String, Json)]> {
         match self {
             Json::Object(members) => Ok(members),
             _ => self.wrong("Unable to read JSObject: expected an object"),

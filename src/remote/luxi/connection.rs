@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::address;
 use super::envelope;
-use crate::load::cutoff::Cutoff;
-use crate::load::json::{Budget, WantedParts};
-use crate::load::remote::CallError;
+use crate::input::json::{Budget, WantedParts};
+use crate::remote::CallError;
+use crate::remote::cutoff::Cutoff;
 
 /// What ends a message, in both directions.
 const END: u8 = 0x03;
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// The same; the text of an error does not name the socket.
-    pub(super) fn open_or_why(socket: &Path, manner: Timeouts) -> Result<Connection, String> {
+    pub(crate) fn open_or_why(socket: &Path, manner: Timeouts) -> Result<Connection, String> {
         address::check(socket)?;
         let stream = connect(socket, manner).map_err(|error| address::refusal(socket, &error, manner))?;
         Ok(Connection { stream: Some(stream), manner, ahead: Vec::new() })
@@ -90,7 +90,7 @@ impl Connection {
     }
 
     /// The same, as one call of a reading.
-    pub(super) fn exchange_of(
+    pub(crate) fn exchange_of(
         &mut self,
         method: &str,
         args: &Value,
@@ -216,11 +216,11 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Timeouts, end: Cutoff) 
 
 /// What the calls of one reading share.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SharedBudget {
+pub(crate) struct SharedBudget {
     /// When the last of them has to be over.
-    pub(super) end: Cutoff,
+    pub(crate) end: Cutoff,
     /// The bytes of the answers so far.
-    pub(super) taken: usize,
+    pub(crate) taken: usize,
 }
 
 impl SharedBudget {

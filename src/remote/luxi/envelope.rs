@@ -2,9 +2,9 @@
 
 use serde::de::DeserializeSeed;
 
-use crate::load::error::printable;
-use crate::load::json::{self, Budget, Json, JsonPath, Member, Object, WantedParts};
-use crate::load::remote::CallError;
+use crate::input::json::{self, Budget, Json, JsonPath, Member, Object, WantedParts};
+use crate::model::shown::printable;
+use crate::remote::CallError;
 
 /// What an answer is called in messages.
 const ANSWER: &str = "the answer";
@@ -19,19 +19,11 @@ const SHOWN: usize = 500;
 const HEAD: WantedParts =
     WantedParts::Checked(&[("success", WantedParts::Whole), ("result", WantedParts::Nothing)]);
 
-/// The result in an answer.
-///
-/// # Errors
-/// [`CallError::Refused`] with the daemon's reason, or [`CallError::Nonsense`].
-pub fn result(text: &str) -> Result<Json, CallError> {
-    part(text, WantedParts::Whole, &Budget::new(Budget::ANSWER))
-}
-
 /// Those parts of the result in an answer that are wanted.
 ///
 /// # Errors
-/// See [`result`].
-pub fn part(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, CallError> {
+/// [`CallError::Refused`] with the daemon's reason, or [`CallError::Nonsense`].
+pub(crate) fn part(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, CallError> {
     expect(text)?;
     value(text, shape, budget)
 }
@@ -39,8 +31,8 @@ pub fn part(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, Cal
 /// Makes sure that an answer is right, and has a result.
 ///
 /// # Errors
-/// See [`result`].
-pub(super) fn expect(text: &str) -> Result<(), CallError> {
+/// See [`part`].
+pub(crate) fn expect(text: &str) -> Result<(), CallError> {
     let budget = Budget::new(REASON);
     let head = json::parse_in(text, ANSWER, HEAD, &budget).and_then(|document| {
         let answer = Object::new(&document, JsonPath::source(ANSWER))?;
@@ -62,7 +54,7 @@ fn value(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, CallEr
 ///
 /// # Errors
 /// [`CallError::Nonsense`]
-pub(super) fn inside<'t, S: DeserializeSeed<'t>>(
+pub(crate) fn inside<'t, S: DeserializeSeed<'t>>(
     text: &'t str,
     budget: &Budget,
     inner: S,

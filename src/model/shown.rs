@@ -1,42 +1,11 @@
-//! Why a source could not be read.
+//! Names and other people's texts, fit for one line of a message.
 
 use std::borrow::Cow;
-
-/// A source could not be turned into a cluster. The text says where (file,
-/// line or object), which field, and what was found there.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}")]
-pub struct LoadError {
-    /// File and line, or the object in a document: `cluster.data, line 7, instance 'web'`.
-    pub place: String,
-    /// The field and the value found: `memory: cannot parse '12x' as an integer`.
-    pub problem: String,
-}
-
-impl LoadError {
-    /// An error at `place`.
-    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        LoadError { place: place.into(), problem: problem.into() }
-    }
-}
-
-/// The result of loading.
-pub type Result<T> = std::result::Result<T, LoadError>;
 
 /// Most characters of a source's name that a message shows.
 const SOURCE_SHOWN: usize = 100;
 /// Most characters of an object's name that a message shows.
 const NAME_SHOWN: usize = 60;
-/// Most characters of each half of a message.
-const HALF_SHOWN: usize = 230;
-
-impl LoadError {
-    /// An error whose texts may hold anything that was read: it becomes one
-    /// line of limited length, without control characters.
-    pub fn one_line(place: &str, problem: &str) -> Self {
-        LoadError::new(printable(place, HALF_SHOWN), printable(problem, HALF_SHOWN))
-    }
-}
 
 /// A source's name for a message. The end of a long path says more than its
 /// beginning.
@@ -52,11 +21,6 @@ pub fn shown_source(source: &str) -> String {
 /// An object's name for a message.
 pub fn shown_name(name: &str) -> String {
     printable(name, NAME_SHOWN)
-}
-
-/// Which node of an instance is missing, in the words that scripts look for.
-pub(super) fn unknown_node(node: &str, instance: &str) -> String {
-    format!("Unknown node '{}' for instance {}", shown_name(node), shown_name(instance))
 }
 
 /// `text` fit for one line of a terminal: what could move the cursor, break
@@ -126,7 +90,5 @@ mod tests {
         assert_eq!(printable("0123456789x", 10), "0123456...");
         assert!(printable(&"\u{1}".repeat(100), 10).chars().count() <= 10);
         assert!(shown_source(&format!("{}/end.data", "d/".repeat(500))).ends_with("/end.data"));
-        let error = LoadError::one_line(&"p".repeat(1000), &"\0".repeat(1000));
-        assert!(error.to_string().chars().count() < 500);
     }
 }

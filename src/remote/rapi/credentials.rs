@@ -9,8 +9,9 @@ use std::path::Path;
 
 use super::address::shown_user;
 use super::secret::{Credentials, Secret};
-use crate::load::encoding::decode;
-use crate::load::error::{LoadError, Result, printable, shown_source};
+use crate::input::encoding::decode;
+use crate::input::error::{LoadError, Result};
+use crate::model::shown::{printable, shown_source};
 
 /// The variable with the user's name.
 const USER: &str = "GANETI_RAPI_USER";

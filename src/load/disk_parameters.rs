@@ -1,7 +1,8 @@
 //! Disk parameters of node groups, the same over LUXI and RAPI.
 
-use super::access::Object;
-use crate::load::error::{Result, printable};
+use crate::input::error::Result;
+use crate::input::json::Object;
+use crate::model::shown::printable;
 use crate::model::{DiskParameters, GlusterVolume};
 
 /// Reads the disk parameters under `key`. Whatever is missing or `null`, from a single

@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 
-use crate::load::raw::{RawGroup, RawInstance, RawNode};
-
 /// A limit on what parsing makes: a text of a few characters a value becomes many times as large
 /// in memory. What is made is counted in bytes, as it is made; what is thrown away is given back.
 #[derive(Debug)]
@@ -98,30 +96,6 @@ pub fn text_size(text: &str) -> usize {
 pub trait Weight {
     /// About how many bytes it takes besides its place in a list.
     fn weight(&self) -> usize;
-}
-
-fn of_texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> usize {
-    texts.into_iter().map(|text| size_of::<String>() + text_size(text)).sum()
-}
-
-impl Weight for RawGroup {
-    fn weight(&self) -> usize {
-        let texts = of_texts([&self.name, &self.uuid]) + of_texts(&self.tags) + of_texts(&self.networks);
-        texts + size_of_val(&*self.policy.ranges) + self.policy.disk_templates.len()
-    }
-}
-
-impl Weight for RawNode {
-    fn weight(&self) -> usize {
-        text_size(&self.name) + of_texts(&self.tags)
-    }
-}
-
-impl Weight for RawInstance {
-    fn weight(&self) -> usize {
-        let lists = of_texts(&self.tags) + size_of_val(&*self.disks) + size_of_val(&*self.networks);
-        text_size(&self.name) + lists + of_texts(self.networks.iter().flatten())
-    }
 }
 
 #[cfg(test)]

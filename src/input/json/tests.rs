@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{DiskTemplate, InstancePolicy};
+use crate::model::DiskTemplate;
 
 fn with<T>(text: &str, read: impl Fn(Object<'_, '_>) -> Result<T>) -> Result<T> {
     let value = parse(text, "x.json")?;
@@ -120,39 +120,5 @@ fn accepted_documents() {
 fn deep_nesting_is_refused_without_overflow() {
     for open in ["[", "{\"a\":"] {
         assert!(parse(&open.repeat(1_000_000), "x").unwrap_err().problem.contains("recursion limit"));
-    }
-}
-
-const POLICY: &str = r#"{"p":{"minmax":[{
-    "min":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
-    "max":{"memory-size":32768,"cpu-count":8,"disk-size":1048576,"disk-count":16,"nic-count":8,"spindle-use":12}}],
-    "std":{"memory-size":128,"cpu-count":1,"disk-size":1024,"disk-count":1,"nic-count":1,"spindle-use":1},
-    "disk-templates":["drbd","plain"],"vcpu-ratio":4.0,"spindle-ratio":32}}"#;
-
-#[test]
-fn policies() {
-    let read = |text: &str| with(text, |o| read_policy(&o, "p"));
-    let expected = InstancePolicy {
-        disk_templates: vec![DiskTemplate::Drbd, DiskTemplate::Plain],
-        ..InstancePolicy::default()
-    };
-    assert_eq!(read(POLICY), Ok(expected));
-    for (from, to, message) in [
-        ("\"std\"", "\"foo\":1,\"std\"", "x.json, p: unknown key 'foo', only [disk-templates,minmax,"),
-        ("\"std\"", "\"x\"", "x.json, p: unknown key 'x'"),
-        (
-            "\"min\":{",
-            "\"y\":0,\"min\":{",
-            "x.json, p, minmax, item 1: unknown key 'y', only [max,min] allowed",
-        ),
-        (
-            "\"nic-count\":8",
-            "\"nic-count\":\"8\"",
-            "x.json, p, minmax, item 1, max: key 'nic-count': expected a num",
-        ),
-        ("\"vcpu-ratio\":4.0,", "", "x.json, p: key 'vcpu-ratio' not found"),
-    ] {
-        let error = read(&POLICY.replacen(from, to, 1)).unwrap_err().to_string();
-        assert!(error.starts_with(message), "{error}");
     }
 }

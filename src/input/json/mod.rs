@@ -7,9 +7,7 @@
 
 mod access;
 mod budget;
-mod disk_parameters;
 mod place;
-mod policy;
 mod shape;
 mod stream;
 mod value;
@@ -19,19 +17,18 @@ use std::io::{self, BufReader, Read};
 use serde::de::DeserializeSeed;
 
 pub use access::Object;
-pub(in crate::load) use access::{each, named, strings};
+pub(crate) use access::{each, named, strings};
+pub(crate) use budget::text_size;
 pub use budget::{Budget, Spent, Weight};
-pub use disk_parameters::read_disk_parameters;
 pub use place::JsonPath;
-pub use policy::read_policy;
 pub use shape::WantedParts;
-pub(in crate::load) use stream::{At, ItemStream, MadeItems, Member, Of, described};
+pub(crate) use stream::{At, ItemStream, MadeItems, Member, Of, described};
 pub use value::Json;
-pub(in crate::load) use value::Wrong;
+pub(crate) use value::Wrong;
 
-use super::encoding::Utf8;
-use super::error::{LoadError, Result, shown_source};
-use super::remote::CallError;
+use crate::input::encoding::Utf8;
+use crate::input::error::{LoadError, Result};
+use crate::model::shown::shown_source;
 
 /// Most bytes that are read of a source at once.
 const CHUNK: usize = 64 << 10;
@@ -63,18 +60,14 @@ pub fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Result<Json>
 }
 
 /// Reads any value, while it arrives: what is wrong with it is told without its source.
-pub(in crate::load) fn any(
-    bytes: impl Read,
-    shape: WantedParts,
-    budget: &Budget,
-) -> serde_json::Result<Json> {
+pub(crate) fn any(bytes: impl Read, shape: WantedParts, budget: &Budget) -> serde_json::Result<Json> {
     let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK, bytes));
     let value = shape::ShapeReader { shape, budget }.deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 
 /// A reader of the parts of a value that are wanted.
-pub(in crate::load) fn whole<'b>(
+pub(crate) fn whole<'b>(
     shape: WantedParts,
     budget: &'b Budget,
 ) -> impl for<'de> DeserializeSeed<'de, Value = Json> + 'b {
@@ -85,13 +78,13 @@ pub(in crate::load) fn whole<'b>(
 pub struct Body<'a> {
     /// URL or file, without passwords.
     pub source: String,
-    /// The bytes. Errors of the kinds [`CallError`] and [`LoadError`] are shown as they are.
+    /// The bytes. A [`LoadError`] in one of their errors is shown as it is.
     pub bytes: Box<dyn Read + 'a>,
 }
 
 impl Body<'_> {
     /// Reads all of it with a reader of its own.
-    pub(in crate::load) fn seeded<T>(
+    pub(crate) fn seeded<T>(
         self,
         budget: &Budget,
         seed: impl for<'de> DeserializeSeed<'de, Value = T>,
@@ -107,7 +100,7 @@ impl Body<'_> {
     ///
     /// # Errors
     /// It is no list of such objects; what `read` finds.
-    pub(in crate::load) fn each_described<T: Weight>(
+    pub(crate) fn each_described<T: Weight>(
         self,
         kind: &'static str,
         shape: WantedParts,
@@ -130,7 +123,7 @@ impl Body<'_> {
 }
 
 /// Reads all of a text with a reader of its own.
-pub(in crate::load) fn seeded<'t, T>(
+pub(crate) fn seeded<'t, T>(
     text: &'t str,
     source: &str,
     budget: &Budget,
@@ -142,7 +135,7 @@ pub(in crate::load) fn seeded<'t, T>(
 }
 
 /// What is wrong with a document that should be a list.
-pub(in crate::load) fn no_list(found: &Json, place: &JsonPath<'_>) -> LoadError {
+pub(crate) fn no_list(found: &Json, place: &JsonPath<'_>) -> LoadError {
     match found {
         Json::Array(_) | Json::Object(_) => place.error(&format!("expected a list, found {}", found.found())),
         _ => neither(found, place),
@@ -182,11 +175,7 @@ fn unreadable(error: io::Error, source: &str) -> LoadError {
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<LoadError>()) {
         return error.clone();
     }
-    let text = match inner.and_then(|inner| inner.downcast_ref::<CallError>()) {
-        Some(error) => error.to_string(),
-        None => format!("cannot be read: {error}"),
-    };
-    JsonPath::source(source).error(&text)
+    JsonPath::source(source).error(&format!("cannot be read: {error}"))
 }
 
 #[cfg(test)]

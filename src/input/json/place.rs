@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::load::error::{LoadError, shown_name, shown_source};
+use crate::input::error::LoadError;
+use crate::model::shown::{shown_name, shown_source};
 
 /// The way from the source to an object: a chain of steps, put into words
 /// only when there is an error to report.

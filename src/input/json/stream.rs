@@ -10,11 +10,11 @@ use super::budget::{Budget, Weight};
 use super::place::JsonPath;
 use super::shape::{ShapeReader, WantedParts, no_room};
 use super::value::Json;
-use crate::load::error::{LoadError, Result};
+use crate::input::error::{LoadError, Result};
 
 /// Where an item stands.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::load) enum At<'n> {
+pub(crate) enum At<'n> {
     /// The position in a list, from 0.
     Item(usize),
     /// The key in an object.
@@ -23,7 +23,7 @@ pub(in crate::load) enum At<'n> {
 
 /// What a stream is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::load) enum Of {
+pub(crate) enum Of {
     /// The items of a list.
     List,
     /// The members of an object.
@@ -32,11 +32,11 @@ pub(in crate::load) enum Of {
 
 /// Reads a list or an object, item by item. `each` gets the items and tells how many bytes it
 /// keeps of one. The result is the value instead, without its content, if it is something else.
-pub(in crate::load) struct ItemStream<'b, F> {
-    pub(in crate::load) of: Of,
-    pub(in crate::load) shape: WantedParts,
-    pub(in crate::load) budget: &'b Budget,
-    pub(in crate::load) each: F,
+pub(crate) struct ItemStream<'b, F> {
+    pub(crate) of: Of,
+    pub(crate) shape: WantedParts,
+    pub(crate) budget: &'b Budget,
+    pub(crate) each: F,
 }
 
 impl<F: FnMut(At<'_>, &Json) -> usize> ItemStream<'_, F> {
@@ -124,9 +124,9 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
 
 /// Hands the value of the first member of a name to a reader of its own; the result is nothing if
 /// there is no such member, or no object.
-pub(in crate::load) struct Member<S> {
-    pub(in crate::load) key: &'static str,
-    pub(in crate::load) inner: S,
+pub(crate) struct Member<S> {
+    pub(crate) key: &'static str,
+    pub(crate) inner: S,
 }
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Member<S> {
@@ -186,19 +186,19 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
 }
 
 /// What was made of the items of a stream, up to the first that is wrong.
-pub(in crate::load) struct MadeItems<T> {
+pub(crate) struct MadeItems<T> {
     rows: Vec<T>,
     wrong: Option<LoadError>,
 }
 
 impl<T: Weight> MadeItems<T> {
-    pub(in crate::load) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         MadeItems { rows: Vec::new(), wrong: None }
     }
 
     /// Keeps one more, and tells how many bytes it takes; nothing more is made once something was
     /// wrong.
-    pub(in crate::load) fn add(&mut self, make: impl FnOnce() -> Result<T>) -> usize {
+    pub(crate) fn add(&mut self, make: impl FnOnce() -> Result<T>) -> usize {
         if self.wrong.is_some() {
             return 0;
         }
@@ -223,13 +223,13 @@ impl<T: Weight> MadeItems<T> {
     }
 
     /// All of them, or what was wrong.
-    pub(in crate::load) fn done(self) -> Result<Vec<T>> {
+    pub(crate) fn done(self) -> Result<Vec<T>> {
         self.wrong.map_or(Ok(self.rows), Err)
     }
 }
 
 /// Reads what an object of a list describes, which has a name.
-pub(in crate::load) fn described<T>(
+pub(crate) fn described<T>(
     item: &Json,
     at: usize,
     place: &JsonPath<'_>,

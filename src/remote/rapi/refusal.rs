@@ -4,8 +4,8 @@ use reqwest::StatusCode;
 
 use super::access::HINT;
 use super::address::without_password;
-use crate::load::error::printable;
-use crate::load::remote::CallError;
+use crate::model::shown::printable;
+use crate::remote::CallError;
 
 /// What the master daemon says when its queue takes no jobs.
 const CLOSED: [&str; 3] = ["Queue drained", "job queue is full", "marked for drain"];

@@ -12,16 +12,18 @@ use serde_json::Value;
 
 use super::access::Access;
 use super::address::{Address, AnswerSource, without_password};
-use super::cause::{self, Limits};
+use super::cause;
 use super::certificates::Trusted;
 use super::client::client;
+use super::limits::{CallLimits, FetchLimits};
+use super::refusal;
 use super::refusal::Asked;
 use super::secret::Credentials;
-use super::{FetchLimits, refusal};
-use crate::load::cutoff::Cutoff;
-use crate::load::error::{LoadError, Result, printable, shown_source};
-use crate::load::json::{self, Budget, WantedParts};
-use crate::load::remote::CallError;
+use crate::input::error::{LoadError, Result};
+use crate::input::json::{self, Budget, WantedParts};
+use crate::model::shown::{printable, shown_source};
+use crate::remote::CallError;
+use crate::remote::cutoff::Cutoff;
 
 /// What is left as it is in a part of a path, and in a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -53,9 +55,9 @@ impl Verb {
 }
 
 /// An answer that has begun.
-pub(super) struct Incoming {
+pub(crate) struct Incoming {
     response: Response,
-    limits: Limits,
+    limits: CallLimits,
     most: u64,
     seen: u64,
 }
@@ -174,8 +176,8 @@ impl Session {
     }
 
     /// The limits of a call by itself.
-    pub(super) fn limits(&self, transfer: Duration) -> Limits {
-        Limits { connect: self.manner.connect, transfer, end: Cutoff::NEVER, reading: None }
+    pub(crate) fn limits(&self, transfer: Duration) -> CallLimits {
+        CallLimits { connect: self.manner.connect, transfer, end: Cutoff::NEVER, reading: None }
     }
 
     /// Reads an answer while it arrives, if there is one.
@@ -195,19 +197,19 @@ impl Session {
     }
 
     /// The URL of a resource for messages.
-    pub(super) fn source(&self, resource: &str, query: &[(&str, &str)]) -> String {
+    pub(crate) fn source(&self, resource: &str, query: &[(&str, &str)]) -> String {
         without_password(&self.text(resource, query))
     }
 
     /// Sends a request, once; the answer has begun, and has to be there as a whole within the
     /// limits. Errors are without the URL.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         verb: Verb,
         resource: &str,
         query: &[(&str, &str)],
         body: Option<&Value>,
-        limits: Limits,
+        limits: CallLimits,
     ) -> std::result::Result<Incoming, CallError> {
         let failed = |e: &reqwest::Error| cause::of_request(e, limits, self.trusted_source());
         let url = self.url(resource, query)?;
@@ -226,7 +228,7 @@ impl Session {
     fn accept(
         &self,
         response: Response,
-        limits: Limits,
+        limits: CallLimits,
         writes: bool,
     ) -> std::result::Result<Incoming, CallError> {
         let status = response.status();
@@ -244,7 +246,7 @@ impl Session {
     }
 
     /// The client, made when it is first needed.
-    fn client(&self, limits: Limits) -> std::result::Result<Client, CallError> {
+    fn client(&self, limits: CallLimits) -> std::result::Result<Client, CallError> {
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = &*kept {
             return Ok(made.clone());

@@ -2,7 +2,8 @@
 
 use std::io::{self, Read};
 
-use super::error::{LoadError, Result, shown_source};
+use super::error::{LoadError, Result};
+use crate::model::shown::shown_source;
 
 /// Checks that a source is UTF-8. A byte order mark is not removed: no format
 /// knows one, and the reference takes it as the first character.

@@ -12,7 +12,8 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
-use crate::load::error::{LoadError, Result, shown_source};
+use crate::input::error::{LoadError, Result};
+use crate::model::shown::shown_source;
 
 /// Most bytes of a file.
 const SIZE: u64 = 1 << 20;

@@ -8,7 +8,7 @@ fn refused(result: &str) -> String {
 }
 
 fn result_of(text: &str) -> Result<Json, CallError> {
-    result(text)
+    part(text, WantedParts::Whole, &Budget::new(Budget::ANSWER))
 }
 
 fn nonsense(text: &str) -> String {
