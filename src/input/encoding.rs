@@ -7,7 +7,7 @@ use crate::model::shown::shown_source;
 
 /// Checks that a source is UTF-8. A byte order mark is not removed: no format
 /// knows one, and the reference takes it as the first character.
-pub fn decode<'a>(bytes: &'a [u8], source: &str) -> Result<&'a str> {
+pub(crate) fn decode<'a>(bytes: &'a [u8], source: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, bad) = bytes.split_at(error.valid_up_to());
         no_text(source, 1 + line_ends(good), bad)
@@ -28,7 +28,7 @@ fn line_ends(bytes: &[u8]) -> usize {
 
 /// Bytes on their way, which are checked as [`decode`] does it: what is not UTF-8 is an error of
 /// reading, with a [`LoadError`] inside.
-pub struct Utf8<R> {
+pub(crate) struct Utf8<R> {
     from: R,
     source: String,
     line: usize,
@@ -40,12 +40,12 @@ pub struct Utf8<R> {
 
 impl<R: Read> Utf8<R> {
     /// The bytes of a source.
-    pub fn new(from: R, source: &str) -> Utf8<R> {
+    pub(crate) fn new(from: R, source: &str) -> Utf8<R> {
         Utf8 { from, source: source.to_owned(), line: 1, begun: Vec::new(), first: Vec::new() }
     }
 
     /// Whether the text begins with a byte order mark.
-    pub fn has_mark(&self) -> bool {
+    pub(crate) fn has_mark(&self) -> bool {
         self.first == "\u{feff}".as_bytes()
     }
 

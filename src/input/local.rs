@@ -1,15 +1,20 @@
 //! Files of this machine, no more of them than fits.
 
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
+use std::path::Path;
+
+use super::error::{LoadError, Result};
+use crate::model::shown::shown_source;
 
 /// Most bytes of a file that is read whole.
-pub const SIZE: u64 = 512 << 20;
+pub(crate) const SIZE: u64 = 512 << 20;
 
 /// Reads all there is, or fails if that is too much.
 ///
 /// # Errors
 /// It cannot be read, or has more than `most` bytes.
-pub fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut from = Limited::new(from, most);
     let mut bytes = Vec::new();
     loop {
@@ -23,18 +28,44 @@ pub fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Reads a small file about which nothing speaks against it. What is looked at is the file that is
+/// open, whatever has taken its name since.
+///
+/// # Errors
+/// It cannot be read, is no regular file or too large, or what `check` says.
+pub(crate) fn read_regular(
+    path: &Path,
+    most: u64,
+    check: impl FnOnce(&Metadata) -> std::result::Result<(), String>,
+) -> Result<Vec<u8>> {
+    let wrong = |problem: &str| LoadError::one_line(&shown_source(&path.to_string_lossy()), problem);
+    let unreadable = |e: io::Error| wrong(&format!("cannot be read: {e}"));
+    // a pipe without a writer would wait for ever when it is opened
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(wrong("not a regular file"));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    check(&file.metadata().map_err(unreadable)?).map_err(|problem| wrong(&problem))?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    match bytes.len() as u64 > most {
+        true => Err(wrong(&format!("more than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
 /// Fewest bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Bytes, of which more than so many are an error of reading.
-pub struct Limited<R> {
+pub(crate) struct Limited<R> {
     from: io::Take<R>,
     most: u64,
 }
 
 impl<R: Read> Limited<R> {
     /// At most so many bytes.
-    pub fn new(from: R, most: u64) -> Limited<R> {
+    pub(crate) fn new(from: R, most: u64) -> Limited<R> {
         Limited { from: from.take(most.saturating_add(1)), most }
     }
 }

@@ -5,14 +5,12 @@ use crate::input::json::Object;
 use crate::model::shown::printable;
 use crate::model::{DiskParameters, GlusterVolume};
 
-/// Reads the disk parameters under `key`. Whatever is missing or `null`, from a single
-/// parameter to all of them, has Ganeti's default: older versions do not tell them.
+/// Reads disk parameters. Whatever is missing or `null`, from a single parameter to all of them, has Ganeti's default: older versions do not tell them.
 ///
 /// # Errors
 /// Values of another type, and those that cannot mean anything.
-pub fn read_disk_parameters(object: &Object<'_, '_>, key: &str) -> Result<DiskParameters> {
+pub(super) fn read_disk_parameters(all: &Object<'_, '_>) -> Result<DiskParameters> {
     let mut read = DiskParameters::default();
-    let Some(all) = object.optional_object(key)? else { return Ok(read) };
     if let Some(rbd) = all.optional_object("rbd")? {
         name(&rbd, "pool", &mut read.rbd_pool)?;
     }

@@ -4,12 +4,11 @@ use crate::input::error::Result;
 use crate::input::json::Object;
 use crate::model::{InstancePolicy, InstanceSpec, Mib, SpecRange};
 
-/// Reads the instance policy under `key`.
+/// Reads an instance policy.
 ///
 /// # Errors
 /// Every key is needed, on all levels, and no other is allowed.
-pub fn read_policy(object: &Object<'_, '_>, key: &str) -> Result<InstancePolicy> {
-    let policy = object.object(key)?;
+pub(super) fn read_policy(policy: &Object<'_, '_>) -> Result<InstancePolicy> {
     policy.only(&["disk-templates", "minmax", "spindle-ratio", "std", "vcpu-ratio"])?;
     Ok(InstancePolicy {
         ranges: policy.each_object("minmax", |range| {
@@ -52,7 +51,7 @@ mod tests {
     fn policies() {
         let read = |text: &str| {
             let value = json::parse(text, "x.json")?;
-            read_policy(&Object::new(&value, JsonPath::source("x.json"))?, "p")
+            read_policy(&Object::new(&value, JsonPath::source("x.json"))?.object("p")?)
         };
         let expected = InstancePolicy {
             disk_templates: vec![DiskTemplate::Drbd, DiskTemplate::Plain],

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 /// When something has to be over, whatever happens in between: a byte that arrives in time
 /// gives no more time to those behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cutoff(Option<Instant>);
+pub(crate) struct Cutoff(Option<Instant>);
 
 impl Cutoff {
     /// No end.
-    pub const NEVER: Cutoff = Cutoff(None);
+    pub(crate) const NEVER: Cutoff = Cutoff(None);
 
     /// The end of a time that begins now. A time that is too long for the clock is none.
-    pub fn after(time: Duration) -> Cutoff {
+    pub(crate) fn after(time: Duration) -> Cutoff {
         Cutoff(Instant::now().checked_add(time))
     }
 
     /// The end of a time that begins now, or this one if it is sooner.
-    pub fn or_after(self, time: Duration) -> Cutoff {
+    pub(crate) fn or_after(self, time: Duration) -> Cutoff {
         match (self, Cutoff::after(time)) {
             (Cutoff(Some(one)), Cutoff(Some(other))) => Cutoff(Some(one.min(other))),
             (Cutoff(one), Cutoff(other)) => Cutoff(one.or(other)),
@@ -25,7 +25,7 @@ impl Cutoff {
     }
 
     /// How much time is left; nothing once it is over.
-    pub fn left(self) -> Option<Duration> {
+    pub(crate) fn left(self) -> Option<Duration> {
         match self.0 {
             None => Some(Duration::MAX),
             Some(end) => end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()),
@@ -33,7 +33,7 @@ impl Cutoff {
     }
 
     /// Whether it is over.
-    pub fn is_over(self) -> bool {
+    pub(crate) fn is_over(self) -> bool {
         self.left().is_none()
     }
 }

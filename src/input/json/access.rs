@@ -14,50 +14,43 @@ use crate::model::shown::{printable, shown_name};
 /// the `optional` ones take a missing key and `null` for absent, but refuse a
 /// value of another type.
 #[derive(Debug, Clone, Copy)]
-pub struct Object<'j, 'p> {
+pub(crate) struct Object<'j, 'p> {
     members: &'j [(String, Json)],
     place: JsonPath<'p>,
 }
 
 impl<'j, 'p> Object<'j, 'p> {
     /// The object at `place`.
-    ///
-    /// # Errors
-    /// The value is not an object.
-    pub fn new(value: &'j Json, place: JsonPath<'p>) -> Result<Self> {
+    pub(crate) fn new(value: &'j Json, place: JsonPath<'p>) -> Result<Self> {
         match value.members() {
             Ok(members) => Ok(Object { members, place }),
             Err(problem) => Err(place.error(&problem)),
         }
     }
 
-    /// Where it stands.
-    pub fn place(&self) -> &JsonPath<'p> {
+    pub(crate) fn place(&self) -> &JsonPath<'p> {
         &self.place
     }
 
     /// Its members in the order of the document.
-    pub fn members(&self) -> &'j [(String, Json)] {
+    pub(crate) fn members(&self) -> &'j [(String, Json)] {
         self.members
     }
 
-    /// An error in this object.
-    pub fn error(&self, problem: &str) -> LoadError {
+    pub(crate) fn error(&self, problem: &str) -> LoadError {
         self.place.error(problem)
     }
 
-    /// An error in the value of a key.
-    pub fn key_error(&self, key: &str, problem: &str) -> LoadError {
+    pub(crate) fn key_error(&self, key: &str, problem: &str) -> LoadError {
         self.error(&format!("key '{key}': {problem}"))
     }
 
-    /// The first value of a key.
-    pub fn get(&self, key: &str) -> Option<&'j Json> {
+    pub(crate) fn get(&self, key: &str) -> Option<&'j Json> {
         self.members.iter().find(|(k, _)| k == key).map(|(_, value)| value)
     }
 
     /// The value of a key that must be there; it may be `null`.
-    pub fn required(&self, key: &str) -> Result<&'j Json> {
+    pub(crate) fn required(&self, key: &str) -> Result<&'j Json> {
         self.get(key).ok_or_else(|| {
             let present: Vec<_> =
                 self.members.iter().take(20).map(|(k, _)| format!("\"{}\"", shown_name(k))).collect();
@@ -78,112 +71,70 @@ impl<'j, 'p> Object<'j, 'p> {
     }
 
     /// A whole number; a fraction is rounded half to even.
-    ///
-    /// # Errors
-    /// Also a number that does not fit into 64 bits.
-    pub fn int(&self, key: &str) -> Result<i64> {
+    pub(crate) fn int(&self, key: &str) -> Result<i64> {
         self.read(key, Json::int)
     }
 
-    /// A whole number, if there is one.
-    pub fn optional_int(&self, key: &str) -> Result<Option<i64>> {
+    pub(crate) fn optional_int(&self, key: &str) -> Result<Option<i64>> {
         self.read_optional(key, Json::int)
     }
 
-    /// A real number.
-    pub fn float(&self, key: &str) -> Result<f64> {
+    pub(crate) fn float(&self, key: &str) -> Result<f64> {
         self.read(key, Json::float)
     }
 
-    /// A real number, if there is one.
-    pub fn optional_float(&self, key: &str) -> Result<Option<f64>> {
-        self.read_optional(key, Json::float)
-    }
-
-    /// A string.
-    pub fn string(&self, key: &str) -> Result<&'j str> {
+    pub(crate) fn string(&self, key: &str) -> Result<&'j str> {
         self.read(key, Json::string)
     }
 
-    /// A string, if there is one.
-    pub fn optional_string(&self, key: &str) -> Result<Option<&'j str>> {
+    pub(crate) fn optional_string(&self, key: &str) -> Result<Option<&'j str>> {
         self.read_optional(key, Json::string)
     }
 
-    /// `true` or `false`.
-    pub fn bool(&self, key: &str) -> Result<bool> {
+    pub(crate) fn bool(&self, key: &str) -> Result<bool> {
         self.read(key, Json::bool)
     }
 
-    /// `true` or `false`, if there is one.
-    pub fn optional_bool(&self, key: &str) -> Result<Option<bool>> {
-        self.read_optional(key, Json::bool)
-    }
-
-    /// A list of anything.
-    pub fn list(&self, key: &str) -> Result<&'j [Json]> {
+    pub(crate) fn list(&self, key: &str) -> Result<&'j [Json]> {
         self.read(key, Json::list)
     }
 
-    /// A list of strings.
-    pub fn strings(&self, key: &str) -> Result<Vec<String>> {
+    pub(crate) fn strings(&self, key: &str) -> Result<Vec<String>> {
         self.read(key, strings)
     }
 
-    /// A list of strings, if there is one.
-    pub fn optional_strings(&self, key: &str) -> Result<Option<Vec<String>>> {
+    pub(crate) fn optional_strings(&self, key: &str) -> Result<Option<Vec<String>>> {
         self.read_optional(key, strings)
     }
 
-    /// A list of real numbers.
-    pub fn floats(&self, key: &str) -> Result<Vec<f64>> {
+    pub(crate) fn floats(&self, key: &str) -> Result<Vec<f64>> {
         self.read(key, |value| each(value, Json::float))
     }
 
-    /// A list of whole numbers.
-    pub fn ints(&self, key: &str) -> Result<Vec<i64>> {
-        self.read(key, |value| each(value, Json::int))
-    }
-
-    /// A list of whole numbers, some of which may be unknown.
-    pub fn ints_or_nulls(&self, key: &str) -> Result<Vec<Option<i64>>> {
-        self.read(key, |value| {
-            each(value, |item| if *item == Json::Null { Ok(None) } else { item.int().map(Some) })
-        })
-    }
-
-    /// One of the names of an enumeration.
-    pub fn enumeration<T: FromStr<Err = UnknownName>>(&self, key: &str) -> Result<T> {
+    pub(crate) fn enumeration<T: FromStr<Err = UnknownName>>(&self, key: &str) -> Result<T> {
         self.read(key, named)
     }
 
-    /// One of the names of an enumeration, if there is a value.
-    pub fn optional_enumeration<T: FromStr<Err = UnknownName>>(&self, key: &str) -> Result<Option<T>> {
-        self.read_optional(key, named)
-    }
-
-    /// A list of names of an enumeration.
-    pub fn enumerations<T: FromStr<Err = UnknownName>>(&self, key: &str) -> Result<Vec<T>> {
+    pub(crate) fn enumerations<T: FromStr<Err = UnknownName>>(&self, key: &str) -> Result<Vec<T>> {
         self.read(key, |value| each(value, named))
     }
 
-    /// An object inside this one.
-    pub fn object<'q>(&'q self, key: &'q str) -> Result<Object<'j, 'q>> {
+    pub(crate) fn object<'q>(&'q self, key: &'q str) -> Result<Object<'j, 'q>> {
         let members = self.read(key, Json::members)?;
         Ok(Object { members, place: self.place.key(key) })
     }
 
-    /// An object inside this one, if there is one.
-    pub fn optional_object<'q>(&'q self, key: &'q str) -> Result<Option<Object<'j, 'q>>> {
+    pub(crate) fn optional_object<'q>(&'q self, key: &'q str) -> Result<Option<Object<'j, 'q>>> {
         let members = self.read_optional(key, Json::members)?;
         Ok(members.map(|members| Object { members, place: self.place.key(key) }))
     }
 
     /// Does something with each object of a list.
-    ///
-    /// # Errors
-    /// The value is not a list, an item is not an object, or what `read` finds.
-    pub fn each_object<T>(&self, key: &str, read: impl Fn(Object<'j, '_>) -> Result<T>) -> Result<Vec<T>> {
+    pub(crate) fn each_object<T>(
+        &self,
+        key: &str,
+        read: impl Fn(Object<'j, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let place = self.place.key(key);
         let items = self.list(key)?.iter().enumerate();
         items.map(|(i, item)| read(Object::new(item, place.item(i))?)).collect()
@@ -191,7 +142,7 @@ impl<'j, 'p> Object<'j, 'p> {
 
     /// Does something with each member of an object that maps names to
     /// objects, in the order of the document. `kind` says what they are.
-    pub fn each_named<T>(
+    pub(crate) fn each_named<T>(
         &self,
         key: &str,
         kind: &'static str,
@@ -202,7 +153,7 @@ impl<'j, 'p> Object<'j, 'p> {
     }
 
     /// Refuses keys other than the `known` ones.
-    pub fn only(&self, known: &[&str]) -> Result<()> {
+    pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
         match self.members.iter().find(|(key, _)| !known.contains(&key.as_str())) {
             None => Ok(()),
             Some((key, _)) => Err(self.error(&format!(

@@ -5,7 +5,7 @@ use std::cell::Cell;
 /// A limit on what parsing makes: a text of a few characters a value becomes many times as large
 /// in memory. What is made is counted in bytes, as it is made; what is thrown away is given back.
 #[derive(Debug)]
-pub struct Budget {
+pub(crate) struct Budget {
     whole: usize,
     left: Cell<usize>,
     spent: Cell<bool>,
@@ -14,26 +14,22 @@ pub struct Budget {
 /// More was made than may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("what it says takes more than {} MiB of memory", .0 >> 20)]
-pub struct Spent(usize);
+pub(crate) struct Spent(usize);
 
 impl Budget {
     /// What an answer about a few things may make: a job, the cluster itself.
-    pub const ANSWER: usize = 64 << 20;
+    pub(crate) const ANSWER: usize = 64 << 20;
     /// What all answers about a cluster may make together: some 500,000 instances.
-    pub const CLUSTER: usize = 384 << 20;
+    pub(crate) const CLUSTER: usize = 384 << 20;
     /// What a file of the user's own may make.
-    pub const FILE: usize = 512 << 20;
+    pub(crate) const FILE: usize = 512 << 20;
 
-    /// A limit of so many bytes.
-    pub fn new(bytes: usize) -> Budget {
+    pub(crate) fn new(bytes: usize) -> Budget {
         Budget { whole: bytes, left: Cell::new(bytes), spent: Cell::new(false) }
     }
 
     /// Counts bytes that are about to be made.
-    ///
-    /// # Errors
-    /// There is no room for them.
-    pub fn take(&self, bytes: usize) -> Result<(), Spent> {
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), Spent> {
         match self.left.get().checked_sub(bytes) {
             Some(left) => {
                 self.left.set(left);
@@ -47,10 +43,7 @@ impl Budget {
     }
 
     /// Makes room for one more item in a list.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn grow<T>(&self, list: &mut Vec<T>) -> Result<(), Spent> {
+    pub(crate) fn grow<T>(&self, list: &mut Vec<T>) -> Result<(), Spent> {
         if list.len() == list.capacity() {
             let more = list.capacity().max(4);
             self.take(more.saturating_mul(size_of::<T>()))?;
@@ -60,15 +53,12 @@ impl Budget {
     }
 
     /// Counts what a text takes besides its place in a list or an object.
-    ///
-    /// # Errors
-    /// There is no room for it.
-    pub fn take_text(&self, text: &str) -> Result<(), Spent> {
+    pub(crate) fn take_text(&self, text: &str) -> Result<(), Spent> {
         self.take(text_size(text))
     }
 
     /// Does something whose results are thrown away, all but so many bytes as it says.
-    pub fn passing<T>(&self, make: impl FnOnce() -> Result<(T, usize), Spent>) -> Result<T, Spent> {
+    pub(crate) fn passing<T>(&self, make: impl FnOnce() -> Result<(T, usize), Spent>) -> Result<T, Spent> {
         let before = self.left.get();
         let (made, kept) = make()?;
         self.left.set(before);
@@ -76,24 +66,22 @@ impl Budget {
         Ok(made)
     }
 
-    /// Whether something had no room.
-    pub fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.spent.get()
     }
 
-    /// What is said where something had no room.
-    pub fn excess(&self) -> Spent {
+    pub(crate) fn excess(&self) -> Spent {
         Spent(self.whole)
     }
 }
 
 /// What a text takes besides its place: allocators round up.
-pub fn text_size(text: &str) -> usize {
+pub(crate) fn text_size(text: &str) -> usize {
     if text.is_empty() { 0 } else { (text.len() + 8).max(24).next_multiple_of(16) }
 }
 
 /// Something of which many are kept.
-pub trait Weight {
+pub(crate) trait Weight {
     /// About how many bytes it takes besides its place in a list.
     fn weight(&self) -> usize;
 }

@@ -16,12 +16,12 @@ use std::io::{self, BufReader, Read};
 
 use serde::de::DeserializeSeed;
 
-pub use access::Object;
+pub(crate) use access::Object;
 pub(crate) use access::{each, named, strings};
 pub(crate) use budget::text_size;
-pub use budget::{Budget, Spent, Weight};
-pub use place::JsonPath;
-pub use shape::WantedParts;
+pub(crate) use budget::{Budget, Weight};
+pub(crate) use place::JsonPath;
+pub(crate) use shape::{WantedParts, keys};
 pub(crate) use stream::{At, ItemStream, MadeItems, Member, Of, described};
 pub use value::Json;
 pub(crate) use value::Wrong;
@@ -37,7 +37,7 @@ const CHUNK: usize = 64 << 10;
 ///
 /// # Errors
 /// What is not JSON, or nested deeper than 127 levels; the message has line
-/// and column. What makes more than [`Budget::FILE`].
+/// and column. What makes too much.
 pub fn parse(text: &str, source: &str) -> Result<Json> {
     parse_in(text, source, WantedParts::Whole, &Budget::new(Budget::FILE))
 }
@@ -46,7 +46,7 @@ pub fn parse(text: &str, source: &str) -> Result<Json> {
 ///
 /// # Errors
 /// See [`parse`].
-pub fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -> Result<Json> {
+pub(crate) fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -> Result<Json> {
     checked(seeded(text, source, budget, shape::ShapeReader { shape, budget })?, source)
 }
 
@@ -54,7 +54,7 @@ pub fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -
 ///
 /// # Errors
 /// See [`parse`]; also what [`Body`] says.
-pub fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Result<Json> {
+pub(crate) fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Result<Json> {
     let source = body.source.clone();
     checked(body.seeded(budget, shape::ShapeReader { shape, budget })?, &source)
 }
@@ -75,11 +75,11 @@ pub(crate) fn whole<'b>(
 }
 
 /// A document that is still to be read: where it comes from, for messages, and its bytes.
-pub struct Body<'a> {
+pub(crate) struct Body<'a> {
     /// URL or file, without passwords.
-    pub source: String,
+    pub(crate) source: String,
     /// The bytes. A [`LoadError`] in one of their errors is shown as it is.
-    pub bytes: Box<dyn Read + 'a>,
+    pub(crate) bytes: Box<dyn Read + 'a>,
 }
 
 impl Body<'_> {

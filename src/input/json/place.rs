@@ -8,7 +8,7 @@ use crate::model::shown::{shown_name, shown_source};
 /// The way from the source to an object: a chain of steps, put into words
 /// only when there is an error to report.
 #[derive(Debug, Clone, Copy)]
-pub struct JsonPath<'p> {
+pub(crate) struct JsonPath<'p> {
     outer: Option<&'p JsonPath<'p>>,
     step: PathStep<'p>,
 }
@@ -22,28 +22,25 @@ enum PathStep<'p> {
 }
 
 impl<'p> JsonPath<'p> {
-    /// A whole document.
-    pub fn source(source: &'p str) -> Self {
+    pub(crate) fn source(source: &'p str) -> Self {
         JsonPath { outer: None, step: PathStep::Source(source) }
     }
 
     /// The object that describes a thing: `node 'n1'`.
-    pub fn named(&'p self, kind: &'static str, name: &'p str) -> Self {
+    pub(crate) fn named(&'p self, kind: &'static str, name: &'p str) -> Self {
         JsonPath { outer: Some(self), step: PathStep::Named(kind, name) }
     }
 
-    /// The value of a key.
-    pub fn key(&'p self, key: &'p str) -> Self {
+    pub(crate) fn key(&'p self, key: &'p str) -> Self {
         JsonPath { outer: Some(self), step: PathStep::Key(key) }
     }
 
     /// An item of a list, counted from 0 (and shown counted from 1).
-    pub fn item(&'p self, position: usize) -> Self {
+    pub(crate) fn item(&'p self, position: usize) -> Self {
         JsonPath { outer: Some(self), step: PathStep::Item(position) }
     }
 
-    /// An error here.
-    pub fn error(&self, problem: &str) -> LoadError {
+    pub(crate) fn error(&self, problem: &str) -> LoadError {
         LoadError::one_line(&self.to_string(), problem)
     }
 }

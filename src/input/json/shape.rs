@@ -12,7 +12,7 @@ const NAMED: usize = 20;
 
 /// Which parts of a value are wanted. Where the value has another form, all of it is read.
 #[derive(Debug, Clone, Copy)]
-pub enum WantedParts {
+pub(crate) enum WantedParts {
     /// All of it.
     Whole,
     /// None of it: it becomes null. It must be right all the same.
@@ -26,6 +26,38 @@ pub enum WantedParts {
     /// Of a list the first items, each in a shape of its own.
     Items(&'static [WantedParts]),
 }
+
+/// Keys whose values are wanted whole.
+pub(crate) const fn keys<const N: usize>(names: [&'static str; N]) -> [(&'static str, WantedParts); N] {
+    let mut keys = [("", WantedParts::Whole); N];
+    let mut at = 0;
+    while at < N {
+        keys[at].0 = names[at];
+        at += 1;
+    }
+    keys
+}
+
+/// The visits of values without parts: what is made of the [`Json`].
+macro_rules! scalars {
+    ($value:ty, $make:expr) => {
+        scalars!(@ $value, $make, visit_bool: bool, Json::Bool; visit_i64: i64, Json::Int;
+            visit_u64: u64, |value| i64::try_from(value).map_or(Json::Huge(value), Json::Int);
+            visit_f64: f64, Json::Float);
+
+        fn visit_unit<E>(self) -> std::result::Result<$value, E> {
+            let make: fn(Json) -> $value = $make;
+            Ok(make(Json::Null))
+        }
+    };
+    (@ $value:ty, $make:expr, $($visit:ident: $of:ty, $json:expr);+) => {$(
+        fn $visit<E>(self, value: $of) -> std::result::Result<$value, E> {
+            let (make, json): (fn(Json) -> $value, fn($of) -> Json) = ($make, $json);
+            Ok(make(json(value)))
+        }
+    )+};
+}
+pub(super) use scalars;
 
 /// Reads a value in a shape.
 #[derive(Clone, Copy)]
@@ -93,25 +125,7 @@ impl<'de> Visitor<'de> for ShapeReader<'_> {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-        Ok(Json::Int(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-        Ok(i64::try_from(value).map_or(Json::Huge(value), Json::Int))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        Ok(Json::Float(value))
-    }
+    scalars!(Json, |scalar| scalar);
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {
         self.budget.take_text(value).map_err(no_room)?;
@@ -174,25 +188,7 @@ impl<'de> Visitor<'de> for Skipped {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
+    scalars!((), drop);
 
     fn visit_str<E>(self, _: &str) -> Result<(), E> {
         Ok(())

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::access::Object;
 use super::budget::{Budget, Weight};
 use super::place::JsonPath;
-use super::shape::{ShapeReader, WantedParts, no_room};
+use super::shape::{ShapeReader, WantedParts, no_room, scalars};
 use super::value::Json;
 use crate::input::error::{LoadError, Result};
 
@@ -74,25 +74,7 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> std::result::Result<Option<Json>, E> {
-        Ok(Some(Json::Null))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> std::result::Result<Option<Json>, E> {
-        Ok(Some(Json::Bool(value)))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> std::result::Result<Option<Json>, E> {
-        Ok(Some(Json::Int(value)))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> std::result::Result<Option<Json>, E> {
-        Ok(Some(i64::try_from(value).map_or(Json::Huge(value), Json::Int)))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> std::result::Result<Option<Json>, E> {
-        Ok(Some(Json::Float(value)))
-    }
+    scalars!(Option<Json>, Some);
 
     fn visit_str<E: Error>(self, value: &str) -> std::result::Result<Option<Json>, E> {
         ShapeReader { shape: WantedParts::Whole, budget: self.budget }.visit_str(value).map(Some)
@@ -144,25 +126,7 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> std::result::Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> std::result::Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> std::result::Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> std::result::Result<Self::Value, E> {
-        Ok(None)
-    }
+    scalars!(Self::Value, |_| None);
 
     fn visit_str<E>(self, _: &str) -> std::result::Result<Self::Value, E> {
         Ok(None)

@@ -66,7 +66,7 @@ fn optional_values_may_be_null_but_not_of_another_type() {
         assert_eq!(with(text, |o| o.optional_strings("a")), Ok(None));
     }
     assert_eq!(with(r#"{"a":"x"}"#, |o| o.optional_string("a").map(|v| v.map(str::len))), Ok(Some(1)));
-    assert!(with(r#"{"a":"x"}"#, |o| o.optional_bool("a")).is_err());
+    assert!(with(r#"{"a":"x"}"#, |o| o.optional_int("a")).is_err());
 }
 
 #[test]

@@ -47,6 +47,10 @@ impl Json {
         }
     }
 
+    pub(crate) fn int_or_null(&self) -> Wrong<Option<i64>> {
+        if *self == Json::Null { Ok(None) } else { self.int().map(Some) }
+    }
+
     /// A real number: any number.
     pub(crate) fn float(&self) -> Wrong<f64> {
         match self {

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::Resource;
 use crate::input::error::{LoadError, Result};
 use crate::input::json::Body;
 use crate::input::local::Limited;
+use crate::load::live::ClusterPart;
 use crate::model::shown::shown_source;
 use crate::remote::CallError;
 use crate::remote::cutoff::Cutoff;
@@ -37,10 +37,10 @@ impl Fetcher {
     ///
     /// # Errors
     /// There is none; the text names the URL or the file.
-    pub(super) fn open(&self, resource: Resource) -> Result<Body<'_>> {
+    pub(super) fn open(&self, part: ClusterPart) -> Result<Body<'_>> {
         match self {
             Fetcher::Directory(path, most) => {
-                let path = path.join(resource.name()).with_extension("json");
+                let path = path.join(part.name()).with_extension("json");
                 let source = path.display().to_string();
                 let file = File::open(path).map_err(|error| {
                     LoadError::one_line(&shown_source(&source), &format!("cannot be read: {error}"))
@@ -48,15 +48,15 @@ impl Fetcher {
                 Ok(Body { source, bytes: Box::new(Limited::new(file, *most)) })
             }
             Fetcher::Server(session, manner, end) => {
-                let query: &[_] = if resource == Resource::Info { &[] } else { &[("bulk", "1")] };
-                let source = session.source(resource.name(), query);
+                let query: &[_] = if part == ClusterPart::Info { &[] } else { &[("bulk", "1")] };
+                let source = session.source(part.name(), query);
                 let wrong = |error: CallError| failed(&source, &error);
                 let left = end.left().unwrap_or_default();
                 let limits = match left < manner.transfer {
                     true => CallLimits { end: *end, reading: Some(manner.reading), ..session.limits(left) },
                     false => CallLimits { end: *end, ..session.limits(manner.transfer) },
                 };
-                let body = session.open(Verb::Get, resource.name(), query, None, limits).map_err(wrong)?;
+                let body = session.open(Verb::Get, part.name(), query, None, limits).map_err(wrong)?;
                 Ok(Body { source: source.clone(), bytes: Box::new(SourcedAnswer { body, source }) })
             }
         }

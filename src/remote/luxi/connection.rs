@@ -108,10 +108,12 @@ impl Connection {
     }
 
     /// The same; of the result the parts in `shape` are read.
-    ///
-    /// # Errors
-    /// Every kind.
-    pub fn look(&mut self, method: &str, args: &Value, shape: WantedParts) -> Result<Value, CallError> {
+    pub(crate) fn look(
+        &mut self,
+        method: &str,
+        args: &Value,
+        shape: WantedParts,
+    ) -> Result<Value, CallError> {
         self.call_in(method, args, self.manner, shape)
     }
 

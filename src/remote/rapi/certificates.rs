@@ -1,7 +1,5 @@
 //! Which servers are believed (`--rapi-cacert`).
 
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
 
 use rustls::RootCertStore;
@@ -13,6 +11,7 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
 use crate::input::error::{LoadError, Result};
+use crate::input::local::read_regular;
 use crate::model::shown::shown_source;
 
 /// Most bytes of a file.
@@ -47,16 +46,7 @@ impl Trusted {
     pub(super) fn read(path: &Path) -> Result<Trusted> {
         let source = path.to_string_lossy().into_owned();
         let wrong = |problem: &str| LoadError::one_line(&shown_source(&source), problem);
-        let unreadable = |e: std::io::Error| wrong(&format!("cannot be read: {e}"));
-        // a pipe without a writer would wait for ever when it is opened
-        if !fs::metadata(path).map_err(unreadable)?.is_file() {
-            return Err(wrong("not a regular file"));
-        }
-        let mut bytes = Vec::new();
-        File::open(path).and_then(|file| file.take(SIZE + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
-        if bytes.len() as u64 > SIZE {
-            return Err(wrong(&format!("more than {SIZE} bytes")));
-        }
+        let bytes = read_regular(path, SIZE, |_| Ok(()))?;
         Trusted::parse(&bytes, source.clone()).map_err(wrong)
     }
 
@@ -99,6 +89,8 @@ impl Trusted {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,8 +2,6 @@
 //! environment.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -11,6 +9,7 @@ use super::address::shown_user;
 use super::secret::{Credentials, Secret};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
+use crate::input::local::read_regular;
 use crate::model::shown::{printable, shown_source};
 
 /// The variable with the user's name.
@@ -30,24 +29,11 @@ const SIZE: u64 = 1 << 20;
 /// A file that others may read, that is no file, or that has no usable line.
 pub(super) fn read_file(path: &Path) -> Result<Vec<Credentials>> {
     let source = path.to_string_lossy();
-    let wrong = |problem: &str| LoadError::one_line(&shown_source(&source), problem);
-    let unreadable = |e: std::io::Error| wrong(&format!("cannot be read: {e}"));
-    // a pipe without a writer would wait for ever when it is opened
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(wrong("not a regular file"));
-    }
-    let file = File::open(path).map_err(unreadable)?;
-    // of what is open, whatever has taken the name since
-    let about = file.metadata().map_err(unreadable)?;
-    let mode = about.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
-    }
-    let mut bytes = Vec::new();
-    file.take(SIZE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > SIZE {
-        return Err(wrong(&format!("more than {SIZE} bytes")));
-    }
+    let bytes = read_regular(path, SIZE, |about| {
+        let mode = about.mode() & 0o7777;
+        let others = || format!("others may read or change it (mode {mode:04o}); use: chmod 600");
+        if mode & 0o077 == 0 { Ok(()) } else { Err(others()) }
+    })?;
     // the text that is not UTF-8 may be a password: only its line is named
     let text = decode(&bytes, &source).map_err(|e| LoadError::new(e.place, "not UTF-8 text"))?;
     read_lines(text, &source)
@@ -144,6 +130,7 @@ pub(super) fn choose<'c>(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 

@@ -144,10 +144,7 @@ impl Session {
     }
 
     /// Asks for a resource, of which the parts in `shape` are read.
-    ///
-    /// # Errors
-    /// See [`Session::send`].
-    pub fn look(
+    pub(crate) fn look(
         &self,
         resource: &str,
         query: &[(&str, &str)],
@@ -159,7 +156,7 @@ impl Session {
 
     /// Sends a request, once. `resource` is what follows `/2/` in the path, as plain text;
     /// `limit` is the time until the whole answer is there. What the answer says has to fit into
-    /// [`Budget::ANSWER`].
+    /// the budget of an answer.
     ///
     /// # Errors
     /// The variant says whether the request may have been carried out; the text names
