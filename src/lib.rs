@@ -11,6 +11,10 @@
 //!   when an instance comes or goes is a [`Ledger`](model::Ledger), a small value
 //!   that a search copies, changes and throws away; the rules that can forbid a
 //!   placement are its methods.
+//! * [`input`]: what others wrote, read with care: no more than fits, its encoding,
+//!   JSON with typed access, and errors that say where.
+//! * [`remote`]: talking to Ganeti's daemons: addresses, credentials, TLS, one request
+//!   and its errors.
 //! * [`load`]: where a cluster comes from. One parser a source, each of which
 //!   delivers a [`RawCluster`](load::RawCluster); then one pipeline for all of
 //!   them ([`merge`](load::merge)), which checks, tags and indexes it.
@@ -69,10 +73,12 @@
 
 pub mod execute;
 pub mod generate;
+pub mod input;
 pub mod load;
 pub mod model;
 pub mod plan;
 pub mod redundancy;
+pub mod remote;
 pub mod report;
 pub mod score;
 pub mod search;

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::client::ClusterId;
 use super::job::{JobId, JobMark, JobState, JobStatus, RunInfo};
 use super::watch::JobChange;
-use crate::load::error::printable;
-use crate::load::json::WantedParts;
-use crate::load::remote::CallError;
+use crate::input::json::WantedParts;
+use crate::model::shown::printable;
+use crate::remote::CallError;
 
 /// Most characters of what Ganeti says about a failure.
 const SHOWN: usize = 400;

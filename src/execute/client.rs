@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched};
-use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
+use crate::remote::CallError;
 
 /// Which cluster it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

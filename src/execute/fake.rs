@@ -9,10 +9,10 @@ use super::client::{ClusterId, JobClient};
 use super::events::Event;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use super::runner::Surroundings;
-use crate::load::remote::CallError;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Task, WorkStep};
+use crate::remote::CallError;
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use super::answers::{
 use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
-use crate::load::json::WantedParts;
-use crate::load::luxi::{Connection, Timeouts};
-use crate::load::remote::CallError;
+use crate::input::json::WantedParts;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::Opcode;
+use crate::remote::CallError;
+use crate::remote::luxi::{Connection, Timeouts};
 
 /// How long the daemon waits for a change before it says that there is none, in seconds.
 const WAIT: u64 = 60;

@@ -8,10 +8,10 @@ use super::client::JobClient;
 use super::job::{JobState, JobStatus, RunInfo, Watched};
 use super::power;
 use super::runner::Surroundings;
-use crate::load::error::printable;
-use crate::load::remote::CallError;
+use crate::model::shown::printable;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Task, WorkStep};
+use crate::remote::CallError;
 
 /// Attempts to ask what a node holds.
 const QUESTIONS: u32 = 5;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::load::error::printable;
-use crate::load::rapi::VARIABLES;
+use crate::model::shown::printable;
+use crate::remote::rapi::VARIABLES;
 
 /// How often to look whether the command has ended.
 const LOOK: Duration = Duration::from_millis(20);

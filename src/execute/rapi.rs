@@ -13,11 +13,11 @@ use super::client::{ClusterId, JobClient};
 use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
-use crate::load::json::WantedParts;
-use crate::load::rapi::{Session, Verb};
-use crate::load::remote::CallError;
+use crate::input::json::WantedParts;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::opcode::{Opcode, TagKind};
+use crate::remote::CallError;
+use crate::remote::rapi::{Session, Verb};
 
 /// How long Ganeti may take to enter a job into its queue, or to list its jobs.
 const ENTER: Duration = Duration::from_secs(180);

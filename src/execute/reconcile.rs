@@ -8,7 +8,7 @@ use super::job::{JobId, JobMark};
 use super::journal::Record;
 use super::runner::{Ending, MayEnd, Runner};
 use super::state::JobPart;
-use crate::load::remote::CallError;
+use crate::remote::CallError;
 
 /// How long a daemon may take to enter jobs into the queue that it was given before
 /// it, or the connection to it, went away.

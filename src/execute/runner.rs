@@ -12,8 +12,8 @@ use super::journal::{Header, Journal, Record};
 use super::nodes;
 use super::report::{Report, StepReport, StepState};
 use super::state::{JobPart, State};
-use crate::load::remote::CallError;
 use crate::plan::work::{Task, WorkStep};
+use crate::remote::CallError;
 
 /// Attempts with a connection that does not work.
 pub(super) const ATTEMPTS: u32 = 12;

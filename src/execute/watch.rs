@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::job::{JobId, JobStatus, Watched};
-use crate::load::remote::CallError;
+use crate::remote::CallError;
 
 /// Most jobs that are waited for at once; the others have their turn when one of these ends.
 const MOST: usize = 16;

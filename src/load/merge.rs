@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::error::{LoadError, Result};
 use super::iallocator::Description;
 use super::lookup::find_partial;
 use super::names::common_domain;
 use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
+use crate::input::error::{LoadError, Result};
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
     Cluster, Disk, Draft, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,

@@ -1,30 +1,34 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
 pub mod anonymise;
-pub mod cutoff;
-pub mod encoding;
-pub mod error;
+mod disk_parameters;
+mod fields;
 pub mod iallocator;
-pub mod json;
-pub mod load_data;
-pub mod local;
-pub mod lookup;
+mod live;
+pub(crate) mod load_data;
+pub(crate) mod lookup;
 pub mod luxi;
 pub mod merge;
 pub mod mond;
 pub mod monitoring;
-pub mod names;
+pub(crate) mod names;
 pub mod number;
+mod policy;
 pub mod rapi;
 pub mod raw;
-pub mod remote;
-pub mod silent;
 pub mod simulate;
-pub mod tag_review;
-pub mod tag_rules;
+pub(crate) mod tag_review;
+pub(crate) mod tag_rules;
 pub mod text;
 pub mod units;
 pub mod utilisation;
 
-pub use error::LoadError;
-pub use raw::RawCluster;
+pub use crate::input::LoadError;
+pub use raw::{Detail, RawCluster};
+
+use crate::model::shown::shown_name;
+
+/// Which node of an instance is missing, in the words that scripts look for.
+fn unknown_node(node: &str, instance: &str) -> String {
+    format!("Unknown node '{}' for instance {}", shown_name(node), shown_name(instance))
+}

@@ -10,8 +10,8 @@ use std::time::Duration;
 use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
-use super::cutoff::Cutoff;
 use super::monitoring::{Collector, CollectorReport, MonitoringData, read_answer};
+use crate::remote::cutoff::Cutoff;
 
 /// Most daemons that are asked at the same time.
 const AT_ONCE: usize = 32;

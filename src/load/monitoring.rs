@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::error::Result;
-use super::json::{self, At, Budget, ItemStream, Json, JsonPath, MadeItems, Object, Of, WantedParts, Weight};
+use crate::input::error::Result;
+use crate::input::json::{
+    self, At, Budget, ItemStream, Json, JsonPath, MadeItems, Object, Of, WantedParts, Weight,
+};
 
 /// What a daemon's answer may take in memory while it is read, in bytes: many are read at once.
 const ANSWER: usize = 8 << 20;

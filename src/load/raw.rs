@@ -2,10 +2,21 @@
 //! references resolved to indices and nothing derived. [`merge`](super::merge)
 //! turns it into a [`Cluster`](crate::model::Cluster).
 
+use crate::input::json::{Weight, text_size};
 use crate::model::{
     AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx,
     RunStatus,
 };
+
+/// How much is read of a live cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// What all tools need, and no more: Ganeti's own programs ask exactly this.
+    #[default]
+    Usual,
+    /// Also what Ganeti exports of storage outside the nodes.
+    Storage,
+}
 
 /// A cluster as read from a source.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -115,4 +126,28 @@ pub struct RawInstance {
     pub networks: Vec<Option<String>>,
     /// Planned, not yet created.
     pub forthcoming: bool,
+}
+
+fn of_texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> usize {
+    texts.into_iter().map(|text| size_of::<String>() + text_size(text)).sum()
+}
+
+impl Weight for RawGroup {
+    fn weight(&self) -> usize {
+        let texts = of_texts([&self.name, &self.uuid]) + of_texts(&self.tags) + of_texts(&self.networks);
+        texts + size_of_val(&*self.policy.ranges) + self.policy.disk_templates.len()
+    }
+}
+
+impl Weight for RawNode {
+    fn weight(&self) -> usize {
+        text_size(&self.name) + of_texts(&self.tags)
+    }
+}
+
+impl Weight for RawInstance {
+    fn weight(&self) -> usize {
+        let lists = of_texts(&self.tags) + size_of_val(&*self.disks) + size_of_val(&*self.networks);
+        text_size(&self.name) + lists + of_texts(self.networks.iter().flatten())
+    }
 }

@@ -3,10 +3,10 @@
 
 use std::iter;
 
-use super::error::{LoadError, Result};
 use super::number::{NumberError, parse_int, shown};
 use super::raw::{RawCluster, RawGroup, RawNode};
 use super::units::parse_size;
+use crate::input::error::{LoadError, Result};
 use crate::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, UnknownName};
 
 /// Most nodes in all groups together: a slip of the hand must not take all

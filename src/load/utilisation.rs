@@ -1,10 +1,11 @@
 //! The utilisation file (`-U`): how busy each instance is.
 
-use super::encoding::decode;
-use super::error::{LoadError, Result, shown_name, shown_source};
-use super::json::Budget;
 use super::number::parse_float;
+use crate::input::encoding::decode;
+use crate::input::error::{LoadError, Result};
+use crate::input::json::Budget;
 use crate::model::Utilisation;
+use crate::model::shown::{shown_name, shown_source};
 
 /// Reads a utilisation file: on each line an instance's full name and its
 /// processor, memory, disk and network load, separated by single blanks.

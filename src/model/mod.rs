@@ -13,6 +13,7 @@ pub mod node;
 pub mod peers;
 pub mod placement;
 pub mod policy;
+pub mod shown;
 pub mod step;
 pub mod storage;
 pub mod tags;

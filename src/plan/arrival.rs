@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::opcode::Opcode;
 use super::work::{Relocation, Task, Work, WorkStep};
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, Instance, Placement};
 
 /// The flags of a node that work sets; what is not known, or not set, is not compared.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Instance, NodeIdx};
 
 /// What has changed in a group since a plan was made: nodes and instances that came, went

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, Instance, NodeIdx};
 
 /// Most bytes of a host name.

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use super::names::Name;
-use crate::load::error::printable;
+use crate::model::shown::printable;
 
 /// A program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Plans of hsqueeze as text.
 
 use super::why::{EXPOSED, hindrance_words, node_text};
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Cluster, NodeIdx};
 use crate::search::squeeze::standby::{NodeSize, SizeSource};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze, Standby};

@@ -15,7 +15,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::str;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::load::error::{printable, printable_lines};
+use crate::model::shown::{printable, printable_lines};
 
 /// An error of standard output or standard error.
 #[derive(Debug, thiserror::Error)]

@@ -7,14 +7,17 @@ use anyhow::{Context, bail};
 
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
-use crate::load::error::shown_name;
+use crate::input::encoding;
+use crate::input::local::{self, read_limited};
+use crate::load::LoadError;
 use crate::load::iallocator::Request;
 use crate::load::load_data;
-use crate::load::local::{self, read_limited};
 use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use crate::load::monitoring::{self, Collector, MonitoringData};
-use crate::load::{RawCluster, encoding, iallocator, luxi, mond, rapi, simulate, text, utilisation};
+use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, Utilisation};
+use crate::remote::rapi::{Access, Address};
 
 /// How error messages about the cluster's data begin.
 const LOADING: &str = "failed to load data, aborting";
@@ -26,7 +29,7 @@ const LOADING: &str = "failed to load data, aborting";
 pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
     check_sources(options)?;
     let utilisation = read_utilisation(options)?;
-    let raw = read_source(options, output)?;
+    let raw = read_source(options)?;
     for warning in &raw.warnings {
         output.error_line(&format!("Warning: {warning}"))?;
     }
@@ -47,7 +50,7 @@ pub fn load_request(
     options: &LoadOptions,
     output: &mut Output,
 ) -> anyhow::Result<(Cluster, Request)> {
-    let message = iallocator::parse_bytes(&read_file(path, true)?, &path.to_string_lossy())?;
+    let message = read_named(path, iallocator::parse_bytes)?;
     // measured load is no part of a message, so that there is none to ignore
     let mut own = merge(message.cluster, &MergeOptions::default())?;
     let elsewhere = options.source != SourceOptions::default();
@@ -116,38 +119,33 @@ pub fn read_text(path: &Path) -> anyhow::Result<RawCluster> {
     Ok(text::parse_bytes(&bytes, &path.to_string_lossy())?)
 }
 
-/// The first source present, in the reference's order of preference.
-fn read_source(options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
-    let source = &options.source;
-    if let Some(address) = &source.rapi {
-        return read_rapi(address, options, output);
-    }
-    if let Some(socket) = &source.luxi {
-        return luxi::load(&socket.clone().unwrap_or_else(luxi::default_socket), options.detail)
-            .context(LOADING);
-    }
-    if !source.simulate.is_empty() {
-        return simulate::parse_specs(&source.simulate).context(LOADING);
-    }
-    if let Some(path) = &source.text_data {
-        let bytes = read_file(path, true).context(LOADING)?;
-        return text::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING);
-    }
-    if let Some(path) = &source.ialloc {
-        let bytes = read_file(path, true).context(LOADING)?;
-        return Ok(iallocator::parse_bytes(&bytes, &path.to_string_lossy()).context(LOADING)?.cluster);
-    }
-    bail!("{LOADING}: No backend selected! Exiting. Name one: -t FILE, -m ADDRESS (RAPI), or -L (LUXI)")
+/// The sources, in the reference's order of preference: each reads its cluster if the options
+/// name it.
+const SOURCES: [fn(&LoadOptions) -> Option<anyhow::Result<RawCluster>>; 5] = [
+    |o| o.source.rapi.as_deref().map(|address| read_rapi(address, o)),
+    |o| o.source.luxi.is_some().then(|| Ok(luxi::load(&o.source.socket(), o.detail)?)),
+    |o| (!o.source.simulate.is_empty()).then(|| Ok(simulate::parse_specs(&o.source.simulate)?)),
+    |o| o.source.text_data.as_deref().map(|path| read_named(path, text::parse_bytes)),
+    |o| o.source.ialloc.as_deref().map(|path| Ok(read_named(path, iallocator::parse_bytes)?.cluster)),
+];
+
+fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
+    let Some(read) = SOURCES.iter().find_map(|source| source(options)) else {
+        bail!("{LOADING}: No backend selected! Exiting. Name one: -t FILE, -m ADDRESS (RAPI), or -L (LUXI)")
+    };
+    read.context(LOADING)
+}
+
+fn read_named<T>(path: &Path, parse: fn(&[u8], &str) -> Result<T, LoadError>) -> anyhow::Result<T> {
+    Ok(parse(&read_file(path, true)?, &path.to_string_lossy())?)
 }
 
 /// Reads a cluster over RAPI; tells how safe that was.
-fn read_rapi(address: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<RawCluster> {
-    let addresses = [rapi::Address::new(address.as_ref())];
-    let access = rapi::Access::read(&options.source.rapi_access, &addresses).context(LOADING)?;
-    let raw = rapi::load(&addresses[0], &access, options.detail).context(LOADING)?;
-    for warning in access.warnings(&addresses, options.verbosity >= 1) {
-        output.error_line(&format!("Warning: {warning}"))?;
-    }
+fn read_rapi(address: &str, options: &LoadOptions) -> anyhow::Result<RawCluster> {
+    let addresses = [Address::new(address.as_ref())];
+    let access = Access::read(&options.source.rapi_access, &addresses)?;
+    let mut raw = rapi::load(&addresses[0], &access, options.detail)?;
+    raw.warnings.splice(0..0, access.warnings(&addresses, options.verbosity >= 1));
     Ok(raw)
 }
 

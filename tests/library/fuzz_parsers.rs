@@ -1,9 +1,10 @@
 //! Every parser meets arbitrary bytes and mutilated documents: none panics,
 //! and every error is one short line that is safe on a terminal.
 
+use htools::input;
+use htools::load::Detail;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::rapi::{RapiAnswers, ResourceAnswer};
-use htools::load::remote::Detail;
 use htools::load::{self, LoadError};
 use htools::model::Mib;
 use htools::report::allocator::{Response, WishedAdditions};
@@ -105,7 +106,7 @@ fn feed(bytes: &[u8], source: &str) -> Result<(), TestCaseError> {
         ("iallocator", load::iallocator::parse(&text, source).map(drop)),
         ("monitoring", load::monitoring::parse(&text, source).map(drop)),
         ("utilisation", load::utilisation::parse(bytes, source).map(drop)),
-        ("json", load::json::parse(&text, source).map(drop)),
+        ("json", input::json::parse(&text, source).map(drop)),
         ("simulate", simulate(&text)),
     ];
     for (parser, result) in results {
@@ -189,7 +190,7 @@ fn answered(bytes: &[u8]) -> Result<bool, TestCaseError> {
     let line = Response::of(&reply, WishedAdditions { solutions: true, details: true }).line();
     let line = line.map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
-    prop_assert!(load::json::parse(&line, "response").is_ok(), "{line}");
+    prop_assert!(input::json::parse(&line, "response").is_ok(), "{line}");
     Ok(true)
 }
 

@@ -5,19 +5,36 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms that a room may import from. What `src/lib.rs` says in prose.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("model", &[]),
+    // errors show names as the model does
+    ("input", &["model"]),
+    ("remote", &["input", "model"]),
     ("score", &["model"]),
     ("redundancy", &["model", "score"]),
-    ("load", &["model"]),
+    ("load", &["input", "model", "remote"]),
     ("generate", &["load", "model"]),
     // `load` for the requests of Ganeti's master
     ("search", &["load", "model", "redundancy", "score"]),
-    // `load` for the identity of nodes that is read again before a plan is carried out
-    ("plan", &["load", "model", "search"]),
-    ("execute", &["load", "plan"]),
+    ("plan", &["model", "search"]),
+    ("execute", &["input", "model", "plan", "remote"]),
     ("report", &["load", "model", "plan", "redundancy", "score", "search"]),
-    ("tools", &["execute", "generate", "load", "model", "plan", "redundancy", "report", "score", "search"]),
+    (
+        "tools",
+        &[
+            "execute",
+            "generate",
+            "input",
+            "load",
+            "model",
+            "plan",
+            "redundancy",
+            "remote",
+            "report",
+            "score",
+            "search",
+        ],
+    ),
 ];
 
 fn sources(dir: &Path, found: &mut Vec<PathBuf>) {

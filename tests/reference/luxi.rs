@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 
 use htools::generate::random::Random;
+use htools::load::Detail;
 use htools::load::luxi::{LuxiAnswers, parse};
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
-use htools::load::remote::Detail;
 use htools::model::Mib;
 use serde_json::{Value, json};
 

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use assert_cmd::Command;
-use htools::load::rapi::{Access, Address, FetchLimits, Session, Verb};
-use htools::load::remote::CallError;
+use htools::remote::CallError;
+use htools::remote::rapi::{Access, Address, FetchLimits, Session, Verb};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use htools::load::luxi::{Connection, LuxiAnswers, Timeouts, fetch, parse, requests};
+use htools::load::Detail;
+use htools::load::luxi::{LuxiAnswers, fetch, parse, requests};
 use htools::load::raw::RawCluster;
-use htools::load::remote::{CallError, Detail};
 use htools::model::{DiskParameters, GlusterVolume};
+use htools::remote::CallError;
+use htools::remote::luxi::{Connection, Timeouts};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

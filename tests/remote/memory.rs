@@ -170,15 +170,14 @@ fn long_answers_of_the_master_daemon() {
 fn long_answers_about_jobs() {
     use htools::execute::job::JobId;
     use htools::execute::{JobClient, LuxiClient, RapiClient};
-    use htools::load::luxi;
-    use htools::load::rapi::{Access, Address, FetchLimits, Session};
+    use htools::remote::rapi::{Access, Address, FetchLimits, Session};
 
     // these are calls of the library: the limit is what they say
     let wanted = "what it says takes more than 64 MiB of memory";
     let place = tempfile::tempdir().unwrap();
     let answer = format!(r#"{{"success":true,"result":{}}}"#, zeros(LONG));
     let server = Server::new(place.path(), move |_, _| vec![Act::Send([answer.as_bytes(), &[END]].concat())]);
-    let mut client = LuxiClient::new(server.socket.clone(), luxi::Timeouts::default());
+    let mut client = LuxiClient::new(server.socket.clone(), htools::remote::luxi::Timeouts::default());
     let error = client.states(&[JobId(1)]).unwrap_err().to_string();
     assert!(error.ends_with(wanted), "{error}");
 

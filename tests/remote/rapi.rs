@@ -11,10 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use htools::input::error::LoadError;
+use htools::load::Detail;
 use htools::load::RawCluster;
-use htools::load::error::LoadError;
-use htools::load::rapi::{Access, Address, FetchLimits, load_in};
-use htools::load::remote::Detail;
+use htools::load::rapi::load_in;
+use htools::remote::rapi::{Access, Address, FetchLimits};
 
 use crate::common::rapi::RESOURCES;
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Chain, Header, Journal, Record, Store};
 use crate::execute::state::State;
-use crate::load::error::{printable, shown_source};
+use crate::model::shown::{printable, shown_source};
 
 /// The largest journal that is read: some hundred thousand steps.
 const MOST: u64 = 256 << 20;

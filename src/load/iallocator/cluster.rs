@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 
 use super::description::read_description;
-use crate::load::error::{Result, shown_name, unknown_node};
-use crate::load::json::{
-    self, At, Budget, ItemStream, Json, MadeItems, Member, Object, Of, WantedParts, Weight, read_policy,
+use crate::input::error::Result;
+use crate::input::json::{
+    self, At, Budget, ItemStream, Json, MadeItems, Member, Object, Of, WantedParts, Weight,
 };
-use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use crate::model::{DiskParameters, GroupIdx, Hypervisor, Mib, NodeIdx};
+use crate::load::fields::{SpelledObject, Spelling};
+use crate::load::live::{by_name, by_uuid, read_node};
+use crate::load::policy::read_policy;
+use crate::load::raw::{RawCluster, RawGroup, RawInstance};
+use crate::load::unknown_node;
+use crate::model::{DiskParameters, Hypervisor, NodeIdx};
 
 /// Reads groups, nodes, instances and cluster tags, in this order.
 /// Nodes and instances are not in `message` but in its text.
@@ -19,12 +23,12 @@ pub(super) fn read_cluster(
     budget: &Budget,
 ) -> Result<RawCluster> {
     let groups = message.each_named("nodegroups", "group", read_group)?;
-    let group_by_uuid: HashMap<&str, GroupIdx> =
-        groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
+    let group_by_uuid = by_uuid(&groups);
     let part = |key, kind| MessagePart { message, text, source, key, kind, budget };
-    let mut nodes = part("nodes", "node").each(|name, node| read_node(name, &node, &group_by_uuid))?;
-    let node_by_name: HashMap<&str, NodeIdx> =
-        nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
+    let mut nodes = part("nodes", "node").each(|name, object| {
+        read_node(name, &SpelledObject { object, spelling: &SPELLING }, &group_by_uuid, &mut Vec::new())
+    })?;
+    let node_by_name = by_name(&nodes);
     let instances =
         part("instances", "instance").each(|name, object| read_instance(name, &object, &node_by_name))?;
     let tags = message.strings("cluster_tags")?;
@@ -72,54 +76,30 @@ fn read_group(uuid: &str, group: Object<'_, '_>) -> Result<RawGroup> {
         uuid: uuid.to_owned(),
         alloc_policy: group.enumeration("alloc_policy")?,
         networks: group.strings("networks")?,
-        policy: read_policy(&group, "ipolicy")?,
+        policy: read_policy(&group.object("ipolicy")?)?,
         disk_parameters: DiskParameters::default(),
         tags: group.strings("tags")?,
     })
 }
 
-fn read_node(name: &str, node: &Object<'_, '_>, groups: &HashMap<&str, GroupIdx>) -> Result<RawNode> {
-    let offline = node.bool("offline")?;
-    let drained = node.bool("drained")?;
-    let uuid = node.string("group")?;
-    let group = *groups
-        .get(uuid)
-        .ok_or_else(|| node.key_error("group", &format!("no group has the UUID '{}'", shown_name(uuid))))?;
-    let vm_capable = node.optional_bool("vm_capable")?.unwrap_or(true);
-    let live = !offline && vm_capable;
-    let parameters = node.object("ndparams")?;
-    let tags = node.optional_strings("tags")?.unwrap_or_default();
-    let exclusive_storage = parameters.bool("exclusive_storage")?;
-    // Ganeti does not ask nodes that are offline or cannot run instances:
-    // their numbers are missing, and zero even where they are not
-    let int = |key: &str| if live { node.int(key) } else { Ok(0) };
-    let float = |key: &str| if live { node.float(key) } else { Ok(0.0) };
-    Ok(RawNode {
-        name: name.to_owned(),
-        spindle_total: if exclusive_storage {
-            int("total_spindles")?
-        } else {
-            // a parameter, known of every node
-            parameters.int("spindle_count")?
-        },
-        spindle_free: int("free_spindles")?,
-        mem_total: float("total_memory")?,
-        mem_node: Mib(int("reserved_memory")?),
-        mem_free: Mib(int("free_memory")?),
-        disk_total: float("total_disk")?,
-        disk_free: Mib(int("free_disk")?),
-        cpu_total: float("total_cpus")?,
-        cpu_node: int("reserved_cpus")?,
-        // the message has it (ndparams.cpu_speed), the reference ignores it
-        cpu_speed: 1.0,
-        exclusive_storage,
-        offline: !live || drained,
-        master: false,
-        group,
-        tags,
-        hypervisor: None,
-    })
-}
+/// How a message spells what it says of nodes.
+const SPELLING: Spelling = Spelling {
+    names: &[
+        ("ndp", "ndparams"),
+        ("group.uuid", "group"),
+        ("mtotal", "total_memory"),
+        ("mnode", "reserved_memory"),
+        ("mfree", "free_memory"),
+        ("dtotal", "total_disk"),
+        ("dfree", "free_disk"),
+        ("ctotal", "total_cpus"),
+        ("cnos", "reserved_cpus"),
+        ("sptotal", "total_spindles"),
+        ("spfree", "free_spindles"),
+    ],
+    optional: &["vm_capable", "tags"],
+    has_silence: false,
+};
 
 fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
     let description = read_description(name, object)?;

@@ -1,8 +1,8 @@
 //! What an allocator message says about an instance, whether it exists or is
 //! to be created.
 
-use crate::load::error::Result;
-use crate::load::json::{Json, Object};
+use crate::input::error::Result;
+use crate::input::json::{Json, Object};
 use crate::load::raw::RawInstance;
 use crate::model::{Disk, DiskTemplate, Mib, NodeIdx, RunStatus};
 

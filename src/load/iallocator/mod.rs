@@ -9,10 +9,10 @@ mod transfer;
 pub use description::Description;
 pub use request::{Allocation, Request};
 
-use super::encoding::decode;
-use super::error::Result;
-use super::json::{self, Budget, JsonPath, Object, WantedParts};
 use super::raw::RawCluster;
+use crate::input::encoding::decode;
+use crate::input::error::Result;
+use crate::input::json::{self, Budget, JsonPath, Object, WantedParts};
 
 /// A message, read completely.
 #[derive(Debug, Clone, PartialEq)]

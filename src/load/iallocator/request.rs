@@ -1,10 +1,11 @@
 //! The question in an allocator message.
 
 use super::description::{Description, read_description};
-use crate::load::error::{Result, printable};
-use crate::load::json::Object;
+use crate::input::error::Result;
+use crate::input::json::Object;
 use crate::load::names::{LookupError, Names, common_domain};
 use crate::load::raw::RawCluster;
+use crate::model::shown::printable;
 use crate::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, NodeIdx};
 
 /// What is asked for.

@@ -1,8 +1,9 @@
 //! The same question about another cluster.
 
 use super::Request;
-use crate::load::error::{LoadError, Result, shown_name};
+use crate::input::error::{LoadError, Result};
 use crate::load::names::{LookupError, Names};
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 
 impl Request {

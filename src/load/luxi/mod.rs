@@ -1,29 +1,19 @@
 //! The master daemon of a cluster, over its socket (`-L`).
 
-mod address;
-mod connection;
-pub mod envelope;
-mod groups;
-mod info;
-mod instances;
-mod nodes;
 mod rows;
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-pub use address::default_socket;
-use connection::SharedBudget;
-pub use connection::{Connection, Timeouts};
-
-use super::cutoff::Cutoff;
-use super::error::{LoadError, Result};
-use super::json::{Budget, JsonPath};
-use super::raw::RawCluster;
-use super::remote::{CallError, Detail};
-use crate::model::{GroupIdx, NodeIdx};
+use super::fields::Fields;
+use super::live::{ClusterPart, LiveSource, read_cluster};
+use super::raw::{Detail, RawCluster};
+use crate::input::error::{LoadError, Result};
+use crate::input::json::{Budget, JsonPath, Object, WantedParts, Weight, keys};
+use crate::remote::CallError;
+use crate::remote::cutoff::Cutoff;
+use crate::remote::luxi::{self, Connection, SharedBudget, Timeouts, envelope};
 use rows::QueryTable;
 
 /// The text of an answer, or why there is none.
@@ -46,15 +36,56 @@ pub struct LuxiAnswers {
     pub info: CallAnswer,
 }
 
+/// What is asked of the items of a part.
+fn fields(part: ClusterPart, detail: Detail) -> &'static [&'static str] {
+    match (part, detail) {
+        (ClusterPart::Nodes, _) => &[
+            "name",
+            "mtotal",
+            "mnode",
+            "mfree",
+            "dtotal",
+            "dfree",
+            "ctotal",
+            "cnos",
+            "offline",
+            "drained",
+            "vm_capable",
+            "ndp/spindle_count",
+            "group.uuid",
+            "tags",
+            "ndp/exclusive_storage",
+            "sptotal",
+            "spfree",
+            "ndp/cpu_speed",
+        ],
+        (ClusterPart::Instances, _) => &[
+            "name",
+            "disk_usage",
+            "be/memory",
+            "be/vcpus",
+            "status",
+            "pnode",
+            "snodes",
+            "tags",
+            "be/auto_balance",
+            "disk_template",
+            "be/spindle_use",
+            "disk.sizes",
+            "disk.spindles",
+            "forthcoming",
+        ],
+        (_, Detail::Usual) => &["uuid", "name", "alloc_policy", "ipolicy", "tags"],
+        (_, Detail::Storage) => &["uuid", "name", "alloc_policy", "ipolicy", "tags", "diskparams"],
+    }
+}
+
 /// The requests, method and arguments, in the order in which they are sent: nodes,
 /// instances, the cluster itself, groups.
 pub fn requests(detail: Detail) -> [(&'static str, Value); 4] {
-    [
-        ("Query", json!(["node", nodes::FIELDS, null])),
-        ("Query", json!(["instance", instances::FIELDS, null])),
-        ("QueryClusterInfo", json!([])),
-        ("Query", json!(["group", groups::fields(detail), null])),
-    ]
+    let query = |part: ClusterPart| ("Query", json!([part.kind(), fields(part, detail), null]));
+    let info = ("QueryClusterInfo", json!([]));
+    [query(ClusterPart::Nodes), query(ClusterPart::Instances), info, query(ClusterPart::Groups)]
 }
 
 /// Reads the cluster of the master daemon that listens at a socket.
@@ -72,7 +103,7 @@ pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
 /// There is no connection, or it ends early.
 pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnswers> {
     let source = socket.to_string_lossy().into_owned();
-    let wrong = |problem: &str| LoadError::one_line(&address::shown(socket), problem);
+    let wrong = |problem: &str| LoadError::one_line(&luxi::shown(socket), problem);
     let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
     // of all four together: one has what the others leave
     let mut share = SharedBudget { end: Cutoff::after(manner.answer), taken: 0 };
@@ -100,41 +131,44 @@ pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnsw
 /// # Errors
 /// The first in the order groups, nodes, instances, info.
 pub fn parse(answers: &LuxiAnswers) -> Result<RawCluster> {
-    let place = JsonPath::source(&answers.source);
-    let budget = Budget::new(Budget::CLUSTER);
-    let wrong = |what: &str, error: &CallError| place.error(&format!("query for {what}: {error}"));
-    let table = |kind: &'static str| {
-        let answer = match kind {
-            "group" => &answers.groups,
-            "node" => &answers.nodes,
-            _ => &answers.instances,
+    read_cluster(&Tables { answers, budget: Budget::new(Budget::CLUSTER) }, answers.detail)
+}
+
+/// The answers, and what may be made of them.
+struct Tables<'a> {
+    answers: &'a LuxiAnswers,
+    budget: Budget,
+}
+
+impl LiveSource for Tables<'_> {
+    fn each<T: Weight>(
+        &self,
+        part: ClusterPart,
+        read: impl FnMut(&str, &dyn Fields<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let answer = match part {
+            ClusterPart::Groups => &self.answers.groups,
+            ClusterPart::Nodes => &self.answers.nodes,
+            _ => &self.answers.instances,
         };
-        let text = answer.as_ref().map_err(|error| wrong(&format!("{kind}s"), error))?;
-        Ok(QueryTable { text, place, kind, budget: &budget })
-    };
-    let groups = groups::read_groups(table("group")?, answers.detail)?;
-    let group_by_uuid: HashMap<&str, GroupIdx> =
-        groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
-    let mut warnings = Vec::new();
-    let mut nodes = nodes::read_nodes(table("node")?, &group_by_uuid, &mut warnings)?;
-    let node_by_name: HashMap<&str, NodeIdx> =
-        nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
-    let instances = instances::read_instances(table("instance")?, &node_by_name)?;
-    let info = answers.info.as_ref().map_err(Clone::clone);
-    let info = info.and_then(|text| envelope::part(text, info::SHAPE, &budget));
-    let info = info.map_err(|error| wrong("the cluster", &error))?;
-    let info = info::read_info(&info, &place, &node_by_name)?;
-    for node in &mut nodes {
-        node.hypervisor = Some(info.hypervisor);
+        let text = answer.as_ref().map_err(|error| self.refused(part.name(), error))?;
+        let place = JsonPath::source(&self.answers.source);
+        let table = QueryTable { text, place, kind: part.kind(), budget: &self.budget };
+        table.each_row(fields(part, self.answers.detail), read)
     }
-    nodes[info.master.get()].master = true;
-    Ok(RawCluster {
-        groups,
-        nodes,
-        instances,
-        tags: info.tags,
-        policy: info.policy,
-        warnings,
-        ..RawCluster::default()
-    })
+
+    fn info<T>(&self, read: impl FnOnce(&Object<'_, '_>) -> Result<T>) -> Result<T> {
+        const SHAPE: WantedParts =
+            WantedParts::Keys(&keys(["tags", "ipolicy", "master", "default_hypervisor"]));
+        let answer = self.answers.info.as_ref().map_err(Clone::clone);
+        let found = answer.and_then(|text| envelope::part(text, SHAPE, &self.budget));
+        let found = found.map_err(|error| self.refused("the cluster", &error))?;
+        read(&Object::new(&found, JsonPath::source(&self.answers.source).key("cluster"))?)
+    }
+}
+
+impl Tables<'_> {
+    fn refused(&self, what: &str, error: &CallError) -> LoadError {
+        JsonPath::source(&self.answers.source).error(&format!("query for {what}: {error}"))
+    }
 }

@@ -1,15 +1,12 @@
 //! The results of queries: rows of fields, each with a status.
 
-use std::str::FromStr;
-
-use super::envelope;
-use crate::load::error::{LoadError, Result};
-use crate::load::json::{
+use crate::input::error::{LoadError, Result};
+use crate::input::json::{
     At, Budget, ItemStream, Json, JsonPath, MadeItems, Member, Object, Of, WantedParts, Weight, Wrong, each,
-    named, strings,
 };
-use crate::load::remote::CallError;
-use crate::model::UnknownName;
+use crate::load::fields::{Fields, Presence};
+use crate::remote::CallError;
+use crate::remote::luxi::envelope;
 
 /// What the master knows of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +45,7 @@ impl QueryTable<'_> {
     pub(super) fn each_row<T: Weight>(
         &self,
         fields: &'static [&'static str],
-        mut read: impl FnMut(&str, QueryRow<'_, '_>) -> Result<T>,
+        mut read: impl FnMut(&str, &dyn Fields<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         envelope::expect(self.text).map_err(|error| self.refused(&error))?;
         let table = self.place.key(self.kind);
@@ -65,8 +62,9 @@ impl QueryTable<'_> {
             }
             made.add(|| {
                 let cells = item.list().map_err(|problem| table.error(&problem))?;
-                let name = QueryRow { cells, fields, place: table.item(at) }.string("name")?;
-                read(name, QueryRow { cells, fields, place: self.place.named(self.kind, name) })
+                let name = (&QueryRow { cells, fields, place: table.item(at) } as &dyn Fields<'_>)
+                    .need("name", Json::string)?;
+                read(name, &QueryRow { cells, fields, place: self.place.named(self.kind, name) })
             })
         };
         let rows = ItemStream { of: Of::List, shape: WantedParts::Whole, budget: self.budget, each };
@@ -117,25 +115,16 @@ impl<'j, 'p> QueryRow<'j, 'p> {
         let at = self.fields.iter().position(|known| *known == field);
         match at.and_then(|at| self.cells.get(at)).map(|cell| cell.list()) {
             Some(Ok([status, value])) => Ok((status, value)),
-            _ => Err(self.field_error(field, "expected a status and a value")),
+            _ => Err(self.error(field, "expected a status and a value")),
         }
     }
 
-    /// An error in a field.
-    pub(super) fn field_error(&self, field: &str, problem: &str) -> LoadError {
-        self.place.error(&format!("field '{field}': {problem}"))
+    fn status(&self, field: &str) -> Option<FieldStatus> {
+        status(self.cell(field).ok()?.0).ok()
     }
+}
 
-    /// Whether the master has asked for the field and got nothing.
-    pub(super) fn is_silent(&self, field: &str) -> bool {
-        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(FieldStatus::NoData))
-    }
-
-    /// Whether the master does not know the field.
-    pub(super) fn is_unknown(&self, field: &str) -> bool {
-        self.cell(field).is_ok_and(|(found, _)| status(found) == Ok(FieldStatus::Unknown))
-    }
-
+impl<'j> Fields<'j> for QueryRow<'j, '_> {
     fn value(&self, field: &str) -> Result<&'j Json> {
         let (found, value) = self.cell(field)?;
         let problem = match status(found) {
@@ -144,65 +133,46 @@ impl<'j, 'p> QueryRow<'j, 'p> {
             Ok(FieldStatus::NoData) => "the master has no data",
             Ok(FieldStatus::Unavailable) => "the master says that this is not available",
             Ok(FieldStatus::Offline) => "the master says that the node is offline",
-            Err(problem) => return Err(self.field_error(field, &problem)),
+            Err(problem) => return Err(self.error(field, &problem)),
         };
-        Err(self.field_error(field, problem))
+        Err(self.error(field, problem))
     }
 
-    fn read<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<T> {
-        read(self.value(field)?).map_err(|problem| self.field_error(field, &problem))
+    fn presence(&self, field: &str) -> Presence {
+        match field {
+            "spfree" | "dtotal" | "dfree" => Presence::Lenient,
+            _ => Presence::Required,
+        }
     }
 
-    /// A whole number; a fraction is rounded half to even.
-    pub(super) fn int(&self, field: &str) -> Result<i64> {
-        self.read(field, Json::int)
+    /// The master may not have heard of it.
+    fn is_absent(&self, field: &str) -> bool {
+        self.status(field) == Some(FieldStatus::Unknown) || self.value(field) == Ok(&Json::Null)
     }
 
-    /// A real number.
-    pub(super) fn float(&self, field: &str) -> Result<f64> {
-        self.read(field, Json::float)
+    fn is_silent(&self, field: &str) -> bool {
+        self.status(field) == Some(FieldStatus::NoData)
     }
 
-    /// `true` or `false`.
-    pub(super) fn bool(&self, field: &str) -> Result<bool> {
-        self.read(field, Json::bool)
+    fn error(&self, field: &str, problem: &str) -> LoadError {
+        self.place.error(&format!("field '{field}': {problem}"))
     }
 
-    /// A string.
-    pub(super) fn string(&self, field: &str) -> Result<&'j str> {
-        self.read(field, Json::string)
-    }
-
-    /// A list of strings.
-    pub(super) fn strings(&self, field: &str) -> Result<Vec<String>> {
-        self.read(field, strings)
-    }
-
-    /// A list of whole numbers.
-    pub(super) fn ints(&self, field: &str) -> Result<Vec<i64>> {
-        self.read(field, |value| each(value, Json::int))
-    }
-
-    /// A list of whole numbers, some of which may be unknown.
-    pub(super) fn ints_or_nulls(&self, field: &str) -> Result<Vec<Option<i64>>> {
-        self.read(field, |value| {
-            each(value, |item| if *item == Json::Null { Ok(None) } else { item.int().map(Some) })
-        })
-    }
-
-    /// One of the names of an enumeration.
-    pub(super) fn enumeration<T: FromStr<Err = UnknownName>>(&self, field: &str) -> Result<T> {
-        self.read(field, named)
-    }
-
-    /// The value of a field as the only member of an object.
-    pub(super) fn as_member(&self, field: &'static str) -> Result<Json> {
-        Ok(Json::Object(vec![(field.to_owned(), self.value(field)?.clone())]))
-    }
-
-    /// Where the row stands.
-    pub(super) fn place(&self) -> &JsonPath<'p> {
+    fn place(&self) -> &JsonPath<'_> {
         &self.place
+    }
+
+    fn memory(&self) -> Result<i64> {
+        (self as &dyn Fields<'j>).need("be/memory", Json::int)
+    }
+
+    fn secondary(&self) -> Result<Option<&'j str>> {
+        let nodes = (self as &dyn Fields<'j>).need("snodes", |list| each(list, Json::string))?;
+        Ok(nodes.first().copied())
+    }
+
+    fn is_forthcoming(&self) -> Result<bool> {
+        (self as &dyn Fields<'j>).need("forthcoming", Json::bool)
     }
 }
 

@@ -1,45 +1,18 @@
 //! Getting the answers.
 
+use std::fmt::Display;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use super::address;
-use super::cause::Limits;
-use super::session::{Session, Verb};
-use super::{Access, Address, Resource};
-use crate::load::cutoff::Cutoff;
-use crate::load::error::{LoadError, Result, shown_source};
-use crate::load::json::Body;
-use crate::load::local::{self, Limited};
-use crate::load::remote::CallError;
-
-/// How long to wait, how much to read, and by which way.
-#[derive(Debug, Clone, Copy)]
-pub struct FetchLimits {
-    /// Until there is a connection.
-    pub connect: Duration,
-    /// Until a whole answer is there.
-    pub transfer: Duration,
-    /// Until a whole cluster is read.
-    pub reading: Duration,
-    /// Most bytes of an answer.
-    pub size: u64,
-    /// Whether to use the proxies that the environment names.
-    pub proxies: bool,
-}
-
-impl Default for FetchLimits {
-    fn default() -> Self {
-        FetchLimits {
-            connect: Duration::from_secs(15),
-            transfer: Duration::from_secs(60),
-            reading: Duration::from_secs(120),
-            size: local::SIZE,
-            proxies: true,
-        }
-    }
-}
+use crate::input::error::{LoadError, Result};
+use crate::input::json::Body;
+use crate::input::local::Limited;
+use crate::load::live::ClusterPart;
+use crate::model::shown::shown_source;
+use crate::remote::CallError;
+use crate::remote::cutoff::Cutoff;
+use crate::remote::rapi::{Access, Address, AnswerSource, CallLimits, FetchLimits, Session, Verb};
 
 /// Where the answers are; what is read of a server has one deadline.
 pub(super) enum Fetcher {
@@ -53,7 +26,7 @@ impl Fetcher {
     /// # Errors
     /// See [`Session::new`].
     pub(super) fn of(address: &Address, access: &Access, manner: FetchLimits) -> Result<Fetcher> {
-        if let address::AnswerSource::Directory(path) = address.place() {
+        if let AnswerSource::Directory(path) = address.place() {
             return Ok(Fetcher::Directory(path.clone(), manner.size));
         }
         let session = Box::new(Session::new(address, access, manner)?);
@@ -64,10 +37,10 @@ impl Fetcher {
     ///
     /// # Errors
     /// There is none; the text names the URL or the file.
-    pub(super) fn open(&self, resource: Resource) -> Result<Body<'_>> {
+    pub(super) fn open(&self, part: ClusterPart) -> Result<Body<'_>> {
         match self {
             Fetcher::Directory(path, most) => {
-                let path = path.join(resource.name()).with_extension("json");
+                let path = path.join(part.name()).with_extension("json");
                 let source = path.display().to_string();
                 let file = File::open(path).map_err(|error| {
                     LoadError::one_line(&shown_source(&source), &format!("cannot be read: {error}"))
@@ -75,18 +48,38 @@ impl Fetcher {
                 Ok(Body { source, bytes: Box::new(Limited::new(file, *most)) })
             }
             Fetcher::Server(session, manner, end) => {
-                let query: &[_] = if resource == Resource::Info { &[] } else { &[("bulk", "1")] };
-                let source = session.source(resource.name(), query);
-                let wrong =
-                    |error: CallError| LoadError::one_line(&shown_source(&source), &error.to_string());
+                let query: &[_] = if part == ClusterPart::Info { &[] } else { &[("bulk", "1")] };
+                let source = session.source(part.name(), query);
+                let wrong = |error: CallError| failed(&source, &error);
                 let left = end.left().unwrap_or_default();
                 let limits = match left < manner.transfer {
-                    true => Limits { end: *end, reading: Some(manner.reading), ..session.limits(left) },
-                    false => Limits { end: *end, ..session.limits(manner.transfer) },
+                    true => CallLimits { end: *end, reading: Some(manner.reading), ..session.limits(left) },
+                    false => CallLimits { end: *end, ..session.limits(manner.transfer) },
                 };
-                let body = session.open(Verb::Get, resource.name(), query, None, limits).map_err(wrong)?;
-                Ok(Body { source: source.clone(), bytes: Box::new(body) })
+                let body = session.open(Verb::Get, part.name(), query, None, limits).map_err(wrong)?;
+                Ok(Body { source: source.clone(), bytes: Box::new(SourcedAnswer { body, source }) })
             }
         }
     }
+}
+
+/// An answer on its way, whose errors say where it comes from.
+struct SourcedAnswer<R> {
+    body: R,
+    source: String,
+}
+
+impl<R: Read> Read for SourcedAnswer<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.body.read(into).map_err(|error| {
+            match error.get_ref().and_then(|e| e.downcast_ref::<CallError>()) {
+                Some(cause) => io::Error::other(failed(&self.source, cause)),
+                None => error,
+            }
+        })
+    }
+}
+
+fn failed(source: &str, problem: &dyn Display) -> LoadError {
+    LoadError::one_line(&shown_source(source), &problem.to_string())
 }

@@ -1,38 +1,14 @@
 //! The remote API (RAPI) of a cluster: over HTTP, or from a directory with
 //! what it answered (`-m`, and the words of hscan).
 
-mod access;
-mod address;
-mod cause;
-mod certificates;
-mod client;
-mod credentials;
 mod fetch;
-mod groups;
-mod info;
-mod instances;
-mod nodes;
-mod refusal;
-mod secret;
-mod session;
-mod verifier;
 
-use std::collections::HashMap;
-
-pub use access::{Access, AccessOptions};
-pub use address::Address;
-pub use credentials::VARIABLES;
-pub use fetch::FetchLimits;
-pub use secret::{Credentials, Secret};
-pub use session::{Session, Verb};
-
-use info::RapiInfo;
-
-use super::error::Result;
-use super::json::{Body, Budget};
-use super::raw::RawCluster;
-use super::remote::Detail;
-use crate::model::{GroupIdx, NodeIdx};
+use super::fields::{Fields, SpelledObject, Spelling};
+use super::live::{ClusterPart, LiveSource, read_cluster};
+use super::raw::{Detail, RawCluster};
+use crate::input::error::Result;
+use crate::input::json::{self, Body, Budget, JsonPath, Object, WantedParts, Weight, keys};
+use crate::remote::rapi::{Access, Address, FetchLimits};
 
 /// What one resource gave: its name for messages, and its bytes if there are any.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,27 +32,6 @@ pub struct RapiAnswers {
     pub info: ResourceAnswer,
 }
 
-/// One of the four resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Resource {
-    Groups,
-    Nodes,
-    Instances,
-    Info,
-}
-
-impl Resource {
-    /// What follows `/2/` in its path; in a directory, `.json` follows it.
-    fn name(self) -> &'static str {
-        match self {
-            Resource::Groups => "groups",
-            Resource::Nodes => "nodes",
-            Resource::Instances => "instances",
-            Resource::Info => "info",
-        }
-    }
-}
-
 /// Reads the cluster at an address: groups, nodes, instances, info, one after the other. Each is
 /// read while it arrives, and nothing is asked for after a failure.
 ///
@@ -97,7 +52,7 @@ pub fn load_in(
     manner: FetchLimits,
 ) -> Result<RawCluster> {
     let place = fetch::Fetcher::of(address, access, manner)?;
-    read_cluster(|resource| place.open(resource), detail)
+    read(|part| place.open(part), detail)
 }
 
 /// Reads the cluster from the answers, no more of it than all tools need.
@@ -114,37 +69,98 @@ pub fn parse(answers: &RapiAnswers) -> Result<RawCluster> {
 /// # Errors
 /// See [`load`].
 pub fn parse_detailed(answers: &RapiAnswers, detail: Detail) -> Result<RawCluster> {
-    let open = |resource| {
-        let answer = match resource {
-            Resource::Groups => &answers.groups,
-            Resource::Nodes => &answers.nodes,
-            Resource::Instances => &answers.instances,
-            Resource::Info => &answers.info,
+    let open = |part| {
+        let answer = match part {
+            ClusterPart::Groups => &answers.groups,
+            ClusterPart::Nodes => &answers.nodes,
+            ClusterPart::Instances => &answers.instances,
+            ClusterPart::Info => &answers.info,
         };
         let bytes = answer.body.as_ref().map_err(Clone::clone)?;
         Ok(Body { source: answer.source.clone(), bytes: Box::new(bytes.as_slice()) })
     };
-    read_cluster(open, detail)
+    read(open, detail)
 }
 
-/// Reads the cluster from the resources that `open` opens.
-fn read_cluster<'a>(open: impl Fn(Resource) -> Result<Body<'a>>, detail: Detail) -> Result<RawCluster> {
-    let budget = Budget::new(Budget::CLUSTER);
-    let groups = groups::read_groups(open(Resource::Groups)?, detail, &budget)?;
-    let group_by_uuid: HashMap<&str, GroupIdx> =
-        groups.iter().enumerate().map(|(i, g)| (g.uuid.as_str(), GroupIdx::new(i))).collect();
-    let mut warnings = Vec::new();
-    let mut nodes = nodes::read_nodes(open(Resource::Nodes)?, &group_by_uuid, &mut warnings, &budget)?;
-    let node_by_name: HashMap<&str, NodeIdx> =
-        nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), NodeIdx::new(i))).collect();
-    let instances = instances::read_instances(open(Resource::Instances)?, &node_by_name, &budget)?;
-    let info = info::read_info(open(Resource::Info)?, &node_by_name, &budget)?;
-    for node in &mut nodes {
-        node.hypervisor = Some(info.hypervisor);
+/// The resources of a cluster, as `open` opens them.
+struct Resources<F> {
+    open: F,
+    budget: Budget,
+}
+
+fn read<'a>(open: impl Fn(ClusterPart) -> Result<Body<'a>>, detail: Detail) -> Result<RawCluster> {
+    read_cluster(&Resources { open, budget: Budget::new(Budget::CLUSTER) }, detail)
+}
+
+impl<'a, F: Fn(ClusterPart) -> Result<Body<'a>>> LiveSource for Resources<F> {
+    fn each<T: Weight>(
+        &self,
+        part: ClusterPart,
+        mut read: impl FnMut(&str, &dyn Fields<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        (self.open)(part)?.each_described(part.kind(), shape(part), &self.budget, |name, object| {
+            read(name, &SpelledObject { object, spelling: &SPELLING })
+        })
     }
-    nodes[info.master.get()].master = true;
-    let RapiInfo { tags, policy, .. } = info;
-    Ok(RawCluster { groups, nodes, instances, tags, policy, warnings, first_node_number: 0 })
+
+    fn info<T>(&self, read: impl FnOnce(&Object<'_, '_>) -> Result<T>) -> Result<T> {
+        let answer = (self.open)(ClusterPart::Info)?;
+        let source = answer.source.clone();
+        let document = json::read(answer, shape(ClusterPart::Info), &self.budget)?;
+        read(&Object::new(&document, JsonPath::source(&source))?)
+    }
+}
+
+const SPELLING: Spelling = Spelling {
+    names: &[("ndp", "ndparams"), ("be", "beparams")],
+    optional: &["vm_capable", "group.uuid", "spfree", "dtotal", "dfree"],
+    has_silence: true,
+};
+
+/// What is read of an answer.
+fn shape(part: ClusterPart) -> WantedParts {
+    const GROUP: WantedParts =
+        WantedParts::Checked(&keys(["name", "uuid", "alloc_policy", "ipolicy", "diskparams", "tags"]));
+    const NODE: WantedParts = WantedParts::Keys(&keys([
+        "name",
+        "offline",
+        "drained",
+        "vm_capable",
+        "ndparams",
+        "group.uuid",
+        "sptotal",
+        "spfree",
+        "mtotal",
+        "mnode",
+        "mfree",
+        "dtotal",
+        "dfree",
+        "ctotal",
+        "cnos",
+        "tags",
+    ]));
+    const INSTANCE: WantedParts = WantedParts::Keys(&keys([
+        "name",
+        "disk_usage",
+        "disk.sizes",
+        "disk.spindles",
+        "oper_ram",
+        "beparams",
+        "pnode",
+        "snodes",
+        "status",
+        "tags",
+        "disk_template",
+        "forthcoming",
+    ]));
+    const INFO: WantedParts =
+        WantedParts::Checked(&keys(["master", "tags", "ipolicy", "default_hypervisor"]));
+    match part {
+        ClusterPart::Groups => GROUP,
+        ClusterPart::Nodes => NODE,
+        ClusterPart::Instances => INSTANCE,
+        ClusterPart::Info => INFO,
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::error::LoadError;
+use crate::input::error::LoadError;
 use crate::load::raw::{RawInstance, RawNode};
 use crate::model::{Disk, DiskParameters, DiskTemplate, Hypervisor, Mib, RunStatus};
 

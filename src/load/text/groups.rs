@@ -3,7 +3,7 @@
 
 use super::TextReader;
 use super::row::{TextRow, named};
-use crate::load::error::Result;
+use crate::input::error::Result;
 use crate::load::raw::RawGroup;
 use crate::model::{DiskParameters, GroupIdx, InstancePolicy};
 

@@ -4,8 +4,10 @@
 
 use super::TextReader;
 use super::row::{TextRow, named};
-use crate::load::error::{Result, shown_name, unknown_node};
+use crate::input::error::Result;
 use crate::load::raw::RawInstance;
+use crate::load::unknown_node;
+use crate::model::shown::shown_name;
 use crate::model::{Disk, DiskTemplate, Mib, NodeIdx};
 
 impl<'a> TextReader<'a> {

@@ -15,10 +15,11 @@ mod row;
 
 use std::collections::HashMap;
 
-use super::encoding::decode;
-use super::error::{LoadError, Result, shown_source};
-use super::json::Budget;
 use super::raw::{RawCluster, RawInstance};
+use crate::input::encoding::decode;
+use crate::input::error::{LoadError, Result};
+use crate::input::json::Budget;
+use crate::model::shown::shown_source;
 use crate::model::{Disk, GroupIdx, NodeIdx};
 use policies::Owners;
 

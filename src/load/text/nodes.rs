@@ -4,8 +4,9 @@
 
 use super::TextReader;
 use super::row::TextRow;
-use crate::load::error::{Result, shown_name};
+use crate::input::error::Result;
 use crate::load::raw::RawNode;
+use crate::model::shown::shown_name;
 use crate::model::{GroupIdx, Mib, NodeIdx};
 
 impl<'a> TextReader<'a> {

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use super::TextReader;
 use super::row::{TextRow, named, split};
-use crate::load::error::{LoadError, Result, shown_name};
+use crate::input::error::{LoadError, Result};
 use crate::load::number::parse_int;
 use crate::load::raw::RawGroup;
+use crate::model::shown::shown_name;
 use crate::model::{GroupIdx, InstancePolicy, InstanceSpec, Mib, SpecRange};
 
 /// Groups by name, and those that are left by UUID; `None` where several groups answer to a

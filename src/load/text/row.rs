@@ -1,7 +1,8 @@
 //! One row of a section: columns by number, and errors that name the place.
 
-use crate::load::error::{LoadError, Result, printable, shown_name, shown_source};
+use crate::input::error::{LoadError, Result};
 use crate::load::number::{parse_float, parse_int};
+use crate::model::shown::{printable, shown_name, shown_source};
 
 /// Most columns that any section knows. What stands beyond is never looked
 /// at, so a line of a million bars costs no more than a line.

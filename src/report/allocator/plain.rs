@@ -1,7 +1,7 @@
 //! What was in the way of an instance, and how to make room for it, for people.
 
 use super::text::{metric_text, name, nodes};
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Bar, Cluster};
 use crate::plan::command::commands;
 use crate::report::why::{hurdle_text, untried_words};

@@ -1,7 +1,7 @@
 //! What the loss of nodes would mean (`--without-node`).
 
 use super::PREFIX;
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::shell::Assignments;
 use crate::report::why::hurdle_text;

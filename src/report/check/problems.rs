@@ -1,8 +1,8 @@
 //! What is wrong, by name (`--list-problems`).
 
 use super::{CheckResult, Snapshot, When};
-use crate::load::error::printable;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
+use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::search::check::GroupHealth;
 

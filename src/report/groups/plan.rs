@@ -2,7 +2,7 @@
 
 use super::counted;
 use super::status::{LINE, condition_text};
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, Step, StorageMap};
 use crate::report::components::score;
 use crate::report::number::fixed;

@@ -1,7 +1,7 @@
 //! `hgroup status` as text.
 
 use super::{counted, group_names};
-use crate::load::error::printable;
+use crate::model::shown::printable;
 use crate::model::{AllocPolicy, Cluster, InstanceIdx, NodeIdx};
 use crate::report::components::score;
 use crate::report::table::{Align, Table};

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use super::read_again;
 use crate::execute::{Ending, JobClient, Report};
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::plan::arrival::{End, Missed, NodeFlags};
 use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;

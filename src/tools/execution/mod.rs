@@ -31,8 +31,8 @@ use crate::execute::job::RunInfo;
 use crate::execute::journal::{self, Header, Journal};
 use crate::execute::signals::Signals;
 use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
-use crate::load::{luxi, rapi};
 use crate::plan::work::Work;
+use crate::remote::{luxi, rapi};
 
 /// The client of the cluster that the plan was made for.
 ///
@@ -46,7 +46,7 @@ pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
         let session = rapi::Session::new(&addresses[0], &access, rapi::FetchLimits::default())?;
         return Ok(Box::new(RapiClient::new(session)));
     }
-    let socket = source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
+    let socket = source.socket();
     Ok(Box::new(LuxiClient::new(socket, luxi::Timeouts::default())))
 }
 

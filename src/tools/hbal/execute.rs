@@ -7,7 +7,7 @@ use anyhow::bail;
 use super::HbalOptions;
 use super::run::{GroupPart, Plan, print_document, run, wanted_sets};
 use crate::execute::JobClient;
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Placement};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::names::Impossible;

@@ -3,9 +3,9 @@
 use anyhow::bail;
 
 use super::{ExitStatus, HcheckOptions};
-use crate::load::error::shown_name;
 use crate::load::lookup::find_partial;
 use crate::load::tag_review::idle_tags;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};

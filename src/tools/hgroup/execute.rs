@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::HgroupOptions;
 use crate::execute::JobClient;
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::jobset::Jobset;

@@ -16,8 +16,8 @@ pub use super::options::HgroupOptions;
 use super::options::{GroupCommand, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
-use crate::load::error::shown_name;
-use crate::load::remote::Detail;
+use crate::load::Detail;
+use crate::model::shown::shown_name;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {

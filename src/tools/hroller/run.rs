@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use anyhow::{anyhow, bail};
 
 use super::{ExitStatus, HrollerOptions};
-use crate::load::error::shown_name;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
 use crate::report::file::write_whole;

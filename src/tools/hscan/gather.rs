@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use crate::input::error::Result;
+use crate::load::Detail;
 use crate::load::RawCluster;
-use crate::load::error::Result;
-use crate::load::rapi::{self, Access, Address};
-use crate::load::remote::Detail;
+use crate::load::rapi;
+use crate::remote::rapi::{Access, Address};
 
 /// Most clusters that are read at once.
 const AT_ONCE: usize = 8;

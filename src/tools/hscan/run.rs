@@ -7,12 +7,13 @@ use anyhow::bail;
 use super::file::{checked_text, file_name};
 use super::gather::gather;
 use super::{ExitStatus, HscanOptions};
+use crate::load::Detail;
 use crate::load::anonymise::Anonymiser;
-use crate::load::error::printable;
 use crate::load::merge::{MergeOptions, finish, merge};
-use crate::load::rapi::{Access, Address};
-use crate::load::remote::Detail;
 use crate::load::{RawCluster, luxi};
+use crate::model::shown::printable;
+use crate::remote::luxi::Timeouts;
+use crate::remote::rapi::{Access, Address};
 use crate::report::file::write_whole;
 use crate::report::nodes::node_list;
 use crate::report::scan;
@@ -79,8 +80,8 @@ fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Outpu
 /// connection there is nothing to say about it.
 fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
-    let socket = options.load.source.luxi.clone().flatten().unwrap_or_else(luxi::default_socket);
-    let answers = luxi::fetch(&socket, luxi::Timeouts::default(), Detail::Usual)?;
+    let socket = options.load.source.socket();
+    let answers = luxi::fetch(&socket, Timeouts::default(), Detail::Usual)?;
     let problem = match luxi::parse(&answers) {
         Ok(raw) => {
             warn(&raw, LOCAL, options, output)?;

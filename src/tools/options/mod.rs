@@ -24,9 +24,10 @@ pub use hspace::HspaceOptions;
 pub use hsqueeze::HsqueezeOptions;
 
 use super::cli::{Given, ValueError};
-use crate::load::rapi::AccessOptions;
-use crate::load::remote::Detail;
+use crate::load::Detail;
 use crate::model::Mib;
+use crate::remote::luxi::default_socket;
+use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
 
 /// Where the cluster is to be read from. Several may be given; which of them
@@ -45,6 +46,13 @@ pub struct SourceOptions {
     pub ialloc: Option<PathBuf>,
     /// `--simulate`, once per group.
     pub simulate: Vec<String>,
+}
+
+impl SourceOptions {
+    /// The master daemon's socket: the one that was named, or the default one.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.luxi.clone().flatten().unwrap_or_else(default_socket)
+    }
 }
 
 /// How the cluster is read and prepared, and how much is said on the way.

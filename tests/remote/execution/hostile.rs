@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 use htools::execute::job::{JobId, JobStatus, RunInfo, Watched};
 use htools::execute::journal::{self, Read};
 use htools::execute::{Ending, Event, JobClient, LuxiClient, RapiClient, Report, Runner, Surroundings};
-use htools::load::luxi::Timeouts;
-use htools::load::rapi::{self, Access, Address, Session};
 use htools::plan::work::WorkStep;
+use htools::remote::luxi::Timeouts;
+use htools::remote::rapi::{Access, Address, FetchLimits, Session};
 use serde_json::Value;
 
 use super::connection::complete;
@@ -191,7 +191,7 @@ fn a_daemon_that_does_not_wait_is_asked_seldom() {
     place.world.lock().always.insert("wait", response("200 OK", &Value::Null));
     let rapi = Rapi::new(&place.world);
     let address = Address::new(rapi.url().as_ref());
-    let manner = rapi::FetchLimits { proxies: false, ..rapi::FetchLimits::default() };
+    let manner = FetchLimits { proxies: false, ..FetchLimits::default() };
     let session = Session::new(&address, &Access::default(), manner).unwrap();
     let count = asked(&place, &mut RapiClient::new(session), "wait");
     assert!((3..=20).contains(&count), "{count}");
@@ -211,7 +211,7 @@ fn the_last_numbers_of_jobs() {
     }
     let rapi = Rapi::new(&place.world);
     let address = Address::new(rapi.url().as_ref());
-    let manner = rapi::FetchLimits { proxies: false, ..rapi::FetchLimits::default() };
+    let manner = FetchLimits { proxies: false, ..FetchLimits::default() };
     let mut client = RapiClient::new(Session::new(&address, &Access::default(), manner).unwrap());
     let id = u64::MAX;
     place.world.instead("jobs", response("200 OK", &serde_json::json!([{"id": id}, {"id": "3"}])));

@@ -60,7 +60,7 @@ fn every_variable_of_the_environment_is_in_the_manual() {
         // those whose names are constants of other files
         let named = ["env::var_os(\"", "env::var(\""].iter().flat_map(|before| literals(&source, before));
         let mut named: Vec<&str> = named.collect();
-        assert!(named.len() == reads || name.ends_with("load/rapi/access.rs"), "{name}");
+        assert!(named.len() == reads || name.ends_with("remote/rapi/access.rs"), "{name}");
         named.extend(literals(&source, "const USER: &str = \""));
         named.extend(literals(&source, "const PASSWORD: &str = \""));
         for variable in named {

@@ -1,0 +1,122 @@
+//! How much memory may be made of what was read.
+
+use std::cell::Cell;
+
+/// A limit on what parsing makes: a text of a few characters a value becomes many times as large
+/// in memory. What is made is counted in bytes, as it is made; what is thrown away is given back.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    whole: usize,
+    left: Cell<usize>,
+    spent: Cell<bool>,
+}
+
+/// More was made than may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("what it says takes more than {} MiB of memory", .0 >> 20)]
+pub(crate) struct Spent(usize);
+
+impl Budget {
+    /// What an answer about a few things may make: a job, the cluster itself.
+    pub(crate) const ANSWER: usize = 64 << 20;
+    /// What all answers about a cluster may make together: some 500,000 instances.
+    pub(crate) const CLUSTER: usize = 384 << 20;
+    /// What a file of the user's own may make.
+    pub(crate) const FILE: usize = 512 << 20;
+
+    pub(crate) fn new(bytes: usize) -> Budget {
+        Budget { whole: bytes, left: Cell::new(bytes), spent: Cell::new(false) }
+    }
+
+    /// Counts bytes that are about to be made.
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), Spent> {
+        match self.left.get().checked_sub(bytes) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => {
+                self.spent.set(true);
+                Err(Spent(self.whole))
+            }
+        }
+    }
+
+    /// Makes room for one more item in a list.
+    pub(crate) fn grow<T>(&self, list: &mut Vec<T>) -> Result<(), Spent> {
+        if list.len() == list.capacity() {
+            let more = list.capacity().max(4);
+            self.take(more.saturating_mul(size_of::<T>()))?;
+            list.reserve_exact(more);
+        }
+        Ok(())
+    }
+
+    /// Counts what a text takes besides its place in a list or an object.
+    pub(crate) fn take_text(&self, text: &str) -> Result<(), Spent> {
+        self.take(text_size(text))
+    }
+
+    /// Does something whose results are thrown away, all but so many bytes as it says.
+    pub(crate) fn passing<T>(&self, make: impl FnOnce() -> Result<(T, usize), Spent>) -> Result<T, Spent> {
+        let before = self.left.get();
+        let (made, kept) = make()?;
+        self.left.set(before);
+        self.take(kept)?;
+        Ok(made)
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent.get()
+    }
+
+    pub(crate) fn excess(&self) -> Spent {
+        Spent(self.whole)
+    }
+}
+
+/// What a text takes besides its place: allocators round up.
+pub(crate) fn text_size(text: &str) -> usize {
+    if text.is_empty() { 0 } else { (text.len() + 8).max(24).next_multiple_of(16) }
+}
+
+/// Something of which many are kept.
+pub(crate) trait Weight {
+    /// About how many bytes it takes besides its place in a list.
+    fn weight(&self) -> usize;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let budget = Budget::new(3 << 20);
+        assert_eq!(budget.take(2 << 20), Ok(()));
+        let error = budget.take(2 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "what it says takes more than 3 MiB of memory");
+        assert!(budget.is_spent());
+        assert_eq!(budget.take(1 << 20), Ok(()));
+        assert!(budget.take(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn lists_are_counted_as_they_grow() {
+        let budget = Budget::new(8 * 100);
+        let mut list: Vec<u64> = Vec::new();
+        while budget.grow(&mut list).is_ok() {
+            list.push(0);
+        }
+        assert!((51..=100).contains(&list.capacity()), "{}", list.capacity());
+    }
+
+    #[test]
+    fn what_is_thrown_away_is_given_back() {
+        let budget = Budget::new(100);
+        for _ in 0..10 {
+            assert_eq!(budget.passing(|| budget.take(50).map(|()| (7, 5))), Ok(7));
+        }
+        assert!(budget.passing(|| budget.take(51).map(|()| ((), 0))).is_err());
+    }
+}

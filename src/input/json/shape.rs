@@ -1,0 +1,208 @@
+//! Reading no more of a document than is wanted, and counting what that makes.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::budget::{Budget, Spent};
+use super::value::Json;
+
+/// Most keys of an object that are remembered though nobody wants them: messages name some.
+const NAMED: usize = 20;
+
+/// Which parts of a value are wanted. Where the value has another form, all of it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WantedParts {
+    /// All of it.
+    Whole,
+    /// None of it: it becomes null. It must be right all the same.
+    Nothing,
+    /// Of an object the values of these keys. The others become null and may be anything.
+    Keys(&'static [(&'static str, WantedParts)]),
+    /// The same; the others must be right.
+    Checked(&'static [(&'static str, WantedParts)]),
+    /// Of a list every item, in this shape.
+    Each(&'static WantedParts),
+    /// Of a list the first items, each in a shape of its own.
+    Items(&'static [WantedParts]),
+}
+
+/// Keys whose values are wanted whole.
+pub(crate) const fn keys<const N: usize>(names: [&'static str; N]) -> [(&'static str, WantedParts); N] {
+    let mut keys = [("", WantedParts::Whole); N];
+    let mut at = 0;
+    while at < N {
+        keys[at].0 = names[at];
+        at += 1;
+    }
+    keys
+}
+
+/// The visits of values without parts: what is made of the [`Json`].
+macro_rules! scalars {
+    ($value:ty, $make:expr) => {
+        scalars!(@ $value, $make, visit_bool: bool, Json::Bool; visit_i64: i64, Json::Int;
+            visit_u64: u64, |value| i64::try_from(value).map_or(Json::Huge(value), Json::Int);
+            visit_f64: f64, Json::Float);
+
+        fn visit_unit<E>(self) -> std::result::Result<$value, E> {
+            let make: fn(Json) -> $value = $make;
+            Ok(make(Json::Null))
+        }
+    };
+    (@ $value:ty, $make:expr, $($visit:ident: $of:ty, $json:expr);+) => {$(
+        fn $visit<E>(self, value: $of) -> std::result::Result<$value, E> {
+            let (make, json): (fn(Json) -> $value, fn($of) -> Json) = ($make, $json);
+            Ok(make(json(value)))
+        }
+    )+};
+}
+pub(super) use scalars;
+
+/// Reads a value in a shape.
+#[derive(Clone, Copy)]
+pub(super) struct ShapeReader<'b> {
+    pub(super) shape: WantedParts,
+    pub(super) budget: &'b Budget,
+}
+
+/// Reads a value that nobody wants, as strictly as others.
+struct Skipped;
+
+pub(super) fn no_room<E: Error>(spent: Spent) -> E {
+    E::custom(spent)
+}
+
+impl<'b> ShapeReader<'b> {
+    fn of(self, shape: WantedParts) -> ShapeReader<'b> {
+        ShapeReader { shape, ..self }
+    }
+
+    fn text(self, text: String) -> Result<Json, Spent> {
+        self.budget.take_text(&text)?;
+        Ok(Json::String(text))
+    }
+
+    fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
+        let (keys, checked) = match self.shape {
+            WantedParts::Keys(keys) => (keys, false),
+            WantedParts::Checked(keys) => (keys, true),
+            _ => return entries.next_value_seed(self.of(WantedParts::Whole)),
+        };
+        match keys.iter().find(|(wanted, _)| *wanted == key) {
+            Some((_, shape)) => entries.next_value_seed(self.of(*shape)),
+            None if checked => entries.next_value_seed(Skipped).map(|()| Json::Null),
+            None => entries.next_value::<IgnoredAny>().map(|_| Json::Null),
+        }
+    }
+
+    /// Whether a member has to be remembered.
+    fn keeps(self, key: &str, so_far: usize) -> bool {
+        match self.shape {
+            WantedParts::Keys(keys) | WantedParts::Checked(keys) => {
+                so_far < NAMED || keys.iter().any(|(wanted, _)| *wanted == key)
+            }
+            _ => true,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for ShapeReader<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        match self.shape {
+            WantedParts::Nothing => Skipped.deserialize(deserializer).map(|()| Json::Null),
+            _ => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for ShapeReader<'_> {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    scalars!(Json, |scalar| scalar);
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {
+        self.budget.take_text(value).map_err(no_room)?;
+        Ok(Json::String(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Json, E> {
+        self.text(value).map_err(no_room)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        loop {
+            let shape = match self.shape {
+                WantedParts::Each(shape) => *shape,
+                WantedParts::Items(shapes) => match shapes.get(list.len()) {
+                    Some(shape) => *shape,
+                    None => {
+                        while items.next_element_seed(Skipped)?.is_some() {}
+                        return Ok(Json::Array(list));
+                    }
+                },
+                _ => WantedParts::Whole,
+            };
+            let Some(item) = items.next_element_seed(self.of(shape))? else { return Ok(Json::Array(list)) };
+            self.budget.grow(&mut list).map_err(no_room)?;
+            list.push(item);
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let kept = self.keeps(&key, members.len());
+            if kept {
+                self.budget.take_text(&key).map_err(no_room)?;
+                self.budget.grow(&mut members).map_err(no_room)?;
+            }
+            let value = self.member(&key, &mut entries)?;
+            if kept {
+                members.push((key, value));
+            }
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Skipped {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Skipped {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    scalars!((), drop);
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Skipped)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while entries.next_key_seed(Skipped)?.is_some() {
+            entries.next_value_seed(Skipped)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Reading long lists and objects one item at a time: what is made of an item is made while it is
+//! read, and the rest of it is thrown away.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::access::Object;
+use super::budget::{Budget, Weight};
+use super::place::JsonPath;
+use super::shape::{ShapeReader, WantedParts, no_room, scalars};
+use super::value::Json;
+use crate::input::error::{LoadError, Result};
+
+/// Where an item stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum At<'n> {
+    /// The position in a list, from 0.
+    Item(usize),
+    /// The key in an object.
+    Name(&'n str),
+}
+
+/// What a stream is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The items of a list.
+    List,
+    /// The members of an object.
+    Object,
+}
+
+/// Reads a list or an object, item by item. `each` gets the items and tells how many bytes it
+/// keeps of one. The result is the value instead, without its content, if it is something else.
+pub(crate) struct ItemStream<'b, F> {
+    pub(crate) of: Of,
+    pub(crate) shape: WantedParts,
+    pub(crate) budget: &'b Budget,
+    pub(crate) each: F,
+}
+
+impl<F: FnMut(At<'_>, &Json) -> usize> ItemStream<'_, F> {
+    /// Reads an item with `next`, and hands it on; false behind the last.
+    fn one<E: Error>(
+        &mut self,
+        at: At<'_>,
+        next: impl FnOnce(ShapeReader<'_>) -> std::result::Result<Option<Json>, E>,
+    ) -> std::result::Result<bool, E> {
+        let reader = ShapeReader { shape: self.shape, budget: self.budget };
+        let mut wrong = None;
+        let more = self.budget.passing(|| {
+            let item = next(reader).unwrap_or_else(|error| {
+                wrong = Some(error);
+                None
+            });
+            Ok(item.map_or((false, 0), |item| (true, (self.each)(at, &item))))
+        });
+        wrong.map_or_else(|| more.map_err(no_room), Err)
+    }
+}
+
+impl<'de, F: FnMut(At<'_>, &Json) -> usize> DeserializeSeed<'de> for ItemStream<'_, F> {
+    type Value = Option<Json>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> std::result::Result<Option<Json>, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
+    type Value = Option<Json>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    scalars!(Option<Json>, Some);
+
+    fn visit_str<E: Error>(self, value: &str) -> std::result::Result<Option<Json>, E> {
+        ShapeReader { shape: WantedParts::Whole, budget: self.budget }.visit_str(value).map(Some)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> std::result::Result<Option<Json>, A::Error> {
+        if self.of != Of::List {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Some(Json::Array(Vec::new())));
+        }
+        let mut position = 0;
+        while self.one(At::Item(position), |reader| items.next_element_seed(reader))? {
+            position += 1;
+        }
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> std::result::Result<Option<Json>, A::Error> {
+        if self.of != Of::Object {
+            while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Some(Json::Object(Vec::new())));
+        }
+        while let Some(name) = entries.next_key::<String>()? {
+            self.one(At::Name(&name), |reader| entries.next_value_seed(reader).map(Some))?;
+        }
+        Ok(None)
+    }
+}
+
+/// Hands the value of the first member of a name to a reader of its own; the result is nothing if
+/// there is no such member, or no object.
+pub(crate) struct Member<S> {
+    pub(crate) key: &'static str,
+    pub(crate) inner: S,
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Member<S> {
+    type Value = Option<S::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> std::result::Result<Self::Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
+    type Value = Option<S::Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    scalars!(Self::Value, |_| None);
+
+    fn visit_str<E>(self, _: &str) -> std::result::Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> std::result::Result<Self::Value, A::Error> {
+        let (mut inner, mut found) = (Some(self.inner), None);
+        while let Some(key) = entries.next_key::<String>()? {
+            match inner.take_if(|_| key == self.key) {
+                Some(inner) => found = Some(entries.next_value_seed(inner)?),
+                None => drop(entries.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What was made of the items of a stream, up to the first that is wrong.
+pub(crate) struct MadeItems<T> {
+    rows: Vec<T>,
+    wrong: Option<LoadError>,
+}
+
+impl<T: Weight> MadeItems<T> {
+    pub(crate) fn new() -> Self {
+        MadeItems { rows: Vec::new(), wrong: None }
+    }
+
+    /// Keeps one more, and tells how many bytes it takes; nothing more is made once something was
+    /// wrong.
+    pub(crate) fn add(&mut self, make: impl FnOnce() -> Result<T>) -> usize {
+        if self.wrong.is_some() {
+            return 0;
+        }
+        match make() {
+            Ok(row) => {
+                let weight = row.weight();
+                let place = if self.rows.len() == self.rows.capacity() {
+                    let more = self.rows.capacity().max(4);
+                    self.rows.reserve_exact(more);
+                    more * size_of::<T>()
+                } else {
+                    0
+                };
+                self.rows.push(row);
+                weight + place
+            }
+            Err(error) => {
+                self.wrong = Some(error);
+                0
+            }
+        }
+    }
+
+    /// All of them, or what was wrong.
+    pub(crate) fn done(self) -> Result<Vec<T>> {
+        self.wrong.map_or(Ok(self.rows), Err)
+    }
+}
+
+/// Reads what an object of a list describes, which has a name.
+pub(crate) fn described<T>(
+    item: &Json,
+    at: usize,
+    place: &JsonPath<'_>,
+    kind: &'static str,
+    read: impl FnOnce(&str, Object<'_, '_>) -> Result<T>,
+) -> Result<T> {
+    let name = Object::new(item, place.item(at))?.string("name")?;
+    read(name, Object::new(item, place.named(kind, name))?)
+}

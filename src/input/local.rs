@@ -1,0 +1,95 @@
+//! Files of this machine, no more of them than fits.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::error::{LoadError, Result};
+use crate::model::shown::shown_source;
+
+/// Most bytes of a file that is read whole.
+pub(crate) const SIZE: u64 = 512 << 20;
+
+/// Reads all there is, or fails if that is too much.
+///
+/// # Errors
+/// It cannot be read, or has more than `most` bytes.
+pub(crate) fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut from = Limited::new(from, most);
+    let mut bytes = Vec::new();
+    loop {
+        // a quarter more each time, not twice as much
+        let room = CHUNK.max(bytes.len() / 4);
+        bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if from.by_ref().take(room as u64).read_to_end(&mut bytes)? == 0 {
+            bytes.shrink_to_fit();
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Reads a small file about which nothing speaks against it. What is looked at is the file that is
+/// open, whatever has taken its name since.
+///
+/// # Errors
+/// It cannot be read, is no regular file or too large, or what `check` says.
+pub(crate) fn read_regular(
+    path: &Path,
+    most: u64,
+    check: impl FnOnce(&Metadata) -> std::result::Result<(), String>,
+) -> Result<Vec<u8>> {
+    let wrong = |problem: &str| LoadError::one_line(&shown_source(&path.to_string_lossy()), problem);
+    let unreadable = |e: io::Error| wrong(&format!("cannot be read: {e}"));
+    // a pipe without a writer would wait for ever when it is opened
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(wrong("not a regular file"));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    check(&file.metadata().map_err(unreadable)?).map_err(|problem| wrong(&problem))?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    match bytes.len() as u64 > most {
+        true => Err(wrong(&format!("more than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+/// Fewest bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Bytes, of which more than so many are an error of reading.
+pub(crate) struct Limited<R> {
+    from: io::Take<R>,
+    most: u64,
+}
+
+impl<R: Read> Limited<R> {
+    /// At most so many bytes.
+    pub(crate) fn new(from: R, most: u64) -> Limited<R> {
+        Limited { from: from.take(most.saturating_add(1)), most }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        match self.from.limit() {
+            0 if self.most < u64::MAX => Err(io::Error::other(format!("more than {} bytes", self.most))),
+            _ => Ok(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_an_error() {
+        assert_eq!(read_limited(&b"abc"[..], 3).unwrap(), b"abc");
+        assert_eq!(read_limited(&b"abcd"[..], 3).unwrap_err().to_string(), "more than 3 bytes");
+        assert_eq!(read_limited(io::repeat(0), 0).unwrap_err().to_string(), "more than 0 bytes");
+        assert_eq!(read_limited(io::repeat(0), 1 << 20).unwrap_err().to_string(), "more than 1048576 bytes");
+        assert_eq!(read_limited(&b"abc"[..], u64::MAX).unwrap(), b"abc");
+    }
+}

@@ -1,0 +1,106 @@
+//! Why there is no answer, in words, and what that says about the request.
+
+use std::error::Error;
+use std::io;
+
+use super::limits::CallLimits;
+use super::verifier::Distrust;
+use crate::remote::CallError;
+
+/// Why no answer has begun.
+pub(super) fn of_request(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> CallError {
+    let text = words(error, limits, trusted);
+    if error.is_builder() || error.is_connect() {
+        // names, connections and TLS: nothing of the request is out before all of them
+        CallError::NotSent(text)
+    } else if error.is_timeout() {
+        CallError::Late(text)
+    } else if is_nonsense(error) {
+        CallError::Nonsense(text)
+    } else {
+        CallError::Lost(text)
+    }
+}
+
+/// Why the body of an answer ends early.
+pub(super) fn of_body(error: &io::Error, limits: CallLimits) -> CallError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
+        Some(inner) if inner.is_timeout() => CallError::Late(words(inner, limits, None)),
+        Some(inner) => CallError::Lost(format!("the answer is cut off: {}", innermost(inner))),
+        None if error.kind() == io::ErrorKind::TimedOut => CallError::Late(too_late(limits)),
+        None => CallError::Lost(format!("the answer is cut off: {error}")),
+    }
+}
+
+/// Whether what came is no HTTP.
+fn is_nonsense(error: &reqwest::Error) -> bool {
+    innermost(error).contains("pars")
+}
+
+pub(super) fn too_late(limits: CallLimits) -> String {
+    match limits.reading {
+        Some(reading) => format!("the cluster was not read within {reading:.1?}"),
+        None => format!("no complete answer within {:.1?}", limits.transfer),
+    }
+}
+
+fn words(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> String {
+    let no_connection = || format!("no connection within {:.1?}", limits.connect);
+    if error.is_builder() {
+        return format!("not a usable URL: {}", innermost(error));
+    }
+    if error.is_timeout() {
+        return if error.is_connect() { no_connection() } else { too_late(limits) };
+    }
+    let chain = chain(error);
+    if let Some(io) = chain.iter().find_map(|e| e.downcast_ref::<io::Error>()) {
+        match io.kind() {
+            io::ErrorKind::ConnectionRefused => return "connection refused".to_owned(),
+            io::ErrorKind::TimedOut => return no_connection(),
+            _ => {}
+        }
+    }
+    let texts: Vec<String> = chain.iter().map(|e| e.to_string()).collect();
+    let last = texts.last().cloned().unwrap_or_default();
+    if texts.iter().any(|text| text.contains("dns error")) {
+        return format!("cannot resolve the host name: {last}");
+    }
+    match (chain.iter().find_map(|e| of_tls(*e)), trusted) {
+        (Some(rustls::Error::InvalidCertificate(reason)), Some(file)) => {
+            let reason = Distrust::of(reason);
+            return format!("the server's certificate is not trusted by '{file}': {reason}");
+        }
+        (Some(wrong), _) => return format!("no TLS connection: {wrong}"),
+        (None, _) => {}
+    }
+    match error.is_connect() {
+        true => format!("no connection: {last}"),
+        false => format!("no usable answer: {last}"),
+    }
+}
+
+/// What TLS says, which comes in an error of the connection, or in one in another.
+fn of_tls<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
+    inner.downcast_ref().or_else(|| of_tls(inner))
+}
+
+/// An error and what caused it, outermost first.
+fn chain(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
+    let mut chain: Vec<&(dyn Error + 'static)> = vec![error];
+    let mut inner = error.source();
+    while let Some(cause) = inner {
+        chain.push(cause);
+        inner = cause.source();
+    }
+    chain
+}
+
+/// The innermost cause: what the outer ones say may hold the URL with its password.
+pub(super) fn innermost(error: &reqwest::Error) -> String {
+    match chain(error).as_slice() {
+        // nothing but the error itself
+        [] | [_] => "it cannot be built".to_owned(),
+        [.., last] => last.to_string(),
+    }
+}
