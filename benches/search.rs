@@ -10,7 +10,7 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::{RawCluster, text};
 use htools::model::{Cluster, Draft, Mib, Move};
 use htools::score::Board;
-use htools::score::running::Running;
+use htools::score::interval::Running;
 use htools::search::moves::Trial;
 use htools::search::{BalanceOptions, Balancer, MoveRules};
 use htools::tools::generate::GeneratedText;

@@ -24,7 +24,7 @@
 //!   score in the reference's order of operations, to the last bit;
 //!   [`Running`](score::running::Running) bounds the score of a changed state at
 //!   a cost that does not depend on the number of nodes;
-//!   [`Statistics`](score::Statistics) carries it on for pairs of nodes, and
+//!   [`PairUpdate`](score::PairUpdate) carries it on for pairs of nodes, and
 //!   [`runs`](score::runs) sums up long rows of equal nodes at once.
 //! * [`redundancy`]: what survives the loss of a node: DRBD reserves
 //!   ([`n_plus_one`](redundancy::n_plus_one)), and whether every node could be emptied

@@ -5,7 +5,7 @@ use std::time::Instant;
 use htools::load::iallocator;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::Mib;
-use htools::search::allocator::{Settings, answer};
+use htools::search::requests::{Settings, answer};
 
 use crate::common::numbers::{memory, seconds};
 use crate::common::{Bench, Kind, Theirs};

@@ -8,7 +8,7 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
 use htools::model::{Cluster, DiskTemplate, Mib, NodeIdx};
 use htools::plan::power::{tags_added, tags_outdated, tags_removed};
-use htools::search::allocator::{Answer, Settings, answer};
+use htools::search::requests::{Answer, Settings, answer};
 use htools::search::squeeze::{Decision, GroupPlan};
 
 /// The cluster as it really is.

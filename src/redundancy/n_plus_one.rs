@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx};
-use crate::score::running::RESERVED_TOTAL_WEIGHT;
+use crate::score::interval::RESERVED_TOTAL_WEIGHT;
 
 /// The nodes that fail N+1, and the instances that depend on them.
 #[derive(Debug, Clone, PartialEq, Eq)]

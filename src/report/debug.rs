@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::number::plain;
 use crate::model::{Cluster, DiskTemplate, InstancePolicy, InstanceSpec, NodeIdx, PolicyHealth};
-use crate::search::allocate::Targets;
+use crate::search::place::Targets;
 
 /// Names of the control characters 0 to 31.
 const CONTROL: [&str; 32] = [

@@ -5,7 +5,7 @@ use super::table::{Align, Table};
 use super::why::{hold_words, hurdle_text};
 use crate::model::{Bar, Cluster, NodeIdx, Placement};
 use crate::plan::command::notation;
-use crate::search::explain::{Explanation, InstanceOutlook};
+use crate::search::balance::explain::{Explanation, InstanceOutlook};
 
 /// An outlook, in one word.
 pub fn outlook_name(outlook: &InstanceOutlook) -> &'static str {

@@ -3,9 +3,9 @@
 
 use crate::model::{Bar, Cluster, Immobile, InstanceIdx, NodeIdx, PolicyBreach, Rule, StorageMap};
 use crate::search::Stopped;
-use crate::search::allocate::NoTargets;
-use crate::search::regroup::Why;
-use crate::search::regroup::compress::Unfit;
+use crate::search::groups::Why;
+use crate::search::groups::compress::Unfit;
+use crate::search::place::NoTargets;
 use crate::search::squeeze::{Harm, Hindrance};
 use crate::search::why::{GroupBar, GroupWhy, Hold, Hurdle, Shortfall};
 

@@ -2,15 +2,15 @@
 
 pub mod batch;
 pub mod board;
-pub mod increment;
+pub mod exact_sums;
+pub mod interval;
 pub mod metrics;
+pub mod pair_update;
 pub(crate) mod rise;
-pub mod running;
-pub mod runs;
 pub mod spread;
 mod trail;
 pub mod zones;
 
 pub use board::{Board, Components, Touched};
-pub use increment::{NodeChange, Statistics};
 pub use metrics::{Aggregate, Metric, TABLE};
+pub use pair_update::{NodeChange, PairUpdate};

@@ -7,8 +7,8 @@
 //! N = (e - d (d + 2 A + 2 a) / n) / n is linear in a. So if a range of a and of V
 //! is known for many changes, so is the least by which their deviations rise, all at once.
 
+use super::interval::{RESERVED_TOTAL_WEIGHT, Running, U};
 use super::metrics::{LANES, Lanes};
-use super::running::{RESERVED_TOTAL_WEIGHT, Running, U};
 
 /// What many changes of one node each have in common, lane by lane.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@
 //! row of 10,000 numbers these are some ten or twenty places, most of them near the
 //! beginning.
 
-use super::runs::{constant_step, exponent, next_power};
+use super::exact_sums::{constant_step, exponent, next_power};
 
 /// The partial sums of a row of numbers.
 pub(super) struct Trail {

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use super::batch::{LaneJob, Scorer};
 use super::board::ReplacedRows;
+use super::exact_sums::next_power;
 use super::metrics::LANES;
-use super::runs::next_power;
 use super::trail::Trail;
 
 /// More sums of squares than this are not looked at: with very many means, places are

@@ -2,14 +2,23 @@
 //!
 //! A step is the move with the smallest score, the first in order among equals,
 //! in the reference's arithmetic; how it is found without computing that
-//! arithmetic for every move is the business of `sieve`.
+//! arithmetic for every move is the business of [`best_move`].
 
-use super::forecast::Forecast;
-use super::memory::BoundsCache;
+mod best_move;
+pub mod bounds;
+mod bounds_cache;
+pub mod explain;
+mod likeness;
+pub mod shape;
+pub mod tally;
+pub(crate) mod ties;
+
+use self::best_move::{MoveOrder, ScoredMove, better, rank};
+use self::bounds::MoveBounds;
+use self::bounds_cache::BoundsCache;
+use self::shape::Shapes;
+use self::tally::Tally;
 use super::moves::{MoveRules, Outcome, Repertoire, Trial};
-use super::shape::Shapes;
-use super::sieve::{self, MoveOrder, ScoredMove, better, rank};
-use super::tally::Tally;
 use crate::model::{Cluster, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::score::{Board, Components};
@@ -142,7 +151,7 @@ impl<'c> Balancer<'c> {
 
     /// The bounds that the search has for the present state, unless the set of nodes
     /// is too small or too odd for them.
-    pub fn forecast(&mut self) -> Option<&Forecast> {
+    pub fn forecast(&mut self) -> Option<&MoveBounds> {
         let mut memory = std::mem::take(&mut self.memory);
         memory.forecast(self);
         self.memory = memory;
@@ -150,7 +159,7 @@ impl<'c> Balancer<'c> {
     }
 
     /// The bounds as they were when the search last needed them.
-    pub fn last_forecast(&self) -> Option<&Forecast> {
+    pub fn last_forecast(&self) -> Option<&MoveBounds> {
         self.memory.last_forecast()
     }
 
@@ -196,12 +205,12 @@ impl<'c> Balancer<'c> {
     }
 
     /// The instances of the set, movable or not; when only evacuating, those on offline nodes.
-    pub(super) fn instances(&self) -> &[InstanceIdx] {
+    fn instances(&self) -> &[InstanceIdx] {
         &self.instances
     }
 
     /// Which instances are alike.
-    pub(super) fn shapes(&self) -> &Shapes {
+    fn shapes(&self) -> &Shapes {
         &self.shapes
     }
 
@@ -244,13 +253,13 @@ impl<'c> Balancer<'c> {
     /// The best move that beats the present score.
     fn best_move(&self, memory: &mut BoundsCache) -> Option<ScoredMove> {
         match self.options.effort {
-            Effort::Screened => sieve::best(self, memory),
+            Effort::Screened => best_move::best(self, memory),
             Effort::Exhaustive => self.best_exhaustive(&mut memory.tally),
         }
     }
 
     /// The instances that may move.
-    pub(super) fn candidates(&self) -> Vec<&Instance> {
+    fn candidates(&self) -> Vec<&Instance> {
         let all = self.instances.iter().map(|i| self.cluster.instance(*i));
         all.filter(|i| self.is_candidate(i)).collect()
     }
@@ -274,7 +283,7 @@ impl<'c> Balancer<'c> {
 
     /// All moves of an instance with their rank in its order and the row of the
     /// new node.
-    pub(super) fn moves<'a>(
+    fn moves<'a>(
         &'a self,
         instance: &'a Instance,
         repertoire: Repertoire,
@@ -287,14 +296,14 @@ impl<'c> Balancer<'c> {
     }
 
     /// The rank of a move in the order of its instance's moves.
-    pub(super) fn rank(&self, repertoire: &Repertoire, mv: Move) -> usize {
+    fn rank(&self, repertoire: &Repertoire, mv: Move) -> usize {
         let Some(target) = mv.target() else { return 0 };
         let at = repertoire.to_target.iter().position(|kind| kind(target) == mv);
         rank(self.board.row(target).unwrap_or_default(), at.unwrap_or_default())
     }
 
     /// The score that a move must not exceed to be of interest at all.
-    pub(super) fn starting_limit(&self) -> f64 {
+    fn starting_limit(&self) -> f64 {
         let o = &self.options;
         if self.score > o.min_gain_limit || !(o.min_gain > 0.0) {
             return self.score;
@@ -305,7 +314,7 @@ impl<'c> Balancer<'c> {
     }
 
     /// The exact score of a move, if it is possible and its score is a number.
-    pub(super) fn score_of(
+    fn score_of(
         &self,
         trial: &Trial<'_>,
         instance: &Instance,
@@ -316,7 +325,7 @@ impl<'c> Balancer<'c> {
         (!score.is_nan()).then_some(ScoredMove { score, order, mv })
     }
 
-    pub(super) fn spread_change(&self, instance: &Instance, to: Placement) -> i64 {
+    fn spread_change(&self, instance: &Instance, to: Placement) -> i64 {
         if to.primary == instance.primary {
             return 0;
         }

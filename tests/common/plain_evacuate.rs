@@ -3,8 +3,8 @@
 use htools::model::{Cluster, Draft, InstanceIdx, Move, NodeIdx, Placement};
 use htools::score::Board;
 use htools::search::MoveRules;
-use htools::search::evacuate::{Destination, PairStep, Stuck};
 use htools::search::moves::perform;
+use htools::search::place::evacuation::{Destination, PairStep, Stuck};
 
 /// The best pair, or why the last one is impossible.
 pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, destination: &Destination) -> Result<Placement, Stuck> {

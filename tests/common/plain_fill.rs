@@ -3,8 +3,8 @@
 
 use htools::model::{Disk, DiskTemplate, Draft, FailCounts, FailKind, Instance, Mib};
 use htools::redundancy::global::{Scope, evacuates};
-use htools::search::allocate::{Conditions, PlaceSearch, Targets, plain};
 use htools::search::fill::{FillSettings, Size};
+use htools::search::place::{Conditions, PlaceSearch, Targets, plain};
 
 pub struct Plain<'a> {
     pub cluster: Draft,

@@ -10,9 +10,10 @@ use htools::model::{
     Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus,
 };
 use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
-use htools::search::allocate::{self, Conditions, Fit, PlaceMetric, PlaceSearch, Targets, plain};
-use htools::search::evacuate::{Destination, evacuate};
 use htools::search::fill::{FillGround, FillSettings, Filled};
+use htools::search::place;
+use htools::search::place::evacuation::{Destination, evacuate};
+use htools::search::place::{Conditions, Fit, PlaceMetric, PlaceSearch, Targets, plain};
 use proptest::prelude::*;
 
 const ANY: &[Style] =
@@ -121,7 +122,7 @@ fn check_search(recipe: &Recipe) -> Result<(), TestCaseError> {
     let Some(targets) = targets(&cluster, &instance) else { return Ok(()) };
     let conditions = conditions(recipe.seed);
     let nodes = cluster.all_nodes();
-    let found = allocate::find(&cluster, &nodes, (&instance).into(), &targets, &conditions);
+    let found = place::find(&cluster, &nodes, (&instance).into(), &targets, &conditions);
     let expected = plain::find(&cluster, &nodes, (&instance).into(), &targets, &conditions);
     same(&found, &expected)
 }

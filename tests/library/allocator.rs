@@ -12,10 +12,10 @@ use htools::model::{
     RunStatus, Step,
 };
 use htools::plan::checker::{CheckOptions, check};
-use htools::search::allocate::PlaceMetric;
-use htools::search::allocator::room::{MOST_MOVES, RoomPlan};
-use htools::search::allocator::{Answer, Failure, Reply, RoomFound, Settings, answer};
 use htools::search::moves::{Repertoire, perform};
+use htools::search::place::PlaceMetric;
+use htools::search::requests::room::{MOST_MOVES, RoomPlan};
+use htools::search::requests::{Answer, Failure, Reply, RoomFound, Settings, answer};
 use htools::search::{Deadline, MoveRules, Stopped};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -2,13 +2,12 @@
 //! and every error is one short line that is safe on a terminal.
 
 use htools::input;
-use htools::load::Detail;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::rapi::{RapiAnswers, ResourceAnswer};
-use htools::load::{self, LoadError};
+use htools::load::{self, Detail, LoadError};
 use htools::model::Mib;
 use htools::report::allocator::{Response, WishedAdditions};
-use htools::search::allocator::{Settings, answer};
+use htools::search::requests::{Settings, answer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

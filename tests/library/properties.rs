@@ -12,8 +12,8 @@ use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
 use htools::score::Board;
 use htools::score::batch::{ChangedState, Scorer};
-use htools::score::running::Running;
-use htools::search::forecast::Forecast;
+use htools::score::interval::Running;
+use htools::search::balance::bounds::MoveBounds;
 use htools::search::moves::{Outcome, Repertoire, Trial};
 use htools::search::{BalanceOptions, Balancer, Effort};
 use proptest::prelude::*;
@@ -158,7 +158,7 @@ fn moves(cluster: &Cluster, board: &Board, instance: &Instance, repertoire: &Rep
 /// and not below the bounds.
 fn moves_are_bounded(
     balancer: &Balancer<'_>,
-    forecast: Option<&Forecast>,
+    forecast: Option<&MoveBounds>,
     running: &Running,
     instance: &Instance,
 ) -> Result<(), TestCaseError> {
@@ -203,7 +203,7 @@ fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result
         let (cluster, fresh) = (balancer.cluster(), Running::of(balancer.board()));
         let of_set = |i: &&Instance| balancer.board().contains(i.primary) && balancer.is_candidate(i);
         for instance in cluster.instances.iter().filter(of_set) {
-            moves_are_bounded(&balancer, forecast, forecast.map_or(&fresh, Forecast::running), instance)?;
+            moves_are_bounded(&balancer, forecast, forecast.map_or(&fresh, MoveBounds::running), instance)?;
         }
     }
     Ok(())

@@ -15,8 +15,8 @@ use crate::model::{
     Strictness, TagArrival,
 };
 use crate::score::batch::{ChangedState, Scorer};
+use crate::score::interval::{Interval, Running};
 use crate::score::metrics::lanes;
-use crate::score::running::{Interval, Running};
 use crate::score::{Board, Touched};
 
 /// An instance that finds no place when its node is lost.
@@ -158,7 +158,7 @@ struct Emptying<'c> {
     /// The score of the group (for what is relocated) and of the set (for what is
     /// recreated), where they are needed.
     boards: [Option<Board>; 2],
-    /// Statistics of the boards.
+    /// PairUpdate of the boards.
     running: [Option<Running>; 2],
     /// Nobody asks what is in the way.
     verdict_only: bool,

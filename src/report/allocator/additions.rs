@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 use crate::model::{Cluster, GroupIdx, Placement};
 use crate::plan::opcode::{Opcode, job};
 use crate::report::json::why::{Details, nodes};
-use crate::search::allocate::PlaceMetric;
-use crate::search::allocator::room::RoomPlan;
-use crate::search::allocator::{Answer, Failure, GroupChoice, GroupTrial, Reply, RoomFound};
+use crate::search::place::PlaceMetric;
+use crate::search::requests::room::RoomPlan;
+use crate::search::requests::{Answer, Failure, GroupChoice, GroupTrial, Reply, RoomFound};
 
 /// Which additions are wished for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

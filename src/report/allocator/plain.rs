@@ -5,8 +5,8 @@ use crate::model::shown::printable;
 use crate::model::{Bar, Cluster};
 use crate::plan::command::commands;
 use crate::report::why::{hurdle_text, untried_words};
-use crate::search::allocator::RoomFound;
-use crate::search::allocator::why::InTheWay;
+use crate::search::requests::RoomFound;
+use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupWhy, Hurdle, Nearest};
 
 /// Most characters of a line.

@@ -3,9 +3,9 @@
 use crate::model::{Cluster, GroupIdx, NodeIdx, Placement};
 use crate::report::components::score;
 use crate::report::why::{no_time, untried_words};
-use crate::search::allocate::{PlaceMetric, PlaceSearch};
-use crate::search::allocator::{Failure, GroupChoice, GroupTrial};
-use crate::search::evacuate::{PairStep, Stuck};
+use crate::search::place::evacuation::{PairStep, Stuck};
+use crate::search::place::{PlaceMetric, PlaceSearch};
+use crate::search::requests::{Failure, GroupChoice, GroupTrial};
 use crate::search::why::GroupBar;
 
 /// How a group was selected: the group, unless the request named it, and what came of

@@ -5,8 +5,8 @@ use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::shell::Assignments;
 use crate::report::why::hurdle_text;
-use crate::search::check::Loss;
-use crate::search::check::loss::Stranded;
+use crate::search::health::Loss;
+use crate::search::health::loss::Stranded;
 
 /// Most characters of a line.
 const LINE: usize = 400;

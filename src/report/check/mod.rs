@@ -11,7 +11,7 @@ use super::shell::Assignments;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
 use crate::search::Stopped;
-use crate::search::check::{GroupHealth, ProblemCounts};
+use crate::search::health::{GroupHealth, ProblemCounts};
 
 /// What the keys of the lines for shells begin with.
 pub const PREFIX: &str = "HCHECK";
@@ -111,7 +111,7 @@ pub fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
             lines.extend(entries.iter().map(|entry| format!("    {}: {}", entry.label, entry.text())));
         };
         for group in &state.groups {
-            let title = format!("Statistics for group {}", cluster.group(group.group).name);
+            let title = format!("PairUpdate for group {}", cluster.group(group.group).name);
             block(title, entries(group.counts(), Some(group.score)));
         }
         block("Cluster statistics".to_owned(), entries(state.counts, None));

@@ -1,7 +1,7 @@
 //! The values of a block of statistics, with their labels and keys.
 
 use crate::report::components::score;
-use crate::search::check::ProblemCounts;
+use crate::search::health::ProblemCounts;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use super::counted;
 use super::status::condition_text;
 use crate::model::{AllocPolicy, Cluster};
-use crate::search::regroup::health::Health;
-use crate::search::regroup::status::{GroupStatus, GroupsStatus};
+use crate::search::groups::health::Health;
+use crate::search::groups::status::{GroupStatus, GroupsStatus};
 
 /// Colours of boxes: line and ground, by health.
 fn colours(health: Health) -> (&'static str, &'static str) {

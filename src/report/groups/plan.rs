@@ -8,12 +8,12 @@ use crate::report::components::score;
 use crate::report::number::fixed;
 use crate::report::table::{Align, Table};
 use crate::report::why::{group_words, no_time, stay_words, unfit_text};
-use crate::search::regroup::balance::Balance;
-use crate::search::regroup::compress::{self, Compression, GroupCandidate};
-use crate::search::regroup::load::{KINDS, Loads};
-use crate::search::regroup::redistribute::{self, Redistribution, Repair};
-use crate::search::regroup::status::Capacity;
-use crate::search::regroup::{Blocked, Why};
+use crate::search::groups::balance::Balance;
+use crate::search::groups::compress::{Compression, GroupCandidate};
+use crate::search::groups::load::{KINDS, Loads};
+use crate::search::groups::redistribute::{Redistribution, Repair};
+use crate::search::groups::status::Capacity;
+use crate::search::groups::{Blocked, Why, compress, redistribute};
 use crate::search::why::GroupWhy;
 
 /// Most instances without a place that are named for a group, unless all are wanted.

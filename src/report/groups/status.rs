@@ -5,8 +5,8 @@ use crate::model::shown::printable;
 use crate::model::{AllocPolicy, Cluster, InstanceIdx, NodeIdx};
 use crate::report::components::score;
 use crate::report::table::{Align, Table};
-use crate::search::regroup::health::{Condition, Health};
-use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
+use crate::search::groups::health::{Condition, Health};
+use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
 /// Most characters of a line for people.
 pub(super) const LINE: usize = 400;

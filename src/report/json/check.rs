@@ -8,8 +8,8 @@ use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
-use crate::search::check::loss::Stranded;
-use crate::search::check::{GroupHealth, Loss, ProblemCounts as Found};
+use crate::search::health::loss::Stranded;
+use crate::search::health::{GroupHealth, Loss, ProblemCounts as Found};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.check/1";
@@ -156,7 +156,7 @@ fn counts(found: Found) -> CountsView {
 
 fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> CheckedGroup {
     let group = cluster.group(health.group);
-    let conflict = |c: &crate::search::check::Conflict| ConflictView {
+    let conflict = |c: &crate::search::health::Conflict| ConflictView {
         node: cluster.node(c.node).spec.name.clone(),
         tag: cluster.tag_table.name(c.tag).to_owned(),
         instances: instances(cluster, &c.instances),

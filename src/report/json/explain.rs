@@ -8,7 +8,7 @@ use crate::model::{Cluster, Placement};
 use crate::plan::command::notation;
 use crate::report::explain::outlook_name;
 use crate::report::why::hold_words;
-use crate::search::explain::{Explanation, InstanceOutlook, MoveVerdict};
+use crate::search::balance::explain::{Explanation, InstanceOutlook, MoveVerdict};
 
 /// Why one instance moves or does not.
 #[derive(Debug, Clone, Serialize)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Generator;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
-use crate::search::regroup::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
+use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.group-status/1";

@@ -14,10 +14,11 @@ use crate::plan::names::Impossible;
 use crate::report::groups::plan::{balance_summary, compression_summary, redistribution_summary};
 use crate::report::why::{no_time, unfit_text};
 use crate::search::Stopped;
-use crate::search::regroup::balance::Balance;
-use crate::search::regroup::compress::{self, Compression, GroupCandidate};
-use crate::search::regroup::load::{LoadSource, Loads};
-use crate::search::regroup::redistribute::{self, Redistribution};
+use crate::search::groups::balance::Balance;
+use crate::search::groups::compress::{Compression, GroupCandidate};
+use crate::search::groups::load::{LoadSource, Loads};
+use crate::search::groups::redistribute::Redistribution;
+use crate::search::groups::{compress, redistribute};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.regroup/1";

@@ -7,8 +7,8 @@ use super::{Generator, Nodes};
 use crate::model::{Cluster, FailKind, Instance, NodeIdx, Placement};
 use crate::report::space::{AllocationRun, CapacityShare, FillStart, Tier, TotalAmounts, Totals, size_of};
 use crate::search::Stopped;
-use crate::search::allocate::Targets;
 use crate::search::fill::{FillGround, Size};
+use crate::search::place::Targets;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.space/1";

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::{kind, node_name};
 use crate::model::{Cluster, Placement, StorageMap};
 use crate::report::why::{bar_name, group_words, hurdle_text, stay_words, untried_words};
-use crate::search::allocator::why::InTheWay;
-use crate::search::regroup::{Blocked, Why};
+use crate::search::groups::{Blocked, Why};
+use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
 
 /// The nodes of a place.

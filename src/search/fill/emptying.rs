@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 
 use crate::model::{DiskTemplate, Instance, Ledger, NodeIdx, Strictness, TagArrival};
+use crate::score::interval::{Running, counted_score};
 use crate::score::metrics::{Counted, Lanes, lanes};
-use crate::score::running::{Running, counted_score};
-use crate::search::allocate::floor::Floor;
-use crate::search::allocate::kinds::KindIdx;
-use crate::search::allocate::shelf::{Shelf, View};
+use crate::search::place::floor::Floor;
+use crate::search::place::kinds::KindIdx;
+use crate::search::place::shelf::{Shelf, View};
 
 /// What a node's numbers take from an untagged primary on shared storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

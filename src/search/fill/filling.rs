@@ -4,19 +4,18 @@ use std::cell::{Cell, OnceCell};
 
 use super::emptying::Shelves;
 use super::loss::{FloorArrival, Pooled, is_simple, losses_are_borne};
-use super::reach;
 use super::size::Thresholds;
-use super::{FillSettings, FillWatch, Filled, Size};
+use super::{FillSettings, FillWatch, Filled, Size, reach};
 use crate::model::{
     Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
 };
 use crate::redundancy::global::{Before, Class, Guard, NodePool, Scope, is_redundant, is_surely_lost};
-use crate::score::Statistics;
-use crate::search::Stopped;
-use crate::search::allocate::floor::Floor;
-use crate::search::allocate::offers::Offers;
-use crate::search::allocate::shelf::Shelf;
-use crate::search::allocate::{self, Conditions, PlaceSearch, Targets, plain};
+use crate::score::PairUpdate;
+use crate::search::place::floor::Floor;
+use crate::search::place::offers::Offers;
+use crate::search::place::shelf::Shelf;
+use crate::search::place::{Conditions, PlaceSearch, Targets, plain};
+use crate::search::{Stopped, place};
 
 /// An instance that was placed, and how its nodes were before.
 struct Placed {
@@ -63,7 +62,7 @@ impl<'a> Filling<'a> {
         let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
         let shared = Class::of(settings.template) == Class::Relocate;
         let pool = scope.as_ref().filter(|_| shared).and_then(|scope| NodePool::of(base, &nodes, scope));
-        let unordered = settings.template.has_secondary() && Statistics::of(&floor.board).score(0).is_nan();
+        let unordered = settings.template.has_secondary() && PairUpdate::of(&floor.board).score(0).is_nan();
         let simple = pool.is_some() && is_simple(base, &floor);
         Filling {
             base,
@@ -167,9 +166,9 @@ impl<'a> Filling<'a> {
             return self.find(offers, scope).best.map(|b| b.1);
         }
         if matches!(self.targets, Targets::Singles(_)) {
-            return allocate::best_from(&self.floor, offers, shelf);
+            return place::best_from(&self.floor, offers, shelf);
         }
-        allocate::best_on(&self.floor, offers).map(|(_, place)| place)
+        place::best_on(&self.floor, offers).map(|(_, place)| place)
     }
 
     /// The best place, and how often which refusals occur.
@@ -195,10 +194,10 @@ impl<'a> Filling<'a> {
             let conditions = Conditions { ignore_soft_errors: false, redundancy: scope.cloned() };
             return plain::find(state(), nodes, instance.into(), targets, &conditions);
         }
-        let Some(scope) = scope else { return allocate::find_on(floor, offers, None) };
+        let Some(scope) = scope else { return place::find_on(floor, offers, None) };
         // what arrives makes that no better
         if instance.mem >= Mib::ZERO && pool.as_mut().is_some_and(|pool| pool.holds() == Some(false)) {
-            return all_refused(allocate::count_on(floor, offers));
+            return all_refused(place::count_on(floor, offers));
         }
         let deadline = watch.deadline;
         let mut guard: Option<Guard<'_>> = None;
@@ -216,7 +215,7 @@ impl<'a> Filling<'a> {
             let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
             guard.holds_with(instance, place)
         };
-        allocate::find_on(floor, offers, Some(&mut holds))
+        place::find_on(floor, offers, Some(&mut holds))
     }
 
     fn place(&mut self, size: Size, instance: &Instance, place: Place) {

@@ -6,9 +6,9 @@ use super::emptying::{self, Shelves};
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place};
 use crate::redundancy::global::NodePool;
 use crate::search::Deadline;
-use crate::search::allocate::best_elsewhere;
-use crate::search::allocate::floor::Floor;
-use crate::search::allocate::offers::Offers;
+use crate::search::place::best_elsewhere;
+use crate::search::place::floor::Floor;
+use crate::search::place::offers::Offers;
 
 /// Whether nodes can be emptied on a floor: one group, every online node is a place,
 /// and neither tags nor locations count.
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::model::{Disk, DiskTemplate, Mib};
     use crate::redundancy::global::Scope;
-    use crate::search::allocate::{Targets, best_on};
+    use crate::search::place::{Targets, best_on};
     use crate::testing::shared;
     use proptest::prelude::*;
 

@@ -11,7 +11,7 @@ mod tiered;
 
 pub use size::Size;
 
-use super::allocate::{NoTargets, Targets};
+use super::place::{NoTargets, Targets};
 use super::{Deadline, Stopped};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,

@@ -8,9 +8,9 @@ use super::{FillSettings, Size};
 use crate::model::{
     DiskCheck, FailKind, Instance, InstancePolicy, InstanceSpec, Mib, Strictness, TagArrival,
 };
-use crate::search::allocate::Targets;
-use crate::search::allocate::floor::Floor;
-use crate::search::allocate::kinds::NodeKind;
+use crate::search::place::Targets;
+use crate::search::place::floor::Floor;
+use crate::search::place::kinds::NodeKind;
 
 /// Whether an instance could fit, if only what `kind` complains about is made smaller; false is certain.
 pub(super) fn could_fit(floor: &Floor<'_>, settings: &FillSettings, size: Size, kind: FailKind) -> bool {

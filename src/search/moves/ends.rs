@@ -3,7 +3,7 @@
 
 use super::Trial;
 use crate::model::{DiskCheck, Ledger, Mib, Strictness, TagArrival};
-use crate::search::allocate::kinds::bits;
+use crate::search::place::kinds::bits;
 
 /// The instance's own nodes in the states in which its moves leave them. Where a
 /// state depends on the new node (a reserve grows further if the node already

@@ -1,10 +1,10 @@
 //! Bringing nodes online.
 
 use super::harm::{Standing, release};
+use super::standby::{SizeSource, bring_online};
 use super::trial::{BalancedState, GroupScope};
 use super::{Decision, GroupPlan, Standby};
 use crate::model::{Cluster, Draft, Instance};
-use crate::search::squeeze::standby::{SizeSource, bring_online};
 
 /// The group with some standby nodes online.
 struct Expanded {

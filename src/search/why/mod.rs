@@ -10,9 +10,9 @@ mod shortfall;
 pub use shortfall::{Shortfall, missing};
 
 use super::Stopped;
-use super::allocate::{Conditions, Fit, NoTargets, Targets};
+use super::groups::health::Health;
 use super::moves::{Refusal, Trial};
-use super::regroup::health::Health;
+use super::place::{Conditions, Fit, NoTargets, Targets};
 use crate::model::{
     Bar, Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Placement, PoolIdx, Rule,
 };

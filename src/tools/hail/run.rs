@@ -8,7 +8,7 @@ use crate::model::{Cluster, InstanceIdx, RunStatus};
 use crate::report::allocator::{Response, WishedAdditions, plan_lines, why_lines};
 use crate::report::text::cluster_text;
 use crate::search::Deadline;
-use crate::search::allocator::{Reply, Settings, answer, is_dedicated};
+use crate::search::requests::{Reply, Settings, answer, is_dedicated};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;

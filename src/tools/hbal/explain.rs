@@ -10,7 +10,7 @@ use crate::report::components::score;
 use crate::report::explain::explanation;
 use crate::report::json;
 use crate::search::Balancer;
-use crate::search::explain::explain;
+use crate::search::balance::explain::explain;
 use crate::tools::output::Output;
 use crate::tools::source;
 

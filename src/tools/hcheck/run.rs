@@ -10,7 +10,8 @@ use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::json;
-use crate::search::check::{self as search, GroupHealth};
+use crate::search::health as search;
+use crate::search::health::GroupHealth;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::search::regroup::load::LoadSource;
+use crate::search::groups::load::LoadSource;
 use crate::tools::cli::testing::*;
 
 #[test]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{CommandTarget, ExecutionOptions, LoadOptions, node_fields, time_above_zero};
-use crate::search::regroup::RegroupOptions;
-use crate::search::regroup::balance::GroupBalanceOptions;
-use crate::search::regroup::load::LoadSource;
+use crate::search::groups::RegroupOptions;
+use crate::search::groups::balance::GroupBalanceOptions;
+use crate::search::groups::load::LoadSource;
 use crate::tools::cli::{Given, ValueError};
 
 /// What `hgroup` can do.

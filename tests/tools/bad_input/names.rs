@@ -21,7 +21,7 @@ use htools::plan::switching::{Switch, power_down};
 use htools::plan::work::Work;
 use htools::plan::{command, power, shell};
 use htools::search::balance::{BalanceOptions, Balancer};
-use htools::search::regroup::balance::{GroupBalanceOptions as GroupOptions, balance};
+use htools::search::groups::balance::{GroupBalanceOptions as GroupOptions, balance};
 use htools::search::rolling::{Conflicts, RollingOptions};
 use htools::search::squeeze::{Decision, SqueezeOptions, squeeze};
 use proptest::collection::vec;

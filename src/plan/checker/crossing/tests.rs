@@ -2,7 +2,7 @@ use super::*;
 use crate::model::{Instance, Move};
 use crate::plan::checker::{JobsetFault, check_jobsets};
 use crate::plan::jobset::jobsets;
-use crate::search::regroup::crossing;
+use crate::search::groups::crossing;
 use crate::testing::groups;
 
 fn node(name: &str, free: i64) -> String {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::tests::{group, run};
 use super::super::*;
 use super::Harm;
 use crate::model::{Instance, Rule};
+use crate::search::squeeze::tests::{group, run};
 use crate::testing::cluster;
 
 const TAGS: [&str; 4] =

@@ -1,0 +1,216 @@
+//! Requests to move instances that exist.
+
+use std::collections::HashSet;
+
+use super::groups::Wanted;
+use super::{Answer, Failure, Notes, Settings, groups, pools, why};
+use crate::model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
+use crate::search::place::Conditions;
+use crate::search::place::evacuation::{Destination, Moved, Stuck, evacuate};
+
+/// Other nodes for instances, in their group.
+pub(super) fn node_evacuate(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    instances: &[InstanceIdx],
+    mode: EvacMode,
+    settings: &Settings,
+) -> Answer {
+    let avoided = nodes_to_leave(cluster, instances, mode);
+    let (mut moved, mut failed) = (Vec::new(), Vec::new());
+    for (tried, idx) in each_once(instances).enumerate() {
+        if let Some(stopped) = settings.deadline.reached_before(tried) {
+            failed.push((idx, Failure::NoTime(stopped)));
+            continue;
+        }
+        let group = cluster.node(cluster.instance(idx).primary).spec.group;
+        let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
+        let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
+        let destination = Destination { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
+        let found = match evacuate(cluster, idx, mode, &destination) {
+            Ok(done) => Ok(done),
+            Err(stuck) => {
+                if settings.explain {
+                    notes.explain(why::of_moves(cluster, idx, mode, &destination));
+                }
+                elsewhere(cluster, notes, idx, mode, stuck, &avoided, settings)
+            }
+        };
+        match found {
+            Ok(done) => {
+                // not always the old one: the secondary of a split instance is elsewhere
+                let group = cluster.node(done.to.primary).spec.group;
+                moved.push((done, group));
+            }
+            Err(failure) => failed.push((idx, failure)),
+        }
+    }
+    Answer::Evacuated { moved, failed }
+}
+
+/// Another group for an instance that is stuck in its own, if that is wanted and its
+/// disks can go there.
+fn elsewhere(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    stuck: Stuck,
+    avoided: &[NodeIdx],
+    settings: &Settings,
+) -> Result<Moved, Failure> {
+    let instance = cluster.instance(idx);
+    let leaves_all = match instance.template.mirroring() {
+        Mirroring::None => false,
+        Mirroring::Internal => mode == EvacMode::All,
+        Mirroring::External => mode != EvacMode::SecondaryOnly,
+    };
+    if !settings.other_groups || !leaves_all {
+        return Err(Failure::Stuck(stuck));
+    }
+    let own = cluster.node(instance.primary).spec.group;
+    let mut groups = cluster.groups_with_nodes();
+    groups.retain(|g| *g != own && pools::shared(cluster, own, *g, instance.template));
+    let mut conditions = settings.conditions();
+    if let Some(scope) = &mut conditions.redundancy {
+        // it has no room for the instance, which is why the instance leaves
+        scope.exempt.push(own);
+    }
+    let found = if groups.is_empty() {
+        Err(Failure::NoTargetGroups(Vec::new()))
+    } else {
+        to_another_group(cluster, notes, idx, &Others { groups, avoided, conditions }, settings)
+    };
+    found.map(|(moved, _)| moved).map_err(|failure| Failure::NowhereElse(stuck, Box::new(failure)))
+}
+
+/// The instances in the order in which they are first named: one that has been moved
+/// off its nodes need not be moved again.
+fn each_once(instances: &[InstanceIdx]) -> impl Iterator<Item = InstanceIdx> + use<> {
+    let mut seen = HashSet::new();
+    let first: Vec<InstanceIdx> = instances.iter().copied().filter(|i| seen.insert(*i)).collect();
+    first.into_iter()
+}
+
+/// The nodes of the instances that are to be freed, as the mode says.
+fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) -> Vec<NodeIdx> {
+    let of = |i: &InstanceIdx| {
+        let instance = cluster.instance(*i);
+        let primary = Some(instance.primary).filter(|_| mode != EvacMode::SecondaryOnly);
+        let mirror = instance.mirror().filter(|_| mode != EvacMode::PrimaryOnly);
+        [primary, mirror].into_iter().flatten()
+    };
+    instances.iter().flat_map(of).collect()
+}
+
+/// Another node for an instance, in place of one that it is on.
+pub(super) fn relocate(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    required_nodes: i64,
+    from: &[NodeIdx],
+    settings: &Settings,
+) -> Result<Answer, Failure> {
+    if required_nodes != 1 {
+        return Err(Failure::Exchange(required_nodes));
+    }
+    let instance = cluster.instance(idx);
+    let (role, node, mode) = match instance.template.mirroring() {
+        Mirroring::None => return Err(Failure::NotMirrored),
+        Mirroring::Internal => ("secondary", instance.mirror(), EvacMode::SecondaryOnly),
+        Mirroring::External => ("primary", Some(instance.primary), EvacMode::PrimaryOnly),
+    };
+    if node.is_none_or(|node| from != [node]) {
+        return Err(Failure::NotItsNode(role, node, from.to_vec()));
+    }
+    // Ganeti expects a node of the same group
+    let settings = Settings { other_groups: false, ..settings.clone() };
+    let Answer::Evacuated { mut moved, mut failed } = node_evacuate(cluster, notes, &[idx], mode, &settings)
+    else {
+        return Err(Failure::NotMirrored);
+    };
+    if let Some((_, failure)) = failed.pop() {
+        return Err(failure);
+    }
+    let new = moved.pop().map(|(Moved { to, .. }, _)| match mode {
+        EvacMode::SecondaryOnly => to.secondary.unwrap_or(to.primary),
+        _ => to.primary,
+    });
+    new.map(|node| Answer::Relocated { node }).ok_or(Failure::NotMirrored)
+}
+
+/// Another group for instances.
+pub(super) fn change_group(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    instances: &[InstanceIdx],
+    targets: &[GroupIdx],
+    settings: &Settings,
+) -> Answer {
+    let sources: Vec<GroupIdx> =
+        instances.iter().map(|i| cluster.node(cluster.instance(*i).primary).spec.group).collect();
+    let wanted = |g: &GroupIdx| (targets.is_empty() || targets.contains(g)) && !sources.contains(g);
+    let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
+    let others = Others { groups, avoided: &[], conditions: settings.conditions() };
+    let (mut moved, mut failed) = (Vec::new(), Vec::new());
+    for (tried, idx) in each_once(instances).enumerate() {
+        if others.groups.is_empty() {
+            failed.push((idx, Failure::NoTargetGroups(targets.to_vec())));
+            continue;
+        }
+        if let Some(stopped) = settings.deadline.reached_before(tried) {
+            failed.push((idx, Failure::NoTime(stopped)));
+            continue;
+        }
+        match to_another_group(cluster, notes, idx, &others, settings) {
+            Ok(done) => moved.push(done),
+            Err(failure) => failed.push((idx, failure)),
+        }
+    }
+    Answer::Evacuated { moved, failed }
+}
+
+/// Where an instance may go that leaves its group.
+struct Others<'a> {
+    groups: Vec<GroupIdx>,
+    /// Nodes that are to be freed themselves.
+    avoided: &'a [NodeIdx],
+    conditions: Conditions,
+}
+
+fn to_another_group(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    others: &Others<'_>,
+    settings: &Settings,
+) -> Result<(Moved, GroupIdx), Failure> {
+    let instance = cluster.instance(idx).clone();
+    let wanted = Wanted {
+        instance: &instance,
+        required: if instance.template.has_secondary() { 2 } else { 1 },
+        restrict_to: settings.restrict_to.as_deref(),
+        avoided: others.avoided,
+        dedicated: false,
+        conditions: &others.conditions,
+        deadline: &settings.deadline,
+    };
+    let choice = groups::choose(cluster, &others.groups, &wanted);
+    let Some(selected) = choice.selected else {
+        if settings.explain {
+            notes.explain(why::of_choice(cluster, &choice, &wanted));
+        }
+        return Err(Failure::NoGroup(choice));
+    };
+    let group = choice.trials[selected].group;
+    let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
+    let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
+    let destination = Destination { group, targets, ignore_soft_errors: false };
+    evacuate(cluster, idx, EvacMode::All, &destination).map(|moved| (moved, group)).map_err(|stuck| {
+        if settings.explain {
+            notes.explain(why::of_moves(cluster, idx, EvacMode::All, &destination));
+        }
+        Failure::Stuck(stuck)
+    })
+}
