@@ -10,7 +10,9 @@
 //!   newtype indices; names exist at the edges. The part of a node that changes
 //!   when an instance comes or goes is a [`Ledger`](model::Ledger), a small value
 //!   that a search copies, changes and throws away; the rules that can forbid a
-//!   placement are its methods.
+//!   placement are its methods. A change is a [`Step`](model::Step): whose
+//!   [`Move`](model::Move), from where to where, and by which [`Leg`](model::Leg)s; changes are tried
+//!   on top of each other, and taken back, on a [`Draft`](model::Draft).
 //! * [`input`]: what others wrote, read with care: no more than fits, its encoding,
 //!   JSON with typed access, and errors that say where.
 //! * [`remote`]: talking to Ganeti's daemons: addresses, credentials, TLS, one request
@@ -22,31 +24,30 @@
 //!   benchmarks.
 //! * [`score`]: how good a placement is. [`Board`](score::Board) computes the
 //!   score in the reference's order of operations, to the last bit;
-//!   [`Running`](score::running::Running) bounds the score of a changed state at
+//!   [`Running`](score::interval::Running) bounds the score of a changed state at
 //!   a cost that does not depend on the number of nodes;
 //!   [`PairUpdate`](score::PairUpdate) carries it on for pairs of nodes, and
-//!   [`runs`](score::runs) sums up long rows of equal nodes at once.
+//!   [`exact_sums`](score::exact_sums) sums up long rows of equal nodes at once.
 //! * [`redundancy`]: what survives the loss of a node: DRBD reserves
 //!   ([`n_plus_one`](redundancy::n_plus_one)), and whether every node could be emptied
 //!   ([`global`](redundancy::global)).
-//! * [`search`]: which step is best. [`moves`](search::moves) works one move out,
-//!   [`forecast`](search::forecast) keeps lower bounds for all moves from step to
-//!   step (docs/search.md explains them), [`balance`](search::balance) finds the best
-//!   of all and repeats, with sieves that leave out what cannot win,
-//!   [`explain`](search::explain) says why an instance stays where it is,
-//!   [`tally`](search::tally) counts how much work it was.
-//!   [`allocator`](search::allocator) answers the requests of Ganeti's master: it finds
-//!   places with [`allocate`](search::allocate), other nodes with
-//!   [`evacuate`](search::evacuate), and says what is in the way.
+//! * [`search`]: which change is best. [`moves`](search::moves) works one move out.
+//!   [`balance`](search::balance) finds the best of all and repeats:
+//!   [`bounds`](search::balance::bounds) keeps lower bounds for all moves from step to
+//!   step (docs/search.md explains them), sieves leave out what cannot win,
+//!   [`explain`](search::balance::explain) says why an instance stays where it is,
+//!   [`tally`](search::balance::tally) counts how much work it was.
+//!   [`place`](search::place) finds the best place for one instance (docs/placing.md), and other
+//!   nodes for what leaves one ([`evacuation`](search::place::evacuation));
+//!   [`requests`](search::requests) answers what Ganeti's master asks with it, and makes room.
 //!   [`fill`](search::fill) finds out how many more instances a cluster holds.
 //!   [`squeeze`](search::squeeze) decides which nodes are not needed, or needed again.
-//!   [`regroup`](search::regroup) moves instances between node groups.
+//!   [`groups`](search::groups) moves instances between node groups.
 //!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
-//!   [`check`](search::check) tells what is wrong, what balancing would mend, and what
+//!   [`health`](search::health) tells what is wrong, what balancing would mend, and what
 //!   the loss of nodes would mean.
 //!   [`why`](search::why) is the words in which all of them say why something cannot be: the rule,
 //!   what is missing, where it would nearly do.
-//!   docs/placing.md explains how places are found without trying all of them.
 //! * [`plan`]: the steps in order: which of them can run at the same time, with
 //!   which commands or opcodes, and a checker that replays them by the plain rules.
 //!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;

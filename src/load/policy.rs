@@ -15,7 +15,7 @@ pub(super) fn read_policy(policy: &Object<'_, '_>) -> Result<InstancePolicy> {
             range.only(&["max", "min"])?;
             Ok(SpecRange { min: read_spec(&range, "min")?, max: read_spec(&range, "max")? })
         })?,
-        std: read_spec(&policy, "std")?,
+        std: read_spec(policy, "std")?,
         disk_templates: policy.enumerations("disk-templates")?,
         vcpu_ratio: policy.float("vcpu-ratio")?,
         spindle_ratio: policy.float("spindle-ratio")?,

@@ -2,7 +2,7 @@
 //!
 //! A step is the move with the smallest score, the first in order among equals,
 //! in the reference's arithmetic; how it is found without computing that
-//! arithmetic for every move is the business of [`best_move`].
+//! arithmetic for every move is the business of `best_move`.
 
 mod best_move;
 pub mod bounds;
@@ -151,16 +151,16 @@ impl<'c> Balancer<'c> {
 
     /// The bounds that the search has for the present state, unless the set of nodes
     /// is too small or too odd for them.
-    pub fn forecast(&mut self) -> Option<&MoveBounds> {
+    pub fn bounds(&mut self) -> Option<&MoveBounds> {
         let mut memory = std::mem::take(&mut self.memory);
-        memory.forecast(self);
+        memory.bounds(self);
         self.memory = memory;
-        self.last_forecast()
+        self.last_bounds()
     }
 
     /// The bounds as they were when the search last needed them.
-    pub fn last_forecast(&self) -> Option<&MoveBounds> {
-        self.memory.last_forecast()
+    pub fn last_bounds(&self) -> Option<&MoveBounds> {
+        self.memory.last_bounds()
     }
 
     /// The step that would come next if there is no limit on their number.

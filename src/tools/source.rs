@@ -119,9 +119,11 @@ pub fn read_text(path: &Path) -> anyhow::Result<RawCluster> {
     Ok(text::parse_bytes(&bytes, &path.to_string_lossy())?)
 }
 
-/// The sources, in the reference's order of preference: each reads its cluster if the options
-/// name it.
-const SOURCES: [fn(&LoadOptions) -> Option<anyhow::Result<RawCluster>>; 5] = [
+/// Reads a cluster, if the options name a source of its kind.
+type SourceReader = fn(&LoadOptions) -> Option<anyhow::Result<RawCluster>>;
+
+/// The sources, in the reference's order of preference.
+const SOURCES: [SourceReader; 5] = [
     |o| o.source.rapi.as_deref().map(|address| read_rapi(address, o)),
     |o| o.source.luxi.is_some().then(|| Ok(luxi::load(&o.source.socket(), o.detail)?)),
     |o| (!o.source.simulate.is_empty()).then(|| Ok(simulate::parse_specs(&o.source.simulate)?)),

@@ -156,7 +156,7 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     let exempt = if settings.independent_groups { ground.bad_groups.clone() } else { Vec::new() };
     let scope = Scope { online_only: settings.accept_existing_errors, exempt };
     let plainly = || Plain {
-        cluster: Draft::of(&cluster),
+        cluster: Draft::of(cluster),
         targets,
         settings,
         scope: settings.capacity_checks.then(|| scope.clone()),

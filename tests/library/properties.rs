@@ -158,7 +158,7 @@ fn moves(cluster: &Cluster, board: &Board, instance: &Instance, repertoire: &Rep
 /// and not below the bounds.
 fn moves_are_bounded(
     balancer: &Balancer<'_>,
-    forecast: Option<&MoveBounds>,
+    all: Option<&MoveBounds>,
     running: &Running,
     instance: &Instance,
 ) -> Result<(), TestCaseError> {
@@ -180,7 +180,7 @@ fn moves_are_bounded(
         let interval = running.interval(board, outcome.touched(), board.spread().surplus() + spread);
         let outside = interval.lo > score || interval.hi < score;
         prop_assert!(!outside, "{mv:?} of {}: {score:e} is not in {interval:?}", instance.name);
-        if let Some(bounds) = forecast.and_then(|f| f.bounds(balancer, instance, mv)) {
+        if let Some(bounds) = all.and_then(|all| all.bounds(balancer, instance, mv)) {
             let fine = bounds.iter().all(|bound| *bound <= score);
             prop_assert!(fine, "{mv:?} of {}: {score:e} is below one of {bounds:?}", instance.name);
         }
@@ -198,12 +198,12 @@ fn bounds_hold(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result
         if balancer.score().is_nan() {
             continue;
         }
-        balancer.forecast();
-        let forecast = balancer.last_forecast();
+        balancer.bounds();
+        let all = balancer.last_bounds();
         let (cluster, fresh) = (balancer.cluster(), Running::of(balancer.board()));
         let of_set = |i: &&Instance| balancer.board().contains(i.primary) && balancer.is_candidate(i);
         for instance in cluster.instances.iter().filter(of_set) {
-            moves_are_bounded(&balancer, forecast, forecast.map_or(&fresh, MoveBounds::running), instance)?;
+            moves_are_bounded(&balancer, all, all.map_or(&fresh, MoveBounds::running), instance)?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! [`Json`] keeps what a map would lose: the order of members, which is the
 //! order of nodes and instances, and repeated keys, of which the first one
-//! counts. [`Object`] gives typed access with errors that name the object and
+//! counts. `Object` gives typed access with errors that name the object and
 //! the key.
 
 mod access;

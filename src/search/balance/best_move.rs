@@ -107,15 +107,15 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
         None
     };
     let verdicts = verdicts.as_ref();
-    let (best, considered, found) = match memory.forecast(balancer) {
-        Some(forecast) => {
-            let running = forecast.running();
-            let online = forecast.online();
+    let (best, considered, found) = match memory.bounds(balancer) {
+        Some(bounds) => {
+            let running = bounds.running();
+            let online = bounds.online();
             let search =
                 BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
-            let (best, found) = search.with_bounds(forecast);
-            let considered = forecast.moves();
-            forecast.note_work(found.work);
+            let (best, found) = search.with_bounds(bounds);
+            let considered = bounds.moves();
+            bounds.note_work(found.work);
             (best, considered, found)
         }
         None => {
@@ -178,7 +178,7 @@ pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) ->
 #[derive(Default)]
 struct Workspace {
     near: Vec<(f64, u32)>,
-    prospects: Vec<Candidate>,
+    candidates: Vec<Candidate>,
     found: ThreadFound,
 }
 
@@ -255,15 +255,15 @@ impl BestMoveSearch<'_> {
     /// Looks at the moves that the bounds do not exclude. At first only at those
     /// with bounds near the smallest one: most often one of these is possible, and
     /// then all others are excluded without a look.
-    fn with_bounds(&self, forecast: &MoveBounds) -> (Option<ScoredMove>, Workload) {
+    fn with_bounds(&self, bounds: &MoveBounds) -> (Option<ScoredMove>, Workload) {
         let start = self.limit.get();
-        let blocks = forecast.blocks(start);
+        let blocks = bounds.blocks(start);
         let least = blocks.first().map_or(start, |(bound, _)| *bound);
         let (mut work, mut found) = (0, Vec::new());
         for share in [0.02, 0.2, 1.0] {
             let ceiling = if share < 1.0 { least + share * (start - least) } else { start };
             // includes what was looked at before
-            found = self.up_to(forecast, &blocks, ceiling);
+            found = self.up_to(bounds, &blocks, ceiling);
             work += Workload::of(&found).work;
             if self.limit.get() <= ceiling {
                 break;
@@ -275,18 +275,18 @@ impl BestMoveSearch<'_> {
 
     /// Looks at the moves whose bounds are neither above the ceiling nor above the
     /// limit.
-    fn up_to(&self, forecast: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadFound> {
+    fn up_to(&self, bounds: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadFound> {
         let mut space = Workspace::default();
         let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
-        self.look_at_blocks(forecast, first, ceiling, &mut space);
+        self.look_at_blocks(bounds, first, ceiling, &mut space);
         let limit = self.limit_below(ceiling);
         let rest = &rest[..rest.partition_point(|(bound, _)| *bound <= limit)];
         let mut found = Vec::new();
         if rest.len() < FEWEST_BLOCKS {
-            self.look_at_blocks(forecast, rest, ceiling, &mut space);
+            self.look_at_blocks(bounds, rest, ceiling, &mut space);
         } else {
             let look = |space: &mut Workspace, block: &(f64, usize)| {
-                self.look_at_blocks(forecast, std::slice::from_ref(block), ceiling, space);
+                self.look_at_blocks(bounds, std::slice::from_ref(block), ceiling, space);
                 std::mem::take(&mut space.found)
             };
             found = rest.par_iter().map_init(Workspace::default, look).collect();
@@ -314,7 +314,7 @@ impl BestMoveSearch<'_> {
     /// Looks at the instances of some blocks, the most promising ones first.
     fn look_at_blocks(
         &self,
-        forecast: &MoveBounds,
+        bounds: &MoveBounds,
         blocks: &[(f64, usize)],
         ceiling: f64,
         space: &mut Workspace,
@@ -324,42 +324,42 @@ impl BestMoveSearch<'_> {
             if *bound > self.limit_below(ceiling) {
                 break;
             }
-            forecast.members(*block, self.limit_below(ceiling), &mut near);
+            bounds.members(*block, self.limit_below(ceiling), &mut near);
             for (bound, position) in &near {
                 let limit = self.limit_below(ceiling);
                 if *bound > limit {
                     break;
                 }
-                self.look_at(forecast, *position, limit, space);
+                self.look_at(bounds, *position, limit, space);
             }
         }
         space.near = near;
     }
 
     /// Looks at the moves of one instance whose bounds are up to `limit`.
-    fn look_at(&self, forecast: &MoveBounds, position: u32, limit: f64, space: &mut Workspace) {
+    fn look_at(&self, bounds: &MoveBounds, position: u32, limit: f64, space: &mut Workspace) {
         let balancer = self.balancer;
-        let instance = balancer.cluster().instance(forecast.instance(position));
-        let mut prospects = std::mem::take(&mut space.prospects);
-        forecast.prospects(balancer, (position, instance), limit, &mut prospects, &mut space.found.seen);
-        if !prospects.is_empty() {
-            self.look_at_prospects(instance, &mut prospects, space);
+        let instance = balancer.cluster().instance(bounds.instance(position));
+        let mut candidates = std::mem::take(&mut space.candidates);
+        bounds.candidates(balancer, (position, instance), limit, &mut candidates, &mut space.found.seen);
+        if !candidates.is_empty() {
+            self.look_at_candidates(instance, &mut candidates, space);
         }
-        space.prospects = prospects;
+        space.candidates = candidates;
     }
 
     /// Looks at some moves of one instance, the most promising ones first.
-    fn look_at_prospects(&self, instance: &Instance, prospects: &mut [Candidate], space: &mut Workspace) {
+    fn look_at_candidates(&self, instance: &Instance, candidates: &mut [Candidate], space: &mut Workspace) {
         let balancer = self.balancer;
         let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
         let start = self.verdicts.and_then(|v| v.start(&trial));
         // a verdict that is known costs less than to find the most promising moves
         if start.is_none() {
-            prospects.sort_unstable_by_key(|p| OrderedFloat(p.bound));
+            candidates.sort_unstable_by_key(|p| OrderedFloat(p.bound));
         }
         let repertoire = balancer.repertoire(instance);
         let mut remembered = self.remembered(start);
-        for Candidate { bound, mv } in prospects.iter() {
+        for Candidate { bound, mv } in candidates.iter() {
             if *bound > self.limit.get() {
                 if start.is_none() {
                     break;

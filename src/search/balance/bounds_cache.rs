@@ -10,7 +10,7 @@ use crate::model::{NodeIdx, Step};
 /// right.
 #[derive(Default)]
 pub struct BoundsCache {
-    forecast: Option<MoveBounds>,
+    bounds: Option<MoveBounds>,
     /// There can be no bounds for this group.
     hopeless: bool,
     last: Option<MadeStep>,
@@ -34,29 +34,29 @@ impl BoundsCache {
         self.likeness.note(&nodes);
         if self.last.replace(MadeStep { nodes, step: *step }).is_some() {
             // nobody looked at the state in between
-            self.forecast = None;
+            self.bounds = None;
         }
     }
 
     /// The bounds as they were last asked for.
-    pub fn last_forecast(&self) -> Option<&MoveBounds> {
-        self.forecast.as_ref()
+    pub fn last_bounds(&self) -> Option<&MoveBounds> {
+        self.bounds.as_ref()
     }
 
     /// The bounds for the present state; nothing if there can be none.
-    pub fn forecast(&mut self, balancer: &Balancer<'_>) -> Option<&mut MoveBounds> {
-        if let (Some(forecast), Some(change)) = (&mut self.forecast, &self.last) {
+    pub fn bounds(&mut self, balancer: &Balancer<'_>) -> Option<&mut MoveBounds> {
+        if let (Some(bounds), Some(change)) = (&mut self.bounds, &self.last) {
             let from = [Some(change.step.from.primary), change.step.from.secondary];
-            if !forecast.follow(balancer, &change.nodes, change.step.instance, from) {
-                self.forecast = None;
+            if !bounds.follow(balancer, &change.nodes, change.step.instance, from) {
+                self.bounds = None;
                 self.hopeless = true;
             }
         }
         self.last = None;
-        if self.forecast.is_none() && !self.hopeless {
-            self.forecast = MoveBounds::of(balancer);
-            self.hopeless = self.forecast.is_none();
+        if self.bounds.is_none() && !self.hopeless {
+            self.bounds = MoveBounds::of(balancer);
+            self.hopeless = self.bounds.is_none();
         }
-        self.forecast.as_mut()
+        self.bounds.as_mut()
     }
 }

@@ -14,7 +14,7 @@ pub struct MoveVerdict {
     /// Where it would take the instance.
     pub to: Placement,
     /// The score that it would give, or what is in the way.
-    pub verdict: Result<f64, Hurdle>,
+    pub verdict: Result<f64, Box<Hurdle>>,
 }
 
 /// What becomes of the instance, in one word.
@@ -109,12 +109,12 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
     let rules = balancer.rules();
     let trial = Trial::new(balancer.cluster(), instance, rules);
     let mut result = Vec::new();
-    let mut push = |mv: Move, verdict: Result<f64, Hurdle>| {
+    let mut push = |mv: Move, verdict: Result<f64, Box<Hurdle>>| {
         result.push(MoveVerdict { mv, to: mv.placement(instance), verdict });
     };
     let tried = |mv: Move| match trial.run(mv) {
         Ok(outcome) => Ok(balancer.score_after(instance, &outcome)),
-        Err(refusal) => Err(Hurdle::of_move(balancer.cluster(), &trial, mv, refusal)),
+        Err(refusal) => Err(Box::new(Hurdle::of_move(balancer.cluster(), &trial, mv, refusal))),
     };
     if repertoire.failover {
         push(Move::Failover, tried(Move::Failover));
@@ -124,7 +124,7 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
             continue;
         }
         for_target(balancer, *target, &repertoire, &mut |mv, offline| {
-            push(mv, if offline { Err(Hurdle::offline(instance, mv, *target)) } else { tried(mv) });
+            push(mv, if offline { Err(Box::new(Hurdle::offline(instance, mv, *target))) } else { tried(mv) });
         });
     }
     result

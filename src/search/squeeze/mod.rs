@@ -112,7 +112,7 @@ pub enum Hindrance {
     /// missing, in MiB.
     Memory(i64),
     /// A node would lack the target reserve.
-    Reserve(Hurdle),
+    Reserve(Box<Hurdle>),
     /// A node would fail N+1.
     Redundancy(NodeIdx),
     /// Something would be worse than before.

@@ -176,7 +176,7 @@ impl<'c> GroupScope<'c> {
             return Some(Hindrance::Stays(left.idx));
         }
         if let Some(lack) = self.target.first_lack(after, &self.nodes) {
-            return Some(Hindrance::Reserve(lack));
+            return Some(Hindrance::Reserve(Box::new(lack)));
         }
         let online = || self.nodes.iter().copied().filter(|n| !after.node(*n).spec.offline);
         let failed = |cluster: &Cluster, n: NodeIdx| cluster.node(n).state.ledger.n1_fail;

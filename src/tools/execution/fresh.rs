@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crate::model::{Cluster, GroupIdx, Step};
-use crate::plan::checker::{CheckOptions, check, check_crossings};
+use crate::plan::checker::{CheckOptions, Violation, check, check_crossings};
 use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
@@ -64,7 +64,12 @@ pub fn violation(
 /// The first of these moves between groups that must not be carried out on a cluster.
 pub fn crossing_violation(work: &Work, steps: &[usize], now: &Cluster) -> Option<String> {
     match work.steps_on(now, steps) {
-        Ok(moves) => check_crossings(now, &moves).err().map(|found| found.to_string()),
+        Ok(moves) => {
+            let found = check_crossings(now, &moves).err();
+            found.map(|Violation { step, instance, fault }| {
+                format!("move {step}, instance '{instance}': {fault}")
+            })
+        }
         Err(unknown) => Some(unknown.to_string()),
     }
 }

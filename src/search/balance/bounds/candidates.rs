@@ -22,7 +22,7 @@ pub struct Candidate {
     pub mv: Move,
 }
 
-/// What looking for prospects took.
+/// What looking for candidates took.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
     /// MoveBounds worked out for single moves.
@@ -76,7 +76,7 @@ impl MoveBounds {
 
     /// The moves of an instance that the bounds do not exclude: all whose score may
     /// be `limit` or less.
-    pub fn prospects(
+    pub fn candidates(
         &self,
         balancer: &Balancer<'_>,
         (position, instance): (u32, &Instance),

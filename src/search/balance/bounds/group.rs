@@ -21,7 +21,7 @@ const LARGEST_BLOCK: usize = 64;
 #[derive(Debug)]
 pub(super) struct InstanceBlock {
     pub group: u32,
-    /// Positions in the forecast's list of instances.
+    /// Positions in the bounds' list of instances.
     pub members: Vec<u32>,
     /// The smallest cost of each slot.
     pub least: [f64; SLOTS],

@@ -138,7 +138,7 @@ impl MoveBounds {
                 by_tag.entry(*tag).or_default().push(at as u32);
             }
         }
-        let mut forecast = MoveBounds {
+        let mut bounds = MoveBounds {
             places,
             kinds: TagKinds::of(cluster),
             sizes,
@@ -159,8 +159,8 @@ impl MoveBounds {
             ground,
             instances: instances.iter().map(|i| i.idx).collect(),
         };
-        forecast.begin(balancer);
-        Some(forecast)
+        bounds.begin(balancer);
+        Some(bounds)
     }
 
     /// How many moves come into question.
