@@ -1,24 +1,24 @@
 //! What a cluster is: nodes, instances, groups, policies, and the state that
 //! changes when an instance is placed.
 
-pub mod bar;
-pub mod cluster;
-pub mod draft;
-pub mod failure;
-pub mod index;
-pub mod instance;
-pub mod kinds;
+pub(crate) mod bar;
+pub(crate) mod cluster;
+pub(crate) mod draft;
+pub(crate) mod failure;
+pub(crate) mod index;
+pub(crate) mod instance;
+pub(crate) mod kinds;
 pub mod known_tags;
-pub mod node;
-pub mod peers;
-pub mod placement;
-pub mod policy;
-pub mod shown;
-pub mod step;
-pub mod storage;
-pub mod tags;
-pub mod units;
-pub mod utilisation;
+pub(crate) mod node;
+pub(crate) mod peers;
+pub(crate) mod placement;
+pub(crate) mod policy;
+pub(crate) mod shown;
+pub(crate) mod step;
+pub(crate) mod storage;
+pub(crate) mod tags;
+pub(crate) mod units;
+pub(crate) mod utilisation;
 
 pub use bar::Bar;
 pub use cluster::{Cluster, Group, Members, Place};

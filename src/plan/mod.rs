@@ -1,14 +1,14 @@
 //! The steps in order: what can run at the same time, and with which commands or opcodes;
 //! and a checker that replays them by the plain rules.
 
-pub mod arrival;
+pub(crate) mod arrival;
 pub mod checker;
 pub mod command;
-pub mod fresh;
+pub(crate) mod fresh;
 pub mod jobset;
 pub mod maintenance;
 pub mod names;
-pub mod opcode;
+pub(crate) mod opcode;
 pub mod power;
 pub mod shell;
 pub mod switching;

@@ -1,15 +1,15 @@
 //! How good a placement is: metrics, their exact sum, running statistics.
 
 pub mod batch;
-pub mod board;
-pub mod exact_sums;
+pub(crate) mod board;
+pub(crate) mod exact_sums;
 pub mod interval;
 pub mod metrics;
-pub mod pair_update;
+pub(crate) mod pair_update;
 pub(crate) mod rise;
-pub mod spread;
+pub(crate) mod spread;
 mod trail;
-pub mod zones;
+pub(crate) mod zones;
 
 pub use board::{Board, Components, Touched};
 pub use metrics::{Aggregate, Metric, TABLE};

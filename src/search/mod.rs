@@ -4,13 +4,13 @@ pub mod balance;
 mod deadline;
 pub mod fill;
 pub mod groups;
-pub mod health;
+pub(crate) mod health;
 pub mod moves;
 pub mod place;
 pub mod requests;
 pub mod rolling;
 pub mod squeeze;
-pub mod why;
+pub(crate) mod why;
 
 pub use balance::tally::Tally;
 pub use balance::{BalanceOptions, Balancer, Effort};

@@ -5,27 +5,27 @@
 //! turns what comes back into an exit status.
 
 mod ahead;
-pub mod cli;
+pub(crate) mod cli;
 mod commands;
 mod completion;
 mod execution;
 pub mod generate;
 mod group;
-pub mod hail;
+pub(crate) mod hail;
 pub mod hbal;
 pub mod hcheck;
-pub mod hgroup;
+pub(crate) mod hgroup;
 pub mod hinfo;
 pub mod hroller;
-pub mod hscan;
+pub(crate) mod hscan;
 pub mod hspace;
-pub mod hsqueeze;
+pub(crate) mod hsqueeze;
 mod interrupts;
 pub mod launcher;
 mod links;
 mod listing;
-pub mod options;
-pub mod output;
+pub(crate) mod options;
+pub(crate) mod output;
 mod progress;
 mod save;
 mod source;

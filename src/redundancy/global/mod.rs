@@ -8,7 +8,7 @@
 //!
 //! Offline nodes have to be emptied, too, but take nothing in.
 
-pub mod class;
+pub(crate) mod class;
 mod figures;
 mod guard;
 mod outlook;

@@ -1,8 +1,8 @@
 //! What `hcheck` says: the state of every group and of the cluster, before and after
 //! balancing; what is wrong, by name; what the loss of nodes would mean.
 
-pub mod loss;
-pub mod problems;
+pub(crate) mod loss;
+pub(crate) mod problems;
 mod statistics;
 
 pub use statistics::{StatisticsEntry, entries};

@@ -1,8 +1,8 @@
 //! Node groups: how they are, and plans of moves between them.
 
-pub mod draw;
-pub mod plan;
-pub mod status;
+pub(crate) mod draw;
+pub(crate) mod plan;
+pub(crate) mod status;
 
 use crate::model::{Cluster, GroupIdx};
 

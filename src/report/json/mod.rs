@@ -1,17 +1,17 @@
 //! JSON documents (`--json`). Each says which schema it follows; the schemas are
 //! in `docs/schema/`. Sizes are in MiB; a number that is not finite is null.
 
-pub mod check;
-pub mod cluster;
-pub mod explain;
-pub mod group_plans;
-pub mod group_status;
-pub mod info;
-pub mod plan;
-pub mod regroup;
-pub mod rolling;
-pub mod space;
-pub mod squeeze;
+pub(crate) mod check;
+pub(crate) mod cluster;
+pub(crate) mod explain;
+pub(crate) mod group_plans;
+pub(crate) mod group_status;
+pub(crate) mod info;
+pub(crate) mod plan;
+pub(crate) mod regroup;
+pub(crate) mod rolling;
+pub(crate) mod space;
+pub(crate) mod squeeze;
 pub(super) mod why;
 
 use serde::Serialize;

@@ -4,14 +4,14 @@
 //! ([`shell`]) and programs ([`json`](crate::report::json::space)) get different
 //! views of it.
 
-pub mod map;
+pub(crate) mod map;
 mod shares;
-pub mod shell;
+pub(crate) mod shell;
 mod statistics;
-pub mod text;
+pub(crate) mod text;
 
 pub use shares::CapacityShare;
-pub use statistics::{Cpus, SpindleTotals, TotalAmounts, Totals};
+pub use statistics::{TotalAmounts, Totals};
 
 use crate::model::{Cluster, DiskTemplate, FailKind, Instance};
 use crate::search::fill::{FillSettings, Filled, Size};

@@ -56,11 +56,6 @@ impl Shapes {
         Shapes(of)
     }
 
-    /// How many different shapes there are.
-    pub fn count(&self) -> usize {
-        self.0.iter().max().map_or(0, |most| *most as usize + 1)
-    }
-
     /// The number of an instance's shape.
     pub fn get(&self, instance: InstanceIdx) -> u32 {
         self.0[instance.get()]

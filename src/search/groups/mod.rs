@@ -15,10 +15,10 @@ mod detour;
 pub mod health;
 pub mod load;
 mod place;
-pub mod reach;
+pub(crate) mod reach;
 pub mod redistribute;
 mod stage;
-pub mod status;
+pub(crate) mod status;
 #[cfg(test)]
 mod tests;
 

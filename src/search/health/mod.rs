@@ -1,11 +1,11 @@
 //! The health of a cluster, group by group: what fails, by name; what balancing
 //! would change about that; and what would become of its instances if nodes were lost.
 
-pub mod loss;
+pub(crate) mod loss;
 mod rebalance;
 
 pub use loss::{Loss, loss};
-pub use rebalance::{Rebalanced, rebalance, rebalance_until};
+pub use rebalance::rebalance;
 
 use std::iter::Sum;
 use std::ops::Add;

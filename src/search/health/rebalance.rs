@@ -18,18 +18,8 @@ pub struct Rebalanced {
     pub health: GroupHealth,
 }
 
-/// Balances the groups on trial, and looks at them again.
+/// Balances the groups on trial, as far as there is time, and looks at them again.
 pub fn rebalance(
-    cluster: &Cluster,
-    groups: &[GroupIdx],
-    options: BalanceOptions,
-    capacity_checks: bool,
-) -> Vec<Rebalanced> {
-    rebalance_until(cluster, groups, options, capacity_checks, &Deadline::never())
-}
-
-/// The same, as far as there is time.
-pub fn rebalance_until(
     cluster: &Cluster,
     groups: &[GroupIdx],
     options: BalanceOptions,

@@ -1,7 +1,7 @@
 //! Where a new instance can go, and where it goes best.
 
 pub(crate) mod bounds;
-pub mod dedicated;
+pub(crate) mod dedicated;
 pub mod evacuation;
 mod exact;
 mod fit;

@@ -5,7 +5,7 @@ mod moving;
 mod placing;
 mod pools;
 pub mod room;
-pub mod why;
+pub(crate) mod why;
 
 pub use groups::{GroupChoice, GroupTrial};
 

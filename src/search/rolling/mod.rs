@@ -6,9 +6,9 @@
 //! then divided until its nodes can be [`clear`]ed together of what would not
 //! survive otherwise.
 
-pub mod clear;
-pub mod colour;
-pub mod graph;
+pub(crate) mod clear;
+pub(crate) mod colour;
+pub(crate) mod graph;
 mod layout;
 
 use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, RunStatus};

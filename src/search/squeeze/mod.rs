@@ -12,12 +12,12 @@
 
 mod candidates;
 mod condense;
-pub mod cooldown;
+pub(crate) mod cooldown;
 mod expand;
 mod harm;
 mod reserve;
 mod spindles;
-pub mod standby;
+pub(crate) mod standby;
 #[cfg(test)]
 mod tests;
 mod trial;

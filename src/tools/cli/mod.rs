@@ -3,17 +3,17 @@
 //! defined once, in the [`catalogue`]; usage, manual pages and completion
 //! scripts all come from there.
 
-pub mod catalogue;
-pub mod getopt;
-pub mod hint;
-pub mod option;
-pub mod usage;
-pub mod value;
+pub(crate) mod catalogue;
+pub(crate) mod getopt;
+pub(crate) mod hint;
+pub(crate) mod option;
+pub(crate) mod usage;
+pub(crate) mod value;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-pub use getopt::{Given, SyntaxError};
+pub use getopt::Given;
 pub use hint::Stray;
 pub use option::{OperandWords, OptionDef, Spec};
 pub use value::ValueError;

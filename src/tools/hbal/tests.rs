@@ -2,7 +2,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::options::{CommandTarget, LoadOptions, Priority};
+use super::super::options::execution::Priority;
+use super::super::options::{CommandTarget, LoadOptions};
 use super::*;
 use crate::model::Mib;
 use crate::tools::cli::testing::*;

@@ -48,7 +48,7 @@ fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<CheckResul
         false => None,
         true => {
             let deadline = Interruptible::begin(options.time_limit)?;
-            Some(search::rebalance_until(cluster, &groups, options.balance, checks, &deadline))
+            Some(search::rebalance(cluster, &groups, options.balance, checks, &deadline))
         }
     };
     let each = || after.iter().flatten();

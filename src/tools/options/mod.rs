@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-pub use execution::{ExecutionOptions, Priority};
+pub use execution::ExecutionOptions;
 pub use hail::HailOptions;
 pub use hcheck::HcheckOptions;
 pub use hgroup::{GroupCommand, HgroupOptions};
