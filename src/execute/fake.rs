@@ -40,13 +40,10 @@ pub enum CallFault {
 /// How a job goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Well.
     Success,
-    /// It fails.
     Error,
     /// Somebody cancels it.
     Canceled,
-    /// It disappears.
     Gone,
 }
 
@@ -61,7 +58,6 @@ pub struct FakeJob {
     fate: Fate,
 }
 
-/// The cluster.
 pub struct FakeCluster {
     pub joins: bool,
     pub jobs: Vec<FakeJob>,

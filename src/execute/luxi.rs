@@ -55,7 +55,6 @@ impl LuxiClient {
         connection.look(method, &args, shape)
     }
 
-    /// Fields of one node.
     fn node<const N: usize>(&mut self, node: &str, fields: [&str; N]) -> Result<Value, CallError> {
         let args = json!(["node", fields.as_slice(), ["=", "name", node]]);
         let mut answer = self.call("Query", args)?;
@@ -161,7 +160,6 @@ fn value(row: &Value, at: usize) -> Option<&Value> {
     row.get(at).filter(|cell| cell[0] == 0)?.get(1)
 }
 
-/// Waits for one job.
 fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
     let args = json!([job.id, ["status"], [job.status], serial, WAIT]);
     let answer = connection.call_within("WaitForJobChange", &args, ANSWER)?;

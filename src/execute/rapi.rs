@@ -237,7 +237,6 @@ impl JobClient for RapiClient {
     }
 }
 
-/// Waits for one job.
 fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
     let body = json!({
         "fields": ["status"], "previous_job_info": [job.status], "previous_log_serial": serial,

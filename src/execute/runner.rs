@@ -458,7 +458,6 @@ impl<'a> Runner<'a> {
         report
     }
 
-    /// Milliseconds since 1970.
     pub(super) fn millis(&self) -> u64 {
         let time = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)

@@ -132,7 +132,6 @@ pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
 const ENTRY: WantedParts =
     WantedParts::Checked(&[("node", WantedParts::Whole), ("reports", WantedParts::Whole)]);
 
-/// The reports of a node.
 struct NodeReports {
     node: String,
     reports: Reports,

@@ -87,10 +87,12 @@ struct Signed<'a> {
 
 enum Lexeme<'a> {
     /// Digits without a fraction, and their radix.
-    Whole { digits: &'a str, radix: u32 },
+    Whole {
+        digits: &'a str,
+        radix: u32,
+    },
     /// Decimal digits with a fraction or an exponent.
     Real(&'a str),
-    /// Letters.
     Word(&'a str),
 }
 

@@ -10,9 +10,7 @@ use crate::model::{Cluster, TagTable};
 /// A tag that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleTag {
-    /// What has it.
     pub owner: Owner,
-    /// The tag.
     pub tag: String,
     /// Why it does nothing.
     pub reason: Reason,
@@ -21,7 +19,6 @@ pub struct IdleTag {
 /// What has a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// The cluster.
     Cluster,
     /// The node group of that name.
     Group(String),

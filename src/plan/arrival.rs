@@ -28,7 +28,6 @@ pub struct NodeFlags {
 pub struct Missed {
     /// The full name of the instance or the node.
     pub subject: String,
-    /// Whether it is a node.
     pub is_node: bool,
     /// What it is like and what it should be like, in one line.
     pub text: String,

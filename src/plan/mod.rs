@@ -4,7 +4,7 @@
 pub(crate) mod arrival;
 pub mod checker;
 pub mod command;
-pub(crate) mod fresh;
+pub mod fresh;
 pub mod jobset;
 pub mod maintenance;
 pub mod names;

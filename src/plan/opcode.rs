@@ -56,7 +56,6 @@ pub enum Opcode {
         early_release: bool,
         /// Whether the policy may be broken.
         ignore_ipolicy: bool,
-        /// What is replaced.
         mode: ReplaceMode,
         /// The disks; none for all of them.
         disks: Vec<i64>,
@@ -96,9 +95,7 @@ pub enum Opcode {
     /// An object gets tags.
     #[serde(rename = "OP_TAGS_SET")]
     TagsSet {
-        /// What it is.
         kind: TagKind,
-        /// The tags.
         tags: Vec<String>,
         /// Full name.
         name: String,
@@ -106,9 +103,7 @@ pub enum Opcode {
     /// An object loses tags.
     #[serde(rename = "OP_TAGS_DEL")]
     TagsDel {
-        /// What it is.
         kind: TagKind,
-        /// The tags.
         tags: Vec<String>,
         /// Full name.
         name: String,
@@ -119,9 +114,7 @@ pub enum Opcode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerCommand {
-    /// On.
     PowerOn,
-    /// Off.
     PowerOff,
 }
 
@@ -129,9 +122,7 @@ pub enum PowerCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TagKind {
-    /// A node.
     Node,
-    /// An instance.
     Instance,
 }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 pub(crate) struct Cutoff(Option<Instant>);
 
 impl Cutoff {
-    /// No end.
     pub(crate) const NEVER: Cutoff = Cutoff(None);
 
     /// The end of a time that begins now. A time that is too long for the clock is none.
@@ -32,7 +31,6 @@ impl Cutoff {
         }
     }
 
-    /// Whether it is over.
     pub(crate) fn is_over(self) -> bool {
         self.left().is_none()
     }

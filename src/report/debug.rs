@@ -42,7 +42,6 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A list of texts.
 pub fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let texts: Vec<String> = texts.map(quoted).collect();
     format!("[{}]", texts.join(","))
@@ -82,7 +81,6 @@ pub fn policy_status<'a>(nodes: impl Iterator<Item = (&'a str, PolicyHealth)>) -
     format!("[{}]", pairs.join(","))
 }
 
-/// An instance policy.
 pub fn policy(policy: &InstancePolicy) -> String {
     let ranges: Vec<String> = policy
         .ranges

@@ -9,7 +9,6 @@ use crate::score::{Board, Components};
 /// A node group, by itself.
 #[derive(Debug, Clone)]
 pub struct GroupInfo {
-    /// The group.
     pub group: GroupIdx,
     /// Number of its nodes.
     pub nodes: usize,
@@ -17,7 +16,6 @@ pub struct GroupInfo {
     pub instances: usize,
     /// What fails N+1.
     pub failures: Failures,
-    /// Its score.
     pub score: f64,
 }
 

@@ -24,7 +24,6 @@ impl Assignments {
         self.lines.push(format!("{}_{}={value}", self.prefix, key.to_uppercase()));
     }
 
-    /// The lines.
     pub fn lines(self) -> Vec<String> {
         self.lines
     }

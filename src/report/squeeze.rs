@@ -14,9 +14,7 @@ const NAMES: usize = 10;
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// The candidates.
     pub candidates: bool,
-    /// Headings.
     pub headers: bool,
 }
 
@@ -85,7 +83,6 @@ fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
 pub struct Deed {
     /// The name of the group, where there are several.
     pub group: Option<String>,
-    /// What it is.
     pub decision: Decision,
     /// The nodes that are switched.
     pub nodes: Vec<String>,

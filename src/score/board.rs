@@ -50,7 +50,6 @@ const OFFLINE: u32 = u32::MAX - 1;
 /// A set of nodes with everything that its score needs.
 #[derive(Debug, Clone)]
 pub struct Board {
-    /// The set.
     nodes: Vec<NodeIdx>,
     /// For each node of the cluster, its row, [`OFFLINE`] or [`OUTSIDE`].
     row_of: Vec<u32>,

@@ -2,7 +2,7 @@
 
 pub mod batch;
 pub(crate) mod board;
-pub(crate) mod exact_sums;
+pub mod exact_sums;
 pub mod interval;
 pub mod metrics;
 pub(crate) mod pair_update;

@@ -37,7 +37,6 @@ impl Trail {
         Trail { sums, stops }
     }
 
-    /// The sum of all.
     pub fn sum(&self) -> f64 {
         self.sums[self.sums.len() - 1]
     }

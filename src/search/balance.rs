@@ -7,10 +7,10 @@
 mod best_move;
 pub mod bounds;
 mod bounds_cache;
-pub(crate) mod explain;
+pub mod explain;
 mod likeness;
 pub(crate) mod shape;
-pub(crate) mod tally;
+pub mod tally;
 pub(crate) mod ties;
 
 use self::best_move::{MoveOrder, ScoredMove, better, rank};

@@ -4,13 +4,13 @@ pub mod balance;
 mod deadline;
 pub mod fill;
 pub mod groups;
-pub(crate) mod health;
+pub mod health;
 pub mod moves;
 pub mod place;
 pub mod requests;
 pub mod rolling;
 pub mod squeeze;
-pub(crate) mod why;
+pub mod why;
 
 pub use balance::tally::Tally;
 pub use balance::{BalanceOptions, Balancer, Effort};

@@ -141,7 +141,6 @@ impl Output {
         &mut self.out
     }
 
-    /// Writes text.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }

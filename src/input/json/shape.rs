@@ -13,7 +13,6 @@ const NAMED: usize = 20;
 /// Which parts of a value are wanted. Where the value has another form, all of it is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WantedParts {
-    /// All of it.
     Whole,
     /// None of it: it becomes null. It must be right all the same.
     Nothing,

@@ -34,7 +34,6 @@ pub struct Description {
 }
 
 impl Description {
-    /// The instance on its nodes.
     pub(in crate::load) fn placed_on(self, primary: NodeIdx, secondary: Option<NodeIdx>) -> RawInstance {
         RawInstance {
             name: self.name,

@@ -11,7 +11,6 @@ const MOST_COLUMNS: usize = 15;
 /// Longest value shown in a message.
 const VALUE_SHOWN: usize = 80;
 
-/// One row.
 pub(super) struct TextRow<'a> {
     source: &'a str,
     line: usize,
@@ -84,7 +83,6 @@ impl<'a> TextRow<'a> {
         }
     }
 
-    /// An error in one field.
     pub fn field_error(&self, field: &str, problem: impl std::fmt::Display) -> LoadError {
         self.error(&format!("{field}: {problem}"))
     }

@@ -13,11 +13,8 @@ pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);
 /// What a node has free.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Free {
-    /// Unallocated memory.
     pub mem: Mib,
-    /// Free disk.
     pub disk: Mib,
-    /// Free spindles.
     pub spindles: i64,
 }
 

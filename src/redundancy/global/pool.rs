@@ -10,10 +10,8 @@ use super::figures::{Free, PLAUSIBLE};
 use super::relocation::{self, MemoryLoad};
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx};
 
-/// Nodes that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct AlikeNodes {
-    /// Unallocated memory.
     free: Mib,
     load: MemoryLoad,
     online: bool,

@@ -111,9 +111,7 @@ fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone
 /// Instances that have left a node, wherever they went.
 #[derive(Default)]
 struct Gone {
-    /// Ascending.
     sizes: Vec<Mib>,
-    /// The memory of all.
     memory: i64,
 }
 

@@ -196,7 +196,6 @@ impl<'c> Emptying<'c> {
         self.changed.entry(node).or_insert_with(|| self.cluster.node(node).state.clone())
     }
 
-    /// `node` without its primary `instance`.
     fn without_primary(&self, node: NodeIdx, instance: &Instance) -> Ledger {
         let state = self.state(node);
         let conflicts = TagArrival::conflicts_of_primary(state, instance);

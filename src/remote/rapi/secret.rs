@@ -31,7 +31,6 @@ impl fmt::Debug for Secret {
 pub struct Credentials {
     /// The user's name.
     pub user: String,
-    /// The password.
     pub password: Secret,
 }
 

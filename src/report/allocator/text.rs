@@ -69,7 +69,6 @@ pub(super) fn search_text(cluster: &Cluster, search: &PlaceSearch) -> String {
     }
 }
 
-/// The nodes of a place.
 pub(super) fn nodes(cluster: &Cluster, place: Placement) -> String {
     let primary = name(cluster, place.primary);
     place.secondary.map_or_else(|| primary.to_owned(), |s| format!("{primary}/{}", name(cluster, s)))

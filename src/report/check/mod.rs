@@ -70,14 +70,11 @@ impl CheckResult {
 /// When a state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Before balancing.
     Initially,
-    /// After it.
     Rebalanced,
 }
 
 impl When {
-    /// For people.
     pub fn text(self) -> &'static str {
         match self {
             When::Initially => "initially",
@@ -85,7 +82,6 @@ impl When {
         }
     }
 
-    /// In keys.
     fn key(self) -> &'static str {
         match self {
             When::Initially => "INIT",

@@ -3,12 +3,9 @@
 use crate::report::components::score;
 use crate::search::health::ProblemCounts;
 
-/// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatisticsEntry {
-    /// For shells.
     pub key: &'static str,
-    /// For people.
     pub label: &'static str,
     value: Value,
 }

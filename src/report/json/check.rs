@@ -100,7 +100,6 @@ struct StrandedInstance {
     nearest: Vec<RefusedView>,
 }
 
-/// The document of a check.
 pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     let rebalanced = check.rebalanced.as_ref();
     document(
@@ -117,7 +116,6 @@ pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     )
 }
 
-/// The document of a loss.
 pub fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
     let lost = Lost {
         nodes: nodes(cluster, &loss.nodes),

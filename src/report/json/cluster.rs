@@ -50,7 +50,6 @@ struct Specification {
     spindle_use: i64,
 }
 
-/// A node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NodeView {
     name: String,

@@ -17,16 +17,13 @@ pub const SCHEMA: &str = "htools.group-plans/1";
 pub enum ChosenGroups {
     /// The worst that can be improved.
     WorstGroup,
-    /// All.
     AllGroups,
 }
 
 /// A plan for several groups.
 #[derive(Debug, Clone, Serialize)]
 pub struct GroupPlansDocument {
-    /// [`SCHEMA`].
     pub schema: &'static str,
-    /// The program.
     pub generator: Generator,
     /// Which groups were to be balanced.
     pub choice: ChosenGroups,
@@ -47,7 +44,6 @@ pub struct GroupPlansDocument {
 /// What came of one group.
 #[derive(Debug, Clone, Serialize)]
 pub struct GroupPlanView {
-    /// The group.
     pub group: BalancedGroup,
     /// How its search ended; none if it had none.
     pub ending: Option<EndingView>,

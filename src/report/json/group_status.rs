@@ -82,7 +82,6 @@ struct PartitionView {
     groups: Vec<String>,
 }
 
-/// The document for a cluster.
 pub fn document(status: &GroupsStatus, cluster: &Cluster) -> StatusDocument {
     let group_name = |g: &GroupIdx| cluster.group(*g).name.clone();
     let pool = |p: PoolIdx| status.storage.pool(p).to_string();

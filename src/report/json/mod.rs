@@ -37,7 +37,6 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// This program.
     pub fn this() -> Generator {
         Generator { name: "htools", version: env!("CARGO_PKG_VERSION") }
     }

@@ -30,12 +30,9 @@ pub enum EndingView {
     Explained,
 }
 
-/// A plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanDocument {
-    /// [`SCHEMA`].
     pub schema: &'static str,
-    /// The program.
     pub generator: Generator,
     /// How the run ended.
     pub ending: EndingView,
@@ -85,9 +82,7 @@ impl PlanDocument {
 /// The group that was balanced.
 #[derive(Debug, Clone, Serialize)]
 pub struct BalancedGroup {
-    /// Its name.
     pub name: String,
-    /// Its UUID.
     pub uuid: String,
     /// Number of its nodes.
     pub nodes: usize,
@@ -101,7 +96,6 @@ pub struct BalancedGroup {
     pub policy_violating_nodes: Vec<String>,
 }
 
-/// One step.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanStep {
     number: usize,

@@ -12,7 +12,6 @@ use crate::search::rolling::{Conflicts, MovedMeanwhile, Part};
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.roll/1";
 
-/// A plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct RollingDocument {
     schema: &'static str,

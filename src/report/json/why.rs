@@ -9,7 +9,6 @@ use crate::search::groups::{Blocked, Why};
 use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
 
-/// The nodes of a place.
 pub fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
     [Some(place.primary), place.secondary].into_iter().flatten().map(|n| node_name(cluster, n)).collect()
 }

@@ -19,7 +19,6 @@ use crate::search::fill::{FillSettings, Filled, Size};
 /// A cluster before it is filled, and how it is filled.
 #[derive(Debug, Clone)]
 pub struct FillStart {
-    /// What is filled in.
     pub settings: FillSettings,
     /// The cluster in numbers.
     pub totals: Totals,
@@ -56,16 +55,12 @@ pub enum AllocationKind {
 /// Instances of one size that were placed one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tier {
-    /// Their size.
     pub size: Size,
-    /// Their number.
     pub count: usize,
 }
 
-/// One allocation.
 #[derive(Debug, Clone)]
 pub struct AllocationRun {
-    /// Which one.
     pub kind: AllocationKind,
     /// The sizes that it began with: one, or (tiered) one or more.
     pub sizes: Vec<Size>,
@@ -132,9 +127,7 @@ pub fn size_of(instance: &Instance) -> Size {
 /// For whom the lines on standard output are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
     Text,
-    /// For shells.
     Shell,
 }
 
@@ -163,7 +156,6 @@ impl Form {
         }
     }
 
-    /// After everything.
     pub fn end(self) -> Vec<String> {
         match self {
             Form::Text => Vec::new(),

@@ -13,11 +13,8 @@ pub struct CapacityShare {
     pub vcpus: i64,
     /// The physical CPUs that these stand for.
     pub cpus: f64,
-    /// Memory.
     pub memory: Mib,
-    /// Disk.
     pub disk: Mib,
-    /// Spindles.
     pub spindles: i64,
 }
 
@@ -33,7 +30,6 @@ impl CapacityShare {
         }
     }
 
-    /// Everything.
     fn capacity(totals: &Totals) -> CapacityShare {
         CapacityShare {
             vcpus: totals.cpus.allowed as i64,

@@ -45,7 +45,6 @@ impl TotalAmounts {
 /// The processors of all nodes together, offline ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cpus {
-    /// Physical ones.
     pub physical: f64,
     /// Virtual ones that the policies (or `--max-cpu`) allow.
     pub allowed: i128,
@@ -95,15 +94,11 @@ pub struct Totals {
     pub nodes: usize,
     /// Number of instances that exist.
     pub instances: usize,
-    /// Memory.
     pub memory: TotalAmounts,
     /// Memory that nodes use themselves or that nobody accounts for, in MiB.
     pub memory_overhead: i128,
-    /// Disk.
     pub disk: TotalAmounts,
-    /// Processors.
     pub cpus: Cpus,
-    /// Spindles.
     pub spindles: SpindleTotals,
 }
 

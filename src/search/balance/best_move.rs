@@ -182,7 +182,6 @@ struct Workspace {
     found: ThreadFound,
 }
 
-/// What a thread found.
 #[derive(Default)]
 struct ThreadFound {
     survivors: Vec<Survivor>,

@@ -160,7 +160,6 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// The best place.
     fn best(&mut self, offers: &mut Offers<'_>, shelf: &mut Shelf, scope: Option<&Scope>) -> Option<Place> {
         if scope.is_some() || self.unordered {
             return self.find(offers, scope).best.map(|b| b.1);

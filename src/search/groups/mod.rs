@@ -15,10 +15,10 @@ mod detour;
 pub mod health;
 pub mod load;
 mod place;
-pub(crate) mod reach;
+pub mod reach;
 pub mod redistribute;
 mod stage;
-pub(crate) mod status;
+pub mod status;
 #[cfg(test)]
 mod tests;
 

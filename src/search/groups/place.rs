@@ -22,7 +22,6 @@ use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, places};
 pub struct Placing<'s> {
     setting: &'s Setting,
     nodes: Vec<NodeIdx>,
-    /// By group.
     members: Vec<Vec<NodeIdx>>,
     health: Vec<Health>,
 }

@@ -15,7 +15,6 @@ pub(crate) type KindIdx = usize;
 pub(crate) struct NodeKind {
     /// One of them: what is fixed is the same for all.
     pub sample: NodeIdx,
-    /// Their numbers.
     pub ledger: Ledger,
     /// The values with which each enters the score.
     pub lanes: Lanes,
@@ -203,7 +202,6 @@ impl Kinds {
         self.serials
     }
 
-    /// A kind.
     pub fn get(&self, kind: KindIdx) -> &NodeKind {
         &self.kinds[kind]
     }

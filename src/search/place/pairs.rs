@@ -167,7 +167,6 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             })
     }
 
-    /// The best pair of all.
     fn best(&self) -> Option<ScoredPair> {
         let mut best: Option<ScoredPair> = None;
         let hopeless = |bound: f64, best: &Option<ScoredPair>| {

@@ -40,7 +40,6 @@ impl Few {
         &self.kinds
     }
 
-    /// The rows.
     pub fn mix(&self) -> &Mix {
         &self.mix
     }
@@ -82,7 +81,6 @@ impl Rows {
         Rows { nodes: online, few: Few::of(&runs), runs }
     }
 
-    /// The node of a row.
     pub fn node(&self, row: usize) -> NodeIdx {
         self.nodes[row]
     }

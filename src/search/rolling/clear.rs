@@ -27,7 +27,6 @@ pub struct ClearGround<'a> {
 type ClearedNodes<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoPlan> + 'f;
 
 impl<'a> ClearGround<'a> {
-    /// Of a cluster.
     pub fn of(cluster: &'a Cluster, options: RollingOptions) -> ClearGround<'a> {
         let online = |group: GroupIdx| {
             cluster.nodes_of(group).into_iter().filter(|n| !cluster.node(*n).spec.offline).collect()

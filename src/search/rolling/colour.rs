@@ -31,7 +31,6 @@ impl Algorithm {
         }
     }
 
-    /// Colours the graph.
     pub fn colour(self, graph: &ConflictGraph) -> Colouring {
         let mut painter = Painter::new(graph);
         match self {

@@ -59,7 +59,6 @@ impl ConflictGraph {
         self.nodes.is_empty()
     }
 
-    /// The node of a vertex.
     pub fn node(&self, vertex: usize) -> NodeIdx {
         self.nodes[vertex]
     }

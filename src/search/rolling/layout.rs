@@ -18,14 +18,12 @@ pub struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// The cluster as it is.
     pub fn of(start: &'a Cluster) -> Layout<'a> {
         let mut draft = Draft::of(start);
         let beginning = draft.mark();
         Layout { start, draft, beginning }
     }
 
-    /// This point.
     pub fn mark(&mut self) -> Mark {
         self.draft.mark()
     }

@@ -2,8 +2,8 @@
 //! group.
 //!
 //! Nodes of which one has to run the other's instances are neighbours in a
-//! [`graph`]; a [`colour`]ing of it gives classes without neighbours. A class is
-//! then divided until its nodes can be [`clear`]ed together of what would not
+//! `graph`; a `colour`ing of it gives classes without neighbours. A class is
+//! then divided until its nodes can be `clear`ed together of what would not
 //! survive otherwise.
 
 pub(crate) mod clear;

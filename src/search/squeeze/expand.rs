@@ -8,7 +8,6 @@ use crate::model::{Cluster, Draft, Instance};
 
 /// The group with some standby nodes online.
 struct Expanded {
-    /// How many.
     count: usize,
     balanced: BalancedState,
     /// Whether the minimal reserve holds.

@@ -21,13 +21,10 @@ pub struct NodeSize {
     pub disk: i64,
     /// Free disk in MiB.
     pub free_disk: i64,
-    /// CPUs.
     pub cpus: i64,
     /// CPUs that the node itself uses.
     pub node_cpus: i64,
-    /// Spindles.
     pub spindles: i64,
-    /// Free spindles.
     pub free_spindles: i64,
 }
 
@@ -95,7 +92,6 @@ pub enum SizeSource {
     File,
     /// It is taken to be like this node, the smallest online one of its group.
     Like(NodeIdx),
-    /// From nowhere.
     Unknown,
 }
 

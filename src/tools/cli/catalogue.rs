@@ -17,21 +17,18 @@ pub const MASTER: OptionDef =
     OptionDef::new("master", "ask the remote API (RAPI) of the cluster at ADDRESS, a host name or a URL")
         .short('m')
         .takes("ADDRESS", ArgumentKind::Host);
-/// `--rapi-credentials`
 pub const RAPI_CREDENTIALS: OptionDef = OptionDef::new(
     "rapi-credentials",
     "read user and password for RAPI from FILE, a line of USER:PASSWORD or of Ganeti's file of RAPI users, which nobody else may read",
 )
 .takes("FILE", ArgumentKind::File)
 .added();
-/// `--rapi-cacert`
 pub const RAPI_CACERT: OptionDef = OptionDef::new(
     "rapi-cacert",
     "ask RAPI only if its certificate is one of those in FILE (PEM), or is for its host and signed by one of them",
 )
 .takes("FILE", ArgumentKind::File)
 .added();
-/// `--insecure-http`
 pub const INSECURE_HTTP: OptionDef = OptionDef::new(
     "insecure-http",
     "send a password to another host as plain text, where ADDRESS says http://",
@@ -51,7 +48,6 @@ pub const IALLOC_SRC: OptionDef = OptionDef::new(
 )
 .short('I')
 .takes("FILE", ArgumentKind::File);
-/// `--simulate`
 pub const SIMULATE: OptionDef = OptionDef::new(
     "simulate",
     "make up a group of empty nodes, described as POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE]]; once per group",
@@ -63,28 +59,22 @@ pub const DYNU_FILE: OptionDef =
     OptionDef::new("dynu-file", "read the measured load of the instances from FILE")
         .short('U')
         .takes("FILE", ArgumentKind::File);
-/// `--ignore-dynu`
 pub const IGNORE_DYNU: OptionDef =
     OptionDef::new("ignore-dynu", "take the load of every instance as zero, whatever was measured");
-/// `--mond`
 pub const MOND: OptionDef = OptionDef::new(
     "mond",
     "whether to ask the monitoring daemons of the nodes for load; yes if no CHOICE is given",
 )
 .may_take("CHOICE", YES_NO);
-/// `--mond-data`
 pub const MOND_DATA: OptionDef = OptionDef::new(
     "mond-data",
     "read the answers of the monitoring daemons from FILE instead of asking them",
 )
 .takes("FILE", ArgumentKind::File);
-/// `--mond-xen`
 pub const MOND_XEN: OptionDef =
     OptionDef::new("mond-xen", "use the Xen collectors of the monitoring daemons, too");
-/// `--exit-on-missing-mond-data`
 pub const EXIT_ON_MISSING_MOND_DATA: OptionDef =
     OptionDef::new("exit-on-missing-mond-data", "stop if a monitoring daemon gave no usable data");
-/// `--static-kvm-node-memory`
 pub const STATIC_KVM_NODE_MEMORY: OptionDef = OptionDef::new(
     "static-kvm-node-memory",
     "memory in MiB that a KVM node itself is assumed to use, 0 to believe what it reports [4096]",
@@ -100,7 +90,6 @@ pub const PRINT_NODES: OptionDef = OptionDef::new(
 )
 .short('p')
 .may_take("FIELDS", ArgumentKind::NodeFields);
-/// `--print-instances`
 pub const PRINT_INSTANCES: OptionDef = OptionDef::new("print-instances", "show the instances");
 /// `-C`
 pub const PRINT_COMMANDS: OptionDef = OptionDef::new(
@@ -118,21 +107,17 @@ pub const SAVE: OptionDef =
 pub const VERBOSE: OptionDef = OptionDef::new("verbose", "say more; may be repeated").short('v');
 /// `-q`
 pub const QUIET: OptionDef = OptionDef::new("quiet", "say less; may be repeated").short('q');
-/// `--machine-readable`
 pub const MACHINE_READABLE: OptionDef = OptionDef::new(
     "machine-readable",
     "whether to print KEY=VALUE lines for a shell; yes if no CHOICE is given",
 )
 .may_take("CHOICE", YES_NO);
-/// `--summary`
 pub const SUMMARY: OptionDef = OptionDef::new(
     "summary",
     "end with what the plan costs and brings, as on a terminal: moves, disks copied, scores and nodes before and after",
 )
 .added();
-/// `--json`
 pub const JSON: OptionDef = OptionDef::new("json", "print the result as one JSON document").added();
-/// `--explain`
 pub const EXPLAIN: OptionDef = OptionDef::new(
     "explain",
     "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
@@ -150,13 +135,11 @@ pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline;
 pub const GROUP: OptionDef = OptionDef::new("group", "work on the node group with this name or UUID")
     .short('G')
     .takes("ID", ArgumentKind::OneGroup);
-/// `--worst-group`
 pub const WORST_GROUP: OptionDef = OptionDef::new(
     "worst-group",
     "score all node groups, and balance the worst of those that can be improved",
 )
 .added();
-/// `--all-groups`
 pub const ALL_GROUPS: OptionDef =
     OptionDef::new("all-groups", "balance every node group, in one plan").added();
 /// `-l`
@@ -164,7 +147,6 @@ pub const MAX_LENGTH: OptionDef =
     OptionDef::new("max-length", "stop after N steps; a negative number sets no limit [-1]")
         .short('l')
         .takes("N", ArgumentKind::Integer);
-/// `--time-limit`
 pub const TIME_LIMIT: OptionDef =
     OptionDef::new("time-limit", "end the search after the step in progress once SECONDS have passed")
         .takes("SECONDS", ArgumentKind::Float)
@@ -174,11 +156,9 @@ pub const ANSWER_TIME_LIMIT: OptionDef =
     OptionDef::new("time-limit", "once SECONDS have passed, answer with what was found by then [840]")
         .takes("SECONDS", ArgumentKind::Float)
         .added();
-/// `--max-cpu`
 pub const MAX_CPU: OptionDef =
     OptionDef::new("max-cpu", "most virtual CPUs per physical CPU, above 0 [from the group's policy]")
         .takes("RATIO", ArgumentKind::Float);
-/// `--min-disk`
 pub const MIN_DISK: OptionDef =
     OptionDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1 [0]")
         .takes("RATIO", ArgumentKind::Float);
@@ -189,7 +169,6 @@ pub const MIN_GAIN: OptionDef = OptionDef::new(
 )
 .short('g')
 .takes("DELTA", ArgumentKind::Float);
-/// `--min-gain-limit`
 pub const MIN_GAIN_LIMIT: OptionDef =
     OptionDef::new("min-gain-limit", "accept steps with any gain while the score is above SCORE [0.1]")
         .takes("SCORE", ArgumentKind::Float);
@@ -201,60 +180,48 @@ pub const MIN_SCORE: OptionDef =
 /// `-E`
 pub const EVAC_MODE: OptionDef =
     OptionDef::new("evac-mode", "move only instances that have an offline node").short('E');
-/// `--restricted-migration`
 pub const RESTRICTED_MIGRATION: OptionDef = OptionDef::new(
     "restricted-migration",
     "where the primary node is online, only fail over or replace the secondary",
 );
-/// `--no-disk-moves`
 pub const NO_DISK_MOVES: OptionDef =
     OptionDef::new("no-disk-moves", "never copy disks to another node: fail over and migrate only");
-/// `--no-instance-moves`
 pub const NO_INSTANCE_MOVES: OptionDef =
     OptionDef::new("no-instance-moves", "leave every instance on its primary node: replace secondaries only");
-/// `--select-instances`
 pub const SELECT_INSTANCES: OptionDef =
     OptionDef::new("select-instances", "move only these instances, separated by commas")
         .takes("INSTS", ArgumentKind::ManyInstances);
-/// `--exclude-instances`
 pub const EXCLUDE_INSTANCES: OptionDef =
     OptionDef::new("exclude-instances", "leave these instances alone, separated by commas")
         .takes("INSTS", ArgumentKind::ManyInstances);
-/// `--exclusion-tags`
 pub const EXCLUSION_TAGS: OptionDef = OptionDef::new(
     "exclusion-tags",
     "keep instances apart that share a tag TAG:something; several TAGs are separated by commas",
 )
 .takes("TAG,...", ArgumentKind::Text);
-/// `--ignore-soft-errors`
 pub const IGNORE_SOFT_ERRORS: OptionDef = OptionDef::new(
     "ignore-soft-errors",
     "allow steps that break a soft limit, such as the N+1 rule or a policy",
 );
-/// `--no-capacity-checks`
 pub const NO_CAPACITY_CHECKS: OptionDef = OptionDef::new(
     "no-capacity-checks",
     "accept places after which a node could not be emptied any more (global N+1)",
 );
-/// `--restrict-allocation-to`
 pub const RESTRICT_ALLOCATION_TO: OptionDef = OptionDef::new(
     "restrict-allocation-to",
     "place new instances on these nodes only, full names separated by commas, whatever the request says",
 )
 .takes("NODES", ArgumentKind::ManyNodes);
-/// `--all-solutions`
 pub const ALL_SOLUTIONS: OptionDef = OptionDef::new(
     "all-solutions",
     "add to the response to allocate the best place of every group that has one, best first",
 )
 .added();
-/// `--other-groups`
 pub const OTHER_GROUPS: OptionDef = OptionDef::new(
     "other-groups",
     "in node-evacuate, move instances that their own group has no room for to other groups",
 )
 .added();
-/// `--make-room`
 pub const MAKE_ROOM: OptionDef = OptionDef::new(
     "make-room",
     "if allocate finds no place, add to the response the fewest moves after which there is one",
@@ -266,14 +233,11 @@ pub const DETAILS: OptionDef =
 
 // what is checked
 
-/// `--no-simulation`
 pub const NO_SIMULATION: OptionDef =
     OptionDef::new("no-simulation", "look at the cluster as it is, without balancing it on trial");
-/// `--list-problems`
 pub const LIST_PROBLEMS: OptionDef =
     OptionDef::new("list-problems", "show every problem by name, too: nodes, instances, tags without effect")
         .added();
-/// `--without-node`
 pub const WITHOUT_NODE: OptionDef = OptionDef::new(
     "without-node",
     "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
@@ -283,7 +247,6 @@ pub const WITHOUT_NODE: OptionDef = OptionDef::new(
 
 // what is filled in
 
-/// `--disk-template`
 pub const DISK_TEMPLATE: OptionDef = OptionDef::new(
     "disk-template",
     "how the new instances store their disks [the first template of the cluster's policy]",
@@ -302,61 +265,48 @@ pub const DISK_TEMPLATE: OptionDef = OptionDef::new(
         "gluster",
     ]),
 );
-/// `--spindle-use`
 pub const SPINDLE_USE: OptionDef = OptionDef::new(
     "spindle-use",
     "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
 )
 .takes("SPINDLES", ArgumentKind::Float);
-/// `--standard-alloc`
 pub const STANDARD_ALLOC: OptionDef = OptionDef::new(
     "standard-alloc",
     "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
 )
 .takes("STDSPEC", ArgumentKind::Text);
-/// `--tiered-alloc`
 pub const TIERED_ALLOC: OptionDef = OptionDef::new(
     "tiered-alloc",
     "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
 )
 .takes("TSPEC", ArgumentKind::Text);
-/// `--independent-groups`
 pub const INDEPENDENT_GROUPS: OptionDef = OptionDef::new(
     "independent-groups",
     "leave node groups out that could not lose a node, instead of giving up because of them",
 );
-/// `--accept-existing-errors`
 pub const ACCEPT_EXISTING_ERRORS: OptionDef =
     OptionDef::new("accept-existing-errors", "fill the cluster although nodes fail N+1 already");
 
 // rolling maintenance
 
-/// `--offline-maintenance`
 pub const OFFLINE_MAINTENANCE: OptionDef = OptionDef::new(
     "offline-maintenance",
     "plan as if all instances were stopped: only the two nodes of a DRBD instance are kept apart",
 );
-/// `--full-evacuation`
 pub const FULL_EVACUATION: OptionDef =
     OptionDef::new("full-evacuation", "free the nodes of each group of disk copies, too");
-/// `--skip-non-redundant`
 pub const SKIP_NON_REDUNDANT: OptionDef =
     OptionDef::new("skip-non-redundant", "leave out nodes that run instances without a copy on another node");
-/// `--ignore-non-redundant`
 pub const IGNORE_NON_REDUNDANT: OptionDef = OptionDef::new(
     "ignore-non-redundant",
     "do not move instances without a copy on another node: they go down with it",
 );
-/// `--one-step-only`
 pub const ONE_STEP_ONLY: OptionDef =
     OptionDef::new("one-step-only", "print only the first group, one node a line");
-/// `--node-tags`
 pub const NODE_TAGS: OptionDef =
     OptionDef::new("node-tags", "plan for nodes that have at least one of these tags, separated by commas")
         .takes("TAG,...", ArgumentKind::Text);
-/// `--no-headers`
 pub const NO_HEADERS: OptionDef = OptionDef::new("no-headers", "leave the heading out");
-/// `--print-moves`
 pub const PRINT_MOVES: OptionDef = OptionDef::new(
     "print-moves",
     "print after each group which instances are elsewhere meanwhile, and where",
@@ -365,13 +315,11 @@ pub const PRINT_MOVES: OptionDef = OptionDef::new(
 pub const FORCE_ROLLING: OptionDef =
     OptionDef::new("force", "go on without a master node, and with --honour-run-state while instances run")
         .short('f');
-/// `--migrate-shared`
 pub const MIGRATE_SHARED: OptionDef = OptionDef::new(
     "migrate-shared",
     "migrate instances on shared storage to a node that takes them by all the rules, and count them as redundant",
 )
 .added();
-/// `--honour-run-state`
 pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
     "honour-run-state",
     "stopped instances are not in the way; --offline-maintenance is refused while instances run",
@@ -380,35 +328,28 @@ pub const HONOUR_RUN_STATE: OptionDef = OptionDef::new(
 
 // powering nodes down and up
 
-/// `--minimal-resources`
 pub const MINIMAL_RESOURCES: OptionDef = OptionDef::new(
     "minimal-resources",
     "bring nodes online if a node has room for less than FACTOR standard instances [2, or --target-resources if that is less]",
 )
 .takes("FACTOR", ArgumentKind::Float);
-/// `--target-resources`
 pub const TARGET_RESOURCES: OptionDef = OptionDef::new(
     "target-resources",
     "when nodes are freed, keep room for FACTOR standard instances on every other node [2, or --minimal-resources if that is more]",
 )
 .takes("FACTOR", ArgumentKind::Float);
-/// `--drbd`
 pub const SQUEEZE_DRBD: OptionDef = OptionDef::new("drbd", "free nodes with DRBD instances, too").added();
-/// `--all`
 pub const SQUEEZE_ALL: OptionDef =
     OptionDef::new("all", "try every node, whatever its instances are; includes --drbd").added();
-/// `--max-nodes`
 pub const MAX_NODES: OptionDef = OptionDef::new("max-nodes", "switch at most N nodes in this run")
     .takes("N", ArgumentKind::Integer)
     .added();
-/// `--standby-data`
 pub const STANDBY_DATA: OptionDef = OptionDef::new(
     "standby-data",
     "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
 )
 .takes("FILE", ArgumentKind::File)
 .added();
-/// `--detailed-status`
 pub const DETAILED_STATUS: OptionDef = OptionDef::new(
     "detailed-status",
     "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do",
@@ -424,19 +365,15 @@ pub const DETAILED_HEALTH: OptionDef = OptionDef::new(
 
 // moves between node groups
 
-/// `--dot`
 pub const DOT: OptionDef =
     OptionDef::new("dot", "draw the groups and the pools that they reach, as text for Graphviz").added();
-/// `--svg`
 pub const SVG: OptionDef =
     OptionDef::new("svg", "draw the groups and the pools that they reach, as an SVG picture").added();
-/// `--evacuate`
 pub const EVACUATE: OptionDef = OptionDef::new(
     "evacuate",
     "plan the moves that empty one group: of those that can be emptied the one with most free memory",
 )
 .added();
-/// `--move-cost`
 pub const MOVE_COST: OptionDef =
     OptionDef::new("move-cost", "what a GiB of disk that has to be copied takes off the gain of a move [0]")
         .takes("COST", ArgumentKind::Float)
@@ -448,7 +385,6 @@ pub const MOVE_COST: OptionDef =
 pub const OUTPUT_DIR: OptionDef = OptionDef::new("output-dir", "write the files into the directory PATH [.]")
     .short('d')
     .takes("PATH", ArgumentKind::Directory);
-/// `--anonymise`
 pub const ANONYMISE: OptionDef = OptionDef::new(
     "anonymise",
     "replace all names, UUIDs and tags, the same ones by the same ones in all clusters of this run",
@@ -460,86 +396,68 @@ pub const ANONYMISE: OptionDef = OptionDef::new(
 /// `-X`
 pub const EXEC: OptionDef =
     OptionDef::new("exec", "have Ganeti carry the plan out; needs --luxi or --master").short('X');
-/// `--yes`
 pub const YES: OptionDef =
     OptionDef::new("yes", "with --exec, do not ask on a terminal whether to begin").added();
-/// `--journal`
 pub const JOURNAL: OptionDef = OptionDef::new(
     "journal",
     "with --exec, keep the journal of the run in FILE, which must not exist [a file in the user's state directory]",
 )
 .takes("FILE", ArgumentKind::File)
 .added();
-/// `--resume`
 pub const RESUME: OptionDef =
     OptionDef::new("resume", "go on with the run that this journal is of, instead of making a plan")
         .takes("JOURNAL", ArgumentKind::File)
         .added();
-/// `--json-events`
 pub const JSON_EVENTS: OptionDef =
     OptionDef::new("json-events", "with --exec, write what happens to FILE, one JSON object a line")
         .takes("FILE", ArgumentKind::File)
         .added();
-/// `--power-command`
 pub const POWER_COMMAND: OptionDef = OptionDef::new(
     "power-command",
     "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
 )
 .takes("COMMAND", ArgumentKind::Text)
 .added();
-/// `--boot-timeout`
 pub const BOOT_TIMEOUT: OptionDef = OptionDef::new(
     "boot-timeout",
     "with --exec, wait at most TIME until a node that was powered on answers [10m]",
 )
 .takes("TIME", ArgumentKind::Text)
 .added();
-/// `--cooldown`
 pub const COOLDOWN: OptionDef = OptionDef::new(
     "cooldown",
     "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d [0]",
 )
 .takes("TIME", ArgumentKind::Text)
 .added();
-/// `--first-job-group`
 pub const FIRST_JOB_GROUP: OptionDef =
     OptionDef::new("first-job-group", "keep only the first jobset, the steps that can start at once");
-/// `--reason`
 pub const REASON: OptionDef =
     OptionDef::new("reason", "the reason that the submitted jobs record").takes("REASON", ArgumentKind::None);
-/// `--priority`
 pub const PRIORITY: OptionDef = OptionDef::new("priority", "the priority of the submitted jobs")
     .takes("PRIO", ArgumentKind::Choices(&["low", "normal", "high"]));
 
 // the launcher
 
-/// `--list`
 pub const LIST: OptionDef = OptionDef::new("list", "list the tools, one a line").added();
-/// `--force`
 pub const FORCE: OptionDef =
     OptionDef::new("force", "with install-links: replace files that are in the way").added();
 
 // made-up clusters
 
-/// `--seed`
 pub const SEED: OptionDef = OptionDef::new("seed", "the same seed gives the same cluster [1]")
     .takes("N", ArgumentKind::Integer)
     .added();
-/// `--groups`
 pub const GROUPS: OptionDef =
     OptionDef::new("groups", "the number of node groups [1]").takes("G", ArgumentKind::Integer).added();
-/// `--hetero`
 pub const HETERO: OptionDef = OptionDef::new("hetero", "nodes of different sizes").added();
-/// `--skew`
 pub const SKEW: OptionDef =
     OptionDef::new("skew", "the share of the nodes that holds most instances, 0 to 1 [0.5]")
         .takes("S", ArgumentKind::Float)
         .added();
-/// `--fill`
 pub const FILL: OptionDef = OptionDef::new("fill", "the mean share of memory in use, 0 to 1 [0.55]")
     .takes("F", ArgumentKind::Float)
     .added();
-/// `--tags`
 pub const TAGS: OptionDef = OptionDef::new("tags", "exclusion tags and node locations").added();
 
 // every program
@@ -548,6 +466,5 @@ pub const TAGS: OptionDef = OptionDef::new("tags", "exclusion tags and node loca
 pub const VERSION: OptionDef = OptionDef::new("version", "print the version and exit").short('V');
 /// `-h`
 pub const HELP: OptionDef = OptionDef::new("help", "print this list of options and exit").short('h');
-/// `--help-completion`
 pub const HELP_COMPLETION: OptionDef =
     OptionDef::new("help-completion", "print the options and what their arguments are, for programs to read");

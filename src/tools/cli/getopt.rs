@@ -13,7 +13,6 @@ use super::option::{Argument, OptionDef, Origin};
 /// An option as given: which one, and its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// The option.
     pub option: &'static OptionDef,
     /// Its argument; `None` for a flag, and for an optional argument left out.
     pub value: Option<OsString>,

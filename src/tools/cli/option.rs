@@ -5,7 +5,6 @@ use clap::{Arg, ArgAction};
 /// Whether an option takes an argument, and what the argument is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
-    /// A flag.
     None,
     /// Must have one, attached or as the next word.
     Required(&'static str),
@@ -18,11 +17,9 @@ pub enum Argument {
 pub enum ArgumentKind {
     /// Nothing that could be completed.
     None,
-    /// A file.
     File,
     /// A file that is to be written; the reference does not tell that it is one.
     NewFile,
-    /// A directory.
     Directory,
     /// A host name.
     Host,
@@ -30,7 +27,6 @@ pub enum ArgumentKind {
     Integer,
     /// A real number.
     Float,
-    /// Free text.
     Text,
     /// The name of a node.
     OneNode,
@@ -85,7 +81,6 @@ impl ArgumentKind {
 pub enum Origin {
     /// Ganeti's tool of the same name has it.
     Ganeti,
-    /// Added here.
     Added,
 }
 
@@ -96,7 +91,6 @@ pub struct OptionDef {
     pub long: &'static str,
     /// The letter, if there is a short form.
     pub short: Option<char>,
-    /// The argument.
     pub argument: Argument,
     /// What the argument stands for.
     pub kind: ArgumentKind,

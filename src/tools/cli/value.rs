@@ -29,7 +29,6 @@ pub enum ValueProblem {
     /// A number outside the range.
     #[error("'{value}' is not {expected}")]
     Range {
-        /// The text.
         value: String,
         /// What was expected.
         expected: &'static str,
@@ -39,9 +38,7 @@ pub enum ValueProblem {
     Choice {
         /// The long name of the option.
         option: &'static str,
-        /// The text.
         value: String,
-        /// The words.
         allowed: &'static [&'static str],
     },
     /// A word of a list that is none of those that there are.
@@ -49,11 +46,9 @@ pub enum ValueProblem {
     Word {
         /// What it would be.
         what: &'static str,
-        /// The text.
         value: String,
         /// The question whether another one was meant.
         meant: String,
-        /// The words.
         known: Vec<&'static str>,
     },
     /// Not a size.
@@ -62,7 +57,6 @@ pub enum ValueProblem {
     /// One of several values in a row.
     #[error("{part}: {problem}")]
     Part {
-        /// Which one.
         part: &'static str,
         /// What is wrong with it.
         problem: Box<ValueProblem>,

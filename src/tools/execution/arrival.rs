@@ -29,7 +29,6 @@ pub enum Confirmation {
     AsPlanned,
     /// It is not.
     Missed(Vec<Missed>),
-    /// Nobody knows.
     Unknown(String),
 }
 

@@ -66,7 +66,6 @@ pub struct ExecutionOrder {
     pub group: String,
     /// Whether it was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
-    /// The steps.
     pub work: Work,
 }
 
@@ -91,7 +90,6 @@ pub struct Ran {
     pub header: Header,
     /// What became of it.
     pub report: Report,
-    /// Its journal.
     pub journal: PathBuf,
     /// What the cluster is like then.
     pub arrival: Confirmation,

@@ -9,7 +9,6 @@ use crate::tools::output::Output;
 pub enum Consent {
     /// Go ahead; also where there is nobody to ask.
     Yes,
-    /// Leave it.
     No,
 }
 

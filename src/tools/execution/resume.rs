@@ -19,7 +19,6 @@ use crate::tools::output::Output;
 
 /// A tool that goes on with one of its runs.
 pub struct Resumption<'a> {
-    /// The tool.
     pub tool: &'static str,
     /// Reading the cluster.
     pub load: &'a LoadOptions,

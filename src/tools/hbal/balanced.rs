@@ -37,9 +37,7 @@ pub struct Balanced {
 /// A group before its search.
 #[derive(Clone)]
 pub struct BalanceStart {
-    /// The group.
     pub scope: BalancedScope,
-    /// Its score.
     pub initial: Components,
     /// The part of it that cannot be avoided.
     pub unavoidable: f64,

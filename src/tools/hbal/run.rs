@@ -56,7 +56,6 @@ impl Text<'_> {
 
 /// The plan for one group.
 pub struct GroupPart {
-    /// The group.
     pub group: GroupIdx,
     /// The steps, in order.
     pub steps: Vec<Step>,

@@ -11,9 +11,7 @@ use crate::tools::output::Output;
 /// The group being balanced.
 #[derive(Clone)]
 pub struct BalancedScope {
-    /// The group.
     pub group: GroupIdx,
-    /// Its nodes.
     pub nodes: Vec<NodeIdx>,
     /// The instances whose primary is there.
     pub instances: Vec<InstanceIdx>,

@@ -63,7 +63,6 @@ pub fn resume(options: &HsqueezeOptions, path: &Path, output: &mut Output) -> an
 /// What was done, and what went wrong.
 #[derive(Default)]
 pub struct HsqueezeEnd {
-    /// By group.
     pub deeds: Vec<Deed>,
     /// One line each.
     pub problems: Vec<String>,

@@ -12,7 +12,6 @@ use crate::search::squeeze::{Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watc
 
 /// What plans are made by.
 pub struct Planning<'a> {
-    /// The options.
     pub options: &'a HsqueezeOptions,
     /// The sizes of `--standby-data`.
     known_sizes: Sizes,

@@ -10,11 +10,8 @@ use crate::tools::cli::{Given, ValueError};
 /// The priority of submitted jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Behind others.
     Low,
-    /// As usual.
     Normal,
-    /// Before others.
     High,
 }
 
@@ -34,21 +31,13 @@ impl Priority {
 pub struct ExecutionOptions {
     /// `-X`
     pub exec: bool,
-    /// `--yes`
     pub yes: bool,
-    /// `--journal`
     pub journal: Option<PathBuf>,
-    /// `--resume`
     pub resume: Option<PathBuf>,
-    /// `--json-events`
     pub json_events: Option<PathBuf>,
-    /// `--reason`
     pub reason: Option<String>,
-    /// `--priority`
     pub priority: Option<Priority>,
-    /// `--power-command`
     pub power_command: Option<OsString>,
-    /// `--boot-timeout`
     pub boot_timeout: Option<Duration>,
 }
 

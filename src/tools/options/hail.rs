@@ -17,21 +17,14 @@ pub struct HailOptions {
     pub print_nodes: Option<String>,
     /// `-S`: what the names of the saved files start with.
     pub save: Option<PathBuf>,
-    /// `--ignore-soft-errors`
     pub ignore_soft_errors: bool,
-    /// `--no-capacity-checks`
     pub no_capacity_checks: bool,
     /// `--restrict-allocation-to`: full names of nodes.
     pub restrict_to: Option<Vec<String>>,
-    /// `--all-solutions`
     pub all_solutions: bool,
-    /// `--other-groups`
     pub other_groups: bool,
-    /// `--make-room`
     pub make_room: bool,
-    /// `--json`
     pub details: bool,
-    /// `--time-limit`
     pub time_limit: Duration,
 }
 

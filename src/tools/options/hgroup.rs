@@ -15,7 +15,6 @@ pub enum GroupCommand {
     /// Show how the groups are.
     #[default]
     Status,
-    /// Heal groups.
     Redistribute,
     /// Find groups that can be emptied.
     Compress,
@@ -58,15 +57,12 @@ impl GroupCommand {
 pub struct HgroupOptions {
     /// Reading the cluster.
     pub load: LoadOptions,
-    /// The command.
     pub command: GroupCommand,
     /// An option that was given and means nothing to the command.
     pub misplaced: Option<&'static str>,
     /// `-p`: the fields as typed; empty for the usual ones.
     pub print_nodes: Option<String>,
-    /// `--dot`
     pub dot: bool,
-    /// `--svg`
     pub svg: bool,
     /// `-C`
     pub commands: Option<CommandTarget>,
@@ -74,9 +70,7 @@ pub struct HgroupOptions {
     pub save: Option<PathBuf>,
     /// `-l`; negative: no limit.
     pub max_length: Option<i64>,
-    /// `--no-capacity-checks`
     pub no_capacity_checks: bool,
-    /// `--evacuate`
     pub evacuate: bool,
     /// `-G`
     pub group: Option<String>,
@@ -84,15 +78,10 @@ pub struct HgroupOptions {
     pub min_gain: Option<f64>,
     /// `-e`
     pub min_score: Option<f64>,
-    /// `--move-cost`
     pub move_cost: f64,
-    /// `--time-limit`
     pub time_limit: Option<Duration>,
-    /// `--json`
     pub json: bool,
-    /// `--summary`
     pub summary: bool,
-    /// `--detailed-status`
     pub detailed_status: bool,
     /// Carrying plans out.
     pub execution: ExecutionOptions,

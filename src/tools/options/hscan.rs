@@ -17,9 +17,7 @@ pub struct HscanOptions {
     pub print_nodes: Option<String>,
     /// `-d`; empty: the current directory.
     pub directory: PathBuf,
-    /// `--no-headers`
     pub no_headers: bool,
-    /// `--anonymise`
     pub anonymise: bool,
 }
 

@@ -15,23 +15,14 @@ const RESOURCES: f64 = 2.0;
 pub struct HsqueezeOptions {
     /// Reading the cluster.
     pub load: LoadOptions,
-    /// `--minimal-resources`
     pub minimal: Option<f64>,
-    /// `--target-resources`
     pub target: Option<f64>,
-    /// `--drbd`, `--all`
     pub reach: Reach,
-    /// `--no-capacity-checks`
     pub no_capacity_checks: bool,
-    /// `--ignore-soft-errors`
     pub ignore_soft_errors: bool,
-    /// `--max-nodes`
     pub max_nodes: Option<usize>,
-    /// `--time-limit`
     pub time_limit: Option<Duration>,
-    /// `--cooldown`
     pub cooldown: Duration,
-    /// `--standby-data`
     pub standby_data: Option<PathBuf>,
     /// `-G`
     pub group: Option<String>,
@@ -39,13 +30,9 @@ pub struct HsqueezeOptions {
     pub save: Option<PathBuf>,
     /// `-C`
     pub commands: Option<CommandTarget>,
-    /// `--no-headers`
     pub no_headers: bool,
-    /// `--json`
     pub json: bool,
-    /// `--summary`
     pub summary: bool,
-    /// `--detailed-status`
     pub detailed_status: bool,
     /// Carrying the plan out.
     pub execution: ExecutionOptions,

@@ -1,6 +1,6 @@
 //! What the options of each tool mean: typed, with every default in place.
 
-mod execution;
+pub(super) mod execution;
 mod hail;
 mod hcheck;
 mod hgroup;
@@ -64,9 +64,7 @@ pub struct LoadOptions {
     pub detail: Detail,
     /// `-U`
     pub utilisation: Option<PathBuf>,
-    /// `--ignore-dynu`
     pub ignore_dynu: bool,
-    /// `--mond`
     pub mond: bool,
     /// `--mond-data`
     pub mond_data: Option<PathBuf>,

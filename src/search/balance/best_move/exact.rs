@@ -111,7 +111,6 @@ impl BestMoveSearch<'_> {
         tried.collect()
     }
 
-    /// The best of some survivors.
     fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<ScoredMove> {
         self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
         let tried = self.tried(survivors.iter());

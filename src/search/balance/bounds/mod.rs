@@ -77,7 +77,6 @@ const _: () = {
 /// The rows of all sizes together have about this many places at most.
 const MOST_PLACES: usize = 2_000_000;
 
-/// No row.
 const NO_ROW: u32 = u32::MAX;
 
 /// MoveBounds for all moves of a group.

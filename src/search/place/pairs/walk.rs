@@ -71,7 +71,6 @@ impl<'w, 'f, 'c, 'o, 'i> PairWalk<'w, 'f, 'c, 'o, 'i> {
         self.open.extend(unusual);
     }
 
-    /// The next pair.
     fn next(&mut self) -> Option<ScoredPair> {
         let own = self.pairs.bounds.primary(self.at);
         loop {

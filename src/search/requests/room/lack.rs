@@ -20,7 +20,6 @@ pub(super) struct Lacks<'a> {
     now: f64,
 }
 
-/// What a node lacks.
 #[derive(Clone, Copy)]
 struct NodeLack {
     primary: f64,

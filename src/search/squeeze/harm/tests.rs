@@ -151,7 +151,6 @@ struct Count {
     conflicts: BTreeMap<String, usize>,
     shared: usize,
     missed: usize,
-    /// By node.
     beyond: Vec<bool>,
 }
 
