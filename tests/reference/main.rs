@@ -60,7 +60,7 @@ use cases::{Case, Over, REQUEST, Source, TEXT};
 use clap::{Arg, ArgAction, Command, value_parser};
 use compare::{Verdict, Words};
 use run::{Output, Programs};
-use statistics::PairUpdate;
+use statistics::Statistics;
 use tools::Tool;
 
 /// Failing cases whose differences are shown.
@@ -152,12 +152,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<PairUpdate> {
+fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<Statistics> {
     // some forms are rare
     let all = if settings.over.is_some() { settings.runs.saturating_mul(1000) } else { settings.runs };
     let numbers = settings.only.map_or(0..all, |only| only..only + 1);
     let (next, taken) = (AtomicU64::new(numbers.start), AtomicU64::new(0));
-    let statistics = Mutex::new(PairUpdate::default());
+    let statistics = Mutex::new(Statistics::default());
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);

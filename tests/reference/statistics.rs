@@ -12,7 +12,7 @@ use super::tools::Tool;
 
 /// Counts over all cases so far.
 #[derive(Debug, Default)]
-pub struct PairUpdate {
+pub struct Statistics {
     /// Cases that agreed byte for byte.
     pub agreed: usize,
     /// Cases that differ by a listed difference.
@@ -41,7 +41,7 @@ struct ToolStatistics {
     our_time: Duration,
 }
 
-impl PairUpdate {
+impl Statistics {
     /// Counts one case.
     pub fn add(&mut self, case: &Case, theirs: &Output, ours: &Output, verdict: &Verdict) {
         match verdict {

@@ -158,7 +158,7 @@ struct Emptying<'c> {
     /// The score of the group (for what is relocated) and of the set (for what is
     /// recreated), where they are needed.
     boards: [Option<Board>; 2],
-    /// PairUpdate of the boards.
+    /// What bounds the scores of the boards.
     running: [Option<Running>; 2],
     /// Nobody asks what is in the way.
     verdict_only: bool,

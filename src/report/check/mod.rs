@@ -107,7 +107,7 @@ pub fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
             lines.extend(entries.iter().map(|entry| format!("    {}: {}", entry.label, entry.text())));
         };
         for group in &state.groups {
-            let title = format!("PairUpdate for group {}", cluster.group(group.group).name);
+            let title = format!("Statistics for group {}", cluster.group(group.group).name);
             block(title, entries(group.counts(), Some(group.score)));
         }
         block("Cluster statistics".to_owned(), entries(state.counts, None));

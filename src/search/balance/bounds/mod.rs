@@ -172,7 +172,7 @@ impl MoveBounds {
         &self.ground.nodes
     }
 
-    /// PairUpdate of the present state.
+    /// What bounds scores in the present state.
     pub fn running(&self) -> &Running {
         &self.ground.running
     }
