@@ -62,6 +62,8 @@
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.
 //!   No algorithm lives here.
 //!
+//! `examples/library.rs` shows how it is used: load, check, place, balance, plan.
+//!
 //! # The reference
 //!
 //! The programs answer as Ganeti's own htools 3.0.2 do, on standard output and

@@ -9,9 +9,12 @@ pub mod bounds;
 mod bounds_cache;
 pub mod explain;
 mod likeness;
+mod run;
 pub(crate) mod shape;
 pub mod tally;
 pub(crate) mod ties;
+
+pub use self::run::{Balancing, Outset, all, run, run_watched, worst};
 
 use self::best_move::{MoveOrder, ScoredMove, better, rank};
 use self::bounds::MoveBounds;

@@ -12,3 +12,4 @@ mod fuzz_parsers;
 mod house;
 mod properties;
 mod rolling;
+mod whole;

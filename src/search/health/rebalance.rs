@@ -1,10 +1,13 @@
 //! What balancing would make of a cluster: every group by itself, as `hbal` would do
 //! it.
 
+use std::convert::Infallible;
+
 use rayon::prelude::*;
 
 use super::GroupHealth;
-use crate::model::{Cluster, Draft, GroupIdx};
+use crate::model::{Cluster, Draft, GroupIdx, Step};
+use crate::search::balance::run_watched;
 use crate::search::{BalanceOptions, Balancer, Deadline, Stopped};
 
 /// A group after it was balanced.
@@ -29,18 +32,11 @@ pub fn rebalance(
     let one = |copy: &mut Option<Draft>, group: &GroupIdx| {
         // instances of two groups do not move, so that no group changes another one
         let copy = copy.get_or_insert_with(|| Draft::of(cluster));
-        let mut balancer = Balancer::new(copy, &cluster.nodes_of(*group), options);
-        let (mut steps, mut stopped) = (0, None);
-        if !balancer.is_balanced() {
-            while balancer.may_continue() && options.max_length != steps as i64 {
-                stopped = deadline.reached();
-                if stopped.is_some() || balancer.next_step().is_none() {
-                    break;
-                }
-                steps += 1;
-            }
-        }
-        Rebalanced { steps, stopped, health: GroupHealth::of(copy, *group, capacity_checks) }
+        let nodes = cluster.nodes_of(*group);
+        let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
+        let Ok(found) = run_watched(copy, &nodes, options, (deadline, 0), nobody);
+        let health = GroupHealth::of(copy, *group, capacity_checks);
+        Rebalanced { steps: found.steps.len(), stopped: found.stopped, health }
     };
     groups.par_iter().map_init(|| None, one).collect()
 }

@@ -1,17 +1,17 @@
 //! One group, from its description to the result of its search.
 
 use super::HbalOptions;
-use super::run::{Text, balance_options};
+use super::run::Text;
 use super::scope::BalancedScope;
-use super::search::{BalanceWatch, Found, search};
+use super::search::{BalanceWatch, search};
 use crate::model::{Cluster, Draft, Mib, Step};
 use crate::plan::jobset::{Jobset, jobsets};
-use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::report::components::{components, score};
 use crate::report::json::plan::EndingView;
 use crate::report::number::general;
-use crate::score::{Board, Components};
-use crate::search::{Balancer, Stopped};
+use crate::score::Components;
+use crate::search::Stopped;
+use crate::search::balance::{Balancing, Outset};
 
 /// A group after its search.
 pub struct Balanced {
@@ -38,22 +38,18 @@ pub struct Balanced {
 #[derive(Clone)]
 pub struct BalanceStart {
     pub scope: BalancedScope,
-    pub initial: Components,
-    /// The part of it that cannot be avoided.
-    pub unavoidable: f64,
+    pub outset: Outset,
 }
 
 impl BalanceStart {
     /// Looks at a group.
     pub fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
-        let initial = Board::new(cluster, &scope.nodes).components();
-        let unavoidable = unavoidable_score(cluster, &scope.nodes);
-        BalanceStart { scope, initial, unavoidable }
+        BalanceStart { outset: Outset::of(cluster, &scope.nodes), scope }
     }
 
     /// Whether there is nothing to gain.
     pub fn is_balanced(&self, options: &HbalOptions) -> bool {
-        self.initial.score() - self.unavoidable < options.min_score
+        self.outset.is_balanced(options.min_score)
     }
 }
 
@@ -79,7 +75,7 @@ pub fn begin(
 ) -> anyhow::Result<Balanced> {
     let level = options.load.verbosity;
     let is_balanced = start.is_balanced(options);
-    let BalanceStart { scope, initial, unavoidable } = start;
+    let BalanceStart { scope, outset: Outset { initial, unavoidable } } = start;
     scope.describe(cluster, options, text)?;
     scope.print_lists("Initial", options, cluster, text.output)?;
     let totals = scope.totals(cluster);
@@ -112,13 +108,11 @@ pub fn search_group(
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
-    let mut balancer = Balancer::new(cluster, &balanced.scope.nodes, balance_options(options));
-    let Found { steps, stopped } = search(options, &mut balancer, &balanced.scope.instances, watch, text)?;
-    balanced.last = balancer.components();
+    let Balancing { steps, last, stopped, .. } = search(options, cluster, &balanced.scope, watch, text)?;
+    balanced.last = last;
     balanced.jobsets = jobsets(cluster, &steps);
     balanced.ending = if steps.is_empty() { EndingView::NoSolution } else { EndingView::Improved };
-    balanced.steps = steps;
-    balanced.stopped = stopped;
+    (balanced.steps, balanced.stopped) = (steps, stopped);
     balanced.report(options.load.verbosity, text)?;
     Ok(balanced)
 }

@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::HbalOptions;
-use super::run::Text;
-use crate::model::{Cluster, InstanceIdx, NodeIdx, Placement, Step};
+use super::run::{Text, balance_options};
+use super::scope::BalancedScope;
+use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::components::score;
 use crate::report::table::Align;
+use crate::search::balance::{Balancing, run_watched};
 use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
 
@@ -19,61 +21,40 @@ pub struct BalanceWatch<'a> {
     pub shown: bool,
 }
 
-/// What a search found.
-pub struct Found {
-    /// The steps, in order.
-    pub steps: Vec<Step>,
-    /// What ended the search, if it did not end by itself.
-    pub stopped: Option<Stopped>,
-}
-
-/// Performs step after step, printing each as it is found; then says on
-/// standard error what is to be said about the search itself.
+/// Makes step after step, printing each as it is found; then says on standard error what is to
+/// be said about the search itself.
 pub fn search(
     options: &HbalOptions,
-    balancer: &mut Balancer<'_>,
-    instances: &[InstanceIdx],
+    cluster: &mut Draft,
+    scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
-) -> anyhow::Result<Found> {
-    let columns = Columns::of(balancer.cluster(), balancer.nodes(), instances);
+) -> anyhow::Result<Balancing> {
+    let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
     let began = Instant::now();
-    let found = find(options, balancer, &columns, watch, text)?;
-    let (steps, took) = (found.steps.len(), began.elapsed());
-    if let Some(stopped) = found.stopped {
-        text.output.error_line(&early_end(stopped, steps))?;
-    }
-    if options.load.verbosity > 1 {
-        text.output.error_line(&summary(steps, took, balancer.tally()))?;
-    }
-    Ok(found)
-}
-
-fn find(
-    options: &HbalOptions,
-    balancer: &mut Balancer<'_>,
-    columns: &Columns,
-    watch: &BalanceWatch<'_>,
-    text: &mut Text<'_>,
-) -> anyhow::Result<Found> {
     let mut progress = if watch.shown { Progress::start() } else { Progress::hidden() };
-    let mut steps = Vec::new();
-    while let Some(step) = balancer.next_step() {
-        steps.push(step);
-        let line = columns.line(balancer.cluster(), steps.len(), &step);
+    let observe = |balancer: &Balancer<'_>, steps: &[Step]| -> anyhow::Result<()> {
+        let Some(step) = steps.last() else { return Ok(()) };
+        let line = columns.line(balancer.cluster(), steps.len(), step);
         progress.aside(|| {
             text.line(line)?;
             // a reader should see each step as it is found
             anyhow::Ok(text.output.flush()?)
         })?;
         progress.step(steps.len(), step.score);
-        // a search that ends here by itself is complete, whatever the time
-        let complete = !balancer.may_continue() || options.max_length == steps.len() as i64;
-        if let Some(stopped) = watch.deadline.reached().filter(|_| !complete) {
-            return Ok(Found { steps, stopped: Some(stopped) });
-        }
+        Ok(())
+    };
+    // however short the time, there is a step if there can be one
+    let found = run_watched(cluster, &scope.nodes, balance_options(options), (watch.deadline, 1), observe)?;
+    drop(progress);
+    let (steps, took) = (found.steps.len(), began.elapsed());
+    if let Some(stopped) = found.stopped {
+        text.output.error_line(&early_end(stopped, steps))?;
     }
-    Ok(Found { steps, stopped: None })
+    if options.load.verbosity > 1 {
+        text.output.error_line(&summary(steps, took, found.tally))?;
+    }
+    Ok(found)
 }
 
 /// The widths of the columns in the lines of the steps.

@@ -1,6 +1,5 @@
 //! `hbal --worst-group` and `hbal --all-groups`: the scores of all groups, and one plan.
 
-use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering as Atomically};
 
 use anyhow::ensure;
@@ -57,12 +56,6 @@ impl BalanceCandidate {
 
     fn jobsets(&self) -> &[Jobset] {
         self.found.as_ref().map_or(&[], |found| &found.jobsets)
-    }
-
-    /// Worse groups come first; scores that are no numbers last.
-    fn compare(&self, other: &BalanceCandidate) -> Ordering {
-        let (a, b) = (self.start.initial.score(), other.start.initial.score());
-        a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
     }
 }
 
@@ -149,7 +142,7 @@ impl GroupsRun<'_> {
 /// Balances the worst group that can be improved.
 pub fn worst(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
     let mut groups = survey(cluster);
-    groups.sort_by(BalanceCandidate::compare);
+    groups.sort_by(|a, b| a.start.outset.worst_first(&b.start.outset));
     list(options, &groups, &mut text)?;
     let run = GroupsRun::begin(options, ChosenGroups::WorstGroup, cluster, &text)?;
     let watch = BalanceWatch { deadline: &run.deadline, shown: true };
@@ -232,7 +225,7 @@ fn list(options: &HbalOptions, groups: &[BalanceCandidate], text: &mut Text<'_>)
             group.shown.name.clone(),
             group.shown.nodes.to_string(),
             group.shown.instances.to_string(),
-            score(group.start.initial.score()),
+            score(group.start.outset.initial.score()),
             note.to_owned(),
         ]);
     }
@@ -276,9 +269,9 @@ fn document(
             group: group.shown.clone(),
             ending: found.map(|found| found.ending),
             stopped: found.and_then(|found| found.stopped),
-            initial_score: json::Score::of(&group.start.initial),
-            unavoidable_score: group.start.unavoidable,
-            final_score: json::Score::of(found.map_or(&group.start.initial, |found| &found.last)),
+            initial_score: json::Score::of(&group.start.outset.initial),
+            unavoidable_score: group.start.outset.unavoidable,
+            final_score: json::Score::of(found.map_or(&group.start.outset.initial, |found| &found.last)),
             steps: numbers,
         }
     };
