@@ -60,7 +60,7 @@ impl<'a> Console<'a> {
         stage: &ExecutionStage<'a>,
         output: &'a mut Output,
     ) -> anyhow::Result<Console<'a>> {
-        let events = stage.options.json_events.as_ref().map(|path| {
+        let events = stage.undertaking.execution.json_events.as_ref().map(|path| {
             // the runs of one command share the file
             let file = open_stream(path, stage.number > 1)?;
             anyhow::Ok(Events { path: path.clone(), file, failed: false })
@@ -68,16 +68,16 @@ impl<'a> Console<'a> {
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
         output.flush()?;
-        let talkative = stage.load.verbosity >= 1;
+        let talkative = stage.undertaking.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
         Ok(Console {
             output,
             work,
             signals: stage.signals,
-            handling: stage.options.handling(),
+            handling: stage.undertaking.execution.handling(),
             events,
-            json: stage.silent,
+            json: stage.undertaking.silent,
             talkative,
             bar,
             running: 0,

@@ -10,8 +10,6 @@ use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 use crate::tools::source;
 
-/// How often a plan is made anew because the cluster has changed meanwhile.
-pub const ATTEMPTS: usize = 5;
 /// Most changes that are listed.
 const SHOWN: usize = 5;
 
@@ -62,7 +60,7 @@ pub fn violation(
 }
 
 /// The first of these moves between groups that must not be carried out on a cluster.
-pub fn crossing_violation(work: &Work, steps: &[usize], now: &Cluster) -> Option<String> {
+pub fn crossing_violation(work: &Work, steps: &[usize], _: &str, _: bool, now: &Cluster) -> Option<String> {
     match work.steps_on(now, steps) {
         Ok(moves) => {
             let found = check_crossings(now, &moves).err();

@@ -14,7 +14,7 @@ use super::cli::catalogue::*;
 use super::cli::{self, Spec, Stop};
 pub use super::options::HbalOptions;
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::{ExitStatus, ahead, execution, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -91,7 +91,7 @@ pub fn parse(args: &[OsString]) -> Result<HbalOptions, Stop> {
 pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let status = if let Some(journal) = &options.execution.resume {
-        execute::resume(&options, journal, &mut output)
+        execution::resume(&execute::undertaking(&options), journal, &mut output)
     } else {
         // before the cluster is asked
         options.groups()?;
@@ -99,7 +99,10 @@ pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
         let cluster = source::load(&options.load, &mut output)?;
         match options.explain.is_empty() {
-            true => execute::plan_and_execute(&options, cluster, &mut output),
+            true => {
+                let plan = |cluster, output: &mut Output| run::run(&options, cluster, output);
+                execution::plan_and_execute(&execute::undertaking(&options), cluster, plan, &mut output)
+            }
             false => explain::run(&options, cluster, &mut output),
         }
     }?;

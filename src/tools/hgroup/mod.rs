@@ -15,7 +15,7 @@ use super::cli::{self, OperandWords, Spec, Stop, hint};
 pub use super::options::HgroupOptions;
 use super::options::{GroupCommand, one_form};
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
 use crate::model::shown::shown_name;
 
@@ -123,7 +123,7 @@ pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
     }
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     if let Some(journal) = &options.execution.resume {
-        let status = execute::resume(&options, journal, &mut output);
+        let status = execution::resume(&execute::undertaking(&options), journal, &mut output);
         output.flush()?;
         return status;
     }

@@ -118,8 +118,8 @@ fn carry_out(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
-    let HsqueezeEnd { deeds, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
-    let summary = view::summary(&deeds, view::Tense::Done);
+    let HsqueezeEnd { results, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
+    let summary = view::summary(&results, view::Tense::Done);
     match options.load.verbosity < 1 && !options.json {
         true => output.line(&summary)?,
         false => output.error_line(&summary)?,
@@ -130,7 +130,7 @@ fn carry_out(
     }
     Ok(match stopped {
         Some(status) => status,
-        None if options.detailed_status && !deeds.is_empty() => ExitStatus::Done,
+        None if options.detailed_status && !results.is_empty() => ExitStatus::Done,
         None => ExitStatus::Success,
     })
 }
