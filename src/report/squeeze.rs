@@ -2,8 +2,11 @@
 
 use super::why::{EXPOSED, hindrance_words, node_text};
 use crate::model::shown::printable;
+use crate::model::standby::NodeSize;
 use crate::model::{Cluster, NodeIdx};
-use crate::search::squeeze::standby::{NodeSize, SizeSource};
+use crate::plan::opcode::PowerCommand;
+use crate::plan::switching::Switching;
+use crate::search::squeeze::standby::SizeSource;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze, Standby};
 
 /// Most characters of a line for people.
@@ -111,6 +114,16 @@ impl GroupResult {
     pub fn is_idle(&self) -> bool {
         self.nodes.is_empty() && self.moves == 0
     }
+}
+
+/// A plan in the words of what carries it out; nothing if nothing is to be done.
+pub fn switching(plan: &GroupPlan) -> Option<Switching<'_>> {
+    let power = match plan.decision {
+        Decision::Condense => PowerCommand::PowerOff,
+        Decision::Expand => PowerCommand::PowerOn,
+        Decision::Nothing => return None,
+    };
+    Some(Switching { group: plan.group, power, nodes: &plan.nodes, steps: &plan.steps })
 }
 
 /// What the plans are going to do.

@@ -132,7 +132,8 @@ impl<'a> SqueezeRun<'a> {
     /// Powers nodes down; if that fails, what was done is taken back.
     fn condense(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
         let Current { before, plan } = current;
-        let work = switching::power_down(before, plan, self.switch(), self.planning.now())?;
+        let work =
+            switching::power_down(before, &plan.nodes, &plan.steps, self.switch(), self.planning.now())?;
         let purpose = format!("condensing by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         count(&ran, &Task::PowerOff, result);
@@ -187,7 +188,7 @@ impl<'a> SqueezeRun<'a> {
     /// Whether all nodes came up.
     fn power_up(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<bool> {
         let Current { before, plan } = current;
-        let work = switching::power_up(before, plan, self.switch(), self.planning.now())?;
+        let work = switching::power_up(before, &plan.nodes, self.switch(), self.planning.now())?;
         let purpose = format!("expanding by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         let known = result.nodes.len();
@@ -207,7 +208,7 @@ impl<'a> SqueezeRun<'a> {
 
     /// Moves instances, between nodes that are all in use.
     fn balance(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
-        let work = switching::moves(&current.before, &current.plan)?;
+        let work = switching::moves(&current.before, &current.plan.steps)?;
         let ran = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
         count(&ran, &Task::SetOnline, result);
         if ran.report.ending == Ending::Failed {
@@ -267,7 +268,7 @@ impl Planner for SqueezeRun<'_> {
             let there = switched.nodes.iter_mut().filter(|node| node.spec.name == *name);
             there.for_each(|node| node.spec.offline = true);
         }
-        let work = switching::moves(before, plan)?;
+        let work = switching::moves(before, &plan.steps)?;
         let all: Vec<usize> = (0..work.steps.len()).collect();
         Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
     }
