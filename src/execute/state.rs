@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::job::{JobId, JobMark, JobStatus};
 use super::journal::Record;
+use crate::plan::graph::StepIdx;
 
 /// How far one job of a step is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,27 +73,30 @@ impl State {
     }
 
     /// The parts of a step.
-    pub fn step(&self, step: usize) -> &[JobPart] {
-        &self.steps[step]
+    pub fn step(&self, step: StepIdx) -> &[JobPart] {
+        &self.steps[step.get()]
     }
 
-    /// Positions of all steps.
-    pub fn steps(&self) -> std::ops::Range<usize> {
-        0..self.steps.len()
+    /// All steps.
+    pub fn steps(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (0..self.steps.len()).map(StepIdx::new)
     }
 
     /// All jobs, with their marks.
     pub fn parts(&self) -> impl Iterator<Item = (JobMark, &JobPart)> {
         let of_step = |(step, parts)| {
             let parts: &Vec<JobPart> = parts;
-            parts.iter().enumerate().map(move |(part, state)| (JobMark { step, part }, state))
+            parts
+                .iter()
+                .enumerate()
+                .map(move |(part, state)| (JobMark { step: StepIdx::new(step), part }, state))
         };
         self.steps.iter().enumerate().flat_map(of_step)
     }
 
     /// One job.
     pub fn part(&self, mark: JobMark) -> Option<&JobPart> {
-        self.steps.get(mark.step)?.get(mark.part)
+        self.steps.get(mark.step.get())?.get(mark.part)
     }
 
     /// The job with this number.
@@ -101,23 +105,23 @@ impl State {
     }
 
     /// Whether all jobs of a step ended well.
-    pub fn is_done(&self, step: usize) -> bool {
-        self.steps[step].iter().all(JobPart::is_done)
+    pub fn is_done(&self, step: StepIdx) -> bool {
+        self.steps[step.get()].iter().all(JobPart::is_done)
     }
 
     /// Whether some job of a step failed.
-    pub fn has_failed(&self, step: usize) -> bool {
-        self.steps[step].iter().any(JobPart::has_failed)
+    pub fn has_failed(&self, step: StepIdx) -> bool {
+        self.steps[step.get()].iter().any(JobPart::has_failed)
     }
 
     /// Whether something was done about a step.
-    pub fn has_begun(&self, step: usize) -> bool {
-        self.steps[step].iter().any(|part| *part != JobPart::NotStarted)
+    pub fn has_begun(&self, step: StepIdx) -> bool {
+        self.steps[step.get()].iter().any(|part| *part != JobPart::NotStarted)
     }
 
     /// Notes how far a job is that is in the queue.
     pub fn note(&mut self, mark: JobMark, now: JobStatus) {
-        if let JobPart::Submitted(_, status) = &mut self.steps[mark.step][mark.part] {
+        if let JobPart::Submitted(_, status) = &mut self.steps[mark.step.get()][mark.part] {
             *status = now;
         }
     }
@@ -180,11 +184,11 @@ impl State {
         new: JobPart,
     ) -> Result<(), String> {
         let JobMark { step, part } = mark;
-        let Some(state) = self.steps.get_mut(step).and_then(|parts| parts.get_mut(part)) else {
-            return Err(format!("there is no job {}.{}", step.saturating_add(1), part.saturating_add(1)));
+        let Some(state) = self.steps.get_mut(step.get()).and_then(|parts| parts.get_mut(part)) else {
+            return Err(format!("there is no job {step}.{}", part.saturating_add(1)));
         };
         if !may(state) {
-            return Err(format!("job {}.{} cannot be {what} now", step + 1, part + 1));
+            return Err(format!("job {step}.{} cannot be {what} now", part + 1));
         }
         *state = new;
         Ok(())

@@ -72,7 +72,7 @@ pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Re
         for (job, position) in (1..).zip(set) {
             lines.push(Line::Job(format!("job {number}/{job}")));
             lines.push(Line::Check);
-            lines.extend(commands(cluster, &steps[*position])?.into_iter().map(Line::Run));
+            lines.extend(commands(cluster, &steps[position.get()])?.into_iter().map(Line::Run));
         }
     }
     Ok(lines)

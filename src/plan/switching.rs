@@ -124,11 +124,12 @@ fn change_tags(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::graph::{EdgeReason, StepIdx};
     use crate::search::squeeze::{Decision, GroupPlan, SqueezeOptions, squeeze};
     use crate::testing::cluster;
 
     fn titles(work: &Work) -> Vec<Vec<String>> {
-        let title = |at: &usize| work.steps[*at].title();
+        let title = |at: &StepIdx| work.step(*at).title();
         work.jobsets.iter().map(|set| set.iter().map(title).collect()).collect()
     }
 
@@ -175,6 +176,13 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(r#""tags":["htools:standby:auto","htools:standby-size:9000/0/90000/90000/9/1/1/0","htools:switched:17"]"#), "{text}");
+        // that one node loses its power after the other is an edge like any other
+        let why = work.edges().map(|edge| (work.step(edge.after).title(), edge.why));
+        let why: Vec<_> = why.filter(|(title, _)| title.starts_with("power off")).collect();
+        let node = |name| (format!("power off {name}"), EdgeReason::Node(name));
+        let order = |name: &str, why| (format!("power off {name}"), why);
+        let all_are_offline = order("n3", EdgeReason::Order);
+        assert_eq!(why, [node("n3"), all_are_offline, node("n4"), order("n4", EdgeReason::Power)]);
         // every move from a node comes after its drain, and its check after the last move
         for (at, step) in work.steps.iter().enumerate() {
             let begins = matches!(step.task, Task::Drain);

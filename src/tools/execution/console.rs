@@ -16,6 +16,8 @@ use crate::execute::job::{JobId, JobStatus, RunInfo};
 use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
+use crate::plan::graph::StepIdx;
+use crate::plan::jobset::Jobset;
 use crate::plan::work::{Work, WorkStep};
 use crate::report::file::open_stream;
 use crate::tools::interrupts;
@@ -271,14 +273,15 @@ fn table(work: &Work, report: &Report) -> Vec<String> {
 
 /// What scripts know of a run that ended early because it was asked to.
 pub(super) fn interrupted(work: &Work, report: &Report) -> Vec<String> {
-    let begun = |set: &&Vec<usize>| set.iter().any(|step| report.steps[*step].state != StepState::NotStarted);
+    let begun =
+        |set: &&Jobset| set.iter().any(|step| report.steps[step.get()].state != StepState::NotStarted);
     let (submitted, others): (Vec<_>, Vec<_>) = work.jobsets.iter().partition(begun);
-    let names = |set: &[usize]| -> String {
-        let names: Vec<String> = set.iter().map(|step| work.steps[*step].title()).collect();
+    let names = |set: &[StepIdx]| -> String {
+        let names: Vec<String> = set.iter().map(|step| work.step(*step).title()).collect();
         format!("  Executing jobset for instances {}", names.join(","))
     };
-    let jobs = |set: &[usize]| -> String {
-        let jobs = set.iter().flat_map(|step| &report.steps[*step].jobs);
+    let jobs = |set: &[StepIdx]| -> String {
+        let jobs = set.iter().flat_map(|step| &report.steps[step.get()].jobs);
         jobs.map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
     let mut lines = vec!["Exiting early due to user request, ".to_owned()];

@@ -34,6 +34,7 @@ use crate::execute::journal::{self, Header, Journal};
 use crate::execute::signals::Signals;
 use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
 use crate::model::Cluster;
+use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
 use crate::remote::{luxi, rapi};
 
@@ -80,7 +81,7 @@ pub struct Undertaking<'a> {
 
 /// Looks at some steps, by their positions, of work in the group with a UUID, or in several if
 /// that is empty; that was planned with or without `--ignore-soft-errors`.
-pub type WorkCheck = fn(&Work, &[usize], &str, bool, &Cluster) -> Option<String>;
+pub type WorkCheck = fn(&Work, &[StepIdx], &str, bool, &Cluster) -> Option<String>;
 
 /// A plan that is to be carried out, and what it is for.
 pub struct ExecutionOrder {

@@ -11,6 +11,7 @@ use crate::execute::Ending;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
@@ -152,7 +153,7 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
         if !found.is_empty() {
             return Ok(found);
         }
-        let all: Vec<usize> = (0..work.steps.len()).collect();
+        let all: Vec<StepIdx> = work.all().collect();
         let Undertaking { obstacle, ignore_soft_errors, .. } = self.undertaking;
         Ok(obstacle(work, &all, group, *ignore_soft_errors, now).into_iter().collect())
     }

@@ -12,6 +12,7 @@ use super::{
 use crate::execute::journal::{self, Header};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, Report, Runner, State};
+use crate::plan::graph::StepIdx;
 use crate::tools::ExitStatus;
 use crate::tools::output::Output;
 
@@ -45,8 +46,8 @@ pub fn resume_with(
         return conclude(&ran, undertaking.silent, output);
     }
     if let Some(step) = state.steps().find(|step| state.has_failed(*step)) {
-        let what = header.work.steps[step].described();
-        let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step + 1);
+        let what = header.work.step(step).described();
+        let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step.number());
         drop(journal);
         let report = Report::of(Ending::Failed, &state);
         let ran = undertaking.over(header, report, path, client);
@@ -123,7 +124,7 @@ impl Undertaking<'_> {
     }
 
     /// Why the steps that are left cannot be carried out any more.
-    fn stale(&self, header: &Header, steps: &[usize]) -> Option<String> {
+    fn stale(&self, header: &Header, steps: &[StepIdx]) -> Option<String> {
         match read_again(self.load) {
             Ok(now) => (self.obstacle)(&header.work, steps, &header.group, header.ignore_soft_errors, &now),
             Err(error) => Some(format!("{error:#}")),

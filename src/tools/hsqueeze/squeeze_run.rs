@@ -14,6 +14,7 @@ use crate::execute::{Ending, JobClient, StepReport, StepState};
 use crate::model::Cluster;
 use crate::model::shown::shown_name;
 use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::graph::StepIdx;
 use crate::plan::switching::{self, Switch};
 use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::GroupResult;
@@ -269,7 +270,7 @@ impl Planner for SqueezeRun<'_> {
             there.for_each(|node| node.spec.offline = true);
         }
         let work = switching::moves(before, &plan.steps)?;
-        let all: Vec<usize> = (0..work.steps.len()).collect();
+        let all: Vec<StepIdx> = work.all().collect();
         Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
     }
 
