@@ -75,7 +75,7 @@ impl<'a> Console<'a> {
             output,
             work,
             signals: stage.signals,
-            handling: stage.options.handling(),
+            handling: stage.options.handling.clone(),
             events,
             json: stage.silent,
             talkative,

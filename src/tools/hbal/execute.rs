@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::HbalOptions;
+use super::Options;
 use super::run::{GroupPart, Plan, print_document, run, wanted_sets};
 use crate::execute::JobClient;
 use crate::model::shown::shown_name;
@@ -21,7 +21,7 @@ use crate::tools::output::Output;
 
 /// Makes a plan and, if that is wanted, carries it out.
 pub fn plan_and_execute(
-    options: &HbalOptions,
+    options: &Options,
     mut cluster: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
@@ -63,7 +63,7 @@ pub fn plan_and_execute(
 }
 
 /// What there is to do, all groups side by side.
-fn work(options: &HbalOptions, plan: &Plan) -> Result<Work, Impossible> {
+fn work(options: &Options, plan: &Plan) -> Result<Work, Impossible> {
     let part = |part: &GroupPart| Work::of(&plan.before, &part.steps, wanted_sets(options, &part.jobsets));
     Ok(Work::side_by_side(plan.parts.iter().map(part).collect::<Result<Vec<_>, _>>()?))
 }
@@ -87,19 +87,15 @@ fn question(work: &Work, unseen: bool) -> String {
 }
 
 /// What keeps a plan from being carried out on the cluster as it is now.
-fn changes(
-    options: &HbalOptions,
-    plan: &Plan,
-    groups: &[GroupIdx],
-    work: &Work,
-    now: &Cluster,
-) -> Vec<String> {
+fn changes(options: &Options, plan: &Plan, groups: &[GroupIdx], work: &Work, now: &Cluster) -> Vec<String> {
     let found: Vec<String> = groups.iter().flat_map(|group| differences(&plan.before, *group, now)).collect();
     if !found.is_empty() {
         return found;
     }
     let all: Vec<usize> = (0..work.steps.len()).collect();
-    violation(work, &all, &group_of(plan), options.ignore_soft_errors, now).into_iter().collect()
+    violation(work, &all, &group_of(plan), options.balance.rules.ignore_soft_errors, now)
+        .into_iter()
+        .collect()
 }
 
 /// The UUID of the only group of a plan; empty if there are several.
@@ -111,7 +107,7 @@ fn group_of(plan: &Plan) -> String {
 }
 
 fn carry_out(
-    options: &HbalOptions,
+    options: &Options,
     plan: &Plan,
     work: Work,
     client: &mut dyn JobClient,
@@ -121,7 +117,7 @@ fn carry_out(
         tool: super::SPEC.name,
         purpose: "rebalancing via hbal".to_owned(),
         group: group_of(plan),
-        ignore_soft_errors: options.ignore_soft_errors,
+        ignore_soft_errors: options.balance.rules.ignore_soft_errors,
         work,
     };
     let (execution, load) = (&options.execution, &options.load);
@@ -130,7 +126,7 @@ fn carry_out(
 }
 
 /// Goes on with the run of a journal.
-pub fn resume(options: &HbalOptions, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let resumption = Resumption {
         tool: super::SPEC.name,
         load: &options.load,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::HgroupOptions;
+use super::Options;
 use crate::execute::JobClient;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Step};
@@ -31,7 +31,7 @@ pub enum HgroupEnd {
 /// # Errors
 /// What keeps the plan from being carried out, and what went wrong.
 pub fn execute(
-    options: &HgroupOptions,
+    options: &Options,
     cluster: &Cluster,
     steps: &[Step],
     jobsets: &[Jobset],
@@ -85,14 +85,14 @@ fn groups(cluster: &Cluster, steps: &[Step]) -> Vec<GroupIdx> {
 }
 
 fn carry_out(
-    options: &HgroupOptions,
+    options: &Options,
     work: Work,
     client: &mut dyn JobClient,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let order = ExecutionOrder {
         tool: super::SPEC.name,
-        purpose: format!("{} by hgroup", options.command.as_str()),
+        purpose: format!("{} by hgroup", options.group_command.as_str()),
         // several
         group: String::new(),
         ignore_soft_errors: false,
@@ -109,7 +109,7 @@ fn carry_out(
 ///
 /// # Errors
 /// Why that is not possible, and what went wrong.
-pub fn resume(options: &HgroupOptions, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let resumption = Resumption {
         tool: super::SPEC.name,
         load: &options.load,

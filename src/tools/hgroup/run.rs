@@ -3,7 +3,7 @@
 use anyhow::bail;
 
 use super::execute::{HgroupEnd, execute};
-use super::{ExitStatus, HgroupOptions};
+use super::{ExitStatus, GroupCommand, Options};
 use crate::model::{Cluster, Step, StorageMap};
 use crate::plan::command::{REGROUP_TITLE, command_list};
 use crate::plan::jobset::{Jobset, jobsets};
@@ -19,23 +19,23 @@ use crate::search::groups::status::GroupsStatus;
 use crate::search::{Deadline, Stopped};
 use crate::tools::execution::ATTEMPTS;
 use crate::tools::interrupts::Interruptible;
-use crate::tools::options::{CommandTarget, GroupCommand};
+use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, source, summing_up};
 
 /// Does what the options ask for.
-pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
     save_cluster(options.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;
-    if options.command == GroupCommand::Status {
+    if options.group_command == GroupCommand::Status {
         return status(options, &cluster, output);
     }
     for attempt in 1..=ATTEMPTS {
         let again = attempt < ATTEMPTS;
-        let outcome = match options.command {
+        let outcome = match options.group_command {
             GroupCommand::Redistribute => heal(options, &cluster, again, output),
             GroupCommand::Compress => empty(options, &cluster, again, output),
             GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, again, output),
@@ -48,7 +48,7 @@ pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -
     bail!("hgroup: the cluster changes faster than plans can be made; nothing was executed")
 }
 
-fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn status(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = GroupsStatus::of(cluster);
     if options.dot {
         output.write(&draw::dot(&status, cluster))?;
@@ -81,18 +81,13 @@ struct RegroupPlan<'p> {
 
 /// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
 /// ends the program.
-fn search<F>(options: &HgroupOptions, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
+fn search<F>(options: &Options, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
     let deadline = Interruptible::begin(options.time_limit)?;
     let _progress = Progress::start();
     Ok(find(&deadline))
 }
 
-fn heal(
-    options: &HgroupOptions,
-    cluster: &Cluster,
-    again: bool,
-    output: &mut Output,
-) -> anyhow::Result<HgroupEnd> {
+fn heal(options: &Options, cluster: &Cluster, again: bool, output: &mut Output) -> anyhow::Result<HgroupEnd> {
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let steps: Vec<Step> = found.steps().copied().collect();
@@ -112,7 +107,7 @@ fn heal(
 }
 
 fn empty(
-    options: &HgroupOptions,
+    options: &Options,
     cluster: &Cluster,
     again: bool,
     output: &mut Output,
@@ -145,12 +140,12 @@ fn empty(
 }
 
 fn even_out(
-    options: &HgroupOptions,
+    options: &Options,
     cluster: &Cluster,
     again: bool,
     output: &mut Output,
 ) -> anyhow::Result<HgroupEnd> {
-    let found = search(options, |deadline| balance_until(cluster, &options.balance(), deadline))?;
+    let found = search(options, |deadline| balance_until(cluster, &options.group_balance(), deadline))?;
     let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
@@ -166,7 +161,7 @@ fn even_out(
 
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.
 fn wanted(
-    options: &HgroupOptions,
+    options: &Options,
     document: impl FnOnce() -> Result<json::regroup::RegroupDocument, Impossible>,
 ) -> Result<Option<json::regroup::RegroupDocument>, Impossible> {
     options.json.then(document).transpose()
@@ -174,7 +169,7 @@ fn wanted(
 
 /// Shows a plan, writes what is to be written, and carries it out if that is wanted.
 fn finish(
-    options: &HgroupOptions,
+    options: &Options,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
     again: bool,
@@ -237,12 +232,7 @@ fn finish(
     }))
 }
 
-fn print_nodes(
-    title: &str,
-    options: &HgroupOptions,
-    cluster: &Cluster,
-    output: &mut Output,
-) -> anyhow::Result<()> {
+fn print_nodes(title: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     let Some(fields) = &options.print_nodes else { return Ok(()) };
     Ok(lists::nodes(output, title, cluster, &cluster.all_nodes(), fields)?)
 }
