@@ -32,8 +32,7 @@ pub const SPEC: Spec = Spec {
             .default(|o| o.made.seed.to_string()),
         OptionDef::new("groups", "the number of node groups")
             .takes("G", Integer, |o, g| {
-                whole(g, 1..=MOST, "a number of groups, 1 to 1000000")
-                    .map(|groups| o.made.groups = groups as usize)
+                whole(g, 1..=MOST, "a number of groups, 1 to 1000000").map(|groups| o.made.groups = groups)
             })
             .added()
             .default(|o| o.made.groups.to_string()),
@@ -120,9 +119,16 @@ impl GeneratedText {
     }
 }
 
-fn whole(given: &Given, range: RangeInclusive<i64>, expected: &'static str) -> Result<u64, ValueError> {
-    let number = given.int()?;
-    if range.contains(&number) { Ok(number.unsigned_abs()) } else { Err(given.out_of_range(expected)) }
+fn whole<T: TryFrom<i64>>(
+    given: &Given,
+    range: RangeInclusive<i64>,
+    expected: &'static str,
+) -> Result<T, ValueError> {
+    within(given.int()?, range).ok_or_else(|| given.out_of_range(expected))
+}
+
+fn within<T: TryFrom<i64>>(number: i64, range: RangeInclusive<i64>) -> Option<T> {
+    T::try_from(number).ok().filter(|_| range.contains(&number))
 }
 
 fn share(given: &Given) -> Result<f64, ValueError> {
@@ -132,9 +138,9 @@ fn share(given: &Given) -> Result<f64, ValueError> {
 }
 
 fn count(what: &str, text: &str) -> anyhow::Result<usize> {
-    match parse_int(text) {
-        Ok(number) if (0..=MOST).contains(&number) => Ok(number as usize),
-        _ => bail!("{what}: '{}' is not a number from 0 to {MOST}", shown(text)),
+    match parse_int(text).ok().and_then(|number| within(number, 0..=MOST)) {
+        Some(number) => Ok(number),
+        None => bail!("{what}: '{}' is not a number from 0 to {MOST}", shown(text)),
     }
 }
 

@@ -4,6 +4,8 @@
 //! All tools are one executable. [`main`] finds out which of them is meant and
 //! turns what comes back into an exit status.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod ahead;
 pub(crate) mod cli;
 mod commands;

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::ExecutionStage;
 use crate::execute::job::{JobId, JobStatus, RunInfo};
-use crate::execute::nodes::{self, Handling};
+use crate::execute::nodes::{self, Handling, NodeTaskError};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
 use crate::plan::work::{Work, WorkStep};
@@ -201,7 +201,12 @@ impl Surroundings for Console<'_> {
         self.signals.wants_to_stop()
     }
 
-    fn perform(&mut self, client: &mut dyn JobClient, run: &RunInfo, step: &WorkStep) -> Result<(), String> {
+    fn perform(
+        &mut self,
+        client: &mut dyn JobClient,
+        run: &RunInfo,
+        step: &WorkStep,
+    ) -> Result<(), NodeTaskError> {
         self.note(&format!("Going to {}", step.title()));
         let handling = self.handling.clone();
         nodes::perform(self, client, run, step, &handling)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::bail;
 
-use super::file::{checked_text, file_name};
+use super::file::{ScanError, checked_text, file_name};
 use super::gather::gather;
 use super::{ExitStatus, Options};
 use crate::load::Detail;
@@ -55,7 +55,7 @@ pub(super) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Exit
         warn(&raw, &addresses[at].shown(), options, output)?;
         let cluster = Scanned { raw, name: &names.shown[at], file: &names.files[at], width };
         if let Err(problem) = cluster.show_and_save(options, anonymiser.as_mut(), output)? {
-            failure(output, &addresses[at].shown(), "process", &problem)?;
+            failure(output, &addresses[at].shown(), "process", &problem.to_string())?;
             status = ExitStatus::Usage;
         }
         output.flush()?;
@@ -88,7 +88,7 @@ fn scan_local(options: &Options, width: usize, output: &mut Output) -> anyhow::R
             let cluster = Scanned { raw, name: LOCAL, file: &file_name(LOCAL), width };
             let mut anonymiser = options.anonymise.then(Anonymiser::default);
             let done = cluster.show_and_save(options, anonymiser.as_mut(), output)?;
-            done.map_err(|problem| ("process", problem))
+            done.map_err(|problem| ("process", problem.to_string()))
         }
         Err(error) => Err(("load", error.to_string())),
     };
@@ -151,14 +151,14 @@ impl Scanned<'_> {
         options: &Options,
         anonymiser: Option<&mut Anonymiser>,
         output: &mut Output,
-    ) -> anyhow::Result<Result<(), String>> {
+    ) -> anyhow::Result<Result<(), ScanError>> {
         let mut raw = self.raw;
         if let Some(anonymiser) = anonymiser {
             anonymiser.replace(&mut raw);
         }
         let mut cluster = match merge(raw.clone(), &MergeOptions::default()) {
             Ok(cluster) => cluster,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(ScanError::Contradictory(error))),
         };
         finish(&mut cluster, options.load.static_kvm_node_memory);
         output.line(&scan::row(self.name, self.width, &cluster))?;
