@@ -53,12 +53,12 @@ pub fn newest<'v>(mut ids: impl Iterator<Item = &'v Value>) -> Result<JobId, Cal
 }
 
 /// A job's number in the answer to its submission, or why there is none.
-pub fn submitted(answer: &Value) -> Result<Result<JobId, String>, CallError> {
+pub fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, CallError> {
     let wrong = || nonsense("submission of a job", answer);
     let pair = answer.as_array().filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     match (pair[0].as_bool(), &pair[1]) {
         (Some(true), id) => job_id(id).map(Ok).ok_or_else(wrong),
-        (Some(false), why) => Ok(Err(reason(why))),
+        (Some(false), why) => Ok(Err(CallError::Refused(reason(why)))),
         (None, _) => Err(wrong()),
     }
 }
@@ -167,7 +167,10 @@ mod tests {
     fn submissions() {
         assert_eq!(submitted(&json!([true, 25])), Ok(Ok(JobId(25))));
         assert_eq!(submitted(&json!([true, "25"])), Ok(Ok(JobId(25))));
-        assert_eq!(submitted(&json!([false, "queue is\nbad"])), Ok(Err(r"queue is\nbad".into())));
+        assert_eq!(
+            submitted(&json!([false, "queue is\nbad"])),
+            Ok(Err(CallError::Refused(r"queue is\nbad".into())))
+        );
         for wrong in
             [json!([true, -1]), json!([true, 1.5]), json!([true]), json!([1, 2]), json!(7), json!(null)]
         {

@@ -32,7 +32,8 @@ pub trait JobClient {
     ///
     /// # Errors
     /// Why none of them was submitted, or why it is unknown.
-    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError>;
+    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>])
+    -> Result<Vec<Result<JobId, CallError>>, CallError>;
 
     /// The newest job that there is: those of a run that begins now come after it.
     fn newest(&mut self) -> Result<JobId, CallError>;

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::client::{ClusterId, JobClient};
 use super::events::Event;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use super::nodes::NodeTaskError;
 use super::runner::Surroundings;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
@@ -211,7 +212,11 @@ impl JobClient for FakeCluster {
         self.joins
     }
 
-    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+    fn submit(
+        &mut self,
+        run: &RunInfo,
+        jobs: &[Job<'_>],
+    ) -> Result<Vec<Result<JobId, CallError>>, CallError> {
         let fault = self.fault();
         match fault {
             CallFault::NotSent => return Err(CallError::NotSent("refused".into())),
@@ -300,10 +305,10 @@ impl Surroundings for FakeSurroundings {
         self.stop_after.is_some_and(|count| self.events.len() >= count)
     }
 
-    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, step: &WorkStep) -> Result<(), String> {
+    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, step: &WorkStep) -> Result<(), NodeTaskError> {
         self.performed.push(step.title());
         match step.task {
-            Task::ConfirmEmpty => Err("it is not empty".to_owned()),
+            Task::ConfirmEmpty => Err(NodeTaskError::Holds("something".to_owned())),
             _ => Ok(()),
         }
     }

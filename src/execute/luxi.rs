@@ -81,7 +81,11 @@ impl JobClient for LuxiClient {
         true
     }
 
-    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+    fn submit(
+        &mut self,
+        run: &RunInfo,
+        jobs: &[Job<'_>],
+    ) -> Result<Vec<Result<JobId, CallError>>, CallError> {
         let jobs: Vec<_> = jobs.iter().map(|job| SubmittedOpcode::of(run, job)).collect();
         let jobs = serde_json::to_value(jobs).map_err(|error| CallError::NotSent(error.to_string()))?;
         let answers = self.rows("SubmitManyJobs", json!([jobs]))?;
@@ -151,7 +155,7 @@ impl JobClient for LuxiClient {
         let [answer] = answers.as_slice() else {
             return Err(nonsense("submission of a job", &answers.into()));
         };
-        submitted(answer)?.map_err(CallError::Refused)
+        submitted(answer)?
     }
 }
 

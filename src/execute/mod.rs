@@ -6,6 +6,8 @@
 //! knows Ganeti only as a [`JobClient`], behind which are LUXI, RAPI or, in tests,
 //! a queue with faults.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod answers;
 mod client;
 mod events;
@@ -31,8 +33,10 @@ mod tests;
 pub use client::{ClusterId, JobClient};
 pub use events::{Event, EventLine};
 pub use luxi::LuxiClient;
+pub use nodes::{NodeTaskError, TrialError};
+pub use power::{PowerError, PowerProblem};
 pub use rapi::RapiClient;
 pub use report::{Report, StepReport, StepState};
 pub use runner::{Ending, Runner, Surroundings};
-pub use state::State;
+pub use state::{RecordError, State};
 pub use undo::undo;

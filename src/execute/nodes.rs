@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::client::JobClient;
-use super::job::{JobState, JobStatus, RunInfo, Watched};
-use super::power;
+use super::job::{JobId, JobState, JobStatus, RunInfo, Watched};
+use super::power::{self, PowerError};
 use super::runner::Surroundings;
 use crate::model::shown::printable;
 use crate::plan::opcode::Opcode;
@@ -45,24 +45,69 @@ impl Default for Handling {
     }
 }
 
+/// Why a step that Ganeti has no job for could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeTaskError {
+    /// It takes somebody else.
+    #[error("this program cannot {0} by itself")]
+    NotOurs(String),
+    /// The instances, in words.
+    #[error("the node holds {0}")]
+    Holds(String),
+    /// The cluster does not say what the node holds.
+    #[error("it is unknown whether the node holds instances: {0}")]
+    Unknown(CallError),
+    /// It did not start in time.
+    #[error("the node does not answer within {seconds} s: {last}")]
+    NoAnswer {
+        /// The time.
+        seconds: u64,
+        /// What came of the last attempt.
+        last: TrialError,
+    },
+    /// The command for it did not work.
+    #[error(transparent)]
+    Power(#[from] PowerError),
+}
+
+/// Why it is not known that a job could be done.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// Ganeti cannot be asked.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The trial disappeared.
+    #[error("job {0} is not in Ganeti's queue any more")]
+    Gone(JobId),
+    /// It failed without a word.
+    #[error("job {0} failed")]
+    Failed(JobId),
+    /// It failed, with Ganeti's words.
+    #[error("{0}")]
+    Refused(String),
+    /// It is still at it.
+    #[error("job {0} does not end")]
+    Endless(JobId),
+}
+
 /// Does a step that Ganeti has no job for.
 ///
 /// # Errors
-/// Why it could not be done, in words.
+/// Why it could not be done.
 pub fn perform(
     around: &mut dyn Surroundings,
     client: &mut dyn JobClient,
     run: &RunInfo,
     step: &WorkStep,
     handling: &Handling,
-) -> Result<(), String> {
+) -> Result<(), NodeTaskError> {
     let node = step.subject.as_str();
     match (&step.task, &handling.power_command) {
         (Task::ConfirmEmpty, _) => confirm_empty(around, client, node),
         (Task::Await, _) => wait_for(around, client, run, node, handling.boot),
-        (Task::PowerOn, Some(command)) => power::switch(command, "on", node, SWITCHING),
-        (Task::PowerOff, Some(command)) => power::switch(command, "off", node, SWITCHING),
-        _ => Err(format!("this program cannot {} by itself", step.title())),
+        (Task::PowerOn, Some(command)) => Ok(power::switch(command, "on", node, SWITCHING)?),
+        (Task::PowerOff, Some(command)) => Ok(power::switch(command, "off", node, SWITCHING)?),
+        _ => Err(NodeTaskError::NotOurs(step.title())),
     }
 }
 
@@ -74,23 +119,19 @@ pub fn confirm_empty(
     around: &mut dyn Surroundings,
     client: &mut dyn JobClient,
     node: &str,
-) -> Result<(), String> {
+) -> Result<(), NodeTaskError> {
     let mut attempt = 1;
     loop {
         match client.instances_on(node) {
             Ok(held) if held.is_empty() => return Ok(()),
-            Ok(held) => return Err(format!("the node holds {}", listed(&held))),
-            Err(error @ CallError::Refused(_)) => return Err(unknown(&error)),
-            Err(error) if attempt == QUESTIONS => return Err(unknown(&error)),
+            Ok(held) => return Err(NodeTaskError::Holds(listed(&held))),
+            Err(error @ CallError::Refused(_)) => return Err(NodeTaskError::Unknown(error)),
+            Err(error) if attempt == QUESTIONS => return Err(NodeTaskError::Unknown(error)),
             Err(_) => {}
         }
         attempt += 1;
         around.pause(PAUSE);
     }
-}
-
-fn unknown(error: &CallError) -> String {
-    format!("it is unknown whether the node holds instances: {error}")
 }
 
 fn listed(names: &[String]) -> String {
@@ -110,47 +151,44 @@ fn wait_for(
     run: &RunInfo,
     node: &str,
     limit: Duration,
-) -> Result<(), String> {
+) -> Result<(), NodeTaskError> {
     let opcode = Opcode::set_offline(node, false);
     let began = around.now();
     // the clock may be set meanwhile
     let attempts = limit.as_secs() / RETRY.as_secs() + 1;
-    let mut last = String::new();
-    for attempt in 1..=attempts {
-        match try_out(client, run, &opcode) {
-            Ok(()) => return Ok(()),
-            Err(why) => last = why,
-        }
+    let mut attempt = 1;
+    loop {
+        let Err(last) = try_out(client, run, &opcode) else { return Ok(()) };
         let waited = around.now().duration_since(began).unwrap_or_default();
         if attempt == attempts || waited + RETRY > limit {
-            break;
+            return Err(NodeTaskError::NoAnswer { seconds: limit.as_secs(), last });
         }
+        attempt += 1;
         around.pause(RETRY);
     }
-    Err(format!("the node does not answer within {} s: {last}", limit.as_secs()))
 }
 
 /// Whether a job could be done.
-fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), String> {
-    let id = client.try_out(run, opcode).map_err(|error| error.to_string())?;
+fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), TrialError> {
+    let id = client.try_out(run, opcode)?;
     let mut status = JobStatus::Queued;
     // a wait may end early, but no more than once a change
     for _ in 0..20 {
-        let changes = client.next_change(&[Watched { id, status }], TRIAL).map_err(|e| e.to_string())?;
+        let changes = client.next_change(&[Watched { id, status }], TRIAL)?;
         let state = changes.into_iter().map(|(_, state)| state).next_back();
         let JobState { status: Some(now), message } = (match state {
             Some(state) => state,
-            None => client.states(&[id]).map_err(|e| e.to_string())?.into_iter().next().unwrap_or(GONE),
+            None => client.states(&[id])?.into_iter().next().unwrap_or(GONE),
         }) else {
-            return Err(format!("job {id} is not in Ganeti's queue any more"));
+            return Err(TrialError::Gone(id));
         };
         match now {
             JobStatus::Success => return Ok(()),
-            _ if now.is_final() => return Err(message.unwrap_or_else(|| format!("job {id} failed"))),
+            _ if now.is_final() => return Err(message.map_or(TrialError::Failed(id), TrialError::Refused)),
             _ => status = now,
         }
     }
-    Err(format!("job {id} does not end"))
+    Err(TrialError::Endless(id))
 }
 
 const GONE: JobState = JobState { status: None, message: None };
@@ -185,6 +223,7 @@ mod tests {
 
         fn perform(&mut self, task: Task, handling: &Handling) -> Result<(), String> {
             perform(&mut self.around, &mut self.cluster, &run(), &step(task), handling)
+                .map_err(|error| error.to_string())
         }
     }
 

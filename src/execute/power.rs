@@ -23,25 +23,60 @@ const KEPT: u64 = 64 << 10;
 /// Most characters of it that an error quotes.
 const SHOWN: usize = 300;
 
+/// Why a command did not switch the power.
+#[derive(Debug, thiserror::Error)]
+#[error("{command}{problem}")]
+pub struct PowerError {
+    /// The command with its arguments, as it is shown.
+    pub command: String,
+    /// What went wrong.
+    pub problem: PowerProblem,
+}
+
+/// What can go wrong with such a command; the last thing that it said comes with it.
+#[derive(Debug, thiserror::Error)]
+pub enum PowerProblem {
+    /// It was not run.
+    #[error(": the name of the node would be taken for an option")]
+    Name,
+    /// The shell could not be started.
+    #[error(" cannot be run: {0}")]
+    Start(io::Error),
+    /// Its end could not be waited for.
+    #[error(": {0}")]
+    Wait(io::Error),
+    /// It says that it failed.
+    #[error(" failed: {0}{1}")]
+    Failed(ExitStatus, String),
+    /// It took too long.
+    #[error(" did not end within {0} s and was killed{1}")]
+    Killed(u64, String),
+}
+
 /// Runs `COMMAND on NODE` or `COMMAND off NODE`; the command is one of the shell. Success is
 /// exit status 0 within the time; later it is killed, with all that it started.
 ///
 /// # Errors
 /// What went wrong, with the last thing that the command said.
-pub fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), String> {
-    let shown = format!("'{} {word} {node}'", command.to_string_lossy());
-    let shown = printable(&shown, SHOWN);
+pub fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), PowerError> {
+    run(command, word, node, limit).map_err(|problem| {
+        let shown = format!("'{} {word} {node}'", command.to_string_lossy());
+        PowerError { command: printable(&shown, SHOWN), problem }
+    })
+}
+
+fn run(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), PowerProblem> {
     if node.starts_with('-') {
-        return Err(format!("{shown}: the name of the node would be taken for an option"));
+        return Err(PowerProblem::Name);
     }
-    let mut child = start(command, word, node).map_err(|error| format!("{shown} cannot be run: {error}"))?;
+    let mut child = start(command, word, node).map_err(PowerProblem::Start)?;
     let words = listen(&mut child);
-    let status = wait(&mut child, limit).map_err(|error| format!("{shown}: {error}"))?;
+    let status = wait(&mut child, limit).map_err(PowerProblem::Wait)?;
     let said = || last_line(&words.recv_timeout(WORDS).unwrap_or_default());
     match status {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(format!("{shown} failed: {status}{}", said())),
-        None => Err(format!("{shown} did not end within {} s and was killed{}", limit.as_secs(), said())),
+        Some(status) => Err(PowerProblem::Failed(status, said())),
+        None => Err(PowerProblem::Killed(limit.as_secs(), said())),
     }
 }
 
@@ -114,7 +149,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     fn run(command: &str, limit: Duration) -> Result<(), String> {
-        switch(OsStr::new(command), "on", "n1", limit)
+        switch(OsStr::new(command), "on", "n1", limit).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -128,7 +163,7 @@ mod tests {
         switch(OsStr::new(&script), "off", "$(x)`y`;z", LONG).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;off;$(x)`y`;z;");
         let why = switch(OsStr::new("echo"), "on", "-n", LONG).unwrap_err();
-        assert_eq!(why, "'echo on -n': the name of the node would be taken for an option");
+        assert_eq!(why.to_string(), "'echo on -n': the name of the node would be taken for an option");
     }
 
     #[test]

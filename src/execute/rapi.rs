@@ -134,7 +134,11 @@ impl JobClient for RapiClient {
         false
     }
 
-    fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>]) -> Result<Vec<Result<JobId, String>>, CallError> {
+    fn submit(
+        &mut self,
+        run: &RunInfo,
+        jobs: &[Job<'_>],
+    ) -> Result<Vec<Result<JobId, CallError>>, CallError> {
         let [job @ Job { opcodes: [opcode], .. }] = jobs else {
             return Err(CallError::NotSent("a request is one job with one opcode".to_owned()));
         };

@@ -9,7 +9,7 @@ use super::client::JobClient;
 use super::events::Event;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use super::journal::{Header, Journal, Record};
-use super::nodes;
+use super::nodes::{self, NodeTaskError};
 use super::report::{Report, StepReport, StepState};
 use super::state::{JobPart, State};
 use crate::plan::graph::StepIdx;
@@ -32,8 +32,13 @@ pub trait Surroundings {
     /// Does what Ganeti has no job for. It may be done again after a crash.
     ///
     /// # Errors
-    /// Why it could not be done, in words.
-    fn perform(&mut self, client: &mut dyn JobClient, run: &RunInfo, step: &WorkStep) -> Result<(), String>;
+    /// Why it could not be done.
+    fn perform(
+        &mut self,
+        client: &mut dyn JobClient,
+        run: &RunInfo,
+        step: &WorkStep,
+    ) -> Result<(), NodeTaskError>;
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
     /// What time it is.
@@ -225,7 +230,7 @@ impl<'a> Runner<'a> {
         let node = &self.header.work.step(mark.step).subject;
         let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
         self.record(Record::Submitting { jobs: vec![mark] })?;
-        self.record(Record::Refused { jobs: vec![mark], why })?;
+        self.record(Record::Refused { jobs: vec![mark], why: why.to_string() })?;
         self.tell_of_end(mark.step);
         Ok(false)
     }
@@ -236,7 +241,7 @@ impl<'a> Runner<'a> {
         let step = self.header.work.step(mark.step);
         let record = match self.around.perform(self.client, &self.header.run, step) {
             Ok(()) => Record::Performed { mark },
-            Err(why) => Record::Failed { mark, why },
+            Err(why) => Record::Failed { mark, why: why.to_string() },
         };
         self.record(record)?;
         self.tell_of_end(mark.step);
@@ -273,12 +278,12 @@ impl<'a> Runner<'a> {
         Job { opcodes: &opcodes[mark.part..=mark.part], mark, depends }
     }
 
-    fn submitted(&mut self, marks: &[JobMark], results: Vec<Result<JobId, String>>) -> MayEnd<()> {
+    fn submitted(&mut self, marks: &[JobMark], results: Vec<Result<JobId, CallError>>) -> MayEnd<()> {
         self.vain = 0;
         for (mark, result) in marks.iter().zip(results) {
             match result {
                 Ok(job) => self.enter(*mark, job)?,
-                Err(why) => self.record(Record::Refused { jobs: vec![*mark], why })?,
+                Err(why) => self.record(Record::Refused { jobs: vec![*mark], why: why.to_string() })?,
             }
         }
         Ok(())
@@ -428,7 +433,7 @@ impl<'a> Runner<'a> {
     /// Changes the state as a record says, and writes the record. What cannot be so is
     /// not written.
     pub(super) fn record(&mut self, record: Record) -> MayEnd<()> {
-        self.state.apply(&record).map_err(Ending::Contradiction)?;
+        self.state.apply(&record).map_err(|error| Ending::Contradiction(error.to_string()))?;
         self.journal.write(&record).map_err(|error| Ending::Unrecorded(error.to_string()))
     }
 

@@ -56,6 +56,33 @@ impl JobPart {
     }
 }
 
+/// Why a record cannot follow on what is already known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A number stands for one job.
+    #[error("job {0} is recorded twice")]
+    Twice(JobId),
+    /// It can only have ended as something final.
+    #[error("job {job} cannot have ended as '{}'", .status.as_str())]
+    NotFinal {
+        /// Its number.
+        job: JobId,
+        /// How it would have ended.
+        status: JobStatus,
+    },
+    /// The plan has no such job.
+    #[error("there is no job {}.{}", .0.step, .0.part.saturating_add(1))]
+    NoJob(JobMark),
+    /// Something else has to come first.
+    #[error("job {}.{} cannot be {what} now", .mark.step, .mark.part + 1)]
+    OutOfTurn {
+        /// The job.
+        mark: JobMark,
+        /// What it would become.
+        what: &'static str,
+    },
+}
+
 /// How far all jobs of a run are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
@@ -130,7 +157,7 @@ impl State {
     ///
     /// # Errors
     /// Why the record cannot follow on what is already known.
-    pub fn apply(&mut self, record: &Record) -> Result<(), String> {
+    pub fn apply(&mut self, record: &Record) -> Result<(), RecordError> {
         match record {
             Record::Submitting { jobs } => jobs.iter().try_for_each(|mark| {
                 self.change(
@@ -142,7 +169,7 @@ impl State {
             }),
             Record::Submitted { mark, job } => {
                 if !self.jobs.insert(*job) {
-                    return Err(format!("job {job} is recorded twice"));
+                    return Err(RecordError::Twice(*job));
                 }
                 let submitting = |part: &JobPart| *part == JobPart::Submitting;
                 self.change(*mark, "in the queue", submitting, JobPart::Submitted(*job, JobStatus::Queued))
@@ -156,7 +183,7 @@ impl State {
             }),
             Record::Ended { mark, job, status, message } => {
                 if !status.is_final() {
-                    return Err(format!("job {job} cannot have ended as '{}'", status.as_str()));
+                    return Err(RecordError::NotFinal { job: *job, status: *status });
                 }
                 let known = |part: &JobPart| matches!(part, JobPart::Submitted(id, _) if id == job);
                 self.change(*mark, "ended", known, JobPart::Ended(*job, *status, message.clone()))
@@ -179,16 +206,14 @@ impl State {
     fn change(
         &mut self,
         mark: JobMark,
-        what: &str,
+        what: &'static str,
         may: impl Fn(&JobPart) -> bool,
         new: JobPart,
-    ) -> Result<(), String> {
-        let JobMark { step, part } = mark;
-        let Some(state) = self.steps.get_mut(step.get()).and_then(|parts| parts.get_mut(part)) else {
-            return Err(format!("there is no job {step}.{}", part.saturating_add(1)));
-        };
+    ) -> Result<(), RecordError> {
+        let found = self.steps.get_mut(mark.step.get()).and_then(|parts| parts.get_mut(mark.part));
+        let state = found.ok_or(RecordError::NoJob(mark))?;
         if !may(state) {
-            return Err(format!("job {step}.{} cannot be {what} now", part + 1));
+            return Err(RecordError::OutOfTurn { mark, what });
         }
         *state = new;
         Ok(())

@@ -43,6 +43,12 @@ pub struct ClusterSpec {
     pub seed: u64,
 }
 
+impl Default for ClusterSpec {
+    fn default() -> Self {
+        ClusterSpec::new(0, 0, TemplateMix::Drbd, 1)
+    }
+}
+
 impl ClusterSpec {
     /// A cluster of these sizes, everything else at its default.
     pub fn new(nodes: usize, instances: usize, templates: TemplateMix, seed: u64) -> Self {

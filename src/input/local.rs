@@ -1,7 +1,8 @@
 //! Files of this machine, no more of them than fits.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::error::{LoadError, Result};
@@ -28,16 +29,19 @@ pub(crate) fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Who may be able to read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    Anyone,
+    OwnerOnly,
+}
+
 /// Reads a small file about which nothing speaks against it. What is looked at is the file that is
 /// open, whatever has taken its name since.
 ///
 /// # Errors
-/// It cannot be read, is no regular file or too large, or what `check` says.
-pub(crate) fn read_regular(
-    path: &Path,
-    most: u64,
-    check: impl FnOnce(&Metadata) -> std::result::Result<(), String>,
-) -> Result<Vec<u8>> {
+/// It cannot be read, is no regular file or too large, or others than `readers` may read it.
+pub(crate) fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>> {
     let wrong = |problem: &str| LoadError::one_line(&shown_source(&path.to_string_lossy()), problem);
     let unreadable = |e: io::Error| wrong(&format!("cannot be read: {e}"));
     // a pipe without a writer would wait for ever when it is opened
@@ -45,7 +49,10 @@ pub(crate) fn read_regular(
         return Err(wrong("not a regular file"));
     }
     let file = File::open(path).map_err(unreadable)?;
-    check(&file.metadata().map_err(unreadable)?).map_err(|problem| wrong(&problem))?;
+    let mode = file.metadata().map_err(unreadable)?.mode() & 0o7777;
+    if readers == Readers::OwnerOnly && mode & 0o077 != 0 {
+        return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
+    }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     match bytes.len() as u64 > most {

@@ -19,7 +19,7 @@ pub(super) fn read_disk_parameters(all: &Object<'_, '_>) -> Result<DiskParameter
         name(&gluster, "host", host)?;
         name(&gluster, "volume", volume)?;
         if let Some(number) = gluster.optional_int("port")? {
-            let wrong = || gluster.key_error("port", &format!("{number} is no port"));
+            let wrong = || gluster.key_error("port", format!("{number} is no port"));
             *port = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(wrong)?;
         }
     }
@@ -31,7 +31,7 @@ fn name(object: &Object<'_, '_>, key: &str, into: &mut String) -> Result<()> {
     let Some(found) = object.optional_string(key)? else { return Ok(()) };
     // a pool is known by its name: what is shown must be what is there
     if found.is_empty() || printable(found, usize::MAX) != found {
-        return Err(object.key_error(key, &format!("\"{found}\" is no name")));
+        return Err(object.key_error(key, format!("\"{found}\" is no name")));
     }
     into.clear();
     into.push_str(found);

@@ -36,7 +36,7 @@ pub(super) trait Fields<'j> {
 
 impl<'j> dyn Fields<'j> + '_ {
     pub(super) fn need<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<T> {
-        read(self.value(field)?).map_err(|problem| self.error(field, &problem))
+        read(self.value(field)?).map_err(|problem| self.error(field, &problem.to_string()))
     }
 
     pub(super) fn get<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<Option<T>> {
@@ -50,7 +50,7 @@ impl<'j> dyn Fields<'j> + '_ {
 
     pub(super) fn object<'q>(&'q self, field: &'q str) -> Result<Object<'j, 'q>> {
         let value = self.value(field)?;
-        value.members().map_err(|problem| self.place().error(&format!("key '{field}': {problem}")))?;
+        value.members().map_err(|problem| self.place().error(format!("key '{field}': {problem}")))?;
         Object::new(value, self.place().key(field))
     }
 }
@@ -122,7 +122,7 @@ impl<'j> Fields<'j> for SpelledObject<'j, '_> {
         parameters.int("memory").or_else(|first| {
             parameters.int("maxmem").map_err(|second| {
                 let (first, second) = (first.problem, second.problem);
-                self.object.error(&format!("no memory: oper_ram is no number, {first}; {second}"))
+                self.object.error(format!("no memory: oper_ram is no number, {first}; {second}"))
             })
         })
     }

@@ -202,6 +202,6 @@ fn read_info(info: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<Cl
     let tags = info.strings("tags")?;
     let policy = read_policy(&info.object("ipolicy")?)?;
     let hypervisor = info.enumeration("default_hypervisor")?;
-    let unknown = || info.key_error("master", &format!("no node has the name '{}'", shown_name(master)));
+    let unknown = || info.key_error("master", format!("no node has the name '{}'", shown_name(master)));
     Ok(ClusterInfo { master: *nodes.get(master).ok_or_else(unknown)?, tags, policy, hypervisor })
 }

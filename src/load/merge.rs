@@ -362,19 +362,24 @@ pub struct NodeOptions {
     pub min_disk: f64,
 }
 
+/// The names in [`NodeOptions::offline`] that mean no node, last one first.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("wrong node name(s) set as offline: {}", .0.join(","))]
+pub struct UnknownNodes(pub Vec<String>);
+
 /// Applies the node settings of the command line.
 ///
 /// # Errors
-/// The names in `offline` that mean no node, last one first.
+/// Names that mean no node.
 pub fn apply_node_options(
     cluster: &mut Cluster,
     options: &NodeOptions,
-) -> std::result::Result<(), Vec<String>> {
+) -> std::result::Result<(), UnknownNodes> {
     let find = |key: &str| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
     let found: Vec<Option<usize>> = options.offline.iter().map(|key| find(key)).collect();
     if found.contains(&None) {
         let unknown = options.offline.iter().zip(found).filter(|(_, f)| f.is_none());
-        return Err(unknown.map(|(key, _)| key.clone()).rev().collect());
+        return Err(UnknownNodes(unknown.map(|(key, _)| key.clone()).rev().collect()));
     }
     let names: HashSet<String> =
         found.into_iter().flatten().map(|at| cluster.nodes[at].spec.name.clone()).collect();

@@ -1,5 +1,7 @@
 //! Where a cluster comes from: one parser a source, one pipeline for all.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 pub mod anonymise;
 mod disk_parameters;
 mod fields;

@@ -168,11 +168,11 @@ fn read_report<'j>(report: &Object<'j, '_>) -> Result<(&'j str, &'j Json)> {
     {
         let found = Json::String(category.to_owned()).found();
         return Err(report
-            .key_error("category", &format!("{found} is not one of instance, storage, daemon, hypervisor")));
+            .key_error("category", format!("{found} is not one of instance, storage, daemon, hypervisor")));
     }
     let kind = report.float("kind")?;
     if kind != 0.0 && kind != 1.0 {
-        return Err(report.key_error("kind", &format!("expected 0 or 1, found {kind:?}")));
+        return Err(report.key_error("kind", format!("expected 0 or 1, found {kind:?}")));
     }
     Ok((name, report.required("data")?))
 }

@@ -5,7 +5,7 @@ use std::iter;
 
 use super::number::{NumberError, parse_int, shown};
 use super::raw::{RawCluster, RawGroup, RawNode};
-use super::units::parse_size;
+use super::units::{SizeError, parse_size};
 use crate::input::error::{LoadError, Result};
 use crate::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, UnknownName};
 
@@ -24,6 +24,24 @@ struct SimulatedGroup {
     exclusive_storage: bool,
 }
 
+/// What is wrong with a description.
+#[derive(Debug, thiserror::Error)]
+enum SimulateError {
+    #[error(
+        "expected 5 to 7 comma-separated items (allocation policy, node count, disk size, memory size, \
+         number of CPUs, spindles, exclusive storage) but got {0}"
+    )]
+    Items(usize),
+    #[error("allocation policy: '{}' is not one of {} (or p, a, u)", shown(&.0.value), .0.allowed.join(", "))]
+    Policy(UnknownName),
+    #[error("{item}: {problem}")]
+    Number { item: &'static str, problem: NumberError },
+    #[error("{item}: {problem}")]
+    Size { item: &'static str, problem: SizeError },
+    #[error("node count: more than {MOST_NODES} nodes in all")]
+    TooManyNodes,
+}
+
 /// Makes the cluster that the descriptions ask for, each one node group:
 /// `ALLOC_POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE_STORAGE]]`.
 ///
@@ -36,11 +54,13 @@ pub fn parse_specs(specs: &[String]) -> Result<RawCluster> {
     let mut cluster = RawCluster { first_node_number: 1, ..RawCluster::default() };
     let mut total: i64 = 0;
     for (position, text) in specs.iter().rev().enumerate() {
-        let fail = |problem: String| LoadError::one_line(&format!("--simulate '{}'", shown(text)), &problem);
+        let fail = |problem: SimulateError| {
+            LoadError::one_line(&format!("--simulate '{}'", shown(text)), &problem.to_string())
+        };
         let spec = parse_spec(text).map_err(fail)?;
         total = total.saturating_add(spec.nodes.max(0));
         if total > MOST_NODES {
-            return Err(fail(format!("node count: more than {MOST_NODES} nodes in all")));
+            return Err(fail(SimulateError::TooManyNodes));
         }
         add_group(&mut cluster, position, &spec);
     }
@@ -79,38 +99,28 @@ fn add_group(cluster: &mut RawCluster, position: usize, spec: &SimulatedGroup) {
     }));
 }
 
-/// Reads one description; an error is the item and what is wrong with it.
-fn parse_spec(text: &str) -> std::result::Result<SimulatedGroup, String> {
+/// Reads one description.
+fn parse_spec(text: &str) -> std::result::Result<SimulatedGroup, SimulateError> {
     let items: Vec<&str> = if text.is_empty() { Vec::new() } else { text.split(',').collect() };
     let [alloc_policy, nodes, disk, memory, cpus, optional @ ..] = items.as_slice() else {
-        return Err(wrong_count(items.len()));
+        return Err(SimulateError::Items(items.len()));
     };
     if optional.len() > 2 {
-        return Err(wrong_count(items.len()));
+        return Err(SimulateError::Items(items.len()));
     }
-    let int = |what: &str, text: &str| parse_int(text).map_err(|e| format!("{what}: {e}"));
-    let size = |what: &str, text: &str| parse_size(text).map_err(|e| format!("{what}: {e}"));
+    let wrong = |item| move |problem| SimulateError::Number { item, problem };
+    let int = |item, text: &str| parse_int(text).map_err(wrong(item));
+    let size = |item, text: &str| parse_size(text).map_err(|problem| SimulateError::Size { item, problem });
+    let truth = |text: &&str| parse_truth(text).map_err(wrong("exclusive storage"));
     Ok(SimulatedGroup {
-        alloc_policy: parse_policy(alloc_policy).map_err(|e| {
-            let value = shown(&e.value);
-            format!("allocation policy: '{value}' is not one of {} (or p, a, u)", e.allowed.join(", "))
-        })?,
+        alloc_policy: parse_policy(alloc_policy).map_err(SimulateError::Policy)?,
         nodes: int("node count", nodes)?,
         disk: size("disk size", disk)?,
         memory: size("memory size", memory)?,
         cpus: int("cpu count", cpus)?,
         spindles: optional.first().map_or(Ok(1), |t| int("spindles", t))?,
-        exclusive_storage: optional
-            .get(1)
-            .map_or(Ok(false), |t| parse_truth(t).map_err(|e| format!("exclusive storage: {e}")))?,
+        exclusive_storage: optional.get(1).map_or(Ok(false), truth)?,
     })
-}
-
-fn wrong_count(found: usize) -> String {
-    format!(
-        "expected 5 to 7 comma-separated items (allocation policy, node count, disk size, memory size, \
-         number of CPUs, spindles, exclusive storage) but got {found}"
-    )
 }
 
 fn parse_policy(text: &str) -> std::result::Result<AllocPolicy, UnknownName> {

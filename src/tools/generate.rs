@@ -6,9 +6,11 @@ use std::ops::RangeInclusive;
 use anyhow::{Context, bail};
 
 use super::ExitStatus;
-use super::cli::catalogue::{FILL, GROUPS, HELP, HETERO, SEED, SKEW, TAGS};
 use super::cli::hint::try_help;
-use super::cli::{self, Given, Spec, Stop, ValueError};
+use super::cli::option::ArgumentKind::{Float, Integer};
+use super::cli::{Given, OptionDef, Spec, Stop, ValueError};
+use super::options::Options;
+use super::options::catalogue::HELP;
 use super::output::Output;
 use crate::generate::{ClusterSpec, TemplateMix, cluster};
 use crate::load::merge::{MergeOptions, finish, merge};
@@ -21,7 +23,31 @@ pub const SPEC: Spec = Spec {
     name: "htools generate",
     summary: "print a random, feasible, unbalanced cluster in the text format",
     forms: &["[OPTION...] NODES INSTANCES TEMPLATE"],
-    options: &[SEED, GROUPS, HETERO, SKEW, FILL, TAGS, HELP],
+    options: &[
+        OptionDef::new("seed", "the same seed gives the same cluster")
+            .takes("N", Integer, |o, g| {
+                whole(g, 0..=i64::MAX, "a number from 0 on").map(|seed| o.made.seed = seed)
+            })
+            .added()
+            .default(|o| o.made.seed.to_string()),
+        OptionDef::new("groups", "the number of node groups")
+            .takes("G", Integer, |o, g| {
+                whole(g, 1..=MOST, "a number of groups, 1 to 1000000").map(|groups| o.made.groups = groups)
+            })
+            .added()
+            .default(|o| o.made.groups.to_string()),
+        OptionDef::flag("hetero", "nodes of different sizes", |o| o.made.heterogeneous = true).added(),
+        OptionDef::new("skew", "the share of the nodes that holds most instances, 0 to 1")
+            .takes("S", Float, |o, g| share(g).map(|share| o.made.skew = share))
+            .added()
+            .default(|o| o.made.skew.to_string()),
+        OptionDef::new("fill", "the mean share of memory in use, 0 to 1")
+            .takes("F", Float, |o, g| share(g).map(|share| o.made.fill = share))
+            .added()
+            .default(|o| o.made.fill.to_string()),
+        OptionDef::flag("tags", "exclusion tags and node locations", |o| o.made.tags = true).added(),
+        HELP,
+    ],
     words: &[],
 };
 
@@ -50,9 +76,8 @@ pub fn command() -> clap::Command {
 /// Reads the words behind `generate` and prints the cluster that they ask for.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
-    let mut spec = ClusterSpec::new(0, 0, TemplateMix::Drbd, 1);
-    let words = match cli::read(&SPEC, args, |given| apply(&mut spec, given)) {
-        Ok(words) => words,
+    let (Options { made: mut spec, .. }, words) = match SPEC.read(args) {
+        Ok(read) => read,
         Err(stop) => return stop.show(&mut output),
     };
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -94,32 +119,28 @@ impl GeneratedText {
     }
 }
 
-fn apply(spec: &mut ClusterSpec, given: &Given) -> Result<(), ValueError> {
-    let whole = |range: RangeInclusive<i64>, expected| {
-        let number = given.int()?;
-        if range.contains(&number) { Ok(number) } else { Err(given.out_of_range(expected)) }
-    };
-    let share = || {
-        let number = given.float()?;
-        let inside = (0.0..=1.0).contains(&number);
-        if inside { Ok(number) } else { Err(given.out_of_range("a share from 0 to 1")) }
-    };
-    match given.option.long {
-        "seed" => spec.seed = whole(0..=i64::MAX, "a number from 0 on")?.unsigned_abs(),
-        "groups" => spec.groups = whole(1..=MOST, "a number of groups, 1 to 1000000")? as usize,
-        "hetero" => spec.heterogeneous = true,
-        "skew" => spec.skew = share()?,
-        "fill" => spec.fill = share()?,
-        "tags" => spec.tags = true,
-        _ => {}
-    }
-    Ok(())
+fn whole<T: TryFrom<i64>>(
+    given: &Given,
+    range: RangeInclusive<i64>,
+    expected: &'static str,
+) -> Result<T, ValueError> {
+    within(given.int()?, range).ok_or_else(|| given.out_of_range(expected))
+}
+
+fn within<T: TryFrom<i64>>(number: i64, range: RangeInclusive<i64>) -> Option<T> {
+    T::try_from(number).ok().filter(|_| range.contains(&number))
+}
+
+fn share(given: &Given) -> Result<f64, ValueError> {
+    let number = given.float()?;
+    let inside = (0.0..=1.0).contains(&number);
+    if inside { Ok(number) } else { Err(given.out_of_range("a share from 0 to 1")) }
 }
 
 fn count(what: &str, text: &str) -> anyhow::Result<usize> {
-    match parse_int(text) {
-        Ok(number) if (0..=MOST).contains(&number) => Ok(number as usize),
-        _ => bail!("{what}: '{}' is not a number from 0 to {MOST}", shown(text)),
+    match parse_int(text).ok().and_then(|number| within(number, 0..=MOST)) {
+        Some(number) => Ok(number),
+        None => bail!("{what}: '{}' is not a number from 0 to {MOST}", shown(text)),
     }
 }
 
@@ -145,10 +166,9 @@ mod tests {
 
     #[test]
     fn options_become_a_specification() {
-        let mut spec = ClusterSpec::new(0, 0, TemplateMix::Drbd, 1);
         let line =
             words(&["--seed=9", "--groups", "2", "--het", "--skew=0.25", "--fill", "0.7", "--tags", "3"]);
-        let rest = cli::read(&SPEC, &line, |given| apply(&mut spec, given)).unwrap();
+        let (options, rest) = SPEC.read(&line).unwrap();
         assert_eq!(rest, ["3"]);
         let wanted = ClusterSpec {
             groups: 2,
@@ -158,7 +178,7 @@ mod tests {
             tags: true,
             ..ClusterSpec::new(0, 0, TemplateMix::Drbd, 9)
         };
-        assert_eq!(spec, wanted);
+        assert_eq!(options.made, wanted);
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! `hinfo`: shows what a cluster holds and how well it is balanced.
 
-use std::ffi::OsString;
-
-use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop};
-pub use super::options::HinfoOptions;
+use super::cli::Spec;
+use super::options::Options;
+use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, listing, source};
 use crate::report::info::{self, Information};
@@ -41,15 +39,8 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HinfoOptions, Stop> {
-    let mut options = HinfoOptions::default();
-    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
-    Ok(options)
-}
-
 /// Does what the options ask for.
-pub fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     if options.json {
@@ -86,19 +77,14 @@ pub fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::cli::Stop;
     use crate::tools::cli::testing::*;
 
     #[test]
-    fn every_option_means_something() {
-        for given in one_of_each(&SPEC) {
-            assert_eq!(HinfoOptions::default().apply(&given), Ok(true), "{}", given.option.long);
-        }
-    }
-
-    #[test]
     fn defaults_and_values() {
-        assert_eq!(parse(&words(&[])), Ok(HinfoOptions::default()));
-        let options = parse(&words(&["-pname", "--json", "--simulate=p,1,1,1,1", "--print-inst"])).unwrap();
+        assert_eq!(SPEC.parse(&words(&[])), Ok(Options::default()));
+        let options =
+            SPEC.parse(&words(&["-pname", "--json", "--simulate=p,1,1,1,1", "--print-inst"])).unwrap();
         assert_eq!(options.print_nodes.as_deref(), Some("name"));
         assert!(options.json && options.print_instances);
         assert_eq!(options.load.source.simulate, ["p,1,1,1,1"]);
@@ -106,6 +92,6 @@ mod tests {
 
     #[test]
     fn options_of_other_tools_are_unknown() {
-        assert!(matches!(parse(&words(&["-X"])), Err(Stop::Syntax(_))));
+        assert!(matches!(SPEC.parse(&words(&["-X"])), Err(Stop::Syntax(_))));
     }
 }

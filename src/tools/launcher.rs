@@ -4,10 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
 
-use super::cli::catalogue::{FORCE, HELP, LIST, VERSION};
 use super::cli::hint::{did_you_mean, try_help};
-use super::cli::{self, Spec, Stop};
+use super::cli::{OptionDef, Spec, Stop};
 use super::completion::{self, SHELLS};
+use super::options::Options;
+use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
 use super::{ExitStatus, TOOLS, find, generate, links};
 
@@ -22,7 +23,13 @@ pub const SPEC: Spec = Spec {
         "generate [OPTION...] NODES INSTANCES TEMPLATE",
         "--list",
     ],
-    options: &[LIST, FORCE, VERSION, HELP],
+    options: &[
+        OptionDef::flag("list", "list the tools, one a line", |o| o.list = true).added(),
+        OptionDef::flag("force", "with install-links: replace files that are in the way", |o| o.force = true)
+            .added(),
+        VERSION,
+        HELP,
+    ],
     words: &[],
 };
 
@@ -62,14 +69,8 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         }
     }
     let mut output = Output::standard();
-    let (mut list, mut force) = (false, false);
-    let words = cli::read(&SPEC, args, |given| {
-        list |= *given.option == LIST;
-        force |= *given.option == FORCE;
-        Ok(())
-    });
-    let words = match words {
-        Ok(words) => words,
+    let (Options { list, force, .. }, words) = match SPEC.read(args) {
+        Ok(read) => read,
         Err(stop) => return stop.show(&mut output),
     };
     let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();

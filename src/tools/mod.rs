@@ -4,6 +4,8 @@
 //! All tools are one executable. [`main`] finds out which of them is meant and
 //! turns what comes back into an exit status.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod ahead;
 pub(crate) mod cli;
 mod commands;
@@ -35,6 +37,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cli::{Spec, Stop};
+use options::Options;
 use output::Output;
 
 /// How a program ends.
@@ -76,14 +79,14 @@ pub struct Tool {
 /// The tools that exist, by name.
 pub const TOOLS: &[Tool] = &[
     Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
-    Tool { spec: &hbal::SPEC, start: |args| start(hbal::parse(args), hbal::run) },
+    Tool { spec: &hbal::SPEC, start: |args| start(hbal::SPEC.parse(args), hbal::run) },
     Tool { spec: &hcheck::SPEC, start: hcheck::start },
     Tool { spec: &hgroup::SPEC, start: |args| start(hgroup::parse(args), hgroup::run) },
-    Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::parse(args), hinfo::run) },
-    Tool { spec: &hroller::SPEC, start: |args| start(hroller::parse(args), hroller::run) },
+    Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::SPEC.parse(args), hinfo::run) },
+    Tool { spec: &hroller::SPEC, start: |args| start(hroller::SPEC.parse(args), hroller::run) },
     Tool { spec: &hscan::SPEC, start: |args| start(hscan::parse(args), hscan::run) },
-    Tool { spec: &hspace::SPEC, start: |args| start(hspace::parse(args), hspace::run) },
-    Tool { spec: &hsqueeze::SPEC, start: |args| start(hsqueeze::parse(args), hsqueeze::run) },
+    Tool { spec: &hspace::SPEC, start: |args| start(hspace::SPEC.parse(args), hspace::run) },
+    Tool { spec: &hsqueeze::SPEC, start: |args| start(hsqueeze::SPEC.parse(args), hsqueeze::run) },
 ];
 
 /// The tool with this name.
@@ -91,9 +94,9 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.spec.name == name)
 }
 
-fn start<O>(
-    options: Result<O, Stop>,
-    run: fn(O) -> anyhow::Result<ExitStatus>,
+fn start(
+    options: Result<Options, Stop>,
+    run: fn(Options) -> anyhow::Result<ExitStatus>,
 ) -> anyhow::Result<ExitStatus> {
     match options {
         Ok(options) => run(options),

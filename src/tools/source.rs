@@ -215,6 +215,5 @@ pub fn apply_node_settings(cluster: &mut Cluster, options: &LoadOptions) -> anyh
         max_cpu: options.max_cpu,
         min_disk: options.min_disk,
     };
-    apply_node_options(cluster, &settings)
-        .map_err(|unknown| anyhow::anyhow!("wrong node name(s) set as offline: {}", unknown.join(",")))
+    Ok(apply_node_options(cluster, &settings)?)
 }

@@ -506,7 +506,7 @@ fn an_error_that_nobody_can_read_keeps_its_status() {
 
 /// Words that look like options more often than chance would have it.
 fn word() -> impl Strategy<Value = OsString> {
-    let long = proptest::sample::select(htools::tools::hbal::SPEC.options)
+    let long = proptest::sample::select(htools::tools::find("hbal").expect("it exists").spec.options)
         .prop_flat_map(|option| (Just(option.long), 0..=option.long.len(), "(=.{0,4})?"))
         .prop_map(|(name, length, value)| format!("--{}{value}", &name[..length]).into());
     let bundle = "-[a-zA-Z=é-]{0,5}.{0,3}".prop_map(OsString::from);
@@ -519,10 +519,8 @@ fn word() -> impl Strategy<Value = OsString> {
 proptest! {
     #[test]
     fn no_command_line_makes_the_parser_panic(args in proptest::collection::vec(word(), 0..8)) {
-        let _ = htools::tools::hbal::parse(&args);
-        let _ = htools::tools::hinfo::parse(&args);
-        let _ = htools::tools::hspace::parse(&args);
-        let _ = htools::tools::hroller::parse(&args);
-        let _ = htools::tools::hcheck::parse(&args);
+        for tool in htools::tools::TOOLS {
+            let _ = tool.spec.parse(&args);
+        }
     }
 }

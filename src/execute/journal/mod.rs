@@ -13,7 +13,7 @@ mod write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use read::{JournalError, Read, go_on, open, parse};
+pub use read::{JournalError, LineError, Read, go_on, open, parse};
 pub use write::{Journal, Store};
 
 use super::client::ClusterId;

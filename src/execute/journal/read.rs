@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 
 use super::{Chain, Header, Journal, Record, Store};
-use crate::execute::state::State;
+use crate::execute::state::{RecordError, State};
 use crate::model::shown::{printable, shown_source};
 
 /// The largest journal that is read: some hundred thousand steps.
@@ -42,6 +42,35 @@ pub enum JournalError {
         /// What is wrong there.
         problem: String,
     },
+}
+
+/// What is wrong with a line of a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Some byte is no part of a character.
+    #[error("it is not valid UTF-8")]
+    NotText,
+    /// There is no line at all.
+    #[error("it is empty")]
+    Empty,
+    /// Its end is missing.
+    #[error("the line is cut off")]
+    CutOff,
+    /// Nothing tells whether it is whole.
+    #[error("there is no check sum")]
+    NoSum,
+    /// It is not what was written.
+    #[error("the check sum is wrong: this line or the one before it was changed or removed")]
+    WrongSum,
+    /// It was written by something else.
+    #[error("not a record of a journal: {0}")]
+    NoRecord(#[from] serde_json::Error),
+    /// The plan of the first line makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// It cannot follow on the lines before it.
+    #[error(transparent)]
+    Record(#[from] RecordError),
 }
 
 /// What a journal says.
@@ -77,7 +106,7 @@ pub fn open(path: &Path) -> Result<(Read, Journal), JournalError> {
     go_on(&bytes, Box::new(file)).map_err(|(line, problem)| JournalError::Damaged {
         path: shown.clone(),
         line,
-        problem: printable(&problem, 230),
+        problem: printable(&problem.to_string(), 230),
     })
 }
 
@@ -85,7 +114,7 @@ pub fn open(path: &Path) -> Result<(Read, Journal), JournalError> {
 ///
 /// # Errors
 /// See [`parse`].
-pub fn go_on(bytes: &[u8], store: Box<dyn Store>) -> Result<(Read, Journal), (usize, String)> {
+pub fn go_on(bytes: &[u8], store: Box<dyn Store>) -> Result<(Read, Journal), (usize, LineError)> {
     let (read, chain) = parse_chain(bytes)?;
     Ok((read, Journal::go_on(store, chain)))
 }
@@ -101,39 +130,37 @@ fn lock(file: &File, path: &str) -> Result<(), JournalError> {
 ///
 /// # Errors
 /// The number of the first wrong line, from 1, and what is wrong with it.
-pub fn parse(bytes: &[u8]) -> Result<Read, (usize, String)> {
+pub fn parse(bytes: &[u8]) -> Result<Read, (usize, LineError)> {
     parse_chain(bytes).map(|(read, _)| read)
 }
 
-fn parse_chain(bytes: &[u8]) -> Result<(Read, Chain), (usize, String)> {
+fn parse_chain(bytes: &[u8]) -> Result<(Read, Chain), (usize, LineError)> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        (line, "it is not valid UTF-8".to_owned())
+        (line, LineError::NotText)
     })?;
     let mut chain = Chain::default();
     let mut lines = (1..).zip(text.split_inclusive('\n'));
-    let (number, first) = lines.next().ok_or((1, "it is empty".to_owned()))?;
+    let (number, first) = lines.next().ok_or((1, LineError::Empty))?;
     let header: Header = content(first, &mut chain).map_err(|problem| (number, problem))?;
     if let Some(fault) = header.fault() {
-        return Err((number, fault));
+        return Err((number, LineError::Plan(fault)));
     }
     let mut read = Read { state: State::new(header.parts()), header, lines: 1 };
     for (number, line) in lines {
         let record: Record = content(line, &mut chain).map_err(|problem| (number, problem))?;
-        read.state.apply(&record).map_err(|problem| (number, problem))?;
+        read.state.apply(&record).map_err(|problem| (number, problem.into()))?;
         read.lines = number;
     }
     Ok((read, chain))
 }
 
 /// What a line says, if its check sum is right.
-fn content<T: DeserializeOwned>(line: &str, chain: &mut Chain) -> Result<T, String> {
-    let line = line.strip_suffix('\n').ok_or("the line is cut off")?;
-    let (text, sum) = line.rsplit_once(' ').ok_or("there is no check sum")?;
+fn content<T: DeserializeOwned>(line: &str, chain: &mut Chain) -> Result<T, LineError> {
+    let line = line.strip_suffix('\n').ok_or(LineError::CutOff)?;
+    let (text, sum) = line.rsplit_once(' ').ok_or(LineError::NoSum)?;
     if sum != chain.next(text) {
-        return Err(
-            "the check sum is wrong: this line or the one before it was changed or removed".to_owned()
-        );
+        return Err(LineError::WrongSum);
     }
-    serde_json::from_str(text).map_err(|error| format!("not a record of a journal: {error}"))
+    Ok(serde_json::from_str(text)?)
 }

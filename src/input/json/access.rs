@@ -1,9 +1,10 @@
 //! Typed access to the members of an object.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use super::place::JsonPath;
-use super::value::{Json, Wrong};
+use super::value::{Json, ValueFault, Wrong};
 use crate::input::error::{LoadError, Result};
 use crate::model::UnknownName;
 use crate::model::shown::{printable, shown_name};
@@ -37,12 +38,12 @@ impl<'j, 'p> Object<'j, 'p> {
         self.members
     }
 
-    pub(crate) fn error(&self, problem: &str) -> LoadError {
+    pub(crate) fn error(&self, problem: impl Display) -> LoadError {
         self.place.error(problem)
     }
 
-    pub(crate) fn key_error(&self, key: &str, problem: &str) -> LoadError {
-        self.error(&format!("key '{key}': {problem}"))
+    pub(crate) fn key_error(&self, key: &str, problem: impl Display) -> LoadError {
+        self.error(format_args!("key '{key}': {problem}"))
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&'j Json> {
@@ -55,18 +56,18 @@ impl<'j, 'p> Object<'j, 'p> {
             let present: Vec<_> =
                 self.members.iter().take(20).map(|(k, _)| format!("\"{}\"", shown_name(k))).collect();
             let present = printable(&present.join(","), 120);
-            self.error(&format!("key '{key}' not found, object contains only [{present}]"))
+            self.error(format!("key '{key}' not found, object contains only [{present}]"))
         })
     }
 
     fn read<T>(&self, key: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<T> {
-        read(self.required(key)?).map_err(|problem| self.key_error(key, &problem))
+        read(self.required(key)?).map_err(|problem| self.key_error(key, problem))
     }
 
     fn read_optional<T>(&self, key: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<Option<T>> {
         match self.get(key) {
             None | Some(Json::Null) => Ok(None),
-            Some(value) => read(value).map(Some).map_err(|problem| self.key_error(key, &problem)),
+            Some(value) => read(value).map(Some).map_err(|problem| self.key_error(key, problem)),
         }
     }
 
@@ -156,7 +157,7 @@ impl<'j, 'p> Object<'j, 'p> {
     pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
         match self.members.iter().find(|(key, _)| !known.contains(&key.as_str())) {
             None => Ok(()),
-            Some((key, _)) => Err(self.error(&format!(
+            Some((key, _)) => Err(self.error(format!(
                 "unknown key '{}', only [{}] allowed",
                 shown_name(key),
                 known.join(",")
@@ -168,7 +169,9 @@ impl<'j, 'p> Object<'j, 'p> {
 /// Reads every item of a list.
 pub(crate) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
     let items = value.list()?.iter().enumerate();
-    items.map(|(i, item)| read(item).map_err(|e| format!("item {}: {e}", i + 1))).collect()
+    items
+        .map(|(i, item)| read(item).map_err(|e| ValueFault::Item { number: i + 1, fault: Box::new(e) }))
+        .collect()
 }
 
 /// A list of strings.
@@ -178,7 +181,5 @@ pub(crate) fn strings(value: &Json) -> Wrong<Vec<String>> {
 
 /// One of the names of an enumeration.
 pub(crate) fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> Wrong<T> {
-    value.string()?.parse().map_err(|e: UnknownName| {
-        format!("\"{}\" is not one of {}", printable(&e.value, 60), e.allowed.join(", "))
-    })
+    value.string()?.parse().map_err(ValueFault::Name)
 }

@@ -24,7 +24,7 @@ pub(crate) use place::JsonPath;
 pub(crate) use shape::{WantedParts, keys};
 pub(crate) use stream::{At, ItemStream, MadeItems, Member, Of, described};
 pub use value::Json;
-pub(crate) use value::Wrong;
+pub(crate) use value::{ValueFault, Wrong};
 
 use crate::input::encoding::Utf8;
 use crate::input::error::{LoadError, Result};
@@ -137,13 +137,13 @@ pub(crate) fn seeded<'t, T>(
 /// What is wrong with a document that should be a list.
 pub(crate) fn no_list(found: &Json, place: &JsonPath<'_>) -> LoadError {
     match found {
-        Json::Array(_) | Json::Object(_) => place.error(&format!("expected a list, found {}", found.found())),
+        Json::Array(_) | Json::Object(_) => place.error(format!("expected a list, found {}", found.found())),
         _ => neither(found, place),
     }
 }
 
 fn neither(found: &Json, place: &JsonPath<'_>) -> LoadError {
-    place.error(&format!("expected a list or an object, found {}", found.found()))
+    place.error(format!("expected a list or an object, found {}", found.found()))
 }
 
 fn checked(value: Json, source: &str) -> Result<Json> {
@@ -156,7 +156,7 @@ fn checked(value: Json, source: &str) -> Result<Json> {
 /// Why a document could not be read. `mark` tells whether it begins with a byte order mark.
 fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) -> LoadError {
     if budget.is_spent() {
-        return JsonPath::source(source).error(&budget.excess().to_string());
+        return JsonPath::source(source).error(budget.excess().to_string());
     }
     if error.is_io() {
         return unreadable(io::Error::from(error), source);
@@ -175,7 +175,7 @@ fn unreadable(error: io::Error, source: &str) -> LoadError {
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<LoadError>()) {
         return error.clone();
     }
-    JsonPath::source(source).error(&format!("cannot be read: {error}"))
+    JsonPath::source(source).error(format!("cannot be read: {error}"))
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ impl<'p> JsonPath<'p> {
         JsonPath { outer: Some(self), step: PathStep::Item(position) }
     }
 
-    pub(crate) fn error(&self, problem: &str) -> LoadError {
-        LoadError::one_line(&self.to_string(), problem)
+    pub(crate) fn error(&self, problem: impl fmt::Display) -> LoadError {
+        LoadError::one_line(&self.to_string(), &problem.to_string())
     }
 }
 

@@ -1,6 +1,8 @@
 //! A JSON value.
 
+use crate::model::UnknownName;
 use crate::model::shown::printable;
+use crate::model::units::trunc_to_i64;
 
 /// A JSON value in the order of the document.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +27,26 @@ pub enum Json {
 }
 
 /// What is wrong with a value, to be completed with its place and key.
-pub(crate) type Wrong<T> = std::result::Result<T, String>;
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ValueFault {
+    #[error("{expected}, found {found}")]
+    Kind { expected: &'static str, found: String },
+    #[error("{0:e} does not fit into 64 bits")]
+    TooLarge(f64),
+    #[error("\"{}\" is not one of {}", printable(&.0.value, 60), .0.allowed.join(", "))]
+    Name(UnknownName),
+    #[error("item {number}: {fault}")]
+    Item { number: usize, fault: Box<ValueFault> },
+    #[error("field '{field}': {fault}")]
+    Field { field: String, fault: Box<ValueFault> },
+    #[error("expected {expected} fields, found {found}")]
+    Count { expected: usize, found: usize },
+    #[error("{0} is no status")]
+    Status(String),
+}
+
+/// A value, or what is wrong with it.
+pub(crate) type Wrong<T> = std::result::Result<T, ValueFault>;
 
 impl Json {
     /// A whole number: any number, rounded half to even.
@@ -40,11 +61,7 @@ impl Json {
         }
         let value = self.float()?;
         let rounded = value.round_ties_even();
-        if rounded.abs() < LIMIT {
-            Ok(rounded as i64)
-        } else {
-            Err(format!("{value:e} does not fit into 64 bits"))
-        }
+        if rounded.abs() < LIMIT { Ok(trunc_to_i64(rounded)) } else { Err(ValueFault::TooLarge(value)) }
     }
 
     pub(crate) fn int_or_null(&self) -> Wrong<Option<i64>> {
@@ -89,8 +106,8 @@ impl Json {
         }
     }
 
-    fn wrong<T>(&self, expected: &str) -> Wrong<T> {
-        Err(format!("{expected}, found {}", self.found()))
+    pub(crate) fn wrong<T>(&self, expected: &'static str) -> Wrong<T> {
+        Err(ValueFault::Kind { expected, found: self.found() })
     }
 
     /// The value for a message: short, in one line.

@@ -64,7 +64,9 @@ impl MessagePart<'_> {
         let members = ItemStream { of: Of::Object, shape: WantedParts::Whole, budget, each };
         match json::seeded(text, source, budget, Member { key, inner: members })? {
             Some(None) => made.done(),
-            Some(Some(other)) => Err(message.key_error(key, &other.members().err().unwrap_or_default())),
+            Some(Some(other)) => {
+                Err(message.key_error(key, other.members().map_or_else(|e| e.to_string(), |_| String::new())))
+            }
             None => Err(message.key_error(key, "expected an object")),
         }
     }
@@ -105,7 +107,7 @@ fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, Node
     let description = read_description(name, object)?;
     let node = |value: &Json| {
         let node = value.string().map_err(|problem| object.key_error("nodes", &problem))?;
-        nodes.get(node).copied().ok_or_else(|| object.key_error("nodes", &unknown_node(node, name)))
+        nodes.get(node).copied().ok_or_else(|| object.key_error("nodes", unknown_node(node, name)))
     };
     // more than two nodes have no meaning, and are not looked at
     let (primary, secondary) = match object.list("nodes")? {

@@ -89,7 +89,7 @@ pub(super) fn read_request(request: &Object<'_, '_>, cluster: &RawCluster) -> Re
         "allocate-secondary" => Ok(Request::AllocateSecondary { instance: read_existing(request, cluster)? }),
         _ => {
             let found = request.required("type")?.found();
-            Err(request.key_error("type", &format!("{found} is no known type of request")))
+            Err(request.key_error("type", format!("{found} is no known type of request")))
         }
     }
 }
@@ -132,7 +132,7 @@ fn read_existing(request: &Object<'_, '_>, cluster: &RawCluster) -> Result<Insta
     let position = cluster.instances.iter().rposition(|i| i.name == name);
     position
         .map(InstanceIdx::new)
-        .ok_or_else(|| request.key_error("name", &format!("no instance has the name '{name}'")))
+        .ok_or_else(|| request.key_error("name", format!("no instance has the name '{name}'")))
 }
 
 /// The existing instances under `instances`. As with `relocate_from`, names
@@ -158,7 +158,7 @@ fn find_all<T>(
     let names = request.strings(key)?;
     names
         .iter()
-        .map(|name| find(name).map_err(|e| request.key_error(key, &format!("{kind} '{name}': {e}"))))
+        .map(|name| find(name).map_err(|e| request.key_error(key, format!("{kind} '{name}': {e}"))))
         .collect()
 }
 

@@ -104,7 +104,8 @@ pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
 pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnswers> {
     let source = socket.to_string_lossy().into_owned();
     let wrong = |problem: &str| LoadError::one_line(&luxi::shown(socket), problem);
-    let mut connection = Connection::open_or_why(socket, manner).map_err(|problem| wrong(&problem))?;
+    let mut connection =
+        Connection::open_or_why(socket, manner).map_err(|error| wrong(&error.to_string()))?;
     // of all four together: one has what the others leave
     let mut share = SharedBudget { end: Cutoff::after(manner.answer), taken: 0 };
     let mut answer = |(method, args): (&str, Value)| {
@@ -169,6 +170,6 @@ impl LiveSource for Tables<'_> {
 
 impl Tables<'_> {
     fn refused(&self, what: &str, error: &CallError) -> LoadError {
-        JsonPath::source(&self.answers.source).error(&format!("query for {what}: {error}"))
+        JsonPath::source(&self.answers.source).error(format!("query for {what}: {error}"))
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::input::error::{LoadError, Result};
 use crate::input::json::{
-    At, Budget, ItemStream, Json, JsonPath, MadeItems, Member, Object, Of, WantedParts, Weight, Wrong, each,
+    At, Budget, ItemStream, Json, JsonPath, MadeItems, Member, Object, Of, ValueFault, WantedParts, Weight,
+    Wrong, each,
 };
 use crate::load::fields::{Fields, Presence};
 use crate::remote::CallError;
@@ -78,7 +79,7 @@ impl QueryTable<'_> {
     }
 
     fn refused(&self, error: &CallError) -> LoadError {
-        self.place.error(&format!("query for {}s: {error}", self.kind))
+        self.place.error(format!("query for {}s: {error}", self.kind))
     }
 
     /// Why the result has no rows.
@@ -99,11 +100,12 @@ impl QueryTable<'_> {
 fn check(row: &Json, fields: &[&str]) -> Wrong<()> {
     let cells = row.list()?;
     if cells.len() != fields.len() {
-        return Err(format!("expected {} fields, found {}", fields.len(), cells.len()));
+        return Err(ValueFault::Count { expected: fields.len(), found: cells.len() });
     }
     for (cell, field) in cells.iter().zip(fields) {
         if cell.list().map_or(0, <[Json]>::len) != 2 {
-            return Err(format!("field '{field}': expected a status and a value, found {}", cell.found()));
+            let wrong = cell.wrong("expected a status and a value");
+            return wrong.map_err(|e| ValueFault::Field { field: (*field).to_owned(), fault: Box::new(e) });
         }
     }
     Ok(())
@@ -133,7 +135,7 @@ impl<'j> Fields<'j> for QueryRow<'j, '_> {
             Ok(FieldStatus::NoData) => "the master has no data",
             Ok(FieldStatus::Unavailable) => "the master says that this is not available",
             Ok(FieldStatus::Offline) => "the master says that the node is offline",
-            Err(problem) => return Err(self.error(field, &problem)),
+            Err(problem) => return Err(self.error(field, &problem.to_string())),
         };
         Err(self.error(field, problem))
     }
@@ -155,7 +157,7 @@ impl<'j> Fields<'j> for QueryRow<'j, '_> {
     }
 
     fn error(&self, field: &str, problem: &str) -> LoadError {
-        self.place.error(&format!("field '{field}': {problem}"))
+        self.place.error(format!("field '{field}': {problem}"))
     }
 
     fn place(&self) -> &JsonPath<'_> {
@@ -184,6 +186,6 @@ fn status(value: &Json) -> Wrong<FieldStatus> {
         2 => Ok(FieldStatus::NoData),
         3 => Ok(FieldStatus::Unavailable),
         4 => Ok(FieldStatus::Offline),
-        _ => Err(format!("{} is no status", value.found())),
+        _ => Err(ValueFault::Status(value.found())),
     }
 }

@@ -2,7 +2,7 @@
 //! missing (a historic form).
 
 use super::TextReader;
-use super::row::{TextRow, named};
+use super::row::TextRow;
 use crate::input::error::Result;
 use crate::load::raw::RawGroup;
 use crate::model::{DiskParameters, GroupIdx, InstancePolicy};
@@ -14,7 +14,7 @@ impl<'a> TextReader<'a> {
         let group = RawGroup {
             name: row.name().to_owned(),
             uuid: uuid.to_owned(),
-            alloc_policy: named(row.text(2)).map_err(|e| row.field_error("allocation policy", e))?,
+            alloc_policy: row.named("allocation policy", row.text(2))?,
             tags: row.list(3),
             networks: row.list(4),
             // not the cluster's: a group without a row in the policy section

@@ -3,7 +3,7 @@
 //! 10 columns on is a legal historic form.
 
 use super::TextReader;
-use super::row::{TextRow, named};
+use super::row::TextRow;
 use crate::input::error::Result;
 use crate::load::raw::RawInstance;
 use crate::load::unknown_node;
@@ -21,9 +21,9 @@ impl<'a> TextReader<'a> {
         let mem = Mib(row.int(1, "memory", 0)?);
         let disk = Mib(row.int(2, "disk", 0)?);
         let vcpus = row.int(3, "virtual CPUs", 0)?;
-        let status = named(row.text(4)).map_err(|e| row.field_error("status", e))?;
+        let status = row.named("status", row.text(4))?;
         let auto_balance = row.yes_no(5, "auto_balance")?;
-        let template = named(row.text(8)).map_err(|e| row.field_error("disk template", e))?;
+        let template = row.named("disk template", row.text(8))?;
         let spindle_use = row.int(10, "spindle use", 1)?;
         let spindles = match row.text(11) {
             // unknown; the same as no column at all, but an empty column is an error

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::TextReader;
-use super::row::{TextRow, named, split};
+use super::row::{TextRow, split};
 use crate::input::error::{LoadError, Result};
 use crate::load::number::parse_int;
 use crate::load::raw::RawGroup;
@@ -46,7 +46,7 @@ impl<'a> TextReader<'a> {
             std: read_spec(&row, row.text(1), "standard spec")?,
             ranges: read_ranges(&row)?,
             disk_templates: split(row.text(3), ',')
-                .map(|t| named(t).map_err(|e| row.field_error("disk templates", e)))
+                .map(|t| row.named("disk templates", t))
                 .collect::<Result<_>>()?,
             vcpu_ratio: row.float(4, "vcpu ratio", 0.0)?,
             spindle_ratio: row.float(5, "spindle ratio", 0.0)?,

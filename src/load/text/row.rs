@@ -1,7 +1,10 @@
 //! One row of a section: columns by number, and errors that name the place.
 
+use std::str::FromStr;
+
 use crate::input::error::{LoadError, Result};
 use crate::load::number::{parse_float, parse_int};
+use crate::model::UnknownName;
 use crate::model::shown::{printable, shown_name, shown_source};
 
 /// Most columns that any section knows. What stands beyond is never looked
@@ -83,6 +86,14 @@ impl<'a> TextRow<'a> {
         }
     }
 
+    /// An enumeration's value.
+    pub fn named<T: FromStr<Err = UnknownName>>(&self, field: &str, text: &str) -> Result<T> {
+        text.parse().map_err(|e: UnknownName| {
+            let value = printable(&e.value, VALUE_SHOWN);
+            self.field_error(field, format_args!("'{value}' is not one of {}", e.allowed.join(", ")))
+        })
+    }
+
     pub fn field_error(&self, field: &str, problem: impl std::fmt::Display) -> LoadError {
         self.error(&format!("{field}: {problem}"))
     }
@@ -102,14 +113,4 @@ impl<'a> TextRow<'a> {
 /// empty item.
 pub(super) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     text.split(separator).filter(move |_| !text.is_empty())
-}
-
-/// An enumeration's value, or what is wrong with the text.
-pub(super) fn named<T>(text: &str) -> std::result::Result<T, String>
-where
-    T: std::str::FromStr<Err = crate::model::UnknownName>,
-{
-    text.parse().map_err(|e: crate::model::UnknownName| {
-        format!("'{}' is not one of {}", printable(&e.value, VALUE_SHOWN), e.allowed.join(", "))
-    })
 }

@@ -36,35 +36,45 @@ pub(crate) fn shown(socket: &Path) -> String {
     }
 }
 
+/// Why there is no connection to a socket.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SocketError {
+    #[error("the path of the socket is empty")]
+    Empty,
+    #[error("the path of a socket can have {LONGEST} bytes, this one has {0}")]
+    TooLong(usize),
+    #[error("there is no such socket: this machine is probably not the master of a cluster")]
+    Missing,
+    #[error("this is not a socket")]
+    NoSocket,
+    #[error("nobody listens at this socket: the master daemon probably does not run")]
+    Refused,
+    #[error("permission denied: only root and Ganeti's own users may talk to the master daemon")]
+    Forbidden,
+    #[error("no connection within {0}")]
+    Late(String),
+    #[error("no connection: {0}")]
+    Other(String),
+}
+
 /// Refuses what can be no socket's path.
-pub(super) fn check(socket: &Path) -> Result<(), String> {
-    let length = socket.as_os_str().as_bytes().len();
-    if length == 0 {
-        return Err("the path of the socket is empty".to_owned());
+pub(super) fn check(socket: &Path) -> Result<(), SocketError> {
+    match socket.as_os_str().as_bytes().len() {
+        0 => Err(SocketError::Empty),
+        length if length > LONGEST => Err(SocketError::TooLong(length)),
+        _ => Ok(()),
     }
-    if length > LONGEST {
-        return Err(format!("the path of a socket can have {LONGEST} bytes, this one has {length}"));
-    }
-    Ok(())
 }
 
 /// Why there is no connection.
-pub(super) fn refusal(socket: &Path, error: &io::Error, manner: Timeouts) -> String {
+pub(super) fn refusal(socket: &Path, error: &io::Error, manner: Timeouts) -> SocketError {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            "there is no such socket: this machine is probably not the master of a cluster".to_owned()
-        }
-        ErrorKind::ConnectionRefused if is_other(socket) => "this is not a socket".to_owned(),
-        ErrorKind::ConnectionRefused => {
-            "nobody listens at this socket: the master daemon probably does not run".to_owned()
-        }
-        ErrorKind::PermissionDenied => {
-            "permission denied: only root and Ganeti's own users may talk to the master daemon".to_owned()
-        }
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            format!("no connection within {}", seconds(manner.connect))
-        }
-        _ => format!("no connection: {error}"),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => SocketError::Missing,
+        ErrorKind::ConnectionRefused if is_other(socket) => SocketError::NoSocket,
+        ErrorKind::ConnectionRefused => SocketError::Refused,
+        ErrorKind::PermissionDenied => SocketError::Forbidden,
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => SocketError::Late(seconds(manner.connect)),
+        _ => SocketError::Other(error.to_string()),
     }
 }
 
@@ -86,7 +96,7 @@ mod tests {
     #[test]
     fn paths_that_no_socket_has() {
         assert_eq!(check(Path::new(&"s".repeat(107))), Ok(()));
-        assert!(check(Path::new(&"s".repeat(108))).unwrap_err().ends_with("107 bytes, this one has 108"));
-        assert_eq!(check(Path::new("")).unwrap_err(), "the path of the socket is empty");
+        assert_eq!(check(Path::new(&"s".repeat(108))), Err(SocketError::TooLong(108)));
+        assert_eq!(check(Path::new("")), Err(SocketError::Empty));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::address;
+use super::address::{self, SocketError};
 use super::envelope;
 use crate::input::json::{Budget, WantedParts};
 use crate::remote::CallError;
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// The same; the text of an error does not name the socket.
-    pub(crate) fn open_or_why(socket: &Path, manner: Timeouts) -> Result<Connection, String> {
+    pub(crate) fn open_or_why(socket: &Path, manner: Timeouts) -> Result<Connection, SocketError> {
         address::check(socket)?;
         let stream = connect(socket, manner).map_err(|error| address::refusal(socket, &error, manner))?;
         Ok(Connection { stream: Some(stream), manner, ahead: Vec::new() })

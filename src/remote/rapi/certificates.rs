@@ -11,7 +11,7 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
 use crate::input::error::{LoadError, Result};
-use crate::input::local::read_regular;
+use crate::input::local::{Readers, read_regular};
 use crate::model::shown::shown_source;
 
 /// Most bytes of a file.
@@ -46,7 +46,7 @@ impl Trusted {
     pub(super) fn read(path: &Path) -> Result<Trusted> {
         let source = path.to_string_lossy().into_owned();
         let wrong = |problem: &str| LoadError::one_line(&shown_source(&source), problem);
-        let bytes = read_regular(path, SIZE, |_| Ok(()))?;
+        let bytes = read_regular(path, SIZE, Readers::Anyone)?;
         Trusted::parse(&bytes, source.clone()).map_err(wrong)
     }
 
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(problem(b"\xff\0"), "no certificate in PEM form");
         let broken = b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
         assert_eq!(problem(broken), "not a file of certificates in PEM form");
-        assert_eq!(problem(&vec![b'x'; SIZE as usize + 1]), "more than 1048576 bytes");
+        assert_eq!(problem(&vec![b'x'; (1 << 20) + 1]), "more than 1048576 bytes");
         assert_eq!(Trusted::read(dir.path()).unwrap_err().problem, "not a regular file");
         assert!(Trusted::read(&dir.path().join("n")).unwrap_err().problem.starts_with("cannot be read: "));
     }

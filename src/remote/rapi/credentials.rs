@@ -2,14 +2,13 @@
 //! environment.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::address::shown_user;
 use super::secret::{Credentials, Secret};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
-use crate::input::local::read_regular;
+use crate::input::local::{Readers, read_regular};
 use crate::model::shown::{printable, shown_source};
 
 /// The variable with the user's name.
@@ -29,11 +28,7 @@ const SIZE: u64 = 1 << 20;
 /// A file that others may read, that is no file, or that has no usable line.
 pub(super) fn read_file(path: &Path) -> Result<Vec<Credentials>> {
     let source = path.to_string_lossy();
-    let bytes = read_regular(path, SIZE, |about| {
-        let mode = about.mode() & 0o7777;
-        let others = || format!("others may read or change it (mode {mode:04o}); use: chmod 600");
-        if mode & 0o077 == 0 { Ok(()) } else { Err(others()) }
-    })?;
+    let bytes = read_regular(path, SIZE, Readers::OwnerOnly)?;
     // the text that is not UTF-8 may be a password: only its line is named
     let text = decode(&bytes, &source).map_err(|e| LoadError::new(e.place, "not UTF-8 text"))?;
     read_lines(text, &source)
@@ -200,7 +195,7 @@ mod tests {
         assert_eq!(read_file(&path).unwrap(), [user("u", "p")]);
         fs::write(&path, b"u:\xffs3cr3t").unwrap();
         assert_eq!(problem(&path), "not UTF-8 text");
-        fs::write(&path, vec![b'#'; SIZE as usize + 1]).unwrap();
+        fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
         assert_eq!(problem(&path), "more than 1048576 bytes");
         assert_eq!(problem(dir.path()), "not a regular file");
         assert_eq!(problem(Path::new("/dev/null")), "not a regular file");

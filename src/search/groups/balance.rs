@@ -18,7 +18,7 @@ use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, Draft, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId,
     TagSet,
 };
-use crate::search::{Deadline, Stopped};
+use crate::search::{BalanceOptions, Deadline, Stopped};
 
 /// When balancing ends, and what moves count for.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +37,12 @@ pub struct GroupBalanceOptions {
 
 impl Default for GroupBalanceOptions {
     fn default() -> Self {
+        let within_a_group = BalanceOptions::default();
         GroupBalanceOptions {
             regroup: RegroupOptions::default(),
             loads: LoadSource::InUse,
-            min_gain: 0.01,
-            min_score: 1e-9,
+            min_gain: within_a_group.min_gain,
+            min_score: within_a_group.min_score,
             move_cost: 0.0,
         }
     }

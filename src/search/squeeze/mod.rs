@@ -32,7 +32,7 @@ use crate::model::standby::NodeSize;
 use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx, Step};
 
 /// Which instances may be moved away from a node that is freed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Reach {
     /// Those whose storage can be reached from every node.
     #[default]

@@ -1,8 +1,8 @@
-use super::super::catalogue::*;
-use super::super::option::Spec;
+use super::super::option::{ArgumentKind, Spec};
 use super::super::testing::words;
 use super::super::usage::complaints;
 use super::*;
+use crate::tools::options::catalogue::*;
 
 static TABLE: &[OptionDef] = &[
     PRINT_NODES,
@@ -17,7 +17,7 @@ static TABLE: &[OptionDef] = &[
     MOND_DATA,
     SAVE,
     SIMULATE,
-    EXPLAIN,
+    OptionDef::new("explain", "").takes("INSTANCE", ArgumentKind::None, |_, _| Ok(())).added(),
     TIME_LIMIT,
     VERSION,
     HELP,

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::catalogue::TEXT_DATA;
 use super::{Spec, getopt};
 use crate::model::shown::shown_name;
+use crate::tools::options::catalogue::TEXT_DATA;
 
 /// How alike two words have to be, of 1 for the same, for one to be a slip of the other, by the measure that
 /// clap uses for its own suggestions. Its limit, 0.7, makes `groups` of `bogus`.

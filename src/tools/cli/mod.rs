@@ -1,9 +1,7 @@
 //! The command line, in two stages: what was typed ([`getopt`]), then what it
-//! means ([`value`], and the typed options of each tool). The options are
-//! defined once, in the [`catalogue`]; usage, manual pages and completion
-//! scripts all come from there.
+//! means ([`value`]). An option is one row ([`OptionDef`]) that says what it
+//! sets; usage, manual pages and completion scripts all come from there.
 
-pub(crate) mod catalogue;
 pub(crate) mod getopt;
 pub(crate) mod hint;
 pub(crate) mod option;
@@ -19,6 +17,8 @@ pub use option::{OperandWords, OptionDef, Spec};
 pub use value::ValueError;
 
 use super::ExitStatus;
+use super::options::Options;
+use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
 use super::output::Output;
 
 /// Why a tool does not start: an error, or a text that was asked for.
@@ -67,54 +67,44 @@ impl From<ValueError> for Stop {
     }
 }
 
-/// Reads a command line: `apply` gets the options in the order given. Returns
-/// the positional arguments.
-///
-/// The order of the checks matters: an unusable value is reported even when
-/// `--help` is given, and `--help` works whatever the positional arguments are.
-pub fn read(
-    spec: &Spec,
-    args: &[OsString],
-    apply: impl FnMut(&Given) -> Result<(), ValueError>,
-) -> Result<Vec<OsString>, Stop> {
-    Ok(read_words(spec, args, apply)?.positional)
-}
+impl Spec {
+    /// Reads the command line of a program that takes options only.
+    pub fn parse(&self, args: &[OsString]) -> Result<Options, Stop> {
+        let (options, words) = self.sort(args)?;
+        match Stray::among(self, words) {
+            None => Ok(options),
+            Some(stray) => Err(Stop::Positional(stray)),
+        }
+    }
 
-/// The same, with all that is known of the words.
-fn read_words(
-    spec: &Spec,
-    args: &[OsString],
-    mut apply: impl FnMut(&Given) -> Result<(), ValueError>,
-) -> Result<getopt::Canonical, Stop> {
-    let words = getopt::canonicalise(spec.options, args);
-    if !words.errors.is_empty() {
-        return Err(Stop::Syntax(usage::complaints(spec, &words.errors)));
+    /// Reads a command line: the options in the order given, and the positional arguments.
+    ///
+    /// The order of the checks matters: an unusable value is reported even when
+    /// `--help` is given, and `--help` works whatever the positional arguments are.
+    pub fn read(&self, args: &[OsString]) -> Result<(Options, Vec<OsString>), Stop> {
+        let (options, words) = self.sort(args)?;
+        Ok((options, words.positional))
     }
-    for given in &words.options {
-        apply(given)?;
-    }
-    let asked = |option: &OptionDef| words.options.iter().any(|given| given.option == option);
-    if asked(&catalogue::HELP) {
-        return Err(Stop::Text(usage::usage(spec, hint::width())));
-    }
-    if asked(&catalogue::VERSION) {
-        return Err(Stop::Text(usage::version(spec)));
-    }
-    if asked(&catalogue::HELP_COMPLETION) {
-        return Err(Stop::Text(usage::completion(spec)));
-    }
-    Ok(words)
-}
 
-/// Reads the command line of a tool that takes options only.
-pub fn read_options(
-    spec: &Spec,
-    args: &[OsString],
-    apply: impl FnMut(&Given) -> Result<(), ValueError>,
-) -> Result<(), Stop> {
-    match Stray::among(spec, read_words(spec, args, apply)?) {
-        None => Ok(()),
-        Some(stray) => Err(Stop::Positional(stray)),
+    /// The same, with all that is known of the words.
+    fn sort(&self, args: &[OsString]) -> Result<(Options, getopt::Canonical), Stop> {
+        let words = getopt::canonicalise(self.options, args);
+        if !words.errors.is_empty() {
+            return Err(Stop::Syntax(usage::complaints(self, &words.errors)));
+        }
+        let mut options = Options::default();
+        words.options.iter().try_for_each(|given| given.apply(&mut options))?;
+        let asked = |option: &OptionDef| words.options.iter().any(|given| given.option == option);
+        if asked(&HELP) {
+            return Err(Stop::Text(usage::usage(self, hint::width())));
+        }
+        if asked(&VERSION) {
+            return Err(Stop::Text(usage::version(self)));
+        }
+        if asked(&HELP_COMPLETION) {
+            return Err(Stop::Text(usage::completion(self)));
+        }
+        Ok((options, words))
     }
 }
 
@@ -122,7 +112,6 @@ pub fn read_options(
 pub mod testing {
     //! Command lines for the tests of the tools.
 
-    use super::option::{Argument, ArgumentKind};
     use super::*;
 
     /// Words of a command line.
@@ -130,21 +119,19 @@ pub mod testing {
         texts.iter().map(OsString::from).collect()
     }
 
-    /// Every option of a tool with a usable argument, except those that end
-    /// the program.
-    pub fn one_of_each(spec: &Spec) -> Vec<Given> {
-        let own = spec.options.iter().filter(|option| {
-            ![catalogue::HELP, catalogue::VERSION, catalogue::HELP_COMPLETION].contains(option)
-        });
-        own.map(|option| {
-            let value = match (option.argument, option.kind) {
-                (Argument::None, _) => None,
-                (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
-                (_, ArgumentKind::NodeFields) => Some("name".into()),
-                _ => Some("1".into()),
-            };
-            Given { option, value }
-        })
-        .collect()
+    /// What a usable command line asks for.
+    pub fn parsed(spec: &Spec, args: &[&str]) -> Options {
+        spec.parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"))
+    }
+
+    /// Why a value is not usable.
+    pub fn refused(spec: &Spec, args: &[&str]) -> String {
+        match spec.parse(&words(args)) {
+            Err(Stop::Value(error)) => error.to_string(),
+            other => panic!("{args:?}: {other:?}"),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

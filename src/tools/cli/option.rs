@@ -2,6 +2,10 @@
 
 use clap::{Arg, ArgAction};
 
+use super::getopt::Given;
+use super::value::ValueError;
+use crate::tools::options::Options;
+
 /// Whether an option takes an argument, and what the argument is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
@@ -84,8 +88,18 @@ pub enum Origin {
     Added,
 }
 
-/// One option of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What giving an option does.
+#[derive(Debug, Clone, Copy)]
+enum Effect {
+    Flag(fn(&mut Options)),
+    Argument(Setter),
+}
+
+/// Sets what the argument of an option says.
+pub type Setter = fn(&mut Options, &Given) -> Result<(), ValueError>;
+
+/// One option of a tool: its spelling, help, default and what it sets.
+#[derive(Debug, Clone, Copy)]
 pub struct OptionDef {
     /// The long name, without dashes; also identifies the option.
     pub long: &'static str,
@@ -96,21 +110,42 @@ pub struct OptionDef {
     pub kind: ArgumentKind,
     /// Where the option comes from.
     pub origin: Origin,
-    /// One sentence for the usage text and the manual page.
-    pub help: &'static str,
+    /// The words that may stand before it, of a tool that does several things; none: all of them.
+    pub only: &'static [&'static str],
+    /// One sentence for the usage text and the manual page, without the default.
+    purpose: &'static str,
+    default: Option<fn(&Options) -> String>,
+    effect: Effect,
 }
+
+/// The long name tells options apart.
+impl PartialEq for OptionDef {
+    fn eq(&self, other: &Self) -> bool {
+        self.long == other.long
+    }
+}
+
+impl Eq for OptionDef {}
 
 impl OptionDef {
     /// An option of Ganeti's tools, without a short form or an argument.
-    pub const fn new(long: &'static str, help: &'static str) -> Self {
+    pub const fn flag(long: &'static str, purpose: &'static str, set: fn(&mut Options)) -> Self {
         OptionDef {
             long,
             short: None,
             argument: Argument::None,
             kind: ArgumentKind::None,
             origin: Origin::Ganeti,
-            help,
+            only: &[],
+            purpose,
+            default: None,
+            effect: Effect::Flag(set),
         }
+    }
+
+    /// An option of Ganeti's tools of which nothing but its name and purpose is said.
+    pub const fn new(long: &'static str, purpose: &'static str) -> Self {
+        OptionDef::flag(long, purpose, |_| ())
     }
 
     /// The same with a short form.
@@ -119,13 +154,13 @@ impl OptionDef {
     }
 
     /// The same with a required argument.
-    pub const fn takes(self, name: &'static str, kind: ArgumentKind) -> Self {
-        OptionDef { argument: Argument::Required(name), kind, ..self }
+    pub const fn takes(self, name: &'static str, kind: ArgumentKind, set: Setter) -> Self {
+        OptionDef { argument: Argument::Required(name), kind, effect: Effect::Argument(set), ..self }
     }
 
     /// The same with an optional argument.
-    pub const fn may_take(self, name: &'static str, kind: ArgumentKind) -> Self {
-        OptionDef { argument: Argument::Optional(name), kind, ..self }
+    pub const fn may_take(self, name: &'static str, kind: ArgumentKind, set: Setter) -> Self {
+        OptionDef { argument: Argument::Optional(name), ..self.takes(name, kind, set) }
     }
 
     /// The same, marked as unknown to Ganeti's tools.
@@ -139,8 +174,31 @@ impl OptionDef {
     }
 
     /// The same for a tool where it means something else.
-    pub const fn says(self, help: &'static str) -> Self {
-        OptionDef { help, ..self }
+    pub const fn says(self, purpose: &'static str) -> Self {
+        OptionDef { purpose, ..self }
+    }
+
+    /// The same, whose help tells what is in the options unless it is given.
+    pub const fn default(self, shown: fn(&Options) -> String) -> Self {
+        OptionDef { default: Some(shown), ..self }
+    }
+
+    /// The same, which means nothing but behind these words.
+    pub const fn only(self, words: &'static [&'static str]) -> Self {
+        OptionDef { only: words, ..self }
+    }
+
+    /// What the option is for, and its default.
+    pub fn help(&self) -> String {
+        match self.shown_default(&Options::default()) {
+            None => self.purpose.to_owned(),
+            Some(default) => format!("{} [{default}]", self.purpose),
+        }
+    }
+
+    /// What the help shows of these options as its default.
+    pub(super) fn shown_default(&self, options: &Options) -> Option<String> {
+        self.default.map(|shown| shown(options))
     }
 
     /// The short form with its argument as the usage text shows it.
@@ -164,7 +222,7 @@ impl OptionDef {
 
     /// The option for clap, which writes manual pages and completion scripts.
     pub fn to_arg(self) -> Arg {
-        let arg = Arg::new(self.long).long(self.long).help(self.help);
+        let arg = Arg::new(self.long).long(self.long).help(self.help());
         let arg = match self.short {
             Some(letter) => arg.short(letter),
             None => arg,
@@ -176,6 +234,17 @@ impl OptionDef {
         };
         let arg = arg.action(ArgAction::Append);
         self.kind.hint(arg)
+    }
+}
+
+impl Given {
+    /// Sets what the option sets.
+    pub fn apply(&self, options: &mut Options) -> Result<(), ValueError> {
+        match self.option.effect {
+            Effect::Flag(set) => set(options),
+            Effect::Argument(set) => set(options, self)?,
+        }
+        Ok(())
     }
 }
 

@@ -74,15 +74,15 @@ fn meant(spec: &Spec, typed: &str) -> String {
 /// One line an option: short forms, long forms and descriptions in columns; descriptions that are
 /// too long for `width` go on below, as far as there is room for a few words.
 fn table(options: &[&OptionDef], width: Option<usize>) -> String {
-    let rows: Vec<(String, String, &str)> =
-        options.iter().map(|o| (o.short_form(), o.long_form(), o.help)).collect();
+    let rows: Vec<(String, String, String)> =
+        options.iter().map(|o| (o.short_form(), o.long_form(), o.help())).collect();
     let short_width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
     let long_width = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
     let indent = short_width + long_width + 6;
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(24));
     let mut text = String::new();
     for (short, long, help) in rows {
-        let help = textwrap::wrap(help, room).join(&format!("\n{:indent$}", ""));
+        let help = textwrap::wrap(&help, room).join(&format!("\n{:indent$}", ""));
         // writing to a string cannot fail
         let _ = writeln!(text, "  {short:short_width$}  {long:long_width$}  {help}");
     }

@@ -1,6 +1,5 @@
 //! What the arguments of options mean: numbers, lists, choices, paths.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -108,9 +107,19 @@ impl Given {
         })
     }
 
-    /// The argument as a path, if there is one. Paths need not be text.
-    pub fn path(&self) -> Option<PathBuf> {
-        self.value.clone().map(|value: OsString| PathBuf::from(value))
+    /// The argument as text of its own.
+    pub fn string(&self) -> Result<String, ValueError> {
+        self.text().map(str::to_owned)
+    }
+
+    /// The argument as a path, if there is one. Any is usable, for paths need not be text.
+    pub fn path(&self) -> Result<Option<PathBuf>, ValueError> {
+        Ok(self.value.clone().map(PathBuf::from))
+    }
+
+    /// Whether the argument, one of yes and no, is not no; yes if there is none.
+    pub fn yes(&self) -> Result<bool, ValueError> {
+        Ok(self.value.is_none() || self.choice()? == "yes")
     }
 
     /// The argument as a whole number.
@@ -145,14 +154,19 @@ impl Given {
     }
 }
 
+/// The seconds of the units of times.
+const UNITS: [(char, u64); 4] = [('d', DAY), ('h', 3600), ('m', 60), ('s', 1)];
+
+/// A time as [`Given::time`] reads it, in the largest unit in which it is a whole number.
+pub fn shown_time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let fits = UNITS.iter().find(|(_, unit)| seconds > 0 && seconds.is_multiple_of(*unit));
+    fits.map_or_else(|| seconds.to_string(), |(letter, unit)| format!("{}{letter}", seconds / unit))
+}
+
 fn parse_time(text: &str) -> Option<Duration> {
-    let (number, unit) = match text.as_bytes().last()? {
-        b's' => (&text[..text.len() - 1], 1),
-        b'm' => (&text[..text.len() - 1], 60),
-        b'h' => (&text[..text.len() - 1], 3600),
-        b'd' => (&text[..text.len() - 1], DAY),
-        _ => (text, 1),
-    };
+    let with_unit = UNITS.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, *unit)));
+    let (number, unit) = with_unit.unwrap_or((text, 1));
     if !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }

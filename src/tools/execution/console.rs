@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::ExecutionStage;
 use crate::execute::job::{JobId, JobStatus, RunInfo};
-use crate::execute::nodes::{self, Handling};
+use crate::execute::nodes::{self, Handling, NodeTaskError};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
 use crate::plan::graph::StepIdx;
@@ -77,7 +77,7 @@ impl<'a> Console<'a> {
             output,
             work,
             signals: stage.signals,
-            handling: stage.undertaking.execution.handling(),
+            handling: stage.undertaking.execution.handling.clone(),
             events,
             json: stage.undertaking.silent,
             talkative,
@@ -203,7 +203,12 @@ impl Surroundings for Console<'_> {
         self.signals.wants_to_stop()
     }
 
-    fn perform(&mut self, client: &mut dyn JobClient, run: &RunInfo, step: &WorkStep) -> Result<(), String> {
+    fn perform(
+        &mut self,
+        client: &mut dyn JobClient,
+        run: &RunInfo,
+        step: &WorkStep,
+    ) -> Result<(), NodeTaskError> {
         self.note(&format!("Going to {}", step.title()));
         let handling = self.handling.clone();
         nodes::perform(self, client, run, step, &handling)

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::HailOptions;
+use super::Options;
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, InstanceIdx, RunStatus};
 use crate::report::allocator::{Response, WishedAdditions, plan_lines, why_lines};
@@ -16,12 +16,7 @@ use crate::tools::save::save;
 
 /// Answers a request. The response is written last of all that can fail: whoever reads
 /// it gets either all of it or nothing.
-pub fn run(
-    options: &HailOptions,
-    cluster: Cluster,
-    request: Request,
-    output: &mut Output,
-) -> anyhow::Result<()> {
+pub fn run(options: &Options, cluster: Cluster, request: Request, output: &mut Output) -> anyhow::Result<()> {
     describe(options, &cluster, &request, output)?;
     let existing = cluster.all_instances();
     show("Initial", options, &cluster, output)?;
@@ -29,9 +24,9 @@ pub fn run(
         output.error_line(&note)?;
     }
     let single = matches!(request, Request::Allocate { .. });
-    let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.details };
+    let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.json };
     let reply = {
-        let interruptible = Interruptible::begin(Some(options.time_limit))?;
+        let interruptible = Interruptible::begin(Some(options.answer_within()))?;
         answer(cluster, request, &settings(options, &interruptible))
     };
     let line = Response::of(&reply, wish).line().context("cannot write the response")?;
@@ -48,13 +43,13 @@ pub fn run(
     Ok(())
 }
 
-fn settings(options: &HailOptions, deadline: &Deadline) -> Settings {
+fn settings(options: &Options, deadline: &Deadline) -> Settings {
     Settings {
-        ignore_soft_errors: options.ignore_soft_errors,
+        ignore_soft_errors: options.balance.rules.ignore_soft_errors,
         no_capacity_checks: options.no_capacity_checks,
         restrict_to: options.restrict_to.clone(),
         other_groups: options.other_groups,
-        explain: options.details || options.load.verbosity > 1,
+        explain: options.json || options.load.verbosity > 1,
         make_room: options.make_room,
         deadline: deadline.clone(),
     }
@@ -68,7 +63,7 @@ fn in_order(reply: &Reply, existing: Vec<InstanceIdx>, single: bool) -> Vec<Inst
 
 /// Says at higher verbosity what was read.
 fn describe(
-    options: &HailOptions,
+    options: &Options,
     cluster: &Cluster,
     request: &Request,
     output: &mut Output,
@@ -121,7 +116,7 @@ fn dump_name(status: RunStatus) -> &'static str {
 }
 
 /// Says at higher verbosity what was in the way, and how to make room.
-fn explain(options: &HailOptions, reply: &Reply, output: &mut Output) -> anyhow::Result<()> {
+fn explain(options: &Options, reply: &Reply, output: &mut Output) -> anyhow::Result<()> {
     if options.load.verbosity > 1 {
         let why = reply.why.iter().flat_map(|why| why_lines(&reply.cluster, why));
         for line in why.chain(plan_lines(&reply.cluster, &reply.room)) {
@@ -131,7 +126,7 @@ fn explain(options: &HailOptions, reply: &Reply, output: &mut Output) -> anyhow:
     Ok(())
 }
 
-fn show(when: &str, options: &HailOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+fn show(when: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     if let Some(fields) = &options.print_nodes {
         let title = format!("{when} cluster");
         listing::nodes(output, &title, cluster, &cluster.all_nodes(), fields)?;
@@ -141,7 +136,7 @@ fn show(when: &str, options: &HailOptions, cluster: &Cluster, output: &mut Outpu
 
 /// Saves a state of the cluster, if that is wanted; returns what is to be said about it.
 fn saved(
-    options: &HailOptions,
+    options: &Options,
     suffix: &str,
     when: &str,
     cluster: &Cluster,

@@ -1,6 +1,6 @@
 //! One group, from its description to the result of its search.
 
-use super::HbalOptions;
+use super::Options;
 use super::run::Text;
 use super::scope::BalancedScope;
 use super::search::{BalanceWatch, search};
@@ -48,14 +48,14 @@ impl BalanceStart {
     }
 
     /// Whether there is nothing to gain.
-    pub fn is_balanced(&self, options: &HbalOptions) -> bool {
-        self.outset.is_balanced(options.min_score)
+    pub fn is_balanced(&self, options: &Options) -> bool {
+        self.outset.is_balanced(options.balance.min_score)
     }
 }
 
 /// Balances a group; says how it is, each step, and what came of it.
 pub fn balance(
-    options: &HbalOptions,
+    options: &Options,
     cluster: &mut Draft,
     start: BalanceStart,
     watch: &BalanceWatch<'_>,
@@ -68,7 +68,7 @@ pub fn balance(
 /// Says how a group is, and if there is nothing to gain, that it is so. The ending tells
 /// whether it has to be searched.
 pub fn begin(
-    options: &HbalOptions,
+    options: &Options,
     cluster: &Cluster,
     start: BalanceStart,
     text: &mut Text<'_>,
@@ -81,7 +81,7 @@ pub fn begin(
     let totals = scope.totals(cluster);
     announce_score(&initial, level, text)?;
     if is_balanced {
-        for line in balanced_message(initial.score(), unavoidable, options.min_score) {
+        for line in balanced_message(initial.score(), unavoidable, options.balance.min_score) {
             text.line(line)?;
         }
     } else {
@@ -102,7 +102,7 @@ pub fn begin(
 
 /// Searches a group that is not balanced.
 pub fn search_group(
-    options: &HbalOptions,
+    options: &Options,
     cluster: &mut Draft,
     mut balanced: Balanced,
     watch: &BalanceWatch<'_>,
@@ -142,7 +142,7 @@ impl Balanced {
     /// Shows the group as it is after the last step.
     pub fn show_final(
         &self,
-        options: &HbalOptions,
+        options: &Options,
         cluster: &Cluster,
         text: &mut Text<'_>,
     ) -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use super::HbalOptions;
+use super::Options;
 use super::balanced::Balanced;
 use super::run::{print_document, wanted_sets};
 use crate::model::{Cluster, Placement};
@@ -13,14 +13,14 @@ use crate::tools::execution::{self, Planned, Proposal, Undertaking};
 use crate::tools::output::Output;
 
 /// What carrying plans out goes by.
-pub fn undertaking(options: &HbalOptions) -> Undertaking<'_> {
+pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         load: &options.load,
         execution: &options.execution,
         silent: options.json,
         takes_back: false,
-        ignore_soft_errors: options.ignore_soft_errors,
+        ignore_soft_errors: options.balance.rules.ignore_soft_errors,
         detailed_status: false,
         obstacle: execution::violation,
     }
@@ -29,7 +29,7 @@ pub fn undertaking(options: &HbalOptions) -> Undertaking<'_> {
 /// What was found, as it is to be carried out; `before` is there if that is wanted. If it
 /// is not, the document is printed.
 pub fn proposed(
-    options: &HbalOptions,
+    options: &Options,
     found: impl IntoIterator<Item = Balanced>,
     before: Option<Cluster>,
     stopped: Option<Stopped>,

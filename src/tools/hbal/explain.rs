@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 
-use super::run::{Text, balance_options};
-use super::{ExitStatus, HbalOptions};
+use super::run::Text;
+use super::{ExitStatus, Options};
 use crate::load::lookup::find_partial;
 use crate::model::{Cluster, Draft, InstanceIdx};
 use crate::report::components::score;
@@ -15,7 +15,7 @@ use crate::tools::output::Output;
 use crate::tools::source;
 
 /// Explains each instance asked about, within its own group.
-pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     source::apply_node_settings(&mut cluster, &options.load)?;
     let cluster = &mut Draft::from(cluster);
     let instances = find_instances(options, cluster)?;
@@ -25,13 +25,14 @@ pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> 
     for idx in instances {
         let group = cluster.node(cluster.instance(idx).primary).spec.group;
         let nodes = cluster.nodes_of(group);
-        let balancer = Balancer::new(cluster, &nodes, balance_options(options));
+        let balancer = Balancer::new(cluster, &nodes, options.balance);
         let explained = explain(&balancer, idx);
         drop(balancer);
         text.line("")?;
         let name = &cluster.group(group).name;
         text.line(format!("Node group: {name}, score: {}", score(explained.score)))?;
-        for line in explanation(&explained, cluster, options.min_gain, options.min_gain_limit) {
+        for line in explanation(&explained, cluster, options.balance.min_gain, options.balance.min_gain_limit)
+        {
             text.line(line)?;
         }
         documents.push(json::explain::explained(&explained, cluster));
@@ -47,7 +48,7 @@ pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> 
     Ok(ExitStatus::Success)
 }
 
-fn find_instances(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Vec<InstanceIdx>> {
+fn find_instances(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<InstanceIdx>> {
     let names = || cluster.instances.iter().map(|i| i.name.as_str());
     let find = |key: &String| {
         find_partial(key, names()).map(InstanceIdx::new).with_context(|| {

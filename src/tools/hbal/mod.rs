@@ -8,11 +8,10 @@ mod scope;
 mod search;
 mod several;
 
-use std::ffi::OsString;
-
-use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop};
-pub use super::options::HbalOptions;
+use super::cli::option::ArgumentKind;
+use super::cli::{OptionDef, Spec};
+use super::options::Options;
+use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 
@@ -27,7 +26,9 @@ pub const SPEC: Spec = Spec {
         PRINT_COMMANDS,
         TEXT_DATA,
         EVAC_MODE,
-        RESTRICTED_MIGRATION,
+        OptionDef::flag(
+    "restricted-migration",
+    "where the primary node is online, only fail over or replace the secondary", |o| o.balance.rules.restricted_migration = true),
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
@@ -35,11 +36,14 @@ pub const SPEC: Spec = Spec {
         LUXI,
         IALLOC_SRC,
         EXEC,
-        FIRST_JOB_GROUP,
+        OptionDef::flag("first-job-group", "keep only the first jobset, the steps that can start at once", |o| o.first_job_group = true),
         REASON,
         GROUP,
-        WORST_GROUP,
-        ALL_GROUPS,
+        OptionDef::flag(
+    "worst-group",
+    "score all node groups, and balance the worst of those that can be improved", |o| o.worst_group = true)
+.added(),
+        OptionDef::flag("all-groups", "balance every node group, in one plan", |o| o.all_groups = true).added(),
         MAX_LENGTH,
         VERBOSE,
         QUIET,
@@ -67,7 +71,12 @@ pub const SPEC: Spec = Spec {
         SIMULATE,
         JSON,
         SUMMARY,
-        EXPLAIN,
+        OptionDef::new(
+    "explain",
+    "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
+)
+.takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance)))
+.added(),
         TIME_LIMIT,
         YES,
         JOURNAL,
@@ -80,21 +89,14 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HbalOptions, Stop> {
-    let mut options = HbalOptions::default();
-    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
-    Ok(options)
-}
-
 /// Does what the options ask for.
-pub fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::undertaking(&options), journal, &mut output)
     } else {
         // before the cluster is asked
-        options.groups()?;
+        run::Groups::of(&options)?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
         let cluster = source::load(&options.load, &mut output)?;

@@ -2,11 +2,13 @@
 
 use std::ops::ControlFlow::Break;
 
+use anyhow::bail;
+
 use super::balanced::{BalanceStart, Balanced, balance};
 use super::execute::proposed;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
-use super::{ExitStatus, HbalOptions, several};
+use super::{ExitStatus, Options, several};
 use crate::model::{Cluster, Draft, NodeIdx, Step};
 use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
@@ -16,29 +18,38 @@ use crate::report::file::write_whole;
 use crate::report::summary::{Cost, Moment, summary};
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
-use crate::search::{BalanceOptions, Effort, MoveRules};
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
-use crate::tools::options::{CommandTarget, Groups};
+use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::{self, save};
 use crate::tools::{commands, group, source, summing_up};
 
-/// What the options mean for the search.
-pub fn balance_options(options: &HbalOptions) -> BalanceOptions {
-    BalanceOptions {
-        rules: MoveRules {
-            disk_moves: options.disk_moves,
-            instance_moves: options.instance_moves,
-            restricted_migration: options.restricted_migration,
-            ignore_soft_errors: options.ignore_soft_errors,
-        },
-        evacuate: options.evac_mode,
-        min_gain: options.min_gain,
-        min_gain_limit: options.min_gain_limit,
-        min_score: options.min_score,
-        max_length: options.max_length,
-        effort: Effort::Screened,
+/// Which groups `hbal` balances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Groups {
+    /// The one that is named, or the only one.
+    One,
+    /// The worst that can be improved.
+    Worst,
+    /// All.
+    All,
+}
+
+impl Groups {
+    /// Which groups to balance.
+    ///
+    /// # Errors
+    /// If the options contradict each other.
+    pub fn of(options: &Options) -> anyhow::Result<Groups> {
+        match (options.worst_group, options.all_groups, &options.group) {
+            (false, false, _) => Ok(Groups::One),
+            (true, false, None) => Ok(Groups::Worst),
+            (false, true, None) => Ok(Groups::All),
+            (true, true, _) => bail!("options --worst-group and --all-groups exclude each other"),
+            (true, false, Some(key)) => bail!("options --worst-group and --group={key} exclude each other"),
+            (false, true, Some(key)) => bail!("options --all-groups and --group={key} exclude each other"),
+        }
     }
 }
 
@@ -59,9 +70,9 @@ impl Text<'_> {
 }
 
 /// Balances what the options say of the cluster.
-pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let level = options.load.verbosity;
-    let groups = options.groups()?;
+    let groups = Groups::of(options)?;
     let mut text = Text { output, json: options.json };
     if level > 1 {
         text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
@@ -91,7 +102,7 @@ pub fn run(options: &HbalOptions, mut cluster: Cluster, output: &mut Output) -> 
 }
 
 /// Balances one group of the cluster.
-fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
+fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
         return Ok(Break(ExitStatus::Failure));
     };
@@ -129,7 +140,7 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
 }
 
 /// Whether a plan ends with what it costs and brings.
-pub fn wants_summary(options: &HbalOptions, text: &Text<'_>) -> bool {
+pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
     summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
 }
 
@@ -164,7 +175,7 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
 
 /// Writes the state after the last step, if that is wanted.
 pub fn save_balanced(
-    options: &HbalOptions,
+    options: &Options,
     write: save::Write,
     content: impl FnOnce() -> String,
     output: &mut Output,
@@ -178,7 +189,7 @@ pub fn save_balanced(
 
 /// The commands of a plan, if they are wanted.
 pub fn give_commands(
-    options: &HbalOptions,
+    options: &Options,
     cluster: &Cluster,
     steps: &[Step],
     jobsets: &[Jobset],
@@ -200,13 +211,13 @@ pub fn give_commands(
 }
 
 /// The jobsets that are to be shown or carried out.
-pub fn wanted_sets<'a>(options: &HbalOptions, jobsets: &'a [Jobset]) -> &'a [Jobset] {
+pub fn wanted_sets<'a>(options: &Options, jobsets: &'a [Jobset]) -> &'a [Jobset] {
     let wanted = if options.first_job_group { 1 } else { usize::MAX };
     &jobsets[..jobsets.len().min(wanted)]
 }
 
 /// The document of an empty cluster, if one is wanted.
-fn empty_document(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Option<String>> {
+fn empty_document(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<String>> {
     let document = || {
         let state = json::cluster::ClusterView::whole(cluster);
         json::text(&json::plan::PlanDocument::new(json::plan::EndingView::Empty, state))

@@ -1,6 +1,6 @@
 //! The node group that is being balanced, and what is said about it before the first step.
 
-use super::HbalOptions;
+use super::Options;
 use super::run::Text;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Members, Mib, NodeIdx};
 use crate::redundancy::n_plus_one::Failures;
@@ -41,12 +41,7 @@ impl BalancedScope {
     }
 
     /// Says how the group is.
-    pub fn describe(
-        &self,
-        cluster: &Cluster,
-        options: &HbalOptions,
-        text: &mut Text<'_>,
-    ) -> anyhow::Result<()> {
+    pub fn describe(&self, cluster: &Cluster, options: &Options, text: &mut Text<'_>) -> anyhow::Result<()> {
         let level = options.load.verbosity;
         text.line(format!("Group size {} nodes, {} instances", self.nodes.len(), self.instances.len()))?;
         text.line(format!("Selected node group: {}", cluster.group(self.group).name))?;
@@ -70,7 +65,7 @@ impl BalancedScope {
         let violating = self.policy_violating(cluster).len();
         if violating > 0 {
             text.line(format!("The cluster contains {violating} policy-violating nodes."))?;
-            text.line(match options.ignore_soft_errors {
+            text.line(match options.balance.rules.ignore_soft_errors {
                 true => "Continuing, ignoring soft errors.",
                 false => {
                     "Continuing, but the set of moves might be too restricted; \
@@ -85,7 +80,7 @@ impl BalancedScope {
     pub fn print_lists(
         &self,
         when: &str,
-        options: &HbalOptions,
+        options: &Options,
         cluster: &Cluster,
         output: &mut Output,
     ) -> anyhow::Result<()> {

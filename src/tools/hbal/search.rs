@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::HbalOptions;
-use super::run::{Text, balance_options};
+use super::Options;
+use super::run::Text;
 use super::scope::BalancedScope;
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
@@ -24,7 +24,7 @@ pub struct BalanceWatch<'a> {
 /// Makes step after step, printing each as it is found; then says on standard error what is to
 /// be said about the search itself.
 pub fn search(
-    options: &HbalOptions,
+    options: &Options,
     cluster: &mut Draft,
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
@@ -45,7 +45,7 @@ pub fn search(
         Ok(())
     };
     // however short the time, there is a step if there can be one
-    let found = run_watched(cluster, &scope.nodes, balance_options(options), (watch.deadline, 1), observe)?;
+    let found = run_watched(cluster, &scope.nodes, options.balance, (watch.deadline, 1), observe)?;
     drop(progress);
     let (steps, took) = (found.steps.len(), began.elapsed());
     if let Some(stopped) = found.stopped {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomically};
 use anyhow::ensure;
 use rayon::prelude::*;
 
-use super::HbalOptions;
+use super::Options;
 use super::balanced::{BalanceStart, Balanced, balance, begin, search_group};
 use super::execute::proposed;
-use super::run::{Text, balance_options, give_commands, save_balanced, summarize, wants_summary};
+use super::run::{Text, give_commands, save_balanced, summarize, wants_summary};
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
@@ -48,7 +48,7 @@ impl BalanceCandidate {
     }
 
     /// Whether there is nothing to gain from the start.
-    fn is_balanced(&self, options: &HbalOptions) -> bool {
+    fn is_balanced(&self, options: &Options) -> bool {
         self.start.is_balanced(options)
     }
 
@@ -70,7 +70,7 @@ fn survey(cluster: &Cluster) -> Vec<BalanceCandidate> {
 
 /// What is to be known of a run from its beginning.
 struct GroupsRun<'o> {
-    options: &'o HbalOptions,
+    options: &'o Options,
     choice: ChosenGroups,
     deadline: Interruptible,
     /// The cluster before the first step, if the plan may be carried out.
@@ -83,7 +83,7 @@ struct GroupsRun<'o> {
 
 impl GroupsRun<'_> {
     fn begin<'o>(
-        options: &'o HbalOptions,
+        options: &'o Options,
         choice: ChosenGroups,
         cluster: &Cluster,
         text: &Text<'_>,
@@ -142,7 +142,7 @@ impl GroupsRun<'_> {
 }
 
 /// Balances the worst group that can be improved.
-pub fn worst(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
+pub fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     groups.sort_by(|a, b| a.start.outset.worst_first(&b.start.outset));
     list(options, &groups, &mut text)?;
@@ -162,7 +162,7 @@ pub fn worst(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> 
 }
 
 /// Balances each group, as many at a time as there are processors.
-pub fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
+pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
@@ -195,7 +195,7 @@ pub fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) -> anyhow
     let recordings: Vec<Recording> = recordings.collect::<anyhow::Result<_>>()?;
     drop(progress);
     recordings.iter().try_for_each(|recording| recording.replay(text.output))?;
-    let rules = balance_options(options).rules;
+    let rules = options.balance.rules;
     for step in groups.iter().flat_map(BalanceCandidate::steps) {
         let done = perform(cluster, step.instance, step.mv, &rules);
         let name = &cluster.instance(step.instance).name;
@@ -205,7 +205,7 @@ pub fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) -> anyhow
 }
 
 /// What there is to say about a cluster without instances.
-pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+pub fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || -> anyhow::Result<String> {
         let state = json::cluster::ClusterView::whole(cluster);
@@ -216,7 +216,7 @@ pub fn nothing(options: &HbalOptions, cluster: &Cluster, output: &mut Output) ->
 }
 
 /// The scores, in the order in which the groups are tried.
-fn list(options: &HbalOptions, groups: &[BalanceCandidate], text: &mut Text<'_>) -> anyhow::Result<()> {
+fn list(options: &Options, groups: &[BalanceCandidate], text: &mut Text<'_>) -> anyhow::Result<()> {
     text.line("Node groups, the worst first:")?;
     let columns =
         [("Group", Align::Left), ("Nodes", Align::Right), ("Inst", Align::Right), ("Score", Align::Right)];

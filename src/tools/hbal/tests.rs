@@ -1,46 +1,35 @@
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::options::execution::Priority;
-use super::super::options::{CommandTarget, LoadOptions};
+use super::super::options::{CommandTarget, LoadOptions, Priority};
 use super::*;
 use crate::model::Mib;
-use crate::tools::cli::testing::*;
+use crate::tools::cli::Stop;
+use crate::tools::cli::testing::{self, words};
 
-fn parsed(args: &[&str]) -> HbalOptions {
-    parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"))
+fn parsed(args: &[&str]) -> Options {
+    testing::parsed(&SPEC, args)
 }
 
 fn refused(args: &[&str]) -> String {
-    match parse(&words(args)) {
-        Err(Stop::Value(error)) => error.to_string(),
-        other => panic!("{args:?}: {other:?}"),
-    }
-}
-
-#[test]
-fn every_option_means_something() {
-    for given in one_of_each(&SPEC) {
-        let mut options = HbalOptions::default();
-        assert_eq!(options.apply(&given), Ok(true), "{}", given.option.long);
-        assert_ne!(options, HbalOptions::default(), "{}", given.option.long);
-    }
+    testing::refused(&SPEC, args)
 }
 
 #[test]
 fn defaults() {
     let options = parsed(&[]);
-    assert_eq!(options, HbalOptions::default());
-    assert_eq!((options.max_length, options.min_score), (-1, 1e-9));
-    assert_eq!((options.min_gain, options.min_gain_limit), (0.01, 0.1));
+    assert_eq!(options, Options::default());
+    assert_eq!((options.balance.max_length, options.balance.min_score), (-1, 1e-9));
+    assert_eq!((options.balance.min_gain, options.balance.min_gain_limit), (0.01, 0.1));
     assert_eq!((options.load.verbosity, options.load.static_kvm_node_memory), (1, Mib(4096)));
 }
 
 #[test]
 fn the_last_value_wins_and_lists_are_replaced() {
     let options = parsed(&["-l1", "-l2", "--select-instances=a,b", "--select-instances", "c,", "-Cx", "-C"]);
-    assert_eq!(options.max_length, 2);
+    assert_eq!(options.balance.max_length, 2);
     assert_eq!(options.load.select_instances, ["c", ""]);
     assert_eq!(options.commands, Some(CommandTarget::Stdout));
     assert!(parsed(&["--exclude-instances=a", "--exclude-instances="]).load.exclude_instances.is_empty());
@@ -68,14 +57,10 @@ fn optional_arguments() {
     assert_eq!(parsed(&["-p"]).print_nodes.as_deref(), Some(""));
     assert_eq!(parsed(&["-pname", "--print-nodes="]).print_nodes.as_deref(), Some(""));
     assert_eq!(parsed(&["-p+plist,idx"]).print_nodes.as_deref(), Some("+plist,idx"));
-    let problem = |args: &[&str]| match parse(&words(args)) {
-        Err(Stop::Value(error)) => error.to_string(),
-        other => panic!("{other:?}"),
-    };
     let start =
         "option --print-nodes: there is no field 'nmae', did you mean 'name'?; there are: idx, name, fqdn, ";
-    assert!(problem(&["-pidx,nmae"]).starts_with(start), "{}", problem(&["-pidx,nmae"]));
-    assert!(problem(&["-p+,"]).contains("no field ''; there are: "), "{}", problem(&["-p+,"]));
+    assert!(refused(&["-pidx,nmae"]).starts_with(start), "{}", refused(&["-pidx,nmae"]));
+    assert!(refused(&["-p+,"]).contains("no field ''; there are: "), "{}", refused(&["-p+,"]));
     assert_eq!(parsed(&["-C-"]).commands, Some(CommandTarget::Stdout));
     assert_eq!(parsed(&["-C="]).commands, Some(CommandTarget::File("=".into())));
     assert_eq!(parsed(&["--luxi"]).load.source.luxi, Some(None));
@@ -90,13 +75,13 @@ fn an_empty_address_is_not_given() {
 #[test]
 fn a_path_need_not_be_text() {
     let path = OsString::from_vec(b"-t\xff\xfe".to_vec());
-    let options = parse(&[path]).unwrap();
+    let options = SPEC.parse(&[path]).unwrap();
     assert_eq!(
         options.load.source.text_data.as_deref(),
         Some(Path::new(&OsString::from_vec(vec![255, 254])))
     );
     let group = OsString::from_vec(b"-G\xff".to_vec());
-    assert!(matches!(parse(&[group]), Err(Stop::Value(_))));
+    assert!(matches!(SPEC.parse(&[group]), Err(Stop::Value(_))));
 }
 
 #[test]
@@ -132,12 +117,12 @@ fn the_first_unusable_value_is_reported_even_with_help() {
 
 #[test]
 fn help_before_version_before_completion_before_arguments() {
-    let text = |args: &[&str]| match parse(&words(args)) {
+    let text = |args: &[&str]| match SPEC.parse(&words(args)) {
         Err(Stop::Text(text)) => text,
         other => panic!("{other:?}"),
     };
     assert!(text(&["x", "--help-completion", "-V", "-h"]).contains("\nUsage: hbal [OPTION...]\n"));
     assert!(text(&["x", "--help-completion", "-V"]).starts_with("hbal (htools) version "));
     assert!(text(&["x", "--help-completion"]).starts_with("-p,--print-nodes none\n"));
-    assert!(matches!(parse(&words(&["x"])), Err(Stop::Positional(_))));
+    assert!(matches!(SPEC.parse(&words(&["x"])), Err(Stop::Positional(_))));
 }

@@ -6,10 +6,10 @@ mod tests;
 
 use std::ffi::OsString;
 
-use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop, getopt};
-pub use super::options::HcheckOptions;
-use super::options::one_form;
+use super::cli::option::ArgumentKind::OneNode;
+use super::cli::{OptionDef, Spec, getopt};
+use super::options::catalogue::*;
+use super::options::{Options, one_form};
 use super::output::{Output, reader_is_gone};
 use super::{ExitStatus, complain, source};
 
@@ -31,13 +31,13 @@ pub const SPEC: Spec = Spec {
         LUXI,
         MACHINE_READABLE,
         MAX_CPU,
-        MAX_LENGTH.says("stop after N steps in each group; a negative number sets no limit [-1]"),
+        MAX_LENGTH.says("stop after N steps in each group; a negative number sets no limit"),
         MIN_DISK,
         MIN_GAIN,
         MIN_GAIN_LIMIT,
         MIN_SCORE,
         IGNORE_SOFT_ERRORS,
-        NO_SIMULATION,
+        OptionDef::flag("no-simulation", "look at the cluster as it is, without balancing it on trial", |o| o.no_simulation = true),
         OFFLINE,
         QUIET.says("print nothing for people; may be repeated"),
         MASTER,
@@ -48,10 +48,17 @@ pub const SPEC: Spec = Spec {
         NO_CAPACITY_CHECKS.says("leave out whether each node could be emptied (global N+1)"),
         VERBOSE.says("undo one -q; may be repeated"),
         SIMULATE,
-        LIST_PROBLEMS,
-        WITHOUT_NODE,
+        OptionDef::flag("list-problems", "show every problem by name, too: nodes, instances, tags without effect", |o| o.list_problems = true)
+        .added(),
+        OptionDef::new(
+    "without-node",
+    "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
+)
+.takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node)))
+.added(),
         JSON,
-        DETAILED_HEALTH,
+        DETAILED_STATUS.says(
+"end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
         TIME_LIMIT.says("end the simulation once SECONDS have passed, with the steps found by then"),
         VERSION,
         HELP,
@@ -60,13 +67,6 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HcheckOptions, Stop> {
-    let mut options = HcheckOptions::default();
-    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
-    Ok(options)
-}
-
 /// Checks what the words ask for. With `--detailed-status`, wherever it stands, every error has the exit
 /// status of a malformed command line.
 ///
@@ -74,8 +74,8 @@ pub fn parse(args: &[OsString]) -> Result<HcheckOptions, Stop> {
 /// What keeps the check from being made, unless that option is given.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let given = getopt::canonicalise(SPEC.options, args).options;
-    let detailed = given.iter().any(|given| *given.option == DETAILED_HEALTH);
-    match parse(args) {
+    let detailed = given.iter().any(|given| *given.option == DETAILED_STATUS);
+    match SPEC.parse(args) {
         Err(stop) => {
             let status = stop.show(&mut Output::standard())?;
             Ok(if detailed && status == ExitStatus::Failure { ExitStatus::Usage } else { status })
@@ -91,7 +91,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 }
 
 /// Does what the options ask for.
-pub fn run(options: HcheckOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::{ExitStatus, HcheckOptions};
+use super::{ExitStatus, Options};
 use crate::load::lookup::find_partial;
 use crate::load::tag_review::idle_tags;
 use crate::model::shown::shown_name;
@@ -16,7 +16,7 @@ use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
 
 /// Checks the cluster, and what balancing would mend.
-pub fn check(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let found = find(options, cluster)?;
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
@@ -39,12 +39,12 @@ fn verdict(healthy: bool) -> ExitStatus {
     if healthy { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
-fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<CheckResult> {
-    let checks = options.capacity_checks;
+fn find(options: &Options, cluster: &Cluster) -> anyhow::Result<CheckResult> {
+    let checks = !options.no_capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
     let initial = Snapshot::of(health, checks);
-    let after = match options.simulation && initial.needs_rebalance() {
+    let after = match !options.no_simulation && initial.needs_rebalance() {
         false => None,
         true => {
             let deadline = Interruptible::begin(options.time_limit)?;
@@ -62,13 +62,13 @@ fn find(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<CheckResul
         rebalanced,
         steps,
         stopped,
-        without_simulation: !options.simulation,
+        without_simulation: options.no_simulation,
         idle_tags: if named { idle_tags(cluster) } else { Vec::new() },
     })
 }
 
 /// Tells what the loss of nodes would mean.
-pub fn loss(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let found = search::loss(cluster, &lost_nodes(options, cluster)?);
     if options.json {
         output.write(&json::text(&json::check::of_loss(&found, cluster))?)?;
@@ -80,7 +80,7 @@ pub fn loss(options: &HcheckOptions, cluster: &Cluster, output: &mut Output) -> 
     Ok(verdict(found.stranded.is_empty()))
 }
 
-fn lost_nodes(options: &HcheckOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+fn lost_nodes(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     let find = |key: &String| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
     if let Some(unknown) = options.without.iter().find(|key| find(key).is_none()) {
         let shown = shown_name(unknown);

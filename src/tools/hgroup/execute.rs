@@ -1,6 +1,6 @@
 //! `hgroup -X`: what there is to carry out, and by which rules.
 
-use super::HgroupOptions;
+use super::Options;
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
@@ -9,7 +9,7 @@ use crate::search::Stopped;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation};
 
 /// What carrying plans out goes by.
-pub fn undertaking(options: &HgroupOptions) -> Undertaking<'_> {
+pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         load: &options.load,
@@ -27,7 +27,7 @@ pub fn undertaking(options: &HgroupOptions) -> Undertaking<'_> {
 /// # Errors
 /// A name that Ganeti cannot have.
 pub fn proposed(
-    options: &HgroupOptions,
+    options: &Options,
     cluster: &Cluster,
     (steps, jobsets): (&[Step], &[Jobset]),
     (stopped, complete): (Option<Stopped>, bool),
@@ -38,7 +38,7 @@ pub fn proposed(
         before: cluster.clone(),
         groups: groups(cluster, steps),
         group: String::new(),
-        purpose: format!("{} by hgroup", options.command.as_str()),
+        purpose: format!("{} by hgroup", options.group_command.as_str()),
         question: match work.steps.len() {
             1 => "Execute this move?".to_owned(),
             count => format!("Execute these {count} moves?"),

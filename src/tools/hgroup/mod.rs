@@ -7,17 +7,81 @@ mod tests;
 
 use std::ffi::OsString;
 
-use anyhow::bail;
-
-use super::cli::catalogue::*;
-use super::cli::option::ArgumentKind;
-use super::cli::{self, OperandWords, Spec, Stop, hint};
-pub use super::options::HgroupOptions;
-use super::options::{GroupCommand, one_form};
+use super::cli::option::ArgumentKind::{Choices, Float};
+use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt, hint};
+use super::options::catalogue::*;
+use super::options::{Options, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
 use crate::model::shown::shown_name;
+use crate::search::groups::RegroupOptions;
+use crate::search::groups::balance::GroupBalanceOptions;
+use crate::search::groups::load::LoadSource;
+
+const STATUS: &str = "status";
+const REDISTRIBUTE: &str = "redistribute";
+const COMPRESS: &str = "compress";
+const BALANCE: &str = "balance";
+
+/// The commands that make plans.
+const PLANS: &[&str] = &[REDISTRIBUTE, COMPRESS, BALANCE];
+
+/// What `hgroup` can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GroupCommand {
+    /// Show how the groups are.
+    #[default]
+    Status,
+    Redistribute,
+    /// Find groups that can be emptied.
+    Compress,
+    /// Even out load.
+    Balance,
+}
+
+impl GroupCommand {
+    const ALL: [GroupCommand; 4] =
+        [GroupCommand::Status, GroupCommand::Redistribute, GroupCommand::Compress, GroupCommand::Balance];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GroupCommand::Status => STATUS,
+            GroupCommand::Redistribute => REDISTRIBUTE,
+            GroupCommand::Compress => COMPRESS,
+            GroupCommand::Balance => BALANCE,
+        }
+    }
+}
+
+impl Options {
+    /// What is asked of moves between groups.
+    pub fn regroup(&self) -> RegroupOptions {
+        RegroupOptions {
+            capacity_checks: !self.no_capacity_checks,
+            max_moves: usize::try_from(self.balance.max_length).ok(),
+        }
+    }
+
+    /// How to even out load.
+    pub fn group_balance(&self) -> GroupBalanceOptions {
+        let load = &self.load;
+        let measured = load.utilisation.is_some() || load.mond;
+        GroupBalanceOptions {
+            regroup: self.regroup(),
+            loads: if measured && !load.ignore_dynu { LoadSource::Measured } else { LoadSource::InUse },
+            min_gain: self.balance.min_gain,
+            min_score: self.balance.min_score,
+            move_cost: self.move_cost,
+        }
+    }
+}
+
+fn cost(given: &Given) -> Result<f64, ValueError> {
+    let cost = given.float()?;
+    if cost >= 0.0 && cost.is_finite() { Ok(cost) } else { Err(given.out_of_range("a number, 0 or more")) }
+}
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -33,19 +97,39 @@ pub const SPEC: Spec = Spec {
         LUXI,
         IALLOC_SRC,
         SIMULATE,
-        EXEC,
-        DOT,
-        SVG,
-        EVACUATE,
-        GROUP.says("compress: look only at the node group with this name or UUID, and plan how to empty it"),
-        MIN_GAIN.says("balance: stop when no move gains DELTA [0.01]"),
-        MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON [1e-9]"),
-        MOVE_COST,
-        MAX_LENGTH.says("plan at most N moves; a negative number sets no limit [-1]"),
-        TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then"),
-        NO_CAPACITY_CHECKS,
-        PRINT_COMMANDS,
-        SAVE,
+        EXEC.only(PLANS),
+        OptionDef::flag("dot", "draw the groups and the pools that they reach, as text for Graphviz", |o| {
+            o.dot = true
+        })
+        .added()
+        .only(&[STATUS]),
+        OptionDef::flag("svg", "draw the groups and the pools that they reach, as an SVG picture", |o| {
+            o.svg = true
+        })
+        .added()
+        .only(&[STATUS]),
+        OptionDef::flag(
+            "evacuate",
+            "plan the moves that empty one group: of those that can be emptied the one with most free memory",
+            |o| o.evacuate = true,
+        )
+        .added()
+        .only(&[COMPRESS]),
+        GROUP
+            .says("compress: look only at the node group with this name or UUID, and plan how to empty it")
+            .only(&[COMPRESS]),
+        MIN_GAIN.says("balance: stop when no move gains DELTA").only(&[BALANCE]),
+        MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(&[BALANCE]),
+        OptionDef::new("move-cost", "what a GiB of disk that has to be copied takes off the gain of a move")
+            .takes("COST", Float, |o, g| cost(g).map(|cost| o.move_cost = cost))
+            .added()
+            .default(|o| o.move_cost.to_string())
+            .only(&[BALANCE]),
+        MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
+        TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
+        NO_CAPACITY_CHECKS.only(PLANS),
+        PRINT_COMMANDS.only(PLANS),
+        SAVE.only(PLANS),
         PRINT_NODES,
         OFFLINE,
         MAX_CPU,
@@ -61,14 +145,14 @@ pub const SPEC: Spec = Spec {
         EXIT_ON_MISSING_MOND_DATA,
         STATIC_KVM_NODE_MEMORY,
         JSON,
-        SUMMARY,
-        DETAILED_STATUS,
-        YES,
-        JOURNAL,
-        RESUME,
-        JSON_EVENTS,
-        REASON.added(),
-        PRIORITY.added(),
+        SUMMARY.only(PLANS),
+        DETAILED_STATUS.only(PLANS),
+        YES.only(PLANS),
+        JOURNAL.only(PLANS),
+        RESUME.only(PLANS),
+        JSON_EVENTS.only(PLANS),
+        REASON.added().only(PLANS),
+        PRIORITY.added().only(PLANS),
         VERBOSE,
         QUIET,
         VERSION,
@@ -77,7 +161,7 @@ pub const SPEC: Spec = Spec {
     ],
     words: &[OperandWords {
         name: "COMMAND",
-        kind: ArgumentKind::Choices(&["status", "redistribute", "compress", "balance"]),
+        kind: Choices(&[STATUS, REDISTRIBUTE, COMPRESS, BALANCE]),
         least: 1,
         most: Some(1),
     }],
@@ -87,21 +171,22 @@ pub const SPEC: Spec = Spec {
 const WHICH: &str = "which command? One of status, redistribute, compress, balance";
 
 /// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
-    let mut options = HgroupOptions::default();
+pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
+    let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
-    let mut given_options = Vec::new();
-    let words = cli::read(&SPEC, args, |given| {
-        given_options.push(given.option.long);
-        options.apply(given).map(drop)
-    })?;
     let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH.into())) };
     let command = GroupCommand::ALL.into_iter().find(|c| word == c.as_str());
-    options.command = command.ok_or_else(|| unknown_command(&word.to_string_lossy()))?;
-    options.misplaced = given_options
-        .into_iter()
-        .find(|long| GroupCommand::that_take(long).is_some_and(|all| !all.contains(&options.command)));
-    Ok(options)
+    options.group_command = command.ok_or_else(|| unknown_command(&word.to_string_lossy()))?;
+    let name = options.group_command.as_str();
+    let given = getopt::canonicalise(SPEC.options, args).options;
+    let means_nothing = |option: &&OptionDef| !option.only.is_empty() && !option.only.contains(&name);
+    match given.iter().map(|given| given.option).find(means_nothing) {
+        None => Ok(options),
+        Some(OptionDef { long, only, .. }) => Err(Stop::WrongWords(format!(
+            "option --{long} means nothing to 'hgroup {name}', only to {}",
+            only.join(", ")
+        ))),
+    }
 }
 
 fn unknown_command(word: &str) -> Stop {
@@ -110,17 +195,8 @@ fn unknown_command(word: &str) -> Stop {
 }
 
 /// Does what the options ask for.
-pub fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
-    if let Some(long) = options.misplaced {
-        let commands = GroupCommand::that_take(long).unwrap_or_default();
-        let names: Vec<&str> = commands.iter().map(|c| c.as_str()).collect();
-        bail!(
-            "option --{long} means nothing to 'hgroup {}', only to {}",
-            options.command.as_str(),
-            names.join(", ")
-        );
-    }
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     if let Some(journal) = &options.execution.resume {
         let status = execution::resume(&execute::undertaking(&options), journal, &mut output);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow::{Break, Continue};
 
 use super::execute::{proposed, undertaking};
-use super::{ExitStatus, HgroupOptions};
+use super::{ExitStatus, GroupCommand, Options};
 use crate::model::{Cluster, Step, StorageMap};
 use crate::plan::command::{REGROUP_TITLE, command_list};
 use crate::plan::jobset::{Jobset, jobsets};
@@ -19,21 +19,21 @@ use crate::search::groups::status::GroupsStatus;
 use crate::search::{Deadline, Stopped};
 use crate::tools::execution::{Planned, plan_and_execute};
 use crate::tools::interrupts::Interruptible;
-use crate::tools::options::{CommandTarget, GroupCommand};
+use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, source, summing_up};
 
 /// Does what the options ask for.
-pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
     save_cluster(options.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     source::apply_node_settings(&mut cluster, &options.load)?;
-    if options.command == GroupCommand::Status {
+    if options.group_command == GroupCommand::Status {
         return status(options, &cluster, output);
     }
-    let plan = |cluster: Cluster, output: &mut Output| match options.command {
+    let plan = |cluster: Cluster, output: &mut Output| match options.group_command {
         GroupCommand::Redistribute => heal(options, &cluster, output),
         GroupCommand::Compress => empty(options, &cluster, output),
         GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, output),
@@ -41,7 +41,7 @@ pub fn run(options: &HgroupOptions, mut cluster: Cluster, output: &mut Output) -
     plan_and_execute(&undertaking(options), cluster, plan, output)
 }
 
-fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn status(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = GroupsStatus::of(cluster);
     if options.dot {
         output.write(&draw::dot(&status, cluster))?;
@@ -74,13 +74,13 @@ struct RegroupPlan<'p> {
 
 /// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
 /// ends the program.
-fn search<F>(options: &HgroupOptions, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
+fn search<F>(options: &Options, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
     let deadline = Interruptible::begin(options.time_limit)?;
     let _progress = Progress::start();
     Ok(find(&deadline))
 }
 
-fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+fn heal(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let steps: Vec<Step> = found.steps().copied().collect();
@@ -99,7 +99,7 @@ fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyh
     finish(options, cluster, &plan, output)
 }
 
-fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let groups = match &options.group {
         None => cluster.groups_with_nodes(),
         Some(key) => vec![group::named(cluster, key)?],
@@ -127,8 +127,8 @@ fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> any
     finish(options, cluster, &plan, output)
 }
 
-fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
-    let found = search(options, |deadline| balance_until(cluster, &options.balance(), deadline))?;
+fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+    let found = search(options, |deadline| balance_until(cluster, &options.group_balance(), deadline))?;
     let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
@@ -144,7 +144,7 @@ fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> 
 
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.
 fn wanted(
-    options: &HgroupOptions,
+    options: &Options,
     document: impl FnOnce() -> Result<json::regroup::RegroupDocument, Impossible>,
 ) -> Result<Option<json::regroup::RegroupDocument>, Impossible> {
     options.json.then(document).transpose()
@@ -152,7 +152,7 @@ fn wanted(
 
 /// Shows a plan, and writes what is to be written.
 fn finish(
-    options: &HgroupOptions,
+    options: &Options,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
     output: &mut Output,
@@ -200,12 +200,7 @@ fn finish(
     }))
 }
 
-fn print_nodes(
-    title: &str,
-    options: &HgroupOptions,
-    cluster: &Cluster,
-    output: &mut Output,
-) -> anyhow::Result<()> {
+fn print_nodes(title: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     let Some(fields) = &options.print_nodes else { return Ok(()) };
     Ok(lists::nodes(output, title, cluster, &cluster.all_nodes(), fields)?)
 }

@@ -2,11 +2,10 @@
 
 mod run;
 
-use std::ffi::OsString;
-
-use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop};
-pub use super::options::HrollerOptions;
+use super::cli::option::ArgumentKind::Text;
+use super::cli::{OptionDef, Spec};
+use super::options::Options;
+use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
 
@@ -24,22 +23,36 @@ pub const SPEC: Spec = Spec {
         TEXT_DATA,
         IALLOC_SRC,
         OFFLINE,
-        OFFLINE_MAINTENANCE,
+        OptionDef::flag(
+    "offline-maintenance",
+    "plan as if all instances were stopped: only the two nodes of a DRBD instance are kept apart", |o| o.rolling.offline_maintenance = true),
         VERBOSE,
         QUIET,
         NO_HEADERS,
-        NODE_TAGS,
+        OptionDef::new("node-tags", "plan for nodes that have at least one of these tags, separated by commas")
+        .takes("TAG,...", Text, |o, g| g.list().map(|tags| o.node_tags = Some(tags))),
         SAVE.says("save the cluster as it was read as a text file whose name starts with FILE"),
         GROUP.says("plan for the nodes of the group with this name or UUID only"),
-        PRINT_MOVES,
-        FULL_EVACUATION,
-        SKIP_NON_REDUNDANT,
-        IGNORE_NON_REDUNDANT,
-        FORCE_ROLLING,
-        ONE_STEP_ONLY,
+        OptionDef::flag(
+    "print-moves",
+    "print after each group which instances are elsewhere meanwhile, and where", |o| o.print_moves = true),
+        OptionDef::flag("full-evacuation", "free the nodes of each group of disk copies, too", |o| o.rolling.full_evacuation = true),
+        OptionDef::flag("skip-non-redundant", "leave out nodes that run instances without a copy on another node", |o| o.skip_non_redundant = true),
+        OptionDef::flag(
+    "ignore-non-redundant",
+    "do not move instances without a copy on another node: they go down with it", |o| o.rolling.ignore_non_redundant = true),
+        OptionDef::flag("force", "go on without a master node, and with --honour-run-state while instances run", |o| o.force = true)
+        .short('f'),
+        OptionDef::flag("one-step-only", "print only the first group, one node a line", |o| o.one_step_only = true),
         STATIC_KVM_NODE_MEMORY,
-        MIGRATE_SHARED,
-        HONOUR_RUN_STATE,
+        OptionDef::flag(
+    "migrate-shared",
+    "migrate instances on shared storage to a node that takes them by all the rules, and count them as redundant", |o| o.rolling.migrate_shared = true)
+.added(),
+        OptionDef::flag(
+    "honour-run-state",
+    "stopped instances are not in the way; --offline-maintenance is refused while instances run", |o| o.rolling.honour_run_state = true)
+.added(),
         PRINT_COMMANDS
             .says("show the commands of the maintenance, or write them to FILE as a script")
             .added(),
@@ -51,15 +64,8 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HrollerOptions, Stop> {
-    let mut options = HrollerOptions::default();
-    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
-    Ok(options)
-}
-
 /// Does what the options ask for.
-pub fn run(options: HrollerOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;

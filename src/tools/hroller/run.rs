@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use anyhow::{anyhow, bail};
 
-use super::{ExitStatus, HrollerOptions};
+use super::{ExitStatus, Options};
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
@@ -22,11 +22,7 @@ use crate::tools::{commands, group, source};
 const NAMES: usize = 5;
 
 /// Plans the maintenance.
-pub fn run(
-    options: &HrollerOptions,
-    cluster: &mut Cluster,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     check_master(options, cluster, output)?;
     // the saved state is the cluster as it was read
     let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
@@ -67,7 +63,7 @@ pub fn run(
 }
 
 /// There should be one master, and never more.
-fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+fn check_master(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     let masters: Vec<&str> =
         cluster.nodes.iter().filter(|n| n.spec.master).map(|n| n.spec.name.as_str()).collect();
     match masters[..] {
@@ -81,7 +77,7 @@ fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output
 }
 
 /// The nodes to plan for, in order.
-fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+fn select(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     let group = options.group.as_ref().map(|key| group::named(cluster, key)).transpose()?;
     let tagged = |tags: &[String]| {
         options.node_tags.as_ref().is_none_or(|wanted| wanted.iter().any(|tag| tags.contains(tag)))
@@ -99,7 +95,7 @@ fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<Nod
 /// With `--honour-run-state`, nothing may run on nodes that go down with their
 /// instances.
 fn check_running(
-    options: &HrollerOptions,
+    options: &Options,
     cluster: &Cluster,
     selected: &[NodeIdx],
     output: &mut Output,
@@ -151,12 +147,7 @@ fn no_plan(cluster: &Cluster, why: NoPlan, for_people: bool) -> anyhow::Error {
     if for_people { anyhow!("{known}: {detail}") } else { anyhow!("{known}") }
 }
 
-fn print(
-    options: &HrollerOptions,
-    cluster: &Cluster,
-    parts: &[Part],
-    output: &mut Output,
-) -> anyhow::Result<()> {
+fn print(options: &Options, cluster: &Cluster, parts: &[Part], output: &mut Output) -> anyhow::Result<()> {
     if !options.no_headers {
         output.line(if options.one_step_only { "'First Reboot Group'" } else { "'Node Reboot Groups'" })?;
     }

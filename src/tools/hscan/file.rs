@@ -1,5 +1,6 @@
 //! The files that hscan writes.
 
+use crate::input::error::LoadError;
 use crate::load::raw::{RawCluster, RawInstance};
 use crate::load::text;
 use crate::model::{Cluster, Disk};
@@ -10,17 +11,25 @@ pub(super) fn file_name(name: &str) -> String {
     format!("{}.data", name.replace('/', "_"))
 }
 
+/// Why a cluster that was read is not shown or saved.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScanError {
+    #[error(transparent)]
+    Contradictory(LoadError),
+    #[error("it cannot be said as text: {0}")]
+    Unreadable(LoadError),
+    #[error("{0} cannot be said as text, because of an unusual name or tag")]
+    Changed(String),
+}
+
 /// The text of a cluster that was read as `raw`, which is known to load back.
 ///
 /// # Errors
 /// What the text format cannot say, for instance a name with a `|`.
-pub(super) fn checked_text(raw: RawCluster, cluster: &Cluster) -> Result<String, String> {
+pub(super) fn checked_text(raw: RawCluster, cluster: &Cluster) -> Result<String, ScanError> {
     let text = whole_cluster_text(cluster);
-    let again = text::parse(&text, "the text").map_err(|e| format!("it cannot be said as text: {e}"))?;
-    match difference(&sayable(raw, cluster), &again) {
-        None => Ok(text),
-        Some(what) => Err(format!("{what} cannot be said as text, because of an unusual name or tag")),
-    }
+    let again = text::parse(&text, "the text").map_err(ScanError::Unreadable)?;
+    difference(&sayable(raw, cluster), &again).map_or(Ok(text), |what| Err(ScanError::Changed(what)))
 }
 
 /// What the text format says of a cluster.
@@ -80,7 +89,7 @@ mod tests {
         assert_eq!([file_name(".."), file_name("/"), file_name("")], ["...data", "_.data", ".data"]);
     }
 
-    fn text_of(raw: RawCluster) -> Result<String, String> {
+    fn text_of(raw: RawCluster) -> Result<String, ScanError> {
         let mut cluster = merge(raw.clone(), &MergeOptions::default()).unwrap();
         finish(&mut cluster, Mib(4096));
         checked_text(raw, &cluster)
@@ -101,7 +110,7 @@ mod tests {
         for change in broken {
             let mut other = raw.clone();
             change(&mut other);
-            assert!(text_of(other).unwrap_err().contains("cannot be said as text"));
+            assert!(text_of(other).unwrap_err().to_string().contains("cannot be said as text"));
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use anyhow::bail;
 
-use super::file::{checked_text, file_name};
+use super::file::{ScanError, checked_text, file_name};
 use super::gather::gather;
-use super::{ExitStatus, HscanOptions};
+use super::{ExitStatus, Options};
 use crate::load::Detail;
 use crate::load::anonymise::Anonymiser;
 use crate::load::merge::{MergeOptions, finish, merge};
@@ -24,7 +24,7 @@ const LOCAL: &str = "LOCAL";
 
 /// Reads the clusters, prints a line about each and writes its file. What one of
 /// them lacks does not stop the others; a file that cannot be written does.
-pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
     let access = Access::read(&options.load.source.rapi_access, &addresses)?;
     let names = OutputNames::new(options, &addresses);
@@ -55,7 +55,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
         warn(&raw, &addresses[at].shown(), options, output)?;
         let cluster = Scanned { raw, name: &names.shown[at], file: &names.files[at], width };
         if let Err(problem) = cluster.show_and_save(options, anonymiser.as_mut(), output)? {
-            failure(output, &addresses[at].shown(), "process", &problem)?;
+            failure(output, &addresses[at].shown(), "process", &problem.to_string())?;
             status = ExitStatus::Usage;
         }
         output.flush()?;
@@ -66,7 +66,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
 
 /// Tells what is odd about how a cluster was read; without names where there are to
 /// be none.
-fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Output) -> anyhow::Result<()> {
+fn warn(raw: &RawCluster, name: &str, options: &Options, output: &mut Output) -> anyhow::Result<()> {
     if options.anonymise {
         return Ok(());
     }
@@ -78,7 +78,7 @@ fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Outpu
 
 /// Reads the local cluster, prints a line about it and writes its file. Without a
 /// connection there is nothing to say about it.
-fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn scan_local(options: &Options, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
     let socket = options.load.source.socket();
     let answers = luxi::fetch(&socket, Timeouts::default(), Detail::Usual)?;
@@ -88,7 +88,7 @@ fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyh
             let cluster = Scanned { raw, name: LOCAL, file: &file_name(LOCAL), width };
             let mut anonymiser = options.anonymise.then(Anonymiser::default);
             let done = cluster.show_and_save(options, anonymiser.as_mut(), output)?;
-            done.map_err(|problem| ("process", problem))
+            done.map_err(|problem| ("process", problem.to_string()))
         }
         Err(error) => Err(("load", error.to_string())),
     };
@@ -107,7 +107,7 @@ struct OutputNames {
 }
 
 impl OutputNames {
-    fn new(options: &HscanOptions, addresses: &[Address]) -> OutputNames {
+    fn new(options: &Options, addresses: &[Address]) -> OutputNames {
         let name = |(at, address): (usize, &Address), named: fn(&Address) -> String| {
             if options.anonymise { format!("cluster-{}", at + 1) } else { named(address) }
         };
@@ -148,17 +148,17 @@ impl Scanned<'_> {
     /// Output and file; inside, what keeps the cluster from being shown or saved.
     fn show_and_save(
         self,
-        options: &HscanOptions,
+        options: &Options,
         anonymiser: Option<&mut Anonymiser>,
         output: &mut Output,
-    ) -> anyhow::Result<Result<(), String>> {
+    ) -> anyhow::Result<Result<(), ScanError>> {
         let mut raw = self.raw;
         if let Some(anonymiser) = anonymiser {
             anonymiser.replace(&mut raw);
         }
         let mut cluster = match merge(raw.clone(), &MergeOptions::default()) {
             Ok(cluster) => cluster,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(ScanError::Contradictory(error))),
         };
         finish(&mut cluster, options.load.static_kvm_node_memory);
         output.line(&scan::row(self.name, self.width, &cluster))?;

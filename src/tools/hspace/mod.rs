@@ -7,14 +7,16 @@
 mod request;
 mod run;
 
-use std::ffi::OsString;
-
-use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop};
-pub use super::options::HspaceOptions;
-use super::options::one_form;
+use super::cli::option::ArgumentKind::{Choices, Float, Text};
+use super::cli::value::split_list;
+use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::options::catalogue::*;
+use super::options::{Options, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
+use crate::load::number::parse_int;
+use crate::load::units::parse_size;
+use crate::search::fill::Size;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -24,8 +26,28 @@ pub const SPEC: Spec = Spec {
     options: &[
         PRINT_NODES,
         TEXT_DATA,
-        DISK_TEMPLATE,
-        SPINDLE_USE,
+        OptionDef::new(
+    "disk-template",
+    "how the new instances store their disks [the first template of the cluster's policy]",
+)
+.takes(
+    "TEMPLATE",
+    Choices(&[
+        "diskless",
+        "file",
+        "sharedfile",
+        "plain",
+        "blockdev",
+        "drbd",
+        "rbd",
+        "ext",
+        "gluster",
+    ]), |o, g| g.choice().map(|word| o.disk_template = word.parse().ok())),
+        OptionDef::new(
+    "spindle-use",
+    "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
+)
+.takes("SPINDLES", Float, |o, g| weight(g).map(|weight| o.spindle_use = Some(weight))),
         SIMULATE.of_ganeti(),
         MASTER,
         RAPI_CREDENTIALS,
@@ -35,16 +57,26 @@ pub const SPEC: Spec = Spec {
         IALLOC_SRC,
         VERBOSE,
         QUIET,
-        INDEPENDENT_GROUPS,
-        ACCEPT_EXISTING_ERRORS,
+        OptionDef::flag(
+    "independent-groups",
+    "leave node groups out that could not lose a node, instead of giving up because of them", |o| o.independent_groups = true),
+        OptionDef::flag("accept-existing-errors", "fill the cluster although nodes fail N+1 already", |o| o.accept_existing_errors = true),
         OFFLINE,
         NO_CAPACITY_CHECKS,
         MACHINE_READABLE,
         MAX_CPU,
-        MAX_LENGTH.says("place at most N instances in each allocation; -1 sets no limit [-1]"),
+        MAX_LENGTH.says("place at most N instances in each allocation; -1 sets no limit"),
         MIN_DISK,
-        STANDARD_ALLOC,
-        TIERED_ALLOC,
+        OptionDef::new(
+    "standard-alloc",
+    "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
+)
+.takes("STDSPEC", Text, |o, g| size(g).map(|size| o.standard = Some(size))),
+        OptionDef::new(
+    "tiered-alloc",
+    "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
+)
+.takes("TSPEC", Text, |o, g| size(g).map(|size| o.tiered = Some(size))),
         SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
         STATIC_KVM_NODE_MEMORY,
         TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
@@ -56,15 +88,8 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HspaceOptions, Stop> {
-    let mut options = HspaceOptions::default();
-    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
-    Ok(options)
-}
-
 /// Does what the options ask for.
-pub fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     ahead::files(None, options.save.as_deref(), &["tiered", "standard"])?;
     let mut output = Output::standard();
@@ -74,6 +99,36 @@ pub fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
     // what was said before an error stays said
     output.flush()?;
     result
+}
+
+fn weight(given: &Given) -> Result<i64, ValueError> {
+    let weight = given.int()?;
+    if weight < 0 { Err(given.out_of_range("a number from 0 on")) } else { Ok(weight) }
+}
+
+/// The spindles of a disk when none are given.
+const SPINDLES: &str = "1";
+
+fn size(given: &Given) -> Result<Size, ValueError> {
+    let parts = split_list(given.text()?);
+    let (disk, memory, cpus, spindles) = match parts.as_slice() {
+        [disk, memory, cpus] => (disk, memory, cpus, SPINDLES),
+        [disk, memory, cpus, spindles] => (disk, memory, cpus, spindles.as_str()),
+        _ => return Err(given.out_of_range("a size as DISK,MEMORY,CPUS[,SPINDLES]")),
+    };
+    Ok(Size {
+        disk: parse_size(disk).map_err(|e| given.wrong_part("disk", e))?,
+        memory: parse_size(memory).map_err(|e| given.wrong_part("memory", e))?,
+        vcpus: parse_int(cpus).map_err(|e| given.wrong_part("cpus", e))?,
+        spindles: parse_int(spindles).map_err(|e| given.wrong_part("spindles", e))?,
+    })
+}
+
+impl Options {
+    /// The most instances that each allocation of hspace places (`-l`); none with -1.
+    pub fn limit(&self) -> Option<i64> {
+        Some(self.balance.max_length).filter(|limit| *limit != -1)
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::anyhow;
 
 use super::request::FillRequest;
-use super::{ExitStatus, HspaceOptions};
+use super::{ExitStatus, Options};
 use crate::model::Cluster;
 use crate::report::components::{components, score};
 use crate::report::space::map::allocation_map;
@@ -23,7 +23,7 @@ use crate::tools::save::save_cluster;
 
 /// What all steps of an estimate need.
 struct Estimate<'a> {
-    options: &'a HspaceOptions,
+    options: &'a Options,
     cluster: &'a Cluster,
     /// For whom the lines on standard output are; nobody, if a document is wanted.
     form: Option<Form>,
@@ -32,7 +32,7 @@ struct Estimate<'a> {
 }
 
 /// Estimates how much more the cluster could hold.
-pub fn run(options: &HspaceOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let request = FillRequest::of(options, cluster)?;
     let template = request.settings.template.as_str();
     // scripts keep the standard error that they know
@@ -76,7 +76,7 @@ fn fill(
     ground: &FillGround,
     cluster: &Cluster,
     request: &FillRequest,
-    options: &HspaceOptions,
+    options: &Options,
 ) -> anyhow::Result<Outcomes> {
     let deadline = Interruptible::begin(options.time_limit)?;
     let progress = Progress::start();
@@ -184,7 +184,8 @@ impl Estimate<'_> {
     fn finish(mut self, ground: &FillGround, runs: [&AllocationRun; 2]) -> anyhow::Result<ExitStatus> {
         self.print(|form, _| form.end())?;
         if self.form.is_none() {
-            let document = json::space::document(&self.start, self.cluster, ground, self.options.limit, runs);
+            let document =
+                json::space::document(&self.start, self.cluster, ground, self.options.limit(), runs);
             self.output.write(&json::text(&document)?)?;
         }
         Ok(ExitStatus::Success)

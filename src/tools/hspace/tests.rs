@@ -5,37 +5,22 @@ use super::*;
 use crate::model::{Cluster, DiskTemplate, Mib};
 use crate::search::fill::Size;
 use crate::testing::cluster;
-use crate::tools::cli::Given;
-use crate::tools::cli::testing::*;
+use crate::tools::cli::Stop;
+use crate::tools::cli::testing::{self, words};
 
-fn parsed(args: &[&str]) -> HspaceOptions {
-    parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"))
+fn parsed(args: &[&str]) -> Options {
+    testing::parsed(&SPEC, args)
 }
 
 fn refused(args: &[&str]) -> String {
-    match parse(&words(args)) {
-        Err(Stop::Value(error)) => error.to_string(),
-        other => panic!("{args:?}: {other:?}"),
-    }
-}
-
-#[test]
-fn every_option_means_something() {
-    for mut given in one_of_each(&SPEC) {
-        if given.option.long.ends_with("-alloc") {
-            given = Given { value: Some("1,2,3".into()), ..given };
-        }
-        let mut options = HspaceOptions::default();
-        assert_eq!(options.apply(&given), Ok(true), "{}", given.option.long);
-        assert_ne!(options, HspaceOptions::default(), "{}", given.option.long);
-    }
+    testing::refused(&SPEC, args)
 }
 
 #[test]
 fn defaults_and_values() {
     let options = parsed(&[]);
-    assert_eq!(options, HspaceOptions::default());
-    assert!(options.capacity_checks && options.limit.is_none());
+    assert_eq!(options, Options::default());
+    assert!(!options.no_capacity_checks && options.limit().is_none());
     assert_eq!(parsed(&["--disk-template=drbd"]).disk_template, Some(DiskTemplate::Drbd));
     assert_eq!(parsed(&["--spindle-use", "(2)"]).spindle_use, Some(2));
     assert_eq!(parsed(&["-S", "x"]).save, Some(PathBuf::from("x")));
@@ -46,7 +31,7 @@ fn defaults_and_values() {
 
 #[test]
 fn only_minus_one_is_no_limit() {
-    let limit = |value: &str| parsed(&["-l", value]).limit;
+    let limit = |value: &str| parsed(&["-l", value]).limit();
     assert_eq!((limit("-1"), limit("0"), limit("7"), limit("-2")), (None, Some(0), Some(7), Some(-2)));
 }
 
@@ -93,8 +78,8 @@ fn other_unusable_values() {
 #[test]
 fn simulate_is_no_addition_here() {
     assert_eq!(parsed(&["--si", "x"]).load.source.simulate, ["x"]);
-    assert!(matches!(parse(&words(&["--s", "x"])), Err(Stop::Syntax(_))));
-    assert!(matches!(parse(&words(&["--t", "x"])), Err(Stop::Syntax(_))));
+    assert!(matches!(SPEC.parse(&words(&["--s", "x"])), Err(Stop::Syntax(_))));
+    assert!(matches!(SPEC.parse(&words(&["--t", "x"])), Err(Stop::Syntax(_))));
     assert!(parsed(&["--j"]).json);
 }
 

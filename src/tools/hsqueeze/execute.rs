@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::HsqueezeOptions;
+use super::Options;
 use super::planning::Planning;
 use super::squeeze_run::SqueezeRun;
 use crate::execute::JobClient;
@@ -26,10 +26,10 @@ pub struct ClusterAccess {
 /// # Errors
 /// If there is no way to switch the power, another run is at work, or the cluster cannot be
 /// reached.
-pub fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess> {
+pub fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
     let tool = super::SPEC.name;
     let mut client = execution::client(&options.load.source)?;
-    if options.load.source.rapi.is_some() && options.execution.power_command.is_none() {
+    if options.load.source.rapi.is_some() && options.execution.handling.power_command.is_none() {
         bail!(
             "{tool}: the remote API cannot switch the power of nodes: --exec with --master needs --power-command"
         );
@@ -40,7 +40,7 @@ pub fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess> {
 }
 
 /// What carrying plans out goes by.
-pub fn undertaking(options: &HsqueezeOptions) -> Undertaking<'_> {
+pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         load: &options.load,
@@ -57,7 +57,7 @@ pub fn undertaking(options: &HsqueezeOptions) -> Undertaking<'_> {
 ///
 /// # Errors
 /// Why that is not possible, and what went wrong.
-pub fn resume(options: &HsqueezeOptions, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let undertaking = undertaking(options);
     let mut client = undertaking.client()?;
     let cluster = client.cluster().context(undertaking.tool)?;

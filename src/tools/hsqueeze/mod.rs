@@ -7,14 +7,18 @@ mod squeeze_run;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
-
 use self::planning::Planning;
-use super::cli::catalogue::*;
-use super::cli::{self, Spec, Stop};
-pub use super::options::HsqueezeOptions;
+use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
+use super::cli::value::shown_time;
+use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::options::Options;
+use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
+use crate::search::squeeze::Reach;
+
+/// The reserve that is asked for unless the command line says otherwise.
+const RESOURCES: f64 = 2.0;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -31,22 +35,45 @@ pub const SPEC: Spec = Spec {
         IALLOC_SRC.added(),
         SIMULATE,
         EXEC,
-        MINIMAL_RESOURCES,
-        TARGET_RESOURCES,
-        SQUEEZE_DRBD,
-        SQUEEZE_ALL,
+        OptionDef::new(
+    "minimal-resources",
+    "bring nodes online if a node has room for less than FACTOR standard instances",
+)
+.takes("FACTOR", Float, |o, g| g.float().map(|factor| o.minimal = Some(factor)))
+.default(|o| format!("{}, or --target-resources if that is less", o.minimal())),
+        OptionDef::new(
+    "target-resources",
+    "when nodes are freed, keep room for FACTOR standard instances on every other node",
+)
+.takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
+.default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
+        OptionDef::flag("drbd", "free nodes with DRBD instances, too", |o| o.reach = o.reach.max(Reach::Drbd)).added(),
+        OptionDef::flag("all", "try every node, whatever its instances are; includes --drbd", |o| o.reach = Reach::All).added(),
         GROUP.says("plan for the node group with this name or UUID only").added(),
-        MAX_NODES,
+        OptionDef::new("max-nodes", "switch at most N nodes in this run")
+    .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most)))
+    .added(),
         TIME_LIMIT
             .says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
-        COOLDOWN,
+        OptionDef::new(
+    "cooldown",
+    "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d",
+)
+.takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
+.added()
+.default(|o| shown_time(o.cooldown)),
         NO_CAPACITY_CHECKS
             .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
             .added(),
         IGNORE_SOFT_ERRORS
             .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
             .added(),
-        STANDBY_DATA,
+        OptionDef::new(
+    "standby-data",
+    "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path))
+.added(),
         SAVE,
         PRINT_COMMANDS,
         VERBOSE,
@@ -56,8 +83,19 @@ pub const SPEC: Spec = Spec {
         SUMMARY,
         DETAILED_STATUS,
         YES,
-        POWER_COMMAND,
-        BOOT_TIMEOUT,
+        OptionDef::new(
+    "power-command",
+    "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
+)
+.takes("COMMAND", Text, |o, g| g.path().map(|path| o.execution.handling.power_command = path.map(Into::into)))
+.added(),
+        OptionDef::new(
+    "boot-timeout",
+    "with --exec, wait at most TIME until a node that was powered on answers",
+)
+.takes("TIME", Text, |o, g| g.time().map(|time| o.execution.handling.boot = time))
+.added()
+.default(|o| shown_time(o.execution.handling.boot)),
         JOURNAL,
         RESUME,
         JSON_EVENTS,
@@ -71,15 +109,25 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<HsqueezeOptions, Stop> {
-    let mut options = HsqueezeOptions::default();
-    cli::read_options(&SPEC, args, |given| options.apply(given).map(drop))?;
-    Ok(options)
+fn most_nodes(given: &Given) -> Result<usize, ValueError> {
+    usize::try_from(given.int()?).map_err(|_| given.out_of_range("a number of nodes, 0 or more"))
+}
+
+impl Options {
+    /// The reserve below which nodes are brought online: as asked for; else the usual one, or the
+    /// target if that is less.
+    pub fn minimal(&self) -> f64 {
+        self.minimal.unwrap_or_else(|| self.target.map_or(RESOURCES, |target| target.min(RESOURCES)))
+    }
+
+    /// The reserve that freeing nodes leaves.
+    pub fn target(&self) -> f64 {
+        self.target.unwrap_or_else(|| self.minimal().max(RESOURCES))
+    }
 }
 
 /// Does what the options ask for.
-pub fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(&options, journal, &mut output);

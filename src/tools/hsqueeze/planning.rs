@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::HsqueezeOptions;
+use super::Options;
 use crate::model::{Cluster, GroupIdx};
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
@@ -12,14 +12,14 @@ use crate::search::squeeze::{Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watc
 
 /// What plans are made by.
 pub struct Planning<'a> {
-    pub options: &'a HsqueezeOptions,
+    pub options: &'a Options,
     /// The sizes of `--standby-data`.
     known_sizes: Sizes,
 }
 
 impl<'a> Planning<'a> {
     /// Planning by these options and sizes.
-    pub fn new(options: &'a HsqueezeOptions, known_sizes: Sizes) -> Planning<'a> {
+    pub fn new(options: &'a Options, known_sizes: Sizes) -> Planning<'a> {
         Planning { options, known_sizes }
     }
 
@@ -35,7 +35,7 @@ impl<'a> Planning<'a> {
             target: options.target(),
             reach: options.reach,
             capacity_checks: !options.no_capacity_checks,
-            ignore_soft_errors: options.ignore_soft_errors,
+            ignore_soft_errors: options.balance.rules.ignore_soft_errors,
             max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
             left_alone,
             known_sizes: self.known_sizes.clone(),

@@ -4,7 +4,7 @@ use anyhow::bail;
 
 use super::execute::{ClusterAccess, HsqueezeEnd, execute};
 use super::planning::Planning;
-use super::{ExitStatus, HsqueezeOptions};
+use super::{ExitStatus, Options};
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::plan::shell;
@@ -23,7 +23,7 @@ use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, source, summing_up};
 
 /// Refuses reserves with which nodes would go up and down in turns.
-pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
+pub fn check_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     // written so that what is not a number is refused, too
     if !(target >= minimal) {
@@ -46,7 +46,7 @@ pub fn check_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow:
 }
 
 /// The sizes in the file of `--standby-data`.
-pub fn known_sizes(options: &HsqueezeOptions) -> anyhow::Result<Sizes> {
+pub fn known_sizes(options: &Options) -> anyhow::Result<Sizes> {
     let Some(path) = &options.standby_data else { return Ok(Sizes::default()) };
     let raw = source::read_text(path).map_err(|error| error.context("--standby-data"))?;
     Ok(Sizes::of(&raw.nodes))
@@ -95,7 +95,7 @@ pub fn run(
 
 /// Makes the plans as long as there is time; a line on a terminal shows how far it is.
 fn search(
-    options: &HsqueezeOptions,
+    options: &Options,
     cluster: &Cluster,
     groups: &[GroupIdx],
     asked: &SqueezeOptions,
@@ -134,7 +134,7 @@ fn carry_out(
     })
 }
 
-fn groups(options: &HsqueezeOptions, cluster: &Cluster) -> anyhow::Result<Vec<GroupIdx>> {
+fn groups(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<GroupIdx>> {
     let Some(key) = &options.group else { return Ok(cluster.groups_with_nodes()) };
     Ok(vec![group::named(cluster, key)?])
 }
@@ -150,7 +150,7 @@ fn when(found: &Squeeze) -> &'static str {
 
 /// Everything that is said about the plans.
 fn show(
-    options: &HsqueezeOptions,
+    options: &Options,
     asked: &SqueezeOptions,
     cluster: &Cluster,
     found: &Squeeze,
@@ -186,7 +186,7 @@ fn show(
 
 /// The plans as scripts know them.
 pub fn show_text(
-    options: &HsqueezeOptions,
+    options: &Options,
     cluster: &Cluster,
     found: &Squeeze,
     output: &mut Output,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use anyhow::bail;
 
-use super::HsqueezeOptions;
+use super::Options;
 use super::execute::HsqueezeEnd;
 use super::planning::Planning;
 use super::run::show_text;
@@ -31,7 +31,7 @@ const POWER_UPS: usize = 3;
 
 /// All runs of a command.
 pub struct SqueezeRun<'a> {
-    options: &'a HsqueezeOptions,
+    options: &'a Options,
     planning: &'a Planning<'a>,
     client: &'a mut dyn JobClient,
     signals: &'a Signals,
@@ -127,7 +127,7 @@ impl<'a> SqueezeRun<'a> {
     }
 
     fn switch(&self) -> Switch {
-        if self.options.execution.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
+        if self.options.execution.handling.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
     }
 
     /// Powers nodes down; if that fails, what was done is taken back.

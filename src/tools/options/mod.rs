@@ -1,34 +1,168 @@
-//! What the options of each tool mean: typed, with every default in place.
+//! What the options of the programs mean: typed, with every default in place.
 
-pub(super) mod execution;
-mod hail;
-mod hcheck;
-mod hgroup;
-mod hroller;
-mod hscan;
-mod hspace;
-mod hsqueeze;
+pub mod catalogue;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
 
-pub use execution::ExecutionOptions;
-pub use hail::HailOptions;
-pub use hcheck::HcheckOptions;
-pub use hgroup::{GroupCommand, HgroupOptions};
-pub use hroller::HrollerOptions;
-pub use hscan::HscanOptions;
-pub use hspace::HspaceOptions;
-pub use hsqueeze::HsqueezeOptions;
-
 use super::cli::{Given, ValueError};
+use super::hgroup::GroupCommand;
+use crate::execute::nodes::Handling;
+use crate::generate::ClusterSpec;
 use crate::load::Detail;
-use crate::model::Mib;
+use crate::model::{DiskTemplate, Mib};
 use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
+use crate::search::BalanceOptions;
+use crate::search::fill::Size;
+use crate::search::rolling::RollingOptions;
+use crate::search::squeeze::Reach;
+
+/// What a program is asked to do. One type for all of them, as an option means the same wherever it is
+/// accepted; a program reads what the options of its list can set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// Reading the cluster.
+    pub load: LoadOptions,
+    /// How groups are balanced.
+    pub balance: BalanceOptions,
+    /// Carrying the plan out.
+    pub execution: ExecutionOptions,
+    /// `-p`: the fields as typed; empty for the usual ones.
+    pub print_nodes: Option<String>,
+    pub print_instances: bool,
+    /// `-C`
+    pub commands: Option<CommandTarget>,
+    /// `-S`: what the names of the saved files start with.
+    pub save: Option<PathBuf>,
+    pub no_headers: bool,
+    pub machine_readable: bool,
+    pub summary: bool,
+    pub json: bool,
+    pub detailed_status: bool,
+    /// `-G`
+    pub group: Option<String>,
+    pub time_limit: Option<Duration>,
+    pub no_capacity_checks: bool,
+
+    // hail
+    /// The file with the request; `-` is standard input.
+    pub request: PathBuf,
+    /// `--restrict-allocation-to`: full names of nodes.
+    pub restrict_to: Option<Vec<String>>,
+    pub all_solutions: bool,
+    pub other_groups: bool,
+    pub make_room: bool,
+
+    // hbal
+    pub first_job_group: bool,
+    pub worst_group: bool,
+    pub all_groups: bool,
+    /// In the order given.
+    pub explain: Vec<String>,
+
+    // hcheck
+    pub no_simulation: bool,
+    pub list_problems: bool,
+    /// `--without-node`, in the order given.
+    pub without: Vec<String>,
+
+    // hgroup
+    pub group_command: GroupCommand,
+    pub dot: bool,
+    pub svg: bool,
+    pub evacuate: bool,
+    pub move_cost: f64,
+
+    // hroller
+    /// What the maintenance has to respect.
+    pub rolling: RollingOptions,
+    pub skip_non_redundant: bool,
+    /// Nodes with at least one of these; none: all nodes.
+    pub node_tags: Option<Vec<String>>,
+    pub print_moves: bool,
+    pub one_step_only: bool,
+    /// Of the launcher, too.
+    pub force: bool,
+
+    // hscan
+    /// The addresses of the clusters; none: the local one.
+    pub clusters: Vec<OsString>,
+    /// `-d`; empty: the current directory.
+    pub directory: PathBuf,
+    pub anonymise: bool,
+
+    // hspace
+    /// None: the first one of the cluster's policy.
+    pub disk_template: Option<DiskTemplate>,
+    /// From 0 on; none: as the cluster's policy says.
+    pub spindle_use: Option<i64>,
+    pub independent_groups: bool,
+    pub accept_existing_errors: bool,
+    /// `--standard-alloc`; none: the standard size of the cluster's policy.
+    pub standard: Option<Size>,
+    /// `--tiered-alloc`; none: the largest sizes of the cluster's policy.
+    pub tiered: Option<Size>,
+
+    // hsqueeze
+    /// `--minimal-resources`
+    pub minimal: Option<f64>,
+    /// `--target-resources`
+    pub target: Option<f64>,
+    pub reach: Reach,
+    pub max_nodes: Option<usize>,
+    pub cooldown: Duration,
+    pub standby_data: Option<PathBuf>,
+
+    // the launcher, and what it makes up
+    pub list: bool,
+    pub made: ClusterSpec,
+}
+
+impl Options {
+    /// Whether standard output has no room for what happens during a run.
+    pub fn is_silent(&self) -> bool {
+        self.json || self.load.verbosity < 1
+    }
+}
+
+/// The priority of submitted jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    Low,
+    Normal,
+    High,
+}
+
+impl Priority {
+    /// Ganeti's number.
+    pub fn number(self) -> i8 {
+        match self {
+            Priority::Low => 10,
+            Priority::Normal => 0,
+            Priority::High => -10,
+        }
+    }
+}
+
+/// What is asked for about carrying plans out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecutionOptions {
+    /// `-X`
+    pub exec: bool,
+    pub yes: bool,
+    pub journal: Option<PathBuf>,
+    pub resume: Option<PathBuf>,
+    pub json_events: Option<PathBuf>,
+    pub reason: Option<String>,
+    pub priority: Option<Priority>,
+    /// How nodes are powered up and down.
+    pub handling: Handling,
+}
 
 /// Where the cluster is to be read from. Several may be given; which of them
 /// count, and which exclude each other, is decided when loading.
@@ -113,36 +247,34 @@ impl Default for LoadOptions {
     }
 }
 
-impl LoadOptions {
-    /// Takes an option if it is one of these; false if it is not.
-    pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
-        match given.option.long {
-            "text-data" => self.source.text_data = given.path(),
-            "master" => self.source.rapi = Some(given.text()?.to_owned()).filter(|a| !a.is_empty()),
-            "rapi-credentials" => self.source.rapi_access.credentials = given.path(),
-            "rapi-cacert" => self.source.rapi_access.certificates = given.path(),
-            "insecure-http" => self.source.rapi_access.insecure_http = true,
-            "luxi" => self.source.luxi = Some(given.path()),
-            "ialloc-src" => self.source.ialloc = given.path(),
-            "simulate" => self.source.simulate.push(given.text()?.to_owned()),
-            "dynu-file" => self.utilisation = given.path(),
-            "ignore-dynu" => self.ignore_dynu = true,
-            "mond" => self.mond = given.value.is_none() || given.choice()? == "yes",
-            "mond-data" => self.mond_data = given.path(),
-            "mond-xen" => self.mond_xen = true,
-            "exit-on-missing-mond-data" => self.exit_on_missing_mond_data = true,
-            "static-kvm-node-memory" => self.static_kvm_node_memory = Mib(given.int()?),
-            "exclusion-tags" => self.exclusion_tags = given.list()?,
-            "select-instances" => self.select_instances = given.list()?,
-            "exclude-instances" => self.exclude_instances = given.list()?,
-            "offline" => self.offline.push(given.text()?.to_owned()),
-            "max-cpu" => self.max_cpu = Some(ratio_above_zero(given)?),
-            "min-disk" => self.min_disk = given.float()?,
-            "verbose" => self.verbosity = self.verbosity.saturating_add(1),
-            "quiet" => self.verbosity = self.verbosity.saturating_sub(1),
-            _ => return Ok(false),
+/// Where the commands of a plan go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandTarget {
+    /// To standard output, for a person.
+    Stdout,
+    /// To a file, as a script.
+    File(PathBuf),
+}
+
+impl CommandTarget {
+    /// What the value of `-C` names; nothing and `-` are standard output.
+    fn of(path: Option<PathBuf>) -> CommandTarget {
+        match path {
+            Some(path) if path.as_os_str() != "-" => CommandTarget::File(path),
+            _ => CommandTarget::Stdout,
         }
-        Ok(true)
+    }
+}
+
+/// Refuses options that each say what the whole of standard output is.
+///
+/// # Errors
+/// Two of them, by name.
+pub fn one_form(given: &[(&str, bool)]) -> anyhow::Result<()> {
+    let mut wanted = given.iter().filter(|(_, wanted)| *wanted).map(|(long, _)| long);
+    match (wanted.next(), wanted.next()) {
+        (Some(one), Some(other)) => bail!("options --{one} and --{other} exclude each other"),
+        _ => Ok(()),
     }
 }
 
@@ -167,199 +299,4 @@ fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
     }
     // beyond what a duration can hold nothing is ever late
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-}
-
-/// Where the commands of a plan go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandTarget {
-    /// To standard output, for a person.
-    Stdout,
-    /// To a file, as a script.
-    File(PathBuf),
-}
-
-impl CommandTarget {
-    /// What the value of `-C` names; nothing and `-` are standard output.
-    fn of(given: &Given) -> CommandTarget {
-        match given.path() {
-            Some(path) if path.as_os_str() != "-" => CommandTarget::File(path),
-            _ => CommandTarget::Stdout,
-        }
-    }
-}
-
-/// Which groups `hbal` balances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Groups {
-    /// The one that is named, or the only one.
-    One,
-    /// The worst that can be improved.
-    Worst,
-    /// All.
-    All,
-}
-
-/// What `hbal` is asked to do.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HbalOptions {
-    /// Reading the cluster.
-    pub load: LoadOptions,
-    /// `-p`: the fields as typed; empty for the usual ones.
-    pub print_nodes: Option<String>,
-    /// `--print-instances`
-    pub print_instances: bool,
-    /// `-C`
-    pub commands: Option<CommandTarget>,
-    /// `-E`
-    pub evac_mode: bool,
-    /// `--restricted-migration`
-    pub restricted_migration: bool,
-    /// Carrying the plan out.
-    pub execution: ExecutionOptions,
-    /// `--first-job-group`
-    pub first_job_group: bool,
-    /// `-G`
-    pub group: Option<String>,
-    /// `--worst-group`
-    pub worst_group: bool,
-    /// `--all-groups`
-    pub all_groups: bool,
-    /// `-l`; negative: no limit.
-    pub max_length: i64,
-    /// `--time-limit`
-    pub time_limit: Option<Duration>,
-    /// `-e`
-    pub min_score: f64,
-    /// `-g`
-    pub min_gain: f64,
-    /// `--min-gain-limit`
-    pub min_gain_limit: f64,
-    /// Whether disks may move; not with `--no-disk-moves`.
-    pub disk_moves: bool,
-    /// Whether primaries may change; not with `--no-instance-moves`.
-    pub instance_moves: bool,
-    /// `--ignore-soft-errors`
-    pub ignore_soft_errors: bool,
-    /// `-S`: what the names of the saved files start with.
-    pub save: Option<PathBuf>,
-    /// `--json`
-    pub json: bool,
-    /// `--summary`
-    pub summary: bool,
-    /// `--explain`, in the order given.
-    pub explain: Vec<String>,
-}
-
-impl Default for HbalOptions {
-    fn default() -> Self {
-        HbalOptions {
-            load: LoadOptions::default(),
-            print_nodes: None,
-            print_instances: false,
-            commands: None,
-            evac_mode: false,
-            restricted_migration: false,
-            execution: ExecutionOptions::default(),
-            first_job_group: false,
-            group: None,
-            worst_group: false,
-            all_groups: false,
-            max_length: -1,
-            time_limit: None,
-            min_score: 1e-9,
-            min_gain: 0.01,
-            min_gain_limit: 0.1,
-            disk_moves: true,
-            instance_moves: true,
-            ignore_soft_errors: false,
-            save: None,
-            json: false,
-            summary: false,
-            explain: Vec::new(),
-        }
-    }
-}
-
-/// Refuses options that each say what the whole of standard output is.
-///
-/// # Errors
-/// Two of them, by name.
-pub fn one_form(given: &[(&str, bool)]) -> anyhow::Result<()> {
-    let mut wanted = given.iter().filter(|(_, wanted)| *wanted).map(|(long, _)| long);
-    match (wanted.next(), wanted.next()) {
-        (Some(one), Some(other)) => bail!("options --{one} and --{other} exclude each other"),
-        _ => Ok(()),
-    }
-}
-
-impl HbalOptions {
-    /// Which groups to balance.
-    ///
-    /// # Errors
-    /// If the options contradict each other.
-    pub fn groups(&self) -> anyhow::Result<Groups> {
-        match (self.worst_group, self.all_groups, &self.group) {
-            (false, false, _) => Ok(Groups::One),
-            (true, false, None) => Ok(Groups::Worst),
-            (false, true, None) => Ok(Groups::All),
-            (true, true, _) => bail!("options --worst-group and --all-groups exclude each other"),
-            (true, false, Some(key)) => bail!("options --worst-group and --group={key} exclude each other"),
-            (false, true, Some(key)) => bail!("options --all-groups and --group={key} exclude each other"),
-        }
-    }
-
-    /// Takes an option; false if it means nothing to this tool.
-    pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
-        match given.option.long {
-            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
-            "print-instances" => self.print_instances = true,
-            "print-commands" => self.commands = Some(CommandTarget::of(given)),
-            "evac-mode" => self.evac_mode = true,
-            "restricted-migration" => self.restricted_migration = true,
-            "first-job-group" => self.first_job_group = true,
-            "group" => self.group = Some(given.text()?.to_owned()),
-            "worst-group" => self.worst_group = true,
-            "all-groups" => self.all_groups = true,
-            "max-length" => self.max_length = given.int()?,
-            "time-limit" => self.time_limit = Some(time_above_zero(given)?),
-            "min-score" => self.min_score = given.float()?,
-            "min-gain" => self.min_gain = given.float()?,
-            "min-gain-limit" => self.min_gain_limit = given.float()?,
-            "no-disk-moves" => self.disk_moves = false,
-            "no-instance-moves" => self.instance_moves = false,
-            "ignore-soft-errors" => self.ignore_soft_errors = true,
-            "save" => self.save = given.path(),
-            "summary" => self.summary = true,
-            "json" => self.json = true,
-            "explain" => self.explain.push(given.text()?.to_owned()),
-            _ => return Ok(self.execution.apply(given)? || self.load.apply(given)?),
-        }
-        Ok(true)
-    }
-}
-
-/// What `hinfo` is asked to show.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HinfoOptions {
-    /// Reading the cluster.
-    pub load: LoadOptions,
-    /// `-p`: the fields as typed; empty for the usual ones.
-    pub print_nodes: Option<String>,
-    /// `--print-instances`
-    pub print_instances: bool,
-    /// `--json`
-    pub json: bool,
-}
-
-impl HinfoOptions {
-    /// Takes an option; false if it means nothing to this tool.
-    pub fn apply(&mut self, given: &Given) -> Result<bool, ValueError> {
-        match given.option.long {
-            "print-nodes" => self.print_nodes = Some(node_fields(given)?),
-            "print-instances" => self.print_instances = true,
-            "json" => self.json = true,
-            _ => return self.load.apply(given),
-        }
-        Ok(true)
-    }
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use htools::execute::job::{JobId, JobStatus, RunInfo, Watched};
 use htools::execute::journal::{self, Read};
-use htools::execute::{Ending, Event, JobClient, LuxiClient, RapiClient, Report, Runner, Surroundings};
+use htools::execute::{
+    Ending, Event, JobClient, LuxiClient, NodeTaskError, RapiClient, Report, Runner, Surroundings,
+};
 use htools::plan::work::WorkStep;
 use htools::remote::luxi::Timeouts;
 use htools::remote::rapi::{Access, Address, FetchLimits, Session};
@@ -108,7 +110,7 @@ impl Surroundings for Nobody {
         false
     }
 
-    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, _: &WorkStep) -> Result<(), String> {
+    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, _: &WorkStep) -> Result<(), NodeTaskError> {
         unreachable!("jobs do all of it")
     }
 

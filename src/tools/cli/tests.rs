@@ -1,0 +1,63 @@
+//! What holds for every row of every program.
+
+use std::collections::HashSet;
+
+use super::option::{Argument, ArgumentKind};
+use super::*;
+use crate::tools::{TOOLS, generate, launcher};
+
+fn programs() -> impl Iterator<Item = &'static Spec> {
+    TOOLS.iter().map(|tool| tool.spec).chain([&launcher::SPEC, &generate::SPEC])
+}
+
+/// Every option of every program, with a usable argument.
+fn one_of_each() -> impl Iterator<Item = Given> {
+    programs().flat_map(|spec| spec.options).map(|option| {
+        let value = match (option.argument, option.kind) {
+            (Argument::None, _) => None,
+            (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
+            (_, ArgumentKind::NodeFields) => Some("name".into()),
+            _ if option.long.ends_with("-alloc") => Some("1,2,3".into()),
+            (_, ArgumentKind::Float) if option.long != "spindle-use" => Some("0.75".into()),
+            _ => Some("3".into()),
+        };
+        Given { option, value }
+    })
+}
+
+#[test]
+fn spellings_are_unique() {
+    for spec in programs() {
+        let (mut long, mut short) = (HashSet::new(), HashSet::new());
+        for option in spec.options {
+            assert!(long.insert(option.long), "{} --{}", spec.name, option.long);
+            assert!(option.short.is_none_or(|letter| short.insert(letter)), "{} {option:?}", spec.name);
+        }
+    }
+}
+
+#[test]
+fn every_option_sets_something() {
+    for given in one_of_each().filter(|given| ![HELP, VERSION, HELP_COMPLETION].contains(given.option)) {
+        let mut options = Options::default();
+        assert_eq!(given.apply(&mut options), Ok(()), "{given:?}");
+        assert_ne!(options, Options::default(), "{given:?}");
+    }
+}
+
+#[test]
+fn a_default_that_is_shown_is_the_value_that_it_names() {
+    let mut count = 0;
+    for spec in programs() {
+        for option in spec.options {
+            let Some(text) = option.shown_default(&Options::default()) else { continue };
+            // in words: what else it depends on
+            let value = text.split(',').next().map(OsString::from);
+            let mut options = Options::default();
+            assert_eq!(Given { option, value }.apply(&mut options), Ok(()), "{option:?}");
+            assert_eq!(option.shown_default(&options), Some(text), "{option:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
+}

@@ -1,0 +1,290 @@
+//! The options that several programs take, once: spelling, help, default and what they set, so that an option
+//! means the same and reads the same wherever it is accepted. What one program alone takes is in its own list.
+
+use super::{CommandTarget, Priority, node_fields, ratio_above_zero, time_above_zero};
+use crate::model::Mib;
+use crate::tools::cli::OptionDef;
+use crate::tools::cli::option::ArgumentKind::{
+    self, Choices, File, Float, Host, Integer, ManyInstances, NewFile, NodeFields, OneGroup, OneNode, Text,
+};
+
+const YES_NO: ArgumentKind = Choices(&["yes", "no"]);
+
+// where the cluster comes from
+
+pub const TEXT_DATA: OptionDef =
+    OptionDef::new("text-data", "read the cluster from the text file FILE (- for standard input)")
+        .short('t')
+        .takes("FILE", File, |o, g| g.path().map(|path| o.load.source.text_data = path));
+pub const MASTER: OptionDef =
+    OptionDef::new("master", "ask the remote API (RAPI) of the cluster at ADDRESS, a host name or a URL")
+        .short('m')
+        .takes("ADDRESS", Host, |o, g| {
+            g.string().map(|address| o.load.source.rapi = Some(address).filter(|a| !a.is_empty()))
+        });
+pub const RAPI_CREDENTIALS: OptionDef = OptionDef::new(
+    "rapi-credentials",
+    "read user and password for RAPI from FILE, a line of USER:PASSWORD or of Ganeti's file of RAPI users, which nobody else may read",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.load.source.rapi_access.credentials = path))
+.added();
+pub const RAPI_CACERT: OptionDef = OptionDef::new(
+    "rapi-cacert",
+    "ask RAPI only if its certificate is one of those in FILE (PEM), or is for its host and signed by one of them",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.load.source.rapi_access.certificates = path))
+.added();
+pub const INSECURE_HTTP: OptionDef = OptionDef::flag(
+    "insecure-http",
+    "send a password to another host as plain text, where ADDRESS says http://",
+    |o| o.load.source.rapi_access.insecure_http = true,
+)
+.added();
+pub const LUXI: OptionDef = OptionDef::new(
+    "luxi",
+    "ask the master daemon of this machine over its socket, by default ganeti-query in Ganeti's socket directory",
+)
+.short('L')
+.may_take("SOCKET", File, |o, g| g.path().map(|path| o.load.source.luxi = Some(path)));
+pub const IALLOC_SRC: OptionDef = OptionDef::new(
+    "ialloc-src",
+    "take the cluster from the allocator request in FILE (- for standard input)",
+)
+.short('I')
+.takes("FILE", File, |o, g| g.path().map(|path| o.load.source.ialloc = path));
+pub const SIMULATE: OptionDef = OptionDef::new(
+    "simulate",
+    "make up a group of empty nodes, described as POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE]]; once per group",
+)
+.takes("SPEC", Text, |o, g| g.string().map(|group| o.load.source.simulate.push(group)))
+.added();
+pub const DYNU_FILE: OptionDef = OptionDef::new(
+    "dynu-file",
+    "read the measured load of the instances from FILE",
+)
+.short('U')
+.takes("FILE", File, |o, g| g.path().map(|path| o.load.utilisation = path));
+pub const IGNORE_DYNU: OptionDef =
+    OptionDef::flag("ignore-dynu", "take the load of every instance as zero, whatever was measured", |o| {
+        o.load.ignore_dynu = true
+    });
+pub const MOND: OptionDef = OptionDef::new(
+    "mond",
+    "whether to ask the monitoring daemons of the nodes for load; yes if no CHOICE is given",
+)
+.may_take("CHOICE", YES_NO, |o, g| g.yes().map(|yes| o.load.mond = yes));
+pub const MOND_DATA: OptionDef = OptionDef::new(
+    "mond-data",
+    "read the answers of the monitoring daemons from FILE instead of asking them",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.load.mond_data = path));
+pub const MOND_XEN: OptionDef =
+    OptionDef::flag("mond-xen", "use the Xen collectors of the monitoring daemons, too", |o| {
+        o.load.mond_xen = true
+    });
+pub const EXIT_ON_MISSING_MOND_DATA: OptionDef =
+    OptionDef::flag("exit-on-missing-mond-data", "stop if a monitoring daemon gave no usable data", |o| {
+        o.load.exit_on_missing_mond_data = true
+    });
+pub const STATIC_KVM_NODE_MEMORY: OptionDef = OptionDef::new(
+    "static-kvm-node-memory",
+    "memory in MiB that a KVM node itself is assumed to use, 0 to believe what it reports",
+)
+.takes("N", Integer, |o, g| g.int().map(|mib| o.load.static_kvm_node_memory = Mib(mib)))
+.default(|o| o.load.static_kvm_node_memory.0.to_string());
+
+// what is shown
+
+pub const PRINT_NODES: OptionDef = OptionDef::new(
+    "print-nodes",
+    "show the nodes with these FIELDS, or with +FIELDS in addition to the usual ones",
+)
+.short('p')
+.may_take("FIELDS", NodeFields, |o, g| node_fields(g).map(|fields| o.print_nodes = Some(fields)));
+pub const PRINT_INSTANCES: OptionDef =
+    OptionDef::flag("print-instances", "show the instances", |o| o.print_instances = true);
+pub const PRINT_COMMANDS: OptionDef = OptionDef::new(
+    "print-commands",
+    "show the commands that carry the plan out, or write them to FILE as a script",
+)
+.short('C')
+.may_take("FILE", NewFile, |o, g| g.path().map(|path| o.commands = Some(CommandTarget::of(path))));
+pub const SAVE: OptionDef =
+    OptionDef::new("save", "save the cluster before and after as text files whose names start with FILE")
+        .short('S')
+        .takes("FILE", NewFile, |o, g| g.path().map(|path| o.save = path));
+pub const VERBOSE: OptionDef = OptionDef::flag("verbose", "say more; may be repeated", |o| {
+    o.load.verbosity = o.load.verbosity.saturating_add(1)
+})
+.short('v');
+pub const QUIET: OptionDef = OptionDef::flag("quiet", "say less; may be repeated", |o| {
+    o.load.verbosity = o.load.verbosity.saturating_sub(1)
+})
+.short('q');
+pub const MACHINE_READABLE: OptionDef = OptionDef::new(
+    "machine-readable",
+    "whether to print KEY=VALUE lines for a shell; yes if no CHOICE is given",
+)
+.may_take("CHOICE", YES_NO, |o, g| g.yes().map(|yes| o.machine_readable = yes));
+pub const SUMMARY: OptionDef = OptionDef::flag(
+    "summary",
+    "end with what the plan costs and brings, as on a terminal: moves, disks copied, scores and nodes before and after", |o| o.summary = true)
+.added();
+pub const JSON: OptionDef =
+    OptionDef::flag("json", "print the result as one JSON document", |o| o.json = true).added();
+
+// what may be moved, and how far
+
+pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline; may be repeated")
+    .short('O')
+    .takes("NODE", OneNode, |o, g| g.string().map(|node| o.load.offline.push(node)));
+pub const GROUP: OptionDef = OptionDef::new("group", "work on the node group with this name or UUID")
+    .short('G')
+    .takes("ID", OneGroup, |o, g| g.string().map(|group| o.group = Some(group)));
+pub const MAX_LENGTH: OptionDef =
+    OptionDef::new("max-length", "stop after N steps; a negative number sets no limit")
+        .short('l')
+        .takes("N", Integer, |o, g| g.int().map(|most| o.balance.max_length = most))
+        .default(|o| o.balance.max_length.to_string());
+pub const TIME_LIMIT: OptionDef =
+    OptionDef::new("time-limit", "end the search after the step in progress once SECONDS have passed")
+        .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.time_limit = Some(time)))
+        .added();
+pub const MAX_CPU: OptionDef = OptionDef::new(
+    "max-cpu",
+    "most virtual CPUs per physical CPU, above 0 [from the group's policy]",
+)
+.takes("RATIO", Float, |o, g| ratio_above_zero(g).map(|ratio| o.load.max_cpu = Some(ratio)));
+pub const MIN_DISK: OptionDef =
+    OptionDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1")
+        .takes("RATIO", Float, |o, g| g.float().map(|ratio| o.load.min_disk = ratio))
+        .default(|o| o.load.min_disk.to_string());
+pub const MIN_GAIN: OptionDef =
+    OptionDef::new("min-gain", "below the limit of --min-gain-limit, stop when a step gains less than DELTA")
+        .short('g')
+        .takes("DELTA", Float, |o, g| g.float().map(|gain| o.balance.min_gain = gain))
+        .default(|o| o.balance.min_gain.to_string());
+pub const MIN_GAIN_LIMIT: OptionDef =
+    OptionDef::new("min-gain-limit", "accept steps with any gain while the score is above SCORE")
+        .takes("SCORE", Float, |o, g| g.float().map(|score| o.balance.min_gain_limit = score))
+        .default(|o| o.balance.min_gain_limit.to_string());
+pub const MIN_SCORE: OptionDef =
+    OptionDef::new("min-score", "stop when the score is this close to the best that can be reached")
+        .short('e')
+        .takes("EPSILON", Float, |o, g| g.float().map(|score| o.balance.min_score = score))
+        .default(|o| format!("{:e}", o.balance.min_score));
+pub const EVAC_MODE: OptionDef =
+    OptionDef::flag("evac-mode", "move only instances that have an offline node", |o| {
+        o.balance.evacuate = true
+    })
+    .short('E');
+pub const NO_DISK_MOVES: OptionDef =
+    OptionDef::flag("no-disk-moves", "never copy disks to another node: fail over and migrate only", |o| {
+        o.balance.rules.disk_moves = false
+    });
+pub const NO_INSTANCE_MOVES: OptionDef = OptionDef::flag(
+    "no-instance-moves",
+    "leave every instance on its primary node: replace secondaries only",
+    |o| o.balance.rules.instance_moves = false,
+);
+pub const SELECT_INSTANCES: OptionDef = OptionDef::new(
+    "select-instances",
+    "move only these instances, separated by commas",
+)
+.takes("INSTS", ManyInstances, |o, g| g.list().map(|names| o.load.select_instances = names));
+pub const EXCLUDE_INSTANCES: OptionDef = OptionDef::new(
+    "exclude-instances",
+    "leave these instances alone, separated by commas",
+)
+.takes("INSTS", ManyInstances, |o, g| g.list().map(|names| o.load.exclude_instances = names));
+pub const EXCLUSION_TAGS: OptionDef = OptionDef::new(
+    "exclusion-tags",
+    "keep instances apart that share a tag TAG:something; several TAGs are separated by commas",
+)
+.takes("TAG,...", Text, |o, g| g.list().map(|tags| o.load.exclusion_tags = tags));
+pub const IGNORE_SOFT_ERRORS: OptionDef = OptionDef::flag(
+    "ignore-soft-errors",
+    "allow steps that break a soft limit, such as the N+1 rule or a policy",
+    |o| o.balance.rules.ignore_soft_errors = true,
+);
+pub const NO_CAPACITY_CHECKS: OptionDef = OptionDef::flag(
+    "no-capacity-checks",
+    "accept places after which a node could not be emptied any more (global N+1)",
+    |o| o.no_capacity_checks = true,
+);
+
+// what is checked
+
+// what is filled in
+
+// rolling maintenance
+
+pub const NO_HEADERS: OptionDef =
+    OptionDef::flag("no-headers", "leave the heading out", |o| o.no_headers = true);
+
+// powering nodes down and up
+
+pub const DETAILED_STATUS: OptionDef = OptionDef::flag(
+    "detailed-status",
+    "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do", |o| o.detailed_status = true)
+.added();
+
+// moves between node groups
+
+// what hscan writes
+
+// carrying the plan out
+
+pub const EXEC: OptionDef =
+    OptionDef::flag("exec", "have Ganeti carry the plan out; needs --luxi or --master", |o| {
+        o.execution.exec = true
+    })
+    .short('X');
+pub const YES: OptionDef =
+    OptionDef::flag("yes", "with --exec, do not ask on a terminal whether to begin", |o| {
+        o.execution.yes = true
+    })
+    .added();
+pub const JOURNAL: OptionDef = OptionDef::new(
+    "journal",
+    "with --exec, keep the journal of the run in FILE, which must not exist [a file in the user's state directory]",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.execution.journal = path))
+.added();
+pub const RESUME: OptionDef =
+    OptionDef::new("resume", "go on with the run that this journal is of, instead of making a plan")
+        .takes("JOURNAL", File, |o, g| g.path().map(|path| o.execution.resume = path))
+        .added();
+pub const JSON_EVENTS: OptionDef =
+    OptionDef::new("json-events", "with --exec, write what happens to FILE, one JSON object a line")
+        .takes("FILE", File, |o, g| g.path().map(|path| o.execution.json_events = path))
+        .added();
+pub const REASON: OptionDef = OptionDef::new("reason", "the reason that the submitted jobs record").takes(
+    "REASON",
+    ArgumentKind::None,
+    |o, g| g.string().map(|reason| o.execution.reason = Some(reason)),
+);
+pub const PRIORITY: OptionDef = OptionDef::new("priority", "the priority of the submitted jobs").takes(
+    "PRIO",
+    Choices(&["low", "normal", "high"]),
+    |o, g| g.choice().map(|word| o.execution.priority = Some(priority(word))),
+);
+
+// the launcher
+
+// made-up clusters
+
+// every program
+
+pub const VERSION: OptionDef = OptionDef::new("version", "print the version and exit").short('V');
+pub const HELP: OptionDef = OptionDef::new("help", "print this list of options and exit").short('h');
+pub const HELP_COMPLETION: OptionDef =
+    OptionDef::new("help-completion", "print the options and what their arguments are, for programs to read");
+
+fn priority(word: &str) -> Priority {
+    match word {
+        "low" => Priority::Low,
+        "high" => Priority::High,
+        _ => Priority::Normal,
+    }
+}
