@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::job::{JobId, JobStatus};
+use super::report::Ending;
 use super::report::StepState;
-use super::runner::Ending;
 
 /// Something happened. Steps are counted from 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]

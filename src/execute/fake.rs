@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use super::client::{ClusterId, JobClient};
 use super::events::Event;
+use super::host::NodeTaskError;
+use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
-use super::nodes::NodeTaskError;
-use super::runner::Surroundings;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
@@ -284,9 +284,9 @@ impl JobClient for FakeCluster {
     }
 }
 
-/// Surroundings in which time passes by itself.
+/// One with whom time passes by itself.
 #[derive(Default)]
-pub struct FakeSurroundings {
+pub struct FakeHost {
     pub events: Vec<Event>,
     /// After so many events, no new jobs should be submitted.
     pub stop_after: Option<usize>,
@@ -296,7 +296,7 @@ pub struct FakeSurroundings {
     pub performed: Vec<String>,
 }
 
-impl Surroundings for FakeSurroundings {
+impl RunHost for FakeHost {
     fn event(&mut self, event: &Event) {
         self.events.push(event.clone());
     }

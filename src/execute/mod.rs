@@ -11,6 +11,7 @@
 mod answers;
 mod client;
 mod events;
+mod host;
 pub mod job;
 pub mod journal;
 mod luxi;
@@ -32,11 +33,11 @@ mod tests;
 
 pub use client::{ClusterId, JobClient};
 pub use events::{Event, EventLine};
+pub use host::{NodeTaskError, RunHost, TrialError};
 pub use luxi::LuxiClient;
-pub use nodes::{NodeTaskError, TrialError};
 pub use power::{PowerError, PowerProblem};
 pub use rapi::RapiClient;
-pub use report::{Report, StepReport, StepState};
-pub use runner::{Ending, Runner, Surroundings};
+pub use report::{Ending, Report, StepReport, StepState};
+pub use runner::Runner;
 pub use state::{RecordError, State};
 pub use undo::undo;

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::client::JobClient;
-use super::job::{JobId, JobState, JobStatus, RunInfo, Watched};
-use super::power::{self, PowerError};
-use super::runner::Surroundings;
+use super::host::{NodeTaskError, RunHost, TrialError};
+use super::job::{JobState, JobStatus, RunInfo, Watched};
+use super::power;
 use crate::model::shown::printable;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Task, WorkStep};
@@ -45,57 +45,12 @@ impl Default for Handling {
     }
 }
 
-/// Why a step that Ganeti has no job for could not be done.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeTaskError {
-    /// It takes somebody else.
-    #[error("this program cannot {0} by itself")]
-    NotOurs(String),
-    /// The instances, in words.
-    #[error("the node holds {0}")]
-    Holds(String),
-    /// The cluster does not say what the node holds.
-    #[error("it is unknown whether the node holds instances: {0}")]
-    Unknown(CallError),
-    /// It did not start in time.
-    #[error("the node does not answer within {seconds} s: {last}")]
-    NoAnswer {
-        /// The time.
-        seconds: u64,
-        /// What came of the last attempt.
-        last: TrialError,
-    },
-    /// The command for it did not work.
-    #[error(transparent)]
-    Power(#[from] PowerError),
-}
-
-/// Why it is not known that a job could be done.
-#[derive(Debug, thiserror::Error)]
-pub enum TrialError {
-    /// Ganeti cannot be asked.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The trial disappeared.
-    #[error("job {0} is not in Ganeti's queue any more")]
-    Gone(JobId),
-    /// It failed without a word.
-    #[error("job {0} failed")]
-    Failed(JobId),
-    /// It failed, with Ganeti's words.
-    #[error("{0}")]
-    Refused(String),
-    /// It is still at it.
-    #[error("job {0} does not end")]
-    Endless(JobId),
-}
-
 /// Does a step that Ganeti has no job for.
 ///
 /// # Errors
 /// Why it could not be done.
 pub fn perform(
-    around: &mut dyn Surroundings,
+    around: &mut dyn RunHost,
     client: &mut dyn JobClient,
     run: &RunInfo,
     step: &WorkStep,
@@ -116,7 +71,7 @@ pub fn perform(
 /// # Errors
 /// What it holds, or why that is not known.
 pub fn confirm_empty(
-    around: &mut dyn Surroundings,
+    around: &mut dyn RunHost,
     client: &mut dyn JobClient,
     node: &str,
 ) -> Result<(), NodeTaskError> {
@@ -146,7 +101,7 @@ fn listed(names: &[String]) -> String {
 /// Waits until a node answers the master: until Ganeti would set it online, as a trial of
 /// that job tells.
 fn wait_for(
-    around: &mut dyn Surroundings,
+    around: &mut dyn RunHost,
     client: &mut dyn JobClient,
     run: &RunInfo,
     node: &str,
@@ -198,7 +153,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    use super::super::fake::{CallFault, FakeCluster, FakeSurroundings};
+    use super::super::fake::{CallFault, FakeCluster, FakeHost};
     use super::*;
 
     fn run() -> RunInfo {
@@ -211,14 +166,14 @@ mod tests {
 
     struct Stage {
         cluster: FakeCluster,
-        around: FakeSurroundings,
+        around: FakeHost,
     }
 
     impl Stage {
         fn new() -> Stage {
             let clock = Rc::new(Cell::new(0));
             let cluster = FakeCluster::new(true, &clock);
-            Stage { cluster, around: FakeSurroundings { clock, ..FakeSurroundings::default() } }
+            Stage { cluster, around: FakeHost { clock, ..FakeHost::default() } }
         }
 
         fn perform(&mut self, task: Task, handling: &Handling) -> Result<(), String> {

@@ -6,7 +6,8 @@ use super::client::JobClient;
 use super::events::Event;
 use super::job::{JobId, JobMark};
 use super::journal::Record;
-use super::runner::{Ending, MayEnd, Runner};
+use super::report::Ending;
+use super::runner::{MayEnd, Runner};
 use super::state::JobPart;
 use crate::remote::CallError;
 

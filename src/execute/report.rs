@@ -3,9 +3,39 @@
 use serde::Serialize;
 
 use super::job::{JobId, JobStatus};
-use super::runner::Ending;
 use super::state::{JobPart, State};
 use crate::plan::work::Work;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "how", content = "why", rename_all = "snake_case")]
+pub enum Ending {
+    /// Every step is done.
+    Done,
+    /// A step failed; the steps after it were not begun.
+    Failed,
+    /// It was asked to stop, and did.
+    Interrupted,
+    /// Ganeti could not be reached any more, or its answers made no sense.
+    Lost(String),
+    /// The journal could not be written.
+    Unrecorded(String),
+    /// The journal and Ganeti's queue contradict each other.
+    Contradiction(String),
+}
+
+impl Ending {
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Ending::Done => "done",
+            Ending::Failed => "failed",
+            Ending::Interrupted => "interrupted",
+            Ending::Lost(_) => "connection lost",
+            Ending::Unrecorded(_) => "not recorded",
+            Ending::Contradiction(_) => "contradiction",
+        }
+    }
+}
 
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,19 +1,18 @@
 //! The walk over a plan: jobset by jobset, never a step before those that it
 //! depends on, never a step twice.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use serde::Serialize;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::client::JobClient;
 use super::events::Event;
-use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use super::host::RunHost;
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, Watched};
 use super::journal::{Header, Journal, Record};
-use super::nodes::{self, NodeTaskError};
-use super::report::{Report, StepReport, StepState};
+use super::nodes;
+use super::report::{Ending, Report, StepReport, StepState};
 use super::state::{JobPart, State};
 use crate::plan::graph::StepIdx;
-use crate::plan::work::{Task, WorkStep};
+use crate::plan::work::Task;
 use crate::remote::CallError;
 
 /// Attempts with a connection that does not work.
@@ -23,63 +22,10 @@ const SUBMISSIONS: u32 = 5;
 /// How long to wait for a change before asking anyway.
 const CHANGE: Duration = Duration::from_secs(60);
 
-/// What a run needs besides the cluster.
-pub trait Surroundings {
-    /// Something happened.
-    fn event(&mut self, event: &Event);
-    /// Whether no new jobs should be submitted.
-    fn wants_to_stop(&self) -> bool;
-    /// Does what Ganeti has no job for. It may be done again after a crash.
-    ///
-    /// # Errors
-    /// Why it could not be done.
-    fn perform(
-        &mut self,
-        client: &mut dyn JobClient,
-        run: &RunInfo,
-        step: &WorkStep,
-    ) -> Result<(), NodeTaskError>;
-    /// Lets time pass.
-    fn pause(&mut self, time: Duration);
-    /// What time it is.
-    fn now(&self) -> SystemTime;
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "how", content = "why", rename_all = "snake_case")]
-pub enum Ending {
-    /// Every step is done.
-    Done,
-    /// A step failed; the steps after it were not begun.
-    Failed,
-    /// It was asked to stop, and did.
-    Interrupted,
-    /// Ganeti could not be reached any more, or its answers made no sense.
-    Lost(String),
-    /// The journal could not be written.
-    Unrecorded(String),
-    /// The journal and Ganeti's queue contradict each other.
-    Contradiction(String),
-}
-
-impl Ending {
-    fn word(&self) -> &'static str {
-        match self {
-            Ending::Done => "done",
-            Ending::Failed => "failed",
-            Ending::Interrupted => "interrupted",
-            Ending::Lost(_) => "connection lost",
-            Ending::Unrecorded(_) => "not recorded",
-            Ending::Contradiction(_) => "contradiction",
-        }
-    }
-}
-
 /// A run under way.
 pub struct Runner<'a> {
     pub(super) client: &'a mut dyn JobClient,
-    pub(super) around: &'a mut dyn Surroundings,
+    pub(super) around: &'a mut dyn RunHost,
     pub(super) header: &'a Header,
     journal: Journal,
     pub(super) state: State,
@@ -100,7 +46,7 @@ impl<'a> Runner<'a> {
     /// A run with a new journal, or with one that was read.
     pub fn new(
         client: &'a mut dyn JobClient,
-        around: &'a mut dyn Surroundings,
+        around: &'a mut dyn RunHost,
         header: &'a Header,
         journal: Journal,
         state: State,

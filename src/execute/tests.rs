@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::fake::{CallFault, FakeCluster, FakeSurroundings, Fate, Killed};
+use super::fake::{CallFault, FakeCluster, FakeHost, Fate, Killed};
 use super::journal::{self, Header, Journal, Store};
 use super::state::JobPart;
 use super::*;
@@ -120,7 +120,7 @@ fn check_journal(paper: &Paper, cluster: &FakeCluster) {
 }
 
 /// Carries out a whole plan; gives the report and the events.
-fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeSurroundings) -> (Report, Paper) {
+fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost) -> (Report, Paper) {
     let paper = Paper::default();
     let journal = Journal::begin(Box::new(paper.clone()), header).unwrap();
     let report = Runner::new(cluster, around, header, journal, state(header)).walk();
@@ -130,7 +130,7 @@ fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeSurroundings
 /// Without faults, with these fates.
 fn run_with(sets: &[usize], joins: bool, fates: Vec<(JobMark, Fate)>) -> (Report, FakeCluster) {
     let header = header(sets, joins);
-    let mut around = FakeSurroundings::default();
+    let mut around = FakeHost::default();
     let mut cluster = cluster(&header, &around.clock);
     cluster.fates = fates;
     let (report, paper) = run(&header, &mut cluster, &mut around);
@@ -174,7 +174,7 @@ fn a_failure_stops_what_comes_after_and_nothing_else() {
 #[test]
 fn a_drained_queue_is_a_failure_with_its_reason() {
     let header = header(&[1, 1], true);
-    let mut around = FakeSurroundings::default();
+    let mut around = FakeHost::default();
     let mut cluster = cluster(&header, &around.clock);
     cluster.faults = vec![CallFault::Drained].into();
     let (report, _) = run(&header, &mut cluster, &mut around);
@@ -186,7 +186,7 @@ fn a_drained_queue_is_a_failure_with_its_reason() {
 #[test]
 fn a_wish_to_stop_lets_jobs_end_and_begins_none() {
     let header = header(&[2, 2], true);
-    let mut around = FakeSurroundings { stop_after: Some(1), ..FakeSurroundings::default() };
+    let mut around = FakeHost { stop_after: Some(1), ..FakeHost::default() };
     let mut cluster = cluster(&header, &around.clock);
     let (report, _) = run(&header, &mut cluster, &mut around);
     assert_eq!(report.ending, Ending::Interrupted);
@@ -198,7 +198,7 @@ fn a_wish_to_stop_lets_jobs_end_and_begins_none() {
 #[test]
 fn the_last_jobset_is_not_interrupted() {
     let header = header(&[2], true);
-    let mut around = FakeSurroundings { stop_after: Some(1), ..FakeSurroundings::default() };
+    let mut around = FakeHost { stop_after: Some(1), ..FakeHost::default() };
     let mut cluster = cluster(&header, &around.clock);
     assert_eq!(run(&header, &mut cluster, &mut around).0.ending, Ending::Done);
 }
@@ -207,7 +207,7 @@ fn the_last_jobset_is_not_interrupted() {
 fn without_a_journal_nothing_is_submitted() {
     let header = header(&[1, 1], true);
     for lines in 1..6 {
-        let mut around = FakeSurroundings::default();
+        let mut around = FakeHost::default();
         let mut cluster = cluster(&header, &around.clock);
         let journal = Journal::begin(Box::new(Full(lines)), &header).unwrap();
         let report = Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk();
@@ -222,7 +222,7 @@ fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
     for (task, done) in [(Task::PowerOff, true), (Task::ConfirmEmpty, false)] {
         let mut header = header(&[1, 1, 1], true);
         header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0, vec![StepIdx::new(0)]) };
-        let mut around = FakeSurroundings::default();
+        let mut around = FakeHost::default();
         let mut cluster = cluster(&header, &around.clock);
         cluster.needs.clear();
         let (report, _) = run(&header, &mut cluster, &mut around);
@@ -235,7 +235,7 @@ fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
 #[test]
 fn a_job_that_nobody_recorded_is_a_contradiction() {
     let header = header(&[1, 1], true);
-    let mut around = FakeSurroundings::default();
+    let mut around = FakeHost::default();
     let mut cluster = cluster(&header, &around.clock);
     let (_, paper) = run(&header, &mut cluster, &mut around);
     // as if the journal had been cut off after its first line
@@ -280,7 +280,7 @@ proptest! {
         stop_after in prop::option::of(0usize..30),
     ) {
         let header = header(&sets, joins);
-        let mut around = FakeSurroundings { stop_after, ..FakeSurroundings::default() };
+        let mut around = FakeHost { stop_after, ..FakeHost::default() };
         let mut cluster = cluster(&header, &around.clock);
         (cluster.faults, cluster.fates) = (faults.into(), fates.clone());
         let (report, paper) = run(&header, &mut cluster, &mut around);
@@ -303,7 +303,7 @@ proptest! {
     ) {
         let header = header(&sets, joins);
         let paper = Paper::default();
-        let mut around = FakeSurroundings::default();
+        let mut around = FakeHost::default();
         let mut cluster = cluster(&header, &around.clock);
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {

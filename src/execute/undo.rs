@@ -62,8 +62,8 @@ fn tags(work: &Work, node: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Ending;
     use super::super::report::StepReport;
-    use super::super::runner::Ending;
     use super::*;
 
     /// Two nodes on their way down.

@@ -6,8 +6,6 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use super::jobset::Jobset;
-
 /// A step, by its position in its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -42,6 +40,9 @@ impl fmt::Display for StepIdx {
         self.number().fmt(f)
     }
 }
+
+/// Steps of which none waits for another one, and that can run at the same time; in order.
+pub type Jobset = Vec<StepIdx>;
 
 /// Why a step waits for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

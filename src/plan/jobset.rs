@@ -1,10 +1,8 @@
 //! Which steps of a plan can run at the same time.
 
-use super::graph::{Graph, StepIdx};
+use super::graph::Graph;
+pub use super::graph::Jobset;
 use crate::model::{Cluster, Step};
-
-/// Steps of which none waits for another one, and that can run at the same time; in order.
-pub type Jobset = Vec<StepIdx>;
 
 /// The jobsets of moves: each waits for the last ones before it that touch one of its nodes.
 pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {

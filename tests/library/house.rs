@@ -116,3 +116,48 @@ fn rooms_import_only_what_they_may() {
     let unused: Vec<String> = ARROWS.iter().flat_map(unused).collect();
     assert!(unused.is_empty(), "arrows that nothing needs: {unused:?}");
 }
+
+/// Folders in which no file needs another one that needs it, too.
+const WITHOUT_RINGS: [&str; 8] = [
+    "src/execute",
+    "src/plan",
+    "src/score",
+    "src/search/balance",
+    "src/tools/execution",
+    "src/tools/hbal",
+    "src/tools/hgroup",
+    "src/tools/hsqueeze",
+];
+
+/// The neighbours that a file imports from, by `use super::`.
+fn neighbours(code: &str) -> BTreeSet<&str> {
+    let uses = code.match_indices("use super::").map(|(at, found)| &code[at + found.len()..]);
+    let lists = uses.filter_map(|rest| rest.split_once(';')).map(|(list, _)| list);
+    let paths = lists.flat_map(|list| match list.strip_prefix('{') {
+        Some(several) => several.trim_end_matches('}').split(", ").collect(),
+        None => vec![list],
+    });
+    paths.map(|path| path.trim().split("::").next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn no_rings() {
+    let files = files();
+    for folder in WITHOUT_RINGS {
+        let here = files.iter().filter(|(path, _)| path.parent() == Some(Path::new(folder)));
+        let graph: BTreeMap<&str, BTreeSet<&str>> = here
+            .map(|(path, code)| (path.file_stem().unwrap().to_str().unwrap(), neighbours(code)))
+            .collect();
+        assert!(graph.len() > 2, "{folder}");
+        for start in graph.keys() {
+            let mut seen = BTreeSet::new();
+            let mut left: Vec<&str> = graph[start].iter().copied().collect();
+            while let Some(next) = left.pop() {
+                if graph.contains_key(next) && seen.insert(next) {
+                    left.extend(&graph[next]);
+                }
+            }
+            assert!(!seen.contains(start), "{folder}/{start}.rs needs itself: {seen:?}");
+        }
+    }
+}

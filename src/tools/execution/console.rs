@@ -13,9 +13,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::ExecutionStage;
 use crate::execute::job::{JobId, JobStatus, RunInfo};
-use crate::execute::nodes::{self, Handling, NodeTaskError};
+use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{SignalWish, Signals};
-use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
+use crate::execute::{Event, EventLine, JobClient, NodeTaskError, Report, RunHost, StepReport, StepState};
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::Jobset;
 use crate::plan::work::{Work, WorkStep};
@@ -187,7 +187,7 @@ impl<'a> Console<'a> {
     }
 }
 
-impl Surroundings for Console<'_> {
+impl RunHost for Console<'_> {
     fn event(&mut self, event: &Event) {
         self.record(event);
         if let Event::Submitted { jobs, .. } = event {

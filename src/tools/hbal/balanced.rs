@@ -1,9 +1,9 @@
 //! One group, from its description to the result of its search.
 
 use super::Options;
-use super::run::Text;
 use super::scope::BalancedScope;
 use super::search::{BalanceWatch, search};
+use super::views::Text;
 use crate::model::{Cluster, Draft, Mib, Step};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::report::components::{components, score};

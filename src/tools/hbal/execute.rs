@@ -4,7 +4,7 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use super::Options;
 use super::balanced::Balanced;
-use super::run::{print_document, wanted_sets};
+use super::views::{print_document, wanted_sets};
 use crate::model::{Cluster, Placement};
 use crate::plan::names::Impossible;
 use crate::plan::work::{Relocation, Task, Work};

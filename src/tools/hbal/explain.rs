@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::run::Text;
+use super::views::Text;
 use super::{ExitStatus, Options};
 use crate::load::lookup::find_partial;
 use crate::model::{Cluster, Draft, InstanceIdx};

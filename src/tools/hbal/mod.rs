@@ -7,6 +7,7 @@ mod run;
 mod scope;
 mod search;
 mod several;
+mod views;
 
 use super::cli::option::ArgumentKind;
 use super::cli::{OptionDef, Spec};

@@ -1,7 +1,7 @@
 //! The node group that is being balanced, and what is said about it before the first step.
 
 use super::Options;
-use super::run::Text;
+use super::views::Text;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Members, Mib, NodeIdx};
 use crate::redundancy::n_plus_one::Failures;
 use crate::report::{debug, json};

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::Options;
-use super::run::Text;
 use super::scope::BalancedScope;
+use super::views::Text;
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::components::score;

@@ -6,10 +6,9 @@ use anyhow::{Context, bail};
 
 use super::Options;
 use super::planning::Planning;
-use super::squeeze_run::SqueezeRun;
+use super::squeeze_run::{HsqueezeEnd, SqueezeRun};
 use crate::execute::JobClient;
 use crate::model::Cluster;
-use crate::report::squeeze::GroupResult;
 use crate::search::squeeze::{Decision, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, Lock, Undertaking, listen, violation};
@@ -63,16 +62,6 @@ pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Re
     let cluster = client.cluster().context(undertaking.tool)?;
     let _lock = Lock::take(undertaking.tool, &cluster)?;
     execution::resume_with(&undertaking, &mut *client, path, output)
-}
-
-/// What was done, and what went wrong.
-#[derive(Default)]
-pub struct HsqueezeEnd {
-    pub results: Vec<GroupResult>,
-    /// One line each.
-    pub problems: Vec<String>,
-    /// Set if the run was asked to stop.
-    pub stopped: Option<ExitStatus>,
 }
 
 /// Carries plans out: those that bring nodes up first.

@@ -1,14 +1,16 @@
-//! From options to plans, the first time and every time after that.
+//! From options to plans and what is said of them, the first time and every time after that.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Options;
 use crate::model::{Cluster, GroupIdx};
+use crate::report::squeeze as view;
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watched};
+use crate::tools::output::Output;
 
 /// What plans are made by.
 pub struct Planning<'a> {
@@ -59,4 +61,15 @@ impl<'a> Planning<'a> {
     pub fn now(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
     }
+}
+
+/// The plans as scripts know them.
+pub fn show_text(
+    options: &Options,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.no_headers };
+    Ok(view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?)
 }

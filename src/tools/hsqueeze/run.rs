@@ -2,8 +2,9 @@
 
 use anyhow::bail;
 
-use super::execute::{ClusterAccess, HsqueezeEnd, execute};
-use super::planning::Planning;
+use super::execute::{ClusterAccess, execute};
+use super::planning::{Planning, show_text};
+use super::squeeze_run::HsqueezeEnd;
 use super::{ExitStatus, Options};
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::power::{self, SCRIPT_TITLE};
@@ -182,15 +183,4 @@ fn show(
         output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
     commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)
-}
-
-/// The plans as scripts know them.
-pub fn show_text(
-    options: &Options,
-    cluster: &Cluster,
-    found: &Squeeze,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.no_headers };
-    Ok(view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?)
 }

@@ -6,9 +6,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use anyhow::bail;
 
 use super::Options;
-use super::execute::HsqueezeEnd;
-use super::planning::Planning;
-use super::run::show_text;
+use super::planning::{Planning, show_text};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, StepReport, StepState};
 use crate::model::Cluster;
@@ -19,6 +17,7 @@ use crate::plan::switching::{self, Switch};
 use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::GroupResult;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
+use crate::tools::ExitStatus;
 use crate::tools::execution::{
     Confirmation, ExecutionOrder, ExecutionStage, Planner, Ran, Undertaking, carry_out, conclude, failures,
     fitting, read_again, take_back, violation,
@@ -28,6 +27,16 @@ use crate::tools::output::Output;
 
 /// How often other nodes are tried in place of those that do not come up.
 const POWER_UPS: usize = 3;
+
+/// What was done, and what went wrong.
+#[derive(Default)]
+pub struct HsqueezeEnd {
+    pub results: Vec<GroupResult>,
+    /// One line each.
+    pub problems: Vec<String>,
+    /// Set if the run was asked to stop.
+    pub stopped: Option<ExitStatus>,
+}
 
 /// All runs of a command.
 pub struct SqueezeRun<'a> {

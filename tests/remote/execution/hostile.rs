@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use htools::execute::job::{JobId, JobStatus, RunInfo, Watched};
 use htools::execute::journal::{self, Read};
 use htools::execute::{
-    Ending, Event, JobClient, LuxiClient, NodeTaskError, RapiClient, Report, Runner, Surroundings,
+    Ending, Event, JobClient, LuxiClient, NodeTaskError, RapiClient, Report, RunHost, Runner,
 };
 use htools::plan::work::WorkStep;
 use htools::remote::luxi::Timeouts;
@@ -103,7 +103,7 @@ fn silence_and_floods_end() {
 /// Nobody looks on, and no time passes.
 struct Nobody;
 
-impl Surroundings for Nobody {
+impl RunHost for Nobody {
     fn event(&mut self, _: &Event) {}
 
     fn wants_to_stop(&self) -> bool {

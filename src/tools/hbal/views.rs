@@ -1,0 +1,97 @@
+//! What is shown and written of a plan, whatever groups it is for.
+
+use super::{ExitStatus, Options};
+use crate::model::{Cluster, Step};
+use crate::plan::command::{BALANCE_TITLE, command_list};
+use crate::plan::jobset::Jobset;
+use crate::plan::shell;
+use crate::report::file::write_whole;
+use crate::report::summary::{Cost, Moment, summary};
+use crate::tools::options::CommandTarget;
+use crate::tools::output::Output;
+use crate::tools::{commands, save, summing_up};
+
+/// Where the lines for people go: to standard output, unless a document is
+/// wanted instead.
+pub struct Text<'a> {
+    pub output: &'a mut Output,
+    pub json: bool,
+}
+
+impl Text<'_> {
+    pub fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
+        if !self.json {
+            self.output.line(line.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a plan ends with what it costs and brings.
+pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
+    summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
+}
+
+/// Says what a plan costs and brings.
+pub fn summarize(
+    cluster: &Cluster,
+    steps: &[Step],
+    before: &Moment,
+    after: &Moment,
+    course: &[f64],
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let cost = Cost::of(cluster, steps);
+    summary(cost, before, after, course).iter().try_for_each(|line| text.line(line))
+}
+
+/// Writes the state after the last step, if that is wanted.
+pub fn save_balanced(
+    options: &Options,
+    write: save::Write,
+    content: impl FnOnce() -> String,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    if let Some(prefix) = &options.save {
+        let note = write(prefix, "balanced", "after balancing", &content())?;
+        output.error_line(&note)?;
+    }
+    Ok(())
+}
+
+/// The commands of a plan, if they are wanted.
+pub fn give_commands(
+    options: &Options,
+    cluster: &Cluster,
+    steps: &[Step],
+    jobsets: &[Jobset],
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let Some(target) = &options.commands else { return Ok(()) };
+    let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
+    if let CommandTarget::File(path) = target {
+        write_whole(path, &shell::script(BALANCE_TITLE, "job", &lines))?;
+    }
+    if text.json {
+        return Ok(());
+    }
+    let heading = match options.first_job_group {
+        true => "First set of jobs:",
+        false => "Commands to run to reach the above solution:",
+    };
+    commands::show(Some(target), heading, || shell::listing(&lines), text.output)
+}
+
+/// The jobsets that are to be shown or carried out.
+pub fn wanted_sets<'a>(options: &Options, jobsets: &'a [Jobset]) -> &'a [Jobset] {
+    let wanted = if options.first_job_group { 1 } else { usize::MAX };
+    &jobsets[..jobsets.len().min(wanted)]
+}
+
+/// Prints a document, if there is one.
+pub fn print_document(document: Option<String>, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    if let Some(document) = document {
+        output.write(&document)?;
+    }
+    Ok(ExitStatus::Success)
+}
