@@ -6,6 +6,7 @@ use super::balanced::{BalanceStart, Balanced, balance};
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::{ExitStatus, Options, several};
+use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
@@ -20,7 +21,7 @@ use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::{self, save};
-use crate::tools::{commands, group, source, summing_up};
+use crate::tools::{commands, group, summing_up};
 
 /// Which groups `hbal` balances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +137,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     }
     // the saved state is the cluster as it was read
     let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
