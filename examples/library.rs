@@ -53,7 +53,7 @@ fn plan(start: &Cluster) -> Result<(), Box<dyn Error>> {
         check(start, &start.nodes_of(group), &found.steps, CheckOptions::default())?;
         println!("{}: score {:.4} at the end", start.group(group).name, found.last.score());
         for (number, jobset) in (1..).zip(jobsets(start, &found.steps)) {
-            for step in jobset.iter().map(|at| &found.steps[*at]) {
+            for step in jobset.iter().map(|at| &found.steps[at.get()]) {
                 let commands = commands(start, step)?.iter().map(ToString::to_string).collect::<Vec<_>>();
                 println!("jobset {number}: {}", commands.join("; "));
             }

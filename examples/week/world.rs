@@ -6,8 +6,8 @@ use htools::generate::random::Random;
 use htools::load::iallocator::{Allocation, Description, Request};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
+use htools::model::standby::{tags_added, tags_outdated, tags_removed};
 use htools::model::{Cluster, DiskTemplate, Mib, NodeIdx};
-use htools::plan::power::{tags_added, tags_outdated, tags_removed};
 use htools::search::requests::{Answer, Settings, answer};
 use htools::search::squeeze::{Decision, GroupPlan};
 

@@ -11,6 +11,7 @@ use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use super::nodes::NodeTaskError;
 use super::runner::Surroundings;
 use crate::plan::arrival::NodeFlags;
+use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Task, WorkStep};
 use crate::remote::CallError;
@@ -110,7 +111,7 @@ impl FakeCluster {
     fn is_done(&self, step: usize) -> bool {
         let done =
             |mark: JobMark| self.jobs.iter().any(|job| job.mark == mark && job.status == JobStatus::Success);
-        (0..self.parts[step]).all(|part| done(JobMark { step, part }))
+        (0..self.parts[step]).all(|part| done(JobMark { step: StepIdx::new(step), part }))
     }
 
     /// What goes wrong with this call, if the program survives it.
@@ -152,7 +153,7 @@ impl FakeCluster {
         if self.jobs.iter().any(|other| other.mark == job.mark) {
             self.broken.push(format!("{:?} was submitted twice", job.mark));
         }
-        for before in self.needs.get(job.mark.step).into_iter().flatten() {
+        for before in self.needs.get(job.mark.step.get()).into_iter().flatten() {
             if !self.is_done(*before) {
                 self.broken.push(format!("{:?} was submitted before step {before} was done", job.mark));
             }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::model::kinds::words;
+use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
 
 /// The number of a job in Ganeti's queue.
@@ -69,8 +70,8 @@ pub struct Watched {
 /// job's opcodes, so that the job can be found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobMark {
-    /// Position of the step.
-    pub step: usize,
+    /// The step.
+    pub step: StepIdx,
     /// Position of the job among those of the step.
     pub part: usize,
 }
@@ -94,7 +95,7 @@ pub struct RunInfo {
 impl RunInfo {
     /// The comment of a job's opcodes.
     pub fn comment(&self, mark: JobMark) -> String {
-        format!("{}; run {}, step {}.{}", self.comment, self.began, mark.step + 1, mark.part + 1)
+        format!("{}; run {}, step {}.{}", self.comment, self.began, mark.step, mark.part + 1)
     }
 
     /// The comment of a job that is only tried out: it is no step of the run.
@@ -108,7 +109,7 @@ impl RunInfo {
         let (run, mark) = mark.split_once(", step ")?;
         let (step, part) = mark.split_once('.')?;
         let position = |number: &str| number.parse::<usize>().ok()?.checked_sub(1);
-        let mark = JobMark { step: position(step)?, part: position(part)? };
+        let mark = JobMark { step: StepIdx::new(position(step)?), part: position(part)? };
         // nothing but what we wrote
         (run == self.began.to_string() && comment == self.comment(mark)).then_some(mark)
     }
@@ -195,7 +196,7 @@ mod tests {
             ignore_ipolicy: false,
             cleanup: false,
         }];
-        let job = Job { opcodes: &opcodes, mark: JobMark { step: 6, part: 0 }, depends: None };
+        let job = Job { opcodes: &opcodes, mark: JobMark { step: StepIdx::new(6), part: 0 }, depends: None };
         assert_eq!(
             serde_json::to_string(&SubmittedOpcode::of(&run(), &job)).unwrap(),
             concat!(
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn marks_are_found_again_in_comments_of_the_same_run_only() {
         let run = run();
-        let mark = JobMark { step: 12, part: 2 };
+        let mark = JobMark { step: StepIdx::new(12), part: 2 };
         assert_eq!(run.mark(&run.comment(mark)), Some(mark));
         let other = RunInfo { began: 17, ..run.clone() };
         for comment in [

@@ -21,7 +21,7 @@ const LATE_PAUSE: Duration = Duration::from_secs(30);
 impl Runner<'_> {
     /// Finds out about jobs that may have been submitted.
     pub(super) fn clarify(&mut self, marks: &[JobMark], error: CallError) -> MayEnd<()> {
-        let steps = marks.iter().map(|mark| mark.step + 1).collect();
+        let steps = marks.iter().map(|mark| mark.step.number()).collect();
         self.around.event(&Event::Unclear { steps, problem: error.to_string() });
         // a daemon that is still there may be slow; one that went away is not
         let late = matches!(error, CallError::Late(_));
@@ -80,8 +80,7 @@ impl Runner<'_> {
 fn unexpected(job: JobId, mark: JobMark) -> String {
     let JobMark { step, part } = mark;
     format!(
-        "job {job} in Ganeti's queue is job {}.{} of this run, but the journal does not say so: it was cut off or changed",
-        step.saturating_add(1),
+        "job {job} in Ganeti's queue is job {step}.{} of this run, but the journal does not say so: it was cut off or changed",
         part.saturating_add(1)
     )
 }

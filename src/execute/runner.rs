@@ -12,6 +12,7 @@ use super::journal::{Header, Journal, Record};
 use super::nodes::{self, NodeTaskError};
 use super::report::{Report, StepReport, StepState};
 use super::state::{JobPart, State};
+use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, WorkStep};
 use crate::remote::CallError;
 
@@ -88,8 +89,8 @@ pub struct Runner<'a> {
     vain: u32,
     /// Attempts to wait that failed, since the last one that did not.
     deaf: u32,
-    /// Jobs that got their numbers, with their steps from 1, and were not told of yet.
-    got: Vec<(usize, JobId)>,
+    /// Jobs that got their numbers, with their steps, and were not told of yet.
+    got: Vec<(StepIdx, JobId)>,
 }
 
 /// Result of something that may end the run.
@@ -133,7 +134,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The steps about which nothing was done.
-    pub fn not_started(&self) -> Vec<usize> {
+    pub fn not_started(&self) -> Vec<StepIdx> {
         self.state.steps().filter(|step| !self.state.has_begun(*step)).collect()
     }
 
@@ -143,7 +144,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Submits what `wanted` gives and follows it, until there is nothing left to do.
-    fn advance(&mut self, wanted: impl Fn(&Self) -> Vec<usize>) -> MayEnd<()> {
+    fn advance(&mut self, wanted: impl Fn(&Self) -> Vec<StepIdx>) -> MayEnd<()> {
         loop {
             self.look_for_reasons_to_stop();
             let mut steps = wanted(self);
@@ -175,16 +176,16 @@ impl<'a> Runner<'a> {
     }
 
     /// The steps of the first jobset that is not done.
-    fn free_steps(&self) -> Vec<usize> {
+    fn free_steps(&self) -> Vec<StepIdx> {
         let sets = &self.header.work.jobsets;
-        let open = |set: &&Vec<usize>| set.iter().any(|step| !self.state.is_done(*step));
+        let open = |set: &&Vec<StepIdx>| set.iter().any(|step| !self.state.is_done(*step));
         sets.iter().find(open).cloned().unwrap_or_default()
     }
 
     /// Submits the next jobs of these steps; false if there are none.
-    fn submit_next(&mut self, steps: &[usize]) -> MayEnd<bool> {
+    fn submit_next(&mut self, steps: &[StepIdx]) -> MayEnd<bool> {
         let mut next: Vec<JobMark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
-        let own = |mark: &&JobMark| self.header.work.steps[mark.step].opcodes.is_empty();
+        let own = |mark: &&JobMark| self.header.work.step(mark.step).opcodes.is_empty();
         if let Some(mark) = next.iter().find(own).copied() {
             if *self.task(mark) != Task::PowerOff || self.may_power_off(mark)? {
                 self.perform(mark)?;
@@ -212,7 +213,7 @@ impl<'a> Runner<'a> {
 
     /// The first job of a step that is not submitted yet, unless an earlier one failed
     /// or hangs in the air. In a chain it may wait for the one before it in Ganeti's queue.
-    fn next_part(&self, step: usize) -> Option<JobMark> {
+    fn next_part(&self, step: StepIdx) -> Option<JobMark> {
         let parts = self.state.step(step);
         let part = parts.iter().position(|part| *part == JobPart::NotStarted)?;
         let fine = |part: &JobPart| matches!(part, JobPart::Submitted(..)) || part.is_done();
@@ -220,13 +221,13 @@ impl<'a> Runner<'a> {
     }
 
     fn task(&self, mark: JobMark) -> &'a Task {
-        &self.header.work.steps[mark.step].task
+        &self.header.work.step(mark.step).task
     }
 
     /// Whether a node may lose its power: only if the cluster says at this moment that it
     /// holds no instance. Otherwise the step has failed.
     fn may_power_off(&mut self, mark: JobMark) -> MayEnd<bool> {
-        let node = &self.header.work.steps[mark.step].subject;
+        let node = &self.header.work.step(mark.step).subject;
         let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
         self.record(Record::Submitting { jobs: vec![mark] })?;
         self.record(Record::Refused { jobs: vec![mark], why: why.to_string() })?;
@@ -237,7 +238,7 @@ impl<'a> Runner<'a> {
     /// Does what Ganeti has no job for.
     fn perform(&mut self, mark: JobMark) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
-        let step = &self.header.work.steps[mark.step];
+        let step = self.header.work.step(mark.step);
         let record = match self.around.perform(self.client, &self.header.run, step) {
             Ok(()) => Record::Performed { mark },
             Err(why) => Record::Failed { mark, why: why.to_string() },
@@ -267,7 +268,7 @@ impl<'a> Runner<'a> {
     }
 
     fn job(&self, header: &'a Header, mark: JobMark) -> Job<'a> {
-        let opcodes = &header.work.steps[mark.step].opcodes;
+        let opcodes = &header.work.step(mark.step).opcodes;
         if header.joins_opcodes {
             return Job { opcodes, mark, depends: None };
         }
@@ -290,7 +291,7 @@ impl<'a> Runner<'a> {
 
     /// Takes note of a job that is in the queue.
     pub(super) fn enter(&mut self, mark: JobMark, job: JobId) -> MayEnd<()> {
-        self.got.push((mark.step + 1, job));
+        self.got.push((mark.step, job));
         self.record(Record::Submitted { mark, job })
     }
 
@@ -298,8 +299,8 @@ impl<'a> Runner<'a> {
     fn announce(&mut self) {
         let Some((first, _)) = self.got.first() else { return };
         let sets = &self.header.work.jobsets;
-        let jobset = sets.iter().position(|set| set.contains(&(first - 1))).map_or(0, |at| at + 1);
-        let (steps, jobs) = self.got.drain(..).unzip();
+        let jobset = sets.iter().position(|set| set.contains(first)).map_or(0, |at| at + 1);
+        let (steps, jobs) = self.got.drain(..).map(|(step, job)| (step.number(), job)).unzip();
         self.around.event(&Event::Submitted { jobset, steps, jobs });
     }
 
@@ -367,7 +368,7 @@ impl<'a> Runner<'a> {
             Some(status) if status == before => return Ok(()),
             Some(status) => self.state.note(mark, status),
         }
-        let (step, title) = (mark.step + 1, self.header.work.steps[mark.step].title());
+        let (step, title) = (mark.step.number(), self.header.work.step(mark.step).title());
         if let Some(status) = state.status {
             self.around.event(&Event::Status { step, title, job: id, status });
         }
@@ -389,11 +390,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Tells of a step that came to its end, if it did.
-    fn tell_of_end(&mut self, step: usize) {
+    fn tell_of_end(&mut self, step: StepIdx) {
         let StepReport { state, message, .. } = StepReport::of(self.state.step(step));
         if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown) {
-            let title = self.header.work.steps[step].title();
-            self.around.event(&Event::StepEnded { step: step + 1, title, state, message });
+            let title = self.header.work.step(step).title();
+            self.around.event(&Event::StepEnded { step: step.number(), title, state, message });
         }
     }
 

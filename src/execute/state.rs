@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::job::{JobId, JobMark, JobStatus};
 use super::journal::Record;
+use crate::plan::graph::StepIdx;
 
 /// How far one job of a step is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,10 +71,10 @@ pub enum RecordError {
         status: JobStatus,
     },
     /// The plan has no such job.
-    #[error("there is no job {}.{}", .0.step.saturating_add(1), .0.part.saturating_add(1))]
+    #[error("there is no job {}.{}", .0.step, .0.part.saturating_add(1))]
     NoJob(JobMark),
     /// Something else has to come first.
-    #[error("job {}.{} cannot be {what} now", .mark.step + 1, .mark.part + 1)]
+    #[error("job {}.{} cannot be {what} now", .mark.step, .mark.part + 1)]
     OutOfTurn {
         /// The job.
         mark: JobMark,
@@ -99,27 +100,30 @@ impl State {
     }
 
     /// The parts of a step.
-    pub fn step(&self, step: usize) -> &[JobPart] {
-        &self.steps[step]
+    pub fn step(&self, step: StepIdx) -> &[JobPart] {
+        &self.steps[step.get()]
     }
 
-    /// Positions of all steps.
-    pub fn steps(&self) -> std::ops::Range<usize> {
-        0..self.steps.len()
+    /// All steps.
+    pub fn steps(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (0..self.steps.len()).map(StepIdx::new)
     }
 
     /// All jobs, with their marks.
     pub fn parts(&self) -> impl Iterator<Item = (JobMark, &JobPart)> {
         let of_step = |(step, parts)| {
             let parts: &Vec<JobPart> = parts;
-            parts.iter().enumerate().map(move |(part, state)| (JobMark { step, part }, state))
+            parts
+                .iter()
+                .enumerate()
+                .map(move |(part, state)| (JobMark { step: StepIdx::new(step), part }, state))
         };
         self.steps.iter().enumerate().flat_map(of_step)
     }
 
     /// One job.
     pub fn part(&self, mark: JobMark) -> Option<&JobPart> {
-        self.steps.get(mark.step)?.get(mark.part)
+        self.steps.get(mark.step.get())?.get(mark.part)
     }
 
     /// The job with this number.
@@ -128,23 +132,23 @@ impl State {
     }
 
     /// Whether all jobs of a step ended well.
-    pub fn is_done(&self, step: usize) -> bool {
-        self.steps[step].iter().all(JobPart::is_done)
+    pub fn is_done(&self, step: StepIdx) -> bool {
+        self.steps[step.get()].iter().all(JobPart::is_done)
     }
 
     /// Whether some job of a step failed.
-    pub fn has_failed(&self, step: usize) -> bool {
-        self.steps[step].iter().any(JobPart::has_failed)
+    pub fn has_failed(&self, step: StepIdx) -> bool {
+        self.steps[step.get()].iter().any(JobPart::has_failed)
     }
 
     /// Whether something was done about a step.
-    pub fn has_begun(&self, step: usize) -> bool {
-        self.steps[step].iter().any(|part| *part != JobPart::NotStarted)
+    pub fn has_begun(&self, step: StepIdx) -> bool {
+        self.steps[step.get()].iter().any(|part| *part != JobPart::NotStarted)
     }
 
     /// Notes how far a job is that is in the queue.
     pub fn note(&mut self, mark: JobMark, now: JobStatus) {
-        if let JobPart::Submitted(_, status) = &mut self.steps[mark.step][mark.part] {
+        if let JobPart::Submitted(_, status) = &mut self.steps[mark.step.get()][mark.part] {
             *status = now;
         }
     }
@@ -206,7 +210,7 @@ impl State {
         may: impl Fn(&JobPart) -> bool,
         new: JobPart,
     ) -> Result<(), RecordError> {
-        let found = self.steps.get_mut(mark.step).and_then(|parts| parts.get_mut(mark.part));
+        let found = self.steps.get_mut(mark.step.get()).and_then(|parts| parts.get_mut(mark.part));
         let state = found.ok_or(RecordError::NoJob(mark))?;
         if !may(state) {
             return Err(RecordError::OutOfTurn { mark, what });

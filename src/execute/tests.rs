@@ -13,6 +13,8 @@ use super::state::JobPart;
 use super::*;
 use crate::execute::job::{JobId, JobMark, RunInfo};
 use crate::model::{Move, Placement};
+use crate::plan::graph::StepIdx;
+use crate::plan::jobset::Jobset;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Relocation, Task, Work, WorkStep};
 
@@ -40,7 +42,7 @@ impl Store for Full {
     }
 }
 
-fn step(number: usize, opcodes: usize, after: Vec<usize>) -> WorkStep {
+fn step(number: usize, opcodes: usize, after: Vec<StepIdx>) -> WorkStep {
     let instance = format!("i{number}");
     let opcode = |_| Opcode::Migrate {
         instance_name: instance.clone(),
@@ -63,11 +65,11 @@ fn step(number: usize, opcodes: usize, after: Vec<usize>) -> WorkStep {
 /// A plan of jobsets of these sizes; the steps have one to three opcodes.
 fn header(sets: &[usize], joins: bool) -> Header {
     let mut work = Work::default();
-    let mut before: Vec<usize> = Vec::new();
+    let mut before: Jobset = Vec::new();
     for size in sets {
-        let set: Vec<usize> = (work.steps.len()..work.steps.len() + size).collect();
+        let set: Jobset = (work.steps.len()..work.steps.len() + size).map(StepIdx::new).collect();
         for number in &set {
-            work.steps.push(step(*number, number % 3 + 1, before.clone()));
+            work.steps.push(step(number.get(), number.get() % 3 + 1, before.clone()));
         }
         before.clone_from(&set);
         work.jobsets.push(set);
@@ -89,7 +91,8 @@ fn cluster(header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
     let mut cluster = FakeCluster::new(header.joins_opcodes, clock);
     cluster.parts = header.parts().collect();
     // every step of the set before, and with it all earlier ones
-    cluster.needs = header.work.steps.iter().map(|step| step.after.clone()).collect();
+    cluster.needs =
+        header.work.steps.iter().map(|step| step.after.iter().map(|before| before.get()).collect()).collect();
     cluster
 }
 
@@ -157,7 +160,8 @@ fn chains_wait_for_each_other_in_the_queue() {
 #[test]
 fn a_failure_stops_what_comes_after_and_nothing_else() {
     for fate in [Fate::Error, Fate::Canceled, Fate::Gone] {
-        let (report, cluster) = run_with(&[2, 1], true, vec![(JobMark { step: 0, part: 0 }, fate)]);
+        let (report, cluster) =
+            run_with(&[2, 1], true, vec![(JobMark { step: StepIdx::new(0), part: 0 }, fate)]);
         assert_eq!(report.ending, Ending::Failed);
         let states: Vec<StepState> = report.steps.iter().map(|step| step.state).collect();
         let expected = if fate == Fate::Gone { StepState::Unknown } else { StepState::Failed };
@@ -217,7 +221,7 @@ fn without_a_journal_nothing_is_submitted() {
 fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
     for (task, done) in [(Task::PowerOff, true), (Task::ConfirmEmpty, false)] {
         let mut header = header(&[1, 1, 1], true);
-        header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0, vec![0]) };
+        header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0, vec![StepIdx::new(0)]) };
         let mut around = FakeSurroundings::default();
         let mut cluster = cluster(&header, &around.clock);
         cluster.needs.clear();
@@ -259,7 +263,8 @@ fn any_fault() -> impl Strategy<Value = CallFault> {
 
 fn any_fate() -> impl Strategy<Value = (JobMark, Fate)> {
     let fate = prop_oneof![Just(Fate::Error), Just(Fate::Canceled), Just(Fate::Gone)];
-    (0usize..8, 0usize..3, fate).prop_map(|(step, part, fate)| (JobMark { step, part }, fate))
+    (0usize..8, 0usize..3, fate)
+        .prop_map(|(step, part, fate)| (JobMark { step: StepIdx::new(step), part }, fate))
 }
 
 proptest! {

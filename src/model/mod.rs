@@ -14,6 +14,7 @@ pub(crate) mod peers;
 pub(crate) mod placement;
 pub(crate) mod policy;
 pub(crate) mod shown;
+pub mod standby;
 pub(crate) mod step;
 pub(crate) mod storage;
 pub(crate) mod tags;
@@ -30,7 +31,7 @@ pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunS
 pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
-pub use step::{Leg, Move, Placement, Step};
+pub use step::{Leg, Move, MovedMeanwhile, Placement, Step};
 pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, StorageType};
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;

@@ -222,6 +222,24 @@ impl Step {
     }
 }
 
+/// An instance that is somewhere else while a group of nodes is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MovedMeanwhile {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// Where it is otherwise.
+    pub from: Placement,
+    /// Where it is meanwhile.
+    pub to: Placement,
+}
+
+impl MovedMeanwhile {
+    /// Whether primary and secondary only change their roles.
+    pub fn is_failover(&self) -> bool {
+        Some(self.to.primary) == self.from.secondary && self.to.secondary == Some(self.from.primary)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

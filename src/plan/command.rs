@@ -13,15 +13,27 @@ use crate::model::{Cluster, Leg, Move, NodeIdx, Placement, Step};
 pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossible> {
     let instance = cluster.instance(step.instance);
     let name = Name::instance(instance)?;
-    let node = |node| Name::node(cluster, node);
-    let command = |(leg, from, _): (Leg, Placement, Placement)| {
-        Ok(match leg {
-            Leg::Failover => go(verb(cluster, step, from), &name, None),
-            Leg::FailoverTo(t) => go(verb(cluster, step, from), &name, Some(&node(t)?)),
-            Leg::ReplaceSecondary(t) => replace(&name, &node(t)?),
-        })
-    };
+    let command = |(leg, from, _)| leg_command(cluster, leg, verb(cluster, step, from), &name);
     step.legs().map(command).collect()
+}
+
+/// The command of one leg; with `verb` the instance changes its primary node, to one that is named
+/// where its storage leaves a choice.
+pub(super) fn leg_command(
+    cluster: &Cluster,
+    leg: Leg,
+    verb: &'static str,
+    instance: &Name,
+) -> Result<Command, Impossible> {
+    let change = Command::new(&["gnt-instance", verb, "-f"]);
+    let command = match leg {
+        Leg::Failover => change,
+        Leg::FailoverTo(node) => change.option("-n", &Name::node(cluster, node)?),
+        Leg::ReplaceSecondary(node) => {
+            Command::new(&["gnt-instance", "replace-disks"]).option("-n", &Name::node(cluster, node)?)
+        }
+    };
+    Ok(command.operand(instance))
 }
 
 /// A running instance migrates; another one is failed over. On its way to another group an
@@ -34,17 +46,6 @@ fn verb(cluster: &Cluster, step: &Step, from: Placement) -> &'static str {
         false => instance.status.is_running(),
     };
     if runs && !offline(from) { "migrate" } else { "failover" }
-}
-
-/// An instance changes its primary node, to one that is named where its storage leaves a choice.
-pub(super) fn go(verb: &'static str, instance: &Name, to: Option<&Name>) -> Command {
-    let command = Command::new(&["gnt-instance", verb, "-f"]);
-    to.into_iter().fold(command, |command, node| command.option("-n", node)).operand(instance)
-}
-
-/// The disks of an instance are copied to a new secondary node.
-pub(super) fn replace(instance: &Name, node: &Name) -> Command {
-    Command::new(&["gnt-instance", "replace-disks"]).option("-n", node).operand(instance)
 }
 
 /// What stands before the commands of a script.
@@ -71,7 +72,7 @@ pub fn command_list(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Re
         for (job, position) in (1..).zip(set) {
             lines.push(Line::Job(format!("job {number}/{job}")));
             lines.push(Line::Check);
-            lines.extend(commands(cluster, &steps[*position])?.into_iter().map(Line::Run));
+            lines.extend(commands(cluster, &steps[position.get()])?.into_iter().map(Line::Run));
         }
     }
     Ok(lines)

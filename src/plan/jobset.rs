@@ -1,40 +1,14 @@
 //! Which steps of a plan can run at the same time.
 
-use std::collections::HashSet;
+use super::graph::{Graph, StepIdx};
+use crate::model::{Cluster, Step};
 
-use crate::model::{Cluster, NodeIdx, Step};
+/// Steps of which none waits for another one, and that can run at the same time; in order.
+pub type Jobset = Vec<StepIdx>;
 
-/// Steps that touch different nodes and can run at the same time; positions in
-/// the plan, in order.
-pub type Jobset = Vec<usize>;
-
-/// Groups the steps of a plan, from the last one backwards: a step joins the
-/// jobset under construction if it touches none of that jobset's nodes, else it
-/// begins a new one, which runs before. Looking back from the end keeps what the
-/// goal needs last together; grouping from the start would give other jobsets.
+/// The jobsets of moves: each waits for the last ones before it that touch one of its nodes.
 pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {
-    let touched: Vec<Vec<NodeIdx>> = steps.iter().map(|step| step.nodes(cluster).collect()).collect();
-    disjoint(&touched)
-}
-
-/// The same for steps of any kind, given by the nodes that each touches.
-pub fn disjoint(steps: &[Vec<NodeIdx>]) -> Vec<Jobset> {
-    let mut sets: Vec<Jobset> = Vec::new();
-    let mut touched: HashSet<NodeIdx> = HashSet::new();
-    for (position, nodes) in steps.iter().enumerate().rev() {
-        let disjoint = !nodes.iter().any(|n| touched.contains(n));
-        if !disjoint || sets.is_empty() {
-            sets.push(Jobset::new());
-            touched.clear();
-        }
-        if let Some(set) = sets.last_mut() {
-            set.push(position);
-        }
-        touched.extend(nodes);
-    }
-    sets.reverse();
-    sets.iter_mut().for_each(|set| set.reverse());
-    sets
+    Graph::of_touched(steps.iter().map(|step| step.nodes(cluster))).jobsets()
 }
 
 /// The jobsets of plans that have no node in common, carried out side by side: the first ones
@@ -46,7 +20,7 @@ pub fn side_by_side<'p>(plans: impl IntoIterator<Item = (usize, &'p [Jobset])>) 
     for (steps, jobsets) in plans {
         joined.resize(joined.len().max(jobsets.len()), Jobset::new());
         for (set, more) in joined.iter_mut().zip(jobsets) {
-            set.extend(more.iter().map(|at| at + offset));
+            set.extend(more.iter().map(|step| step.behind(offset)));
         }
         offset += steps;
     }
@@ -58,7 +32,7 @@ mod tests {
     use super::*;
     use crate::model::{Draft, Move, NodeIdx};
     use crate::search::{BalanceOptions, Balancer};
-    use crate::testing::cluster;
+    use crate::testing::{cluster, sets};
 
     #[test]
     fn steps_join_those_behind_them() {
@@ -80,14 +54,14 @@ mod tests {
         let to = |n| Move::FailoverTo(NodeIdx::new(n));
         assert_eq!(steps.iter().map(|s| s.mv).collect::<Vec<_>>(), [to(1), to(2), to(3)]);
         // the second step shares no node with the first, and yet waits for it: it belongs to the third
-        assert_eq!(jobsets(&cluster, &steps), [vec![0], vec![1, 2]]);
+        assert_eq!(jobsets(&cluster, &steps), sets(&[&[0], &[1, 2]]));
     }
 
     #[test]
     fn plans_side_by_side() {
-        let plans: [(usize, &[Jobset]); 3] =
-            [(3, &[vec![0], vec![1, 2]]), (0, &[]), (3, &[vec![0, 1], vec![], vec![2]])];
-        assert_eq!(side_by_side(plans), [vec![0, 3, 4], vec![1, 2], vec![5]]);
+        let plans = [(3, sets(&[&[0], &[1, 2]])), (0, vec![]), (3, sets(&[&[0, 1], &[], &[2]]))];
+        let plans = plans.iter().map(|(count, sets)| (*count, &sets[..]));
+        assert_eq!(side_by_side(plans), sets(&[&[0, 3, 4], &[1, 2], &[5]]));
         assert_eq!(side_by_side([]), Vec::<Jobset>::new());
     }
 

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{go, replace};
+use super::command::leg_command;
 use super::names::{Impossible, Name};
 use super::power::{power, wait};
 use super::shell::{self, Command, Line};
-use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, Placement};
-use crate::search::rolling::{MovedMeanwhile, Part, RollingOptions};
+use crate::model::{Cluster, Instance, InstanceIdx, Leg, Mirroring, MovedMeanwhile, NodeIdx, Placement};
 
 /// The commands of one group, in order.
 #[derive(Debug, Clone, Default)]
@@ -41,24 +40,25 @@ pub struct Maintenance {
 }
 
 impl Maintenance {
-    /// The commands that carry the groups out.
+    /// The commands that carry groups out, each given by its nodes and by what is elsewhere while
+    /// they are down; `offline` if all instances are stopped meanwhile.
     ///
     /// # Errors
     /// A name that Ganeti cannot have.
-    pub fn of(
+    pub fn of<'p>(
         cluster: &Cluster,
-        parts: &[Part],
-        options: &RollingOptions,
+        parts: impl IntoIterator<Item = (&'p [NodeIdx], &'p [MovedMeanwhile])>,
+        offline: bool,
     ) -> Result<Maintenance, Impossible> {
-        let groups = parts.iter().map(|part| MaintainedGroup::of(cluster, part, options).commands());
-        Ok(Maintenance { groups: groups.collect::<Result<_, _>>()? })
+        let commands = |(nodes, moves)| MaintainedGroup::of(cluster, nodes, moves, offline).commands();
+        Ok(Maintenance { groups: parts.into_iter().map(commands).collect::<Result<_, _>>()? })
     }
 }
 
 /// One group while its commands are made.
 struct MaintainedGroup<'a> {
     cluster: &'a Cluster,
-    part: &'a Part,
+    nodes: &'a [NodeIdx],
     /// Whether a node is in the group.
     down: Vec<bool>,
     /// Whether instances are down while their nodes are.
@@ -76,15 +76,20 @@ struct Trip {
 }
 
 impl<'a> MaintainedGroup<'a> {
-    fn of(cluster: &'a Cluster, part: &'a Part, options: &RollingOptions) -> MaintainedGroup<'a> {
-        let moved = part.moves.iter().map(|m| (m.instance, m)).collect();
+    fn of(
+        cluster: &'a Cluster,
+        nodes: &'a [NodeIdx],
+        moves: &'a [MovedMeanwhile],
+        offline: bool,
+    ) -> MaintainedGroup<'a> {
+        let moved = moves.iter().map(|m| (m.instance, m)).collect();
         let mut down = vec![false; cluster.nodes.len()];
-        part.nodes.iter().for_each(|n| down[n.get()] = true);
-        MaintainedGroup { cluster, part, down, offline: options.offline_maintenance, moved }
+        nodes.iter().for_each(|n| down[n.get()] = true);
+        MaintainedGroup { cluster, nodes, down, offline, moved }
     }
 
     fn commands(&self) -> Result<GroupCommands, Impossible> {
-        let mut commands = GroupCommands { nodes: self.part.nodes.len(), ..GroupCommands::default() };
+        let mut commands = GroupCommands { nodes: self.nodes.len(), ..GroupCommands::default() };
         let mut after_master = Vec::new();
         // a node that loses an instance never gets one in the same group, so the order is free
         for instance in self.cluster.instances.iter().filter(|i| !i.forthcoming) {
@@ -97,7 +102,7 @@ impl<'a> MaintainedGroup<'a> {
         }
         let then = if after_master.is_empty() { "" } else { ", then run" };
         let mut waits = Vec::new();
-        for node in &self.part.nodes {
+        for node in self.nodes {
             let name = Name::node(self.cluster, *node)?;
             if self.is_master(*node) {
                 let text = format!("{} is the master node: reboot it by hand{then}", name.as_str());
@@ -138,7 +143,7 @@ impl<'a> MaintainedGroup<'a> {
                 trip.back.extend(self.journey(instance, live, moved.to, moved.from)?);
             }
             None if instance.template.has_secondary() && here(instance.primary) && live => {
-                let go = go("migrate", &name, None);
+                let go = leg_command(self.cluster, Leg::Failover, "migrate", &name)?;
                 trip.away.push(go.clone());
                 trip.back.extend([in_step(&name), go]);
             }
@@ -169,31 +174,19 @@ impl<'a> MaintainedGroup<'a> {
         to: Placement,
     ) -> Result<Vec<Command>, Impossible> {
         let name = Name::instance(instance)?;
-        let node = |n: NodeIdx| Name::node(self.cluster, n);
         let verb = if live { "migrate" } else { "failover" };
         if !instance.template.has_secondary() {
             let verb = if instance.template.mirroring() == Mirroring::External { verb } else { "move" };
-            return Ok(vec![go(verb, &name, Some(&node(to.primary)?))]);
+            return Ok(vec![leg_command(self.cluster, Leg::FailoverTo(to.primary), verb, &name)?]);
         }
-        let go = go(verb, &name, None);
-        let copy = |t: Option<NodeIdx>| t.map(|t| Ok(replace(&name, &node(t)?))).transpose();
-        let mut commands = Vec::new();
-        if to.primary == from.primary {
-            commands.extend(copy(to.secondary)?);
-        } else if Some(to.primary) == from.secondary {
-            commands.push(go);
-            if to.secondary != Some(from.primary) {
-                commands.extend(copy(to.secondary)?);
-            }
-        } else {
-            // the copy goes where the instance will run, then it goes there itself
-            commands.extend(copy(Some(to.primary))?);
-            commands.push(go);
-            if to.secondary != Some(from.primary) {
-                commands.extend(copy(to.secondary)?);
-            }
-        }
-        Ok(commands)
+        // a copy goes where the instance will run, then it goes there itself
+        let arrives = (Some(to.primary) != from.secondary).then_some(Leg::ReplaceSecondary(to.primary));
+        let leaves = to.secondary.filter(|node| *node != from.primary).map(Leg::ReplaceSecondary);
+        let legs = match to.primary == from.primary {
+            true => [None, None, to.secondary.map(Leg::ReplaceSecondary)],
+            false => [arrives, Some(Leg::Failover), leaves],
+        };
+        legs.into_iter().flatten().map(|leg| leg_command(self.cluster, leg, verb, &name)).collect()
     }
 }
 
@@ -235,7 +228,7 @@ pub fn listing(maintenance: &Maintenance) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::rolling::Conflicts;
+    use crate::search::rolling::{Conflicts, RollingOptions};
     use crate::testing::cluster;
 
     const NODES: [&str; 3] = [
@@ -250,7 +243,9 @@ mod tests {
         let conflicts = Conflicts::among(&cluster, &cluster.all_nodes(), &options).unwrap();
         let parts = conflicts.plan(&cluster, &options).unwrap();
         let at = parts.iter().position(|p| p.nodes.contains(&NodeIdx::new(node))).unwrap();
-        Maintenance::of(&cluster, &parts, &options).unwrap().groups[at].all().map(Line::to_string).collect()
+        let parts = parts.iter().map(|part| (&part.nodes[..], &part.moves[..]));
+        let maintenance = Maintenance::of(&cluster, parts, options.offline_maintenance).unwrap();
+        maintenance.groups[at].all().map(Line::to_string).collect()
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod arrival;
 pub mod checker;
 pub mod command;
 pub mod fresh;
+pub mod graph;
 pub mod jobset;
 pub mod maintenance;
 pub mod names;

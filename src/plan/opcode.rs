@@ -114,7 +114,9 @@ pub enum Opcode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerCommand {
+    /// Power comes.
     PowerOn,
+    /// Power goes.
     PowerOff,
 }
 

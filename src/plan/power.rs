@@ -2,61 +2,23 @@
 //! down, or powered up, waited for and filled.
 
 use super::command::command_list;
-use super::jobset::{Jobset, jobsets};
+use super::jobset::jobsets;
 use super::names::{Impossible, Name};
+use super::opcode::PowerCommand;
 use super::shell::{Command, Line};
+use super::switching::Switching;
+use crate::model::standby::{tags_added, tags_outdated, tags_removed};
 use crate::model::{Cluster, NodeIdx};
-use crate::search::squeeze::standby::{NodeSize, SIZE_TAG};
-use crate::search::squeeze::{AUTO, Decision, GroupPlan, is_standby};
-
-/// The tags that a node gets when it is powered down: one that makes it a standby node,
-/// unless it is one already, and one that remembers its size.
-pub fn tags_added(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
-    let there = cluster.node(node);
-    let has = |tag: &String| there.spec.tags.contains(tag);
-    let auto = (!is_standby(cluster, node)).then(|| AUTO.to_owned());
-    let size = Some(size_when_empty(cluster, node).tag()).filter(|tag| !has(tag));
-    auto.into_iter().chain(size).collect()
-}
-
-/// The tags that a node loses when it is powered down: older ones about its size.
-pub fn tags_outdated(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
-    let current = size_when_empty(cluster, node).tag();
-    let tags = cluster.node(node).spec.tags.iter();
-    tags.filter(|tag| tag.starts_with(SIZE_TAG) && **tag != current).cloned().collect()
-}
-
-/// The tags that a node loses when it is powered up: the one it got from the program.
-pub fn tags_removed(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
-    cluster.node(node).spec.tags.iter().filter(|tag| *tag == AUTO).cloned().collect()
-}
-
-/// The size of a node without its instances.
-fn size_when_empty(cluster: &Cluster, node: NodeIdx) -> NodeSize {
-    let there = cluster.node(node);
-    let state = &there.state;
-    let on_node = state.primaries.iter().chain(&state.secondaries).map(|i| cluster.instance(*i));
-    let mut size = NodeSize::of(there);
-    for instance in on_node {
-        size.free_disk = size.free_disk.wrapping_add(instance.local_disk().0);
-        if there.spec.exclusive_storage {
-            size.free_spindles = size.free_spindles.wrapping_add(instance.spindles.unwrap_or(0));
-        }
-    }
-    size
-}
 
 /// The commands of one group on a cluster as it is before them.
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn group_commands(cluster: &Cluster, plan: &GroupPlan) -> Result<Vec<Line>, Impossible> {
-    let sets: Vec<Jobset> = jobsets(cluster, &plan.steps);
-    let moves = command_list(cluster, &plan.steps, &sets)?;
-    match plan.decision {
-        Decision::Nothing => Ok(Vec::new()),
-        Decision::Condense => condense(cluster, &plan.nodes, moves),
-        Decision::Expand => expand(cluster, &plan.nodes, moves),
+pub fn group_commands(cluster: &Cluster, plan: &Switching<'_>) -> Result<Vec<Line>, Impossible> {
+    let moves = command_list(cluster, plan.steps, &jobsets(cluster, plan.steps))?;
+    match plan.power {
+        PowerCommand::PowerOff => condense(cluster, plan.nodes, moves),
+        PowerCommand::PowerOn => expand(cluster, plan.nodes, moves),
     }
 }
 
@@ -121,14 +83,15 @@ fn tags(verb: &'static str, node: &Name, tags: &[String]) -> Result<Option<Line>
     Ok((!tags.is_empty()).then(|| Line::Run(command().operands(&tags))))
 }
 
-/// The commands of all groups.
+/// The commands of all groups in which something is done; `several` if there are more groups than
+/// one, of which each is named.
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn commands(cluster: &Cluster, plans: &[GroupPlan]) -> Result<Vec<Line>, Impossible> {
+pub fn commands(cluster: &Cluster, plans: &[Switching<'_>], several: bool) -> Result<Vec<Line>, Impossible> {
     let mut lines = Vec::new();
-    for plan in plans.iter().filter(|plan| plan.decision != Decision::Nothing) {
-        if plans.len() > 1 {
+    for plan in plans {
+        if several {
             lines.push(Line::Blank);
             lines.push(Line::heading_of("Node group", &cluster.group(plan.group).name));
         }

@@ -9,12 +9,11 @@ use std::collections::HashMap;
 
 use super::jobset::jobsets;
 use super::names::Impossible;
-use super::opcode::{Opcode, PowerCommand};
-use super::power::{tags_added, tags_outdated, tags_removed};
+use super::opcode::Opcode;
+pub use super::opcode::PowerCommand;
 use super::work::{Builder, Task, Work};
-use crate::model::{Cluster, NodeIdx};
-use crate::search::squeeze::GroupPlan;
-use crate::search::squeeze::cooldown::{switched_tag, switched_tags};
+use crate::model::standby::{switched_tag, switched_tags, tags_added, tags_outdated, tags_removed};
+use crate::model::{Cluster, GroupIdx, NodeIdx, Step};
 
 /// Who switches the power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,24 +33,43 @@ impl Switch {
     }
 }
 
+/// Nodes of one group that are switched, and the moves before or after that.
+#[derive(Debug, Clone, Copy)]
+pub struct Switching<'p> {
+    /// The group.
+    pub group: GroupIdx,
+    /// Whether the nodes get power or lose it.
+    pub power: PowerCommand,
+    /// The nodes, in the order in which they are switched.
+    pub nodes: &'p [NodeIdx],
+    /// The moves: before the nodes lose power, or once they have it.
+    pub steps: &'p [Step],
+}
+
 /// The steps that free the nodes of a plan and power them down; `now` is in seconds since
 /// 1970, for the tag that remembers it.
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Result<Work, Impossible> {
+pub fn power_down(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    steps: &[Step],
+    switch: Switch,
+    now: u64,
+) -> Result<Work, Impossible> {
     let mut work = Builder::default();
-    let names = || names(cluster, &plan.nodes);
-    work.nodes(&Task::Drain, names(), |node| vec![Opcode::set_drained(node, true)]);
-    work.moves(cluster, &plan.steps, &jobsets(cluster, &plan.steps));
-    work.nodes(&Task::ConfirmEmpty, names(), |_| Vec::new());
+    let named = || names(cluster, nodes);
+    work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
+    work.moves(cluster, steps, &jobsets(cluster, steps));
+    work.nodes(&Task::ConfirmEmpty, named(), |_| Vec::new());
     let old = |node| tags_outdated(cluster, node).into_iter().chain(switched_tags(cluster, node)).collect();
-    change_tags(&mut work, &Task::Untag, cluster, plan, old);
+    change_tags(&mut work, &Task::Untag, cluster, nodes, old);
     let new = |node| tags_added(cluster, node).into_iter().chain([switched_tag(now)]).collect();
-    change_tags(&mut work, &Task::Tag, cluster, plan, new);
-    work.nodes(&Task::SetOffline, names(), |node| vec![Opcode::set_offline(node, true)]);
+    change_tags(&mut work, &Task::Tag, cluster, nodes, new);
+    work.nodes(&Task::SetOffline, named(), |node| vec![Opcode::set_offline(node, true)]);
     // one after the other, each with a look at what it holds right before
-    for node in names() {
+    for node in named() {
         work.nodes(&Task::PowerOff, [node], |node| switch.opcodes(node, PowerCommand::PowerOff));
     }
     work.finish()
@@ -62,17 +80,17 @@ pub fn power_down(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64)
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -> Result<Work, Impossible> {
+pub fn power_up(cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
-    let names = || names(cluster, &plan.nodes);
+    let named = || names(cluster, nodes);
     // one after the other: not all machines should draw their first current at once
-    for node in names() {
+    for node in named() {
         work.nodes(&Task::PowerOn, [node], |node| switch.opcodes(node, PowerCommand::PowerOn));
     }
-    work.nodes(&Task::Await, names(), |_| Vec::new());
-    work.nodes(&Task::SetOnline, names(), |node| vec![Opcode::set_offline(node, false)]);
-    change_tags(&mut work, &Task::Untag, cluster, plan, |node| tags_removed(cluster, node));
-    change_tags(&mut work, &Task::Tag, cluster, plan, |_| vec![switched_tag(now)]);
+    work.nodes(&Task::Await, named(), |_| Vec::new());
+    work.nodes(&Task::SetOnline, named(), |node| vec![Opcode::set_offline(node, false)]);
+    change_tags(&mut work, &Task::Untag, cluster, nodes, |node| tags_removed(cluster, node));
+    change_tags(&mut work, &Task::Tag, cluster, nodes, |_| vec![switched_tag(now)]);
     work.finish()
 }
 
@@ -80,8 +98,8 @@ pub fn power_up(cluster: &Cluster, plan: &GroupPlan, switch: Switch, now: u64) -
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn moves(cluster: &Cluster, plan: &GroupPlan) -> Result<Work, Impossible> {
-    Work::of(cluster, &plan.steps, &jobsets(cluster, &plan.steps))
+pub fn moves(cluster: &Cluster, steps: &[Step]) -> Result<Work, Impossible> {
+    Work::of(cluster, steps, &jobsets(cluster, steps))
 }
 
 fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
@@ -93,12 +111,12 @@ fn change_tags(
     work: &mut Builder,
     task: &Task,
     cluster: &Cluster,
-    plan: &GroupPlan,
+    nodes: &[NodeIdx],
     tags: impl Fn(NodeIdx) -> Vec<String>,
 ) {
-    let named = plan.nodes.iter().map(|node| (cluster.node(*node).spec.name.clone(), tags(*node)));
+    let named = nodes.iter().map(|node| (cluster.node(*node).spec.name.clone(), tags(*node)));
     let tags: HashMap<String, Vec<String>> = named.filter(|(_, tags)| !tags.is_empty()).collect();
-    let nodes = names(cluster, &plan.nodes).into_iter().filter(|node| tags.contains_key(node));
+    let nodes = names(cluster, nodes).into_iter().filter(|node| tags.contains_key(node));
     let opcode = if *task == Task::Tag { Opcode::tag_node } else { Opcode::untag_node };
     work.nodes(task, nodes, |node| vec![opcode(node, tags[node].clone())]);
 }
@@ -106,11 +124,12 @@ fn change_tags(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::squeeze::{Decision, SqueezeOptions, squeeze};
+    use crate::plan::graph::{EdgeReason, StepIdx};
+    use crate::search::squeeze::{Decision, GroupPlan, SqueezeOptions, squeeze};
     use crate::testing::cluster;
 
     fn titles(work: &Work) -> Vec<Vec<String>> {
-        let title = |at: &usize| work.steps[*at].title();
+        let title = |at: &StepIdx| work.step(*at).title();
         work.jobsets.iter().map(|set| set.iter().map(title).collect()).collect()
     }
 
@@ -140,7 +159,7 @@ mod tests {
         let cluster = idle();
         let plan = planned(&cluster, 0.5);
         assert_eq!((plan.decision, plan.nodes.len()), (Decision::Condense, 2));
-        let work = power_down(&cluster, &plan, Switch::Ganeti, 17).unwrap();
+        let work = power_down(&cluster, &plan.nodes, &plan.steps, Switch::Ganeti, 17).unwrap();
         assert_eq!(work.fault(), None);
         let sets = titles(&work);
         let moves = sets.len() - 7;
@@ -157,12 +176,19 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(r#""tags":["htools:standby:auto","htools:standby-size:9000/0/90000/90000/9/1/1/0","htools:switched:17"]"#), "{text}");
+        // that one node loses its power after the other is an edge like any other
+        let why = work.edges().map(|edge| (work.step(edge.after).title(), edge.why));
+        let why: Vec<_> = why.filter(|(title, _)| title.starts_with("power off")).collect();
+        let node = |name| (format!("power off {name}"), EdgeReason::Node(name));
+        let order = |name: &str, why| (format!("power off {name}"), why);
+        let all_are_offline = order("n3", EdgeReason::Order);
+        assert_eq!(why, [node("n3"), all_are_offline, node("n4"), order("n4", EdgeReason::Power)]);
         // every move from a node comes after its drain, and its check after the last move
         for (at, step) in work.steps.iter().enumerate() {
             let begins = matches!(step.task, Task::Drain);
             assert!(begins || !step.after.is_empty(), "{at} {step:?}");
         }
-        let by_command = power_down(&cluster, &plan, Switch::Command, 17).unwrap();
+        let by_command = power_down(&cluster, &plan.nodes, &plan.steps, Switch::Command, 17).unwrap();
         assert_eq!(by_command.fault(), None);
         assert!(by_command.steps.iter().filter(|s| s.task == Task::PowerOff).all(|s| s.opcodes.is_empty()));
     }
@@ -176,9 +202,8 @@ mod tests {
             spec.tags.push(tag.to_owned());
         }
         let mut plan = planned(&cluster, 0.5);
-        plan.decision = Decision::Expand;
         plan.nodes = vec![cluster.nodes[4].spec.idx, cluster.nodes[3].spec.idx];
-        let work = power_up(&cluster, &plan, Switch::Ganeti, 17).unwrap();
+        let work = power_up(&cluster, &plan.nodes, Switch::Ganeti, 17).unwrap();
         assert_eq!(work.fault(), None);
         let sets = titles(&work);
         assert_eq!(sets[..2], [["power on n4"], ["power on n3"]]);

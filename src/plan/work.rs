@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::builder::Builder;
 use self::names::ClusterNames;
+use super::graph::{Edge, EdgeReason, StepIdx};
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
@@ -85,9 +86,9 @@ pub struct WorkStep {
     pub task: Task,
     /// What Ganeti has to do, in order; nothing if this program does it itself.
     pub opcodes: Vec<Opcode>,
-    /// The steps that must be done before this one begins, by their positions. For a move
-    /// the last ones before it that touch one of its nodes.
-    pub after: Vec<usize>,
+    /// The steps that must be done before this one begins: the last ones before it that touch one
+    /// of its nodes, or all before a barrier.
+    pub after: Vec<StepIdx>,
 }
 
 impl WorkStep {
@@ -109,6 +110,19 @@ impl WorkStep {
 }
 
 impl WorkStep {
+    /// The nodes that it touches; some perhaps twice.
+    fn nodes(&self) -> impl Iterator<Item = &str> {
+        let relocations: &[Relocation] = match &self.task {
+            Task::Move(relocation) => std::slice::from_ref(relocation),
+            Task::Cross(legs) => legs,
+            _ => &[],
+        };
+        let moved = relocations.iter().flat_map(|r| [&r.from, &r.to]);
+        let moved = moved.flat_map(|at| [Some(&at.primary), at.secondary.as_ref()]).flatten();
+        let own = relocations.is_empty().then_some(&self.subject);
+        moved.chain(own).map(String::as_str)
+    }
+
     /// Whether Ganeti can have all names in it.
     ///
     /// # Errors
@@ -129,8 +143,8 @@ impl WorkStep {
 pub struct Work {
     /// The steps.
     pub steps: Vec<WorkStep>,
-    /// The jobsets: positions in `steps`. A set begins when the one before is done.
-    pub jobsets: Vec<Vec<usize>>,
+    /// The jobsets. A set begins when the one before is done.
+    pub jobsets: Vec<Jobset>,
 }
 
 /// Why a step of a plan means nothing on a cluster.
@@ -165,20 +179,20 @@ impl Work {
         for work in all {
             let offset = steps.len();
             steps.extend(work.steps.into_iter().map(|mut step| {
-                step.after.iter_mut().for_each(|at| *at += offset);
+                step.after.iter_mut().for_each(|at| *at = at.behind(offset));
                 step
             }));
         }
         Work { steps, jobsets }
     }
 
-    /// The moves among `positions` on a cluster, for the checker.
+    /// The moves among some steps on a cluster, for the checker.
     ///
     /// # Errors
     /// The first that the cluster does not know.
-    pub fn steps_on(&self, cluster: &Cluster, positions: &[usize]) -> Result<Vec<Step>, Unknown> {
+    pub fn steps_on(&self, cluster: &Cluster, wanted: &[StepIdx]) -> Result<Vec<Step>, Unknown> {
         let names = ClusterNames::of(cluster);
-        let steps = positions.iter().map(|at| (at + 1, &self.steps[*at]));
+        let steps = wanted.iter().map(|at| (at.number(), self.step(*at)));
         let moves = steps.map(|(number, step)| match &step.task {
             Task::Move(relocation) => names.step(&step.subject, relocation, number).map(Some),
             Task::Cross(legs) => names.crossing(&step.subject, legs, number).map(Some),
@@ -187,25 +201,55 @@ impl Work {
         moves.filter_map(Result::transpose).collect()
     }
 
+    /// All steps, in order.
+    pub fn all(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (0..self.steps.len()).map(StepIdx::new)
+    }
+
+    /// The step at a position.
+    ///
+    /// # Panics
+    /// If it has no such step.
+    pub fn step(&self, step: StepIdx) -> &WorkStep {
+        &self.steps[step.get()]
+    }
+
+    /// What waits for what, and why.
+    pub fn edges(&self) -> impl Iterator<Item = Edge<&str>> {
+        let edge = |before: StepIdx, after: StepIdx| {
+            let (first, then) = (self.step(before), self.step(after));
+            let shared = then.nodes().find(|node| first.nodes().any(|other| other == *node));
+            let is_power = |step: &WorkStep| matches!(step.task, Task::PowerOn | Task::PowerOff);
+            let why = match shared {
+                Some(node) => EdgeReason::Node(node),
+                None if is_power(first) && is_power(then) => EdgeReason::Power,
+                None => EdgeReason::Order,
+            };
+            Edge { before, after, why }
+        };
+        let steps = self.steps.iter().enumerate();
+        steps.flat_map(move |(at, step)| step.after.iter().map(move |b| edge(*b, StepIdx::new(at))))
+    }
+
     /// What is wrong with work that was read: positions that do not exist or come too late,
     /// names that Ganeti cannot have.
     pub fn fault(&self) -> Option<String> {
         let count = self.steps.len();
-        let mut listed: Vec<usize> = self.jobsets.iter().flatten().copied().collect();
+        let mut listed: Vec<StepIdx> = self.jobsets.iter().flatten().copied().collect();
         listed.sort_unstable();
-        if !listed.iter().copied().eq(0..count) {
+        if !listed.iter().copied().eq((0..count).map(StepIdx::new)) {
             return Some(format!("the jobsets do not list each of the {count} steps once"));
         }
         let mut jobset = vec![0; count];
         for (number, set) in self.jobsets.iter().enumerate() {
-            set.iter().for_each(|step| jobset[*step] = number);
+            set.iter().for_each(|step| jobset[step.get()] = number);
         }
         for (at, step) in self.steps.iter().enumerate() {
-            if let Some(later) = step.after.iter().find(|other| **other >= at) {
-                return Some(format!("step {} waits for step {}", at + 1, later.saturating_add(1)));
+            if let Some(later) = step.after.iter().find(|other| other.get() >= at) {
+                return Some(format!("step {} waits for step {later}", at + 1));
             }
-            if let Some(later) = step.after.iter().find(|other| jobset[**other] > jobset[at]) {
-                return Some(format!("step {} waits for a later jobset, for step {}", at + 1, later + 1));
+            if let Some(later) = step.after.iter().find(|other| jobset[other.get()] > jobset[at]) {
+                return Some(format!("step {} waits for a later jobset, for step {later}", at + 1));
             }
             let by_ganeti =
                 !matches!(step.task, Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty);

@@ -42,7 +42,7 @@ pub fn node_names<'a>(cluster: &'a Cluster, part: &Part) -> Vec<&'a str> {
 /// Where instances are while the group is down, a line each.
 pub fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
     let name = |n| cluster.node(n).spec.name.as_str();
-    let line = |moved: &crate::search::rolling::MovedMeanwhile| {
+    let line = |moved: &crate::model::MovedMeanwhile| {
         let instance = cluster.instance(moved.instance);
         let secondary = moved.to.secondary.filter(|_| instance.template.has_secondary());
         let nodes: Vec<&str> = [Some(moved.to.primary), secondary].into_iter().flatten().map(name).collect();

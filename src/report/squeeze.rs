@@ -2,8 +2,11 @@
 
 use super::why::{EXPOSED, hindrance_words, node_text};
 use crate::model::shown::printable;
+use crate::model::standby::NodeSize;
 use crate::model::{Cluster, NodeIdx};
-use crate::search::squeeze::standby::{NodeSize, SizeSource};
+use crate::plan::opcode::PowerCommand;
+use crate::plan::switching::Switching;
+use crate::search::squeeze::standby::SizeSource;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze, Standby};
 
 /// Most characters of a line for people.
@@ -80,7 +83,7 @@ fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
 
 /// What happens in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct GroupResult {
     /// The name of the group, where there are several.
     pub group: Option<String>,
     pub decision: Decision,
@@ -92,14 +95,19 @@ pub struct Deed {
     pub enough: bool,
 }
 
-impl Deed {
+impl GroupResult {
     /// What a plan is going to do; nothing if it is nothing.
-    pub fn planned(plan: &GroupPlan, cluster: &Cluster, several: bool) -> Option<Deed> {
+    pub fn planned(plan: &GroupPlan, cluster: &Cluster, several: bool) -> Option<GroupResult> {
         let nodes = names(cluster, plan.nodes.iter().copied()).into_iter().map(str::to_owned).collect();
         let group = several.then(|| cluster.group(plan.group).name.clone());
-        let deed =
-            Deed { group, decision: plan.decision, nodes, moves: plan.steps.len(), enough: plan.enough };
-        (!plan.is_idle()).then_some(deed)
+        let result = GroupResult {
+            group,
+            decision: plan.decision,
+            nodes,
+            moves: plan.steps.len(),
+            enough: plan.enough,
+        };
+        (!plan.is_idle()).then_some(result)
     }
 
     /// Whether nothing happens.
@@ -108,19 +116,29 @@ impl Deed {
     }
 }
 
+/// A plan in the words of what carries it out; nothing if nothing is to be done.
+pub fn switching(plan: &GroupPlan) -> Option<Switching<'_>> {
+    let power = match plan.decision {
+        Decision::Condense => PowerCommand::PowerOff,
+        Decision::Expand => PowerCommand::PowerOn,
+        Decision::Nothing => return None,
+    };
+    Some(Switching { group: plan.group, power, nodes: &plan.nodes, steps: &plan.steps })
+}
+
 /// What the plans are going to do.
-pub fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<Deed> {
+pub fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<GroupResult> {
     let several = found.plans.len() > 1;
-    found.plans.iter().filter_map(|plan| Deed::planned(plan, cluster, several)).collect()
+    found.plans.iter().filter_map(|plan| GroupResult::planned(plan, cluster, several)).collect()
 }
 
 /// Everything in one line, for a mail.
-pub fn summary(deeds: &[Deed], tense: Tense) -> String {
-    let part = |deed: &Deed| match &deed.group {
-        Some(group) => format!("group {group}: {}", in_words(deed, tense)),
-        None => in_words(deed, tense),
+pub fn summary(results: &[GroupResult], tense: Tense) -> String {
+    let part = |result: &GroupResult| match &result.group {
+        Some(group) => format!("group {group}: {}", in_words(result, tense)),
+        None => in_words(result, tense),
     };
-    let parts: Vec<String> = deeds.iter().map(part).collect();
+    let parts: Vec<String> = results.iter().map(part).collect();
     let nothing = match tense {
         Tense::Planned => "nothing to do",
         Tense::Done => "nothing was done",
@@ -129,26 +147,26 @@ pub fn summary(deeds: &[Deed], tense: Tense) -> String {
     printable(&format!("hsqueeze: {text}"), LINE)
 }
 
-fn in_words(deed: &Deed, tense: Tense) -> String {
+fn in_words(result: &GroupResult, tense: Tense) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let verb = match (deed.decision, tense) {
+    let verb = match (result.decision, tense) {
         (Decision::Condense, Tense::Planned) => "would power down",
         (Decision::Condense, Tense::Done) => "powered down",
         (_, Tense::Planned) => "would power up",
         (_, Tense::Done) => "powered up",
     };
-    let mut named = deed.nodes.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if deed.nodes.len() > NAMES {
+    let mut named = result.nodes.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if result.nodes.len() > NAMES {
         named.push_str(", ...");
     }
-    let moves = count(deed.moves, "move");
-    let mut text = match (deed.nodes.is_empty(), deed.decision, tense) {
+    let moves = count(result.moves, "move");
+    let mut text = match (result.nodes.is_empty(), result.decision, tense) {
         (true, Decision::Condense, Tense::Done) => format!("powered down no node, with {moves}"),
         (true, _, Tense::Planned) => format!("would balance with {moves}"),
         (true, _, Tense::Done) => format!("balanced with {moves}"),
-        (false, ..) => format!("{verb} {} ({named}) with {moves}", count(deed.nodes.len(), "node")),
+        (false, ..) => format!("{verb} {} ({named}) with {moves}", count(result.nodes.len(), "node")),
     };
-    if !deed.enough {
+    if !result.enough {
         text.push_str(", which does not give enough room");
     }
     text

@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("generate", &["load", "model"]),
     // `load` for the requests of Ganeti's master
     ("search", &["load", "model", "redundancy", "score"]),
-    ("plan", &["model", "search"]),
+    ("plan", &["model"]),
     ("execute", &["input", "model", "plan", "remote"]),
     ("report", &["load", "model", "plan", "redundancy", "score", "search"]),
     (

@@ -8,6 +8,8 @@ use htools::model::{
     Mib, Move, NodeIdx, RunStatus, Step,
 };
 use htools::plan::checker::{CheckOptions, Fault, JobsetFault, check, check_jobsets, check_scores};
+use htools::plan::graph::StepIdx;
+use htools::plan::jobset::Jobset;
 use htools::redundancy::n_plus_one::unavoidable_score;
 use htools::score::{Board, TABLE};
 use htools::search::moves::Trial;
@@ -259,19 +261,23 @@ fn the_checker_names_the_rule_and_the_figures() {
     assert_eq!(violation.fault, Fault::Offline("n2".to_owned()));
 }
 
+fn sets(positions: &[&[usize]]) -> Vec<Jobset> {
+    positions.iter().map(|set| set.iter().copied().map(StepIdx::new).collect()).collect()
+}
+
 #[test]
 fn jobsets_hold_every_step_once_in_order_on_nodes_of_its_own() {
     let (_, steps) = plan();
     let first = steps[0];
     let steps = [first, first];
-    assert_eq!(check_jobsets(&steps, &[vec![0], vec![1]]), Ok(()));
+    assert_eq!(check_jobsets(&steps, &sets(&[&[0], &[1]])), Ok(()));
     assert_eq!(check_jobsets(&[], &[]), Ok(()));
     let shared = JobsetFault::SharedNode { jobset: 1, step: 2, node: NodeIdx::new(N1) };
-    assert_eq!(check_jobsets(&steps, &[vec![0, 1]]), Err(shared));
-    assert_eq!(check_jobsets(&steps, &[vec![0]]), Err(JobsetFault::Missing(2)));
+    assert_eq!(check_jobsets(&steps, &sets(&[&[0, 1]])), Err(shared));
+    assert_eq!(check_jobsets(&steps, &sets(&[&[0]])), Err(JobsetFault::Missing(2)));
     let twice = JobsetFault::OutOfOrder { jobset: 2, step: 1, expected: 2 };
-    assert_eq!(check_jobsets(&steps, &[vec![0], vec![0]]), Err(twice));
+    assert_eq!(check_jobsets(&steps, &sets(&[&[0], &[0]])), Err(twice));
     let swapped = JobsetFault::OutOfOrder { jobset: 1, step: 2, expected: 1 };
-    assert_eq!(check_jobsets(&steps, &[vec![1], vec![0]]), Err(swapped));
-    assert_eq!(check_jobsets(&steps, &[vec![7]]), Err(JobsetFault::NoStep { jobset: 1, step: 8 }));
+    assert_eq!(check_jobsets(&steps, &sets(&[&[1], &[0]])), Err(swapped));
+    assert_eq!(check_jobsets(&steps, &sets(&[&[7]])), Err(JobsetFault::NoStep { jobset: 1, step: 8 }));
 }

@@ -7,11 +7,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::execute::job::JobStatus;
 use crate::execute::state::JobPart;
+use crate::plan::graph::StepIdx;
 
 const HEADER: &str = r#"{"journal":"htools.journal-1","cluster":{"name":"c","uuid":"u"},"run":{"tool":"hbal","began":17,"comment":"c","reason":"r","priority":0},"after":3,"joins_opcodes":true,"group":"g","ignore_soft_errors":false,"work":{"steps":[{"subject":"i","task":{"move":{"way":"replace_secondary","target":"n3","from":{"primary":"n1","secondary":"n2"},"to":{"primary":"n1","secondary":"n3"}}},"opcodes":[{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}],"after":[]}],"jobsets":[[0]]}}"#;
 
 fn records() -> Vec<Record> {
-    let mark = JobMark { step: 0, part: 0 };
+    let mark = JobMark { step: StepIdx::new(0), part: 0 };
     let job = JobId(17);
     vec![
         Record::Submitting { jobs: vec![mark] },
@@ -41,7 +42,7 @@ fn what_was_written_is_read() {
     assert_eq!(serde_json::to_string(&read.header).unwrap(), HEADER);
     assert_eq!(read.lines, 8);
     let message = Some("no \"room\"\nleft".to_owned());
-    assert_eq!(read.state.step(0), [JobPart::Ended(JobId(17), JobStatus::Error, message)]);
+    assert_eq!(read.state.step(StepIdx::new(0)), [JobPart::Ended(JobId(17), JobStatus::Error, message)]);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_journal_that_was_opened_goes_on() {
     let path = folder.path().join("journal");
     fs::write(&path, written(&records()[..4])).unwrap();
     let (read, mut journal) = open(&path).unwrap();
-    assert_eq!(read.state.step(0), [JobPart::Submitting]);
+    assert_eq!(read.state.step(StepIdx::new(0)), [JobPart::Submitting]);
     // one program at a time
     assert!(matches!(open(&path), Err(JournalError::InUse { .. })));
     records()[4..].iter().for_each(|record| journal.write(record).unwrap());
@@ -76,10 +77,10 @@ fn records_that_cannot_follow_are_refused_with_their_line() {
     let all = records();
     assert_eq!(wrong(&[all[4].clone()]), (2, "job 1.1 cannot be in the queue now".to_owned()));
     assert_eq!(wrong(&[all[0].clone(), all[0].clone()]).0, 3);
-    let far = Record::Submitting { jobs: vec![JobMark { step: usize::MAX, part: 0 }] };
+    let far = Record::Submitting { jobs: vec![JobMark { step: StepIdx::new(usize::MAX), part: 0 }] };
     assert_eq!(wrong(&[far]).0, 2);
     let ended = Record::Ended {
-        mark: JobMark { step: 0, part: 0 },
+        mark: JobMark { step: StepIdx::new(0), part: 0 },
         job: JobId(17),
         status: JobStatus::Running,
         message: None,

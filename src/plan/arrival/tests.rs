@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::{Draft, Move, Placement, Step};
+use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::opcode::PowerCommand;
 use crate::plan::work::Builder;
@@ -95,11 +96,14 @@ fn legs_lead_to_their_last_end() {
         opcodes: Vec::new(),
         after: Vec::new(),
     };
-    let work = Work { steps: vec![step(legs)], jobsets: vec![vec![0]] };
+    let work = Work { steps: vec![step(legs)], jobsets: vec![vec![StepIdx::new(0)]] };
     let text = &missed(&work, &crowded())[0].text;
     assert_eq!(text, "instance 'i1' is on n2 and n1, and should be on n2 and n3");
     // a step that leads nowhere says nothing about the end
-    assert_eq!(missed(&Work { steps: vec![step(Vec::new())], jobsets: vec![vec![0]] }, &crowded()), []);
+    assert_eq!(
+        missed(&Work { steps: vec![step(Vec::new())], jobsets: vec![vec![StepIdx::new(0)]] }, &crowded()),
+        []
+    );
 }
 
 #[test]

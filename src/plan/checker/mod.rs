@@ -16,6 +16,7 @@ pub use self::crossing::check_crossings;
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
 use self::state::ReplayedCluster;
+use super::jobset::Jobset;
 use crate::model::{
     Cluster, InstanceIdx, Leg, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
 };
@@ -389,12 +390,12 @@ pub enum JobsetFault {
 ///
 /// # Errors
 /// The first deviation.
-pub fn check_jobsets(steps: &[Step], jobsets: &[Vec<usize>]) -> Result<(), JobsetFault> {
+pub fn check_jobsets(steps: &[Step], jobsets: &[Jobset]) -> Result<(), JobsetFault> {
     let mut due = 0;
     for (at, jobset) in jobsets.iter().enumerate() {
         let jobset_number = at + 1;
         let mut used = BTreeSet::new();
-        for &index in jobset {
+        for index in jobset.iter().map(|step| step.get()) {
             let Some(step) = steps.get(index) else {
                 return Err(JobsetFault::NoStep { jobset: jobset_number, step: index.saturating_add(1) });
             };

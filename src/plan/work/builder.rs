@@ -1,61 +1,52 @@
 //! Plans as work: in names and opcodes, each step with those that it waits for.
 
-use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 
 use super::{Relocation, Task, Work, WorkStep};
 use crate::model::{Cluster, Move, NodeIdx, Placement, Step};
+use crate::plan::graph::Graph;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::opcode::{Opcode, job};
 
-/// Work that is put together, jobset by jobset. A step waits for the last ones before it
-/// that touch one of its nodes.
+/// Work that is put together, stage by stage: a step waits for the last ones before it that
+/// touch one of its nodes, and for the stage before.
 #[derive(Debug, Default)]
 pub struct Builder {
-    work: Work,
-    /// By node, the last step that touches it.
-    last: HashMap<String, usize>,
+    steps: Vec<WorkStep>,
+    graph: Graph<String>,
 }
 
 impl Builder {
-    /// Moves, in their jobsets.
+    /// One stage: moves, those of the given jobsets.
     pub fn moves(&mut self, cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) {
-        for set in jobsets {
-            self.set(set.iter().map(|at| {
-                let step = &steps[*at];
-                let nodes = step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone());
-                (work_step(cluster, step), nodes.collect())
-            }));
+        self.graph.barrier();
+        for at in jobsets.iter().flatten() {
+            let step = &steps[at.get()];
+            let nodes: Vec<String> =
+                step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone()).collect();
+            self.push(work_step(cluster, step), nodes);
         }
     }
 
-    /// One jobset: something that is done to nodes, by these opcodes.
+    /// One stage: something that is done to nodes, by these opcodes.
     pub fn nodes(
         &mut self,
         task: &Task,
         nodes: impl IntoIterator<Item = String>,
         opcodes: impl Fn(&str) -> Vec<Opcode>,
     ) {
-        self.set(nodes.into_iter().map(|node| {
+        self.graph.barrier();
+        for node in nodes {
             let opcodes = opcodes(&node);
             let task = task.clone();
-            (WorkStep { subject: node.clone(), task, opcodes, after: Vec::new() }, vec![node])
-        }));
+            self.push(WorkStep { subject: node.clone(), task, opcodes, after: Vec::new() }, [node]);
+        }
     }
 
-    /// One jobset, unless it is empty: steps, and the nodes that they touch.
-    fn set(&mut self, steps: impl Iterator<Item = (WorkStep, Vec<String>)>) {
-        let begin = self.work.steps.len();
-        for (step, nodes) in steps {
-            let at = self.work.steps.len();
-            let after: BTreeSet<usize> = nodes.iter().filter_map(|n| self.last.get(n)).copied().collect();
-            self.last.extend(nodes.into_iter().map(|node| (node, at)));
-            self.work.steps.push(WorkStep { after: after.into_iter().collect(), ..step });
-        }
-        if self.work.steps.len() > begin {
-            self.work.jobsets.push((begin..self.work.steps.len()).collect());
-        }
+    fn push(&mut self, step: WorkStep, nodes: impl IntoIterator<Item = String>) {
+        let at = self.graph.push(nodes);
+        self.steps.push(WorkStep { after: self.graph.before(at).to_vec(), ..step });
     }
 
     /// The work.
@@ -63,8 +54,8 @@ impl Builder {
     /// # Errors
     /// A name that Ganeti cannot have: no jobs are made with it, and no command is given it.
     pub fn finish(self) -> Result<Work, Impossible> {
-        self.work.steps.iter().try_for_each(WorkStep::check_names)?;
-        Ok(self.work)
+        self.steps.iter().try_for_each(WorkStep::check_names)?;
+        Ok(Work { jobsets: self.graph.jobsets(), steps: self.steps })
     }
 }
 

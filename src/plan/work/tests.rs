@@ -32,9 +32,8 @@ fn plans_come_back_from_names() {
     let read: Work = serde_json::from_str(&text).unwrap();
     assert_eq!(read, work);
     assert_eq!(read.fault(), None);
-    let all: Vec<usize> = (0..steps.len()).collect();
     let without_scores: Vec<Step> = steps.iter().map(|step| Step { score: 0.0, ..*step }).collect();
-    assert_eq!(read.steps_on(&start, &all).unwrap(), without_scores);
+    assert_eq!(read.steps_on(&start, &read.all().collect::<Vec<_>>()).unwrap(), without_scores);
 }
 
 #[test]
@@ -49,7 +48,7 @@ fn steps_wait_for_the_last_ones_on_their_nodes() {
         };
         for node in nodes(step) {
             let last = (0..at).rev().find(|other| nodes(&work.steps[*other]).contains(&node));
-            assert!(last.is_none_or(|last| step.after.contains(&last)), "{at}: {last:?}");
+            assert!(last.is_none_or(|last| step.after.contains(&StepIdx::new(last))), "{at}: {last:?}");
         }
     }
 }
@@ -59,7 +58,7 @@ fn unknown_names_are_told() {
     let (start, steps) = planned();
     let mut work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
     work.steps[0].subject = "nobody".into();
-    let error = work.steps_on(&start, &[0]).unwrap_err();
+    let error = work.steps_on(&start, &[StepIdx::new(0)]).unwrap_err();
     assert_eq!(error.to_string(), "step 1: there is no instance 'nobody'");
 }
 
@@ -78,7 +77,7 @@ fn work_side_by_side() {
     let offset = count + first.steps.len();
     for (at, step) in work.steps.iter().enumerate() {
         assert_eq!(joined.steps[at], *step);
-        let after: Vec<usize> = step.after.iter().map(|other| other + offset).collect();
+        let after = step.after.iter().map(|other| other.behind(offset)).collect();
         assert_eq!(joined.steps[at + offset], WorkStep { after, ..step.clone() });
     }
     assert_eq!(Work::side_by_side([work.clone()]), work);
@@ -91,15 +90,12 @@ fn jobsets_that_make_no_sense() {
     let count = work.steps.len();
     let once = format!("the jobsets do not list each of the {count} steps once");
     let waiting = work.steps.iter().position(|step| !step.after.is_empty()).unwrap();
-    let waits = format!(
-        "step {} waits for a later jobset, for step {}",
-        waiting + 1,
-        work.steps[waiting].after[0] + 1
-    );
+    let waits =
+        format!("step {} waits for a later jobset, for step {}", waiting + 1, work.steps[waiting].after[0]);
     let reversed = work.jobsets.iter().rev().cloned().collect();
     let twice = work.jobsets.iter().chain(&work.jobsets[..1]).cloned().collect();
     let missing = work.jobsets[1..].to_vec();
-    let beyond = vec![(0..=count).collect()];
+    let beyond = vec![(0..=count).map(StepIdx::new).collect()];
     for (jobsets, fault) in [(reversed, &waits), (twice, &once), (missing, &once), (beyond, &once)] {
         assert_eq!(Work { jobsets, ..work.clone() }.fault().as_ref(), Some(fault));
     }

@@ -131,5 +131,5 @@ pub fn steps(cluster: &Cluster, steps: &[Step]) -> Result<Vec<PlanStep>, Impossi
 
 /// The jobsets of a plan, by the numbers of their steps.
 pub fn jobsets(jobsets: &[Jobset]) -> Vec<Vec<usize>> {
-    jobsets.iter().map(|set| set.iter().map(|position| position + 1).collect()).collect()
+    jobsets.iter().map(|set| set.iter().map(|step| step.get() + 1).collect()).collect()
 }

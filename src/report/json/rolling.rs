@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::{Generator, Nodes, texts};
-use crate::model::Cluster;
+use crate::model::{Cluster, MovedMeanwhile};
 use crate::plan::maintenance::Maintenance;
 use crate::report::rolling::node_names;
 use crate::search::rolling::colour::Colouring;
-use crate::search::rolling::{Conflicts, MovedMeanwhile, Part};
+use crate::search::rolling::{Conflicts, Part};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.roll/1";

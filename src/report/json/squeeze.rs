@@ -4,14 +4,15 @@ use serde::Serialize;
 
 use super::plan::{PlanStep, jobsets, steps};
 use super::{Generator, node_name, texts};
+use crate::model::standby::NodeSize;
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::jobset;
 use crate::plan::names::Impossible;
 use crate::plan::power::group_commands;
-use crate::report::squeeze::{Tense, planned, size_name, summary};
+use crate::report::squeeze::{Tense, planned, size_name, summary, switching};
 use crate::report::why::{EXPOSED, Words, hindrance_words, hurdle_text};
 use crate::search::Stopped;
-use crate::search::squeeze::standby::{NodeSize, SizeSource};
+use crate::search::squeeze::standby::SizeSource;
 use crate::search::squeeze::{Decision, GroupPlan, Kept, Reserve, Squeeze, SqueezeOptions, Standby};
 use crate::search::why::Shortfall;
 
@@ -124,7 +125,7 @@ pub fn document(
 fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossible> {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
-    let lines = group_commands(cluster, plan)?;
+    let lines = switching(plan).map_or(Ok(Vec::new()), |plan| group_commands(cluster, &plan))?;
     Ok(SqueezedGroup {
         name: there.name.clone(),
         uuid: there.uuid.clone(),

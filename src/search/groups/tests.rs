@@ -499,8 +499,7 @@ fn plans_are_data_for_the_execution() {
     assert_eq!(legs, steps.iter().map(|step| step.legs().count()).collect::<Vec<_>>());
     // and it comes back from its names as it was
     let read: Work = serde_json::from_str(&serde_json::to_string(&work).unwrap()).unwrap();
-    let all: Vec<usize> = (0..steps.len()).collect();
-    let again = read.steps_on(&cluster, &all).unwrap();
+    let again = read.steps_on(&cluster, &read.all().collect::<Vec<_>>()).unwrap();
     let ends = |step: &Step| (step.instance, step.mv, step.from, step.to);
     assert_eq!(again.iter().map(ends).collect::<Vec<_>>(), steps.iter().map(ends).collect::<Vec<_>>());
     assert!(check_crossings(&cluster, &again).is_ok());

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::MovedMeanwhile;
 use crate::model::{
-    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mark, Mib, NodeIdx, Placement, Strictness,
-    TagArrival,
+    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mark, Mib, MovedMeanwhile, NodeIdx, Placement,
+    Strictness, TagArrival,
 };
 
 /// The cluster with some instances moved.

@@ -11,7 +11,7 @@ pub(crate) mod colour;
 pub(crate) mod graph;
 mod layout;
 
-use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, Placement, RunStatus};
+use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, MovedMeanwhile, NodeIdx, RunStatus};
 use clear::{ClearGround, Clearing};
 use colour::{Algorithm, Colouring};
 use graph::ConflictGraph;
@@ -81,24 +81,6 @@ pub enum NoPlan {
         /// The first node that cannot be cleared even alone.
         node: NodeIdx,
     },
-}
-
-/// An instance that is somewhere else while a group of nodes is down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MovedMeanwhile {
-    /// The instance.
-    pub instance: InstanceIdx,
-    /// Where it is otherwise.
-    pub from: Placement,
-    /// Where it is meanwhile.
-    pub to: Placement,
-}
-
-impl MovedMeanwhile {
-    /// Whether primary and secondary only change their roles.
-    pub fn is_failover(&self) -> bool {
-        Some(self.to.primary) == self.from.secondary && self.to.secondary == Some(self.from.primary)
-    }
 }
 
 /// Nodes that can be down together.

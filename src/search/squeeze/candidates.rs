@@ -2,18 +2,9 @@
 
 use super::standby::{SizeSource, sized};
 use super::{Hindrance, Reach, SqueezeOptions, Standby};
-pub use crate::model::known_tags::{STANDBY, STANDBY_AUTO as AUTO};
+use crate::model::known_tags::{STANDBY, STANDBY_AUTO};
+use crate::model::standby::standby_tags;
 use crate::model::{Cluster, InstanceIdx, Mirroring, NodeIdx};
-
-/// The standby tags of a node.
-pub fn standby_tags(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = &str> {
-    cluster.node(node).spec.tags.iter().map(String::as_str).filter(|tag| tag.starts_with(STANDBY))
-}
-
-/// Whether a node has a standby tag.
-pub fn is_standby(cluster: &Cluster, node: NodeIdx) -> bool {
-    standby_tags(cluster, node).next().is_some()
-}
 
 /// The order in which nodes are brought online: numbers, words, `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +16,7 @@ enum StandbyPriority {
 
 fn priority(tag: &str) -> StandbyPriority {
     match (tag, tag[STANDBY.len()..].parse()) {
-        (AUTO, _) => StandbyPriority::Auto,
+        (STANDBY_AUTO, _) => StandbyPriority::Auto,
         (_, Ok(number)) => StandbyPriority::Number(number),
         (_, Err(_)) => StandbyPriority::Word,
     }

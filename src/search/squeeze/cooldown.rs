@@ -2,26 +2,16 @@
 
 use std::time::Duration;
 
-pub use crate::model::known_tags::SWITCHED as SWITCHED_TAG;
+use crate::model::known_tags::SWITCHED;
+use crate::model::standby::switched_tags;
 use crate::model::{Cluster, NodeIdx};
-
-/// The tag of a node that is switched now; `now` is in seconds since 1970.
-pub fn switched_tag(now: u64) -> String {
-    format!("{SWITCHED_TAG}{now}")
-}
-
-/// Such tags of a node.
-pub fn switched_tags(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = String> {
-    let tags = cluster.node(node).spec.tags.iter();
-    tags.filter(|tag| tag.starts_with(SWITCHED_TAG)).cloned()
-}
 
 /// The nodes that were switched less than `cooldown` before `now`. Clocks of different
 /// machines may differ, so that a time as much later counts, too.
 pub fn switched_lately(cluster: &Cluster, now: u64, cooldown: Duration) -> Vec<NodeIdx> {
     let lately = |node: &NodeIdx| {
         switched_tags(cluster, *node)
-            .filter_map(|tag| tag[SWITCHED_TAG.len()..].parse::<u64>().ok())
+            .filter_map(|tag| tag[SWITCHED.len()..].parse::<u64>().ok())
             .any(|time| time.abs_diff(now) < cooldown.as_secs())
     };
     cluster.all_nodes().into_iter().filter(lately).collect()
@@ -51,6 +41,5 @@ mod tests {
         assert_eq!(lately(1600, 101), [2]);
         assert_eq!(lately(1600, 601), [1, 2]);
         assert_eq!(lately(950, 100), [1]);
-        assert_eq!(switched_tag(1500), "htools:switched:1500");
     }
 }

@@ -22,13 +22,13 @@ pub(crate) mod standby;
 mod tests;
 mod trial;
 
-pub use candidates::{AUTO, STANDBY, is_standby, standby_tags};
 pub use harm::Harm;
 pub use reserve::Reserve;
 
-use self::standby::{NodeSize, SizeSource, Sizes};
+use self::standby::{SizeSource, Sizes};
 use super::why::Hurdle;
 use super::{BalanceOptions, Deadline, Stopped};
+use crate::model::standby::NodeSize;
 use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx, Step};
 
 /// Which instances may be moved away from a node that is freed.

@@ -6,80 +6,9 @@ use std::collections::HashMap;
 
 use super::Standby;
 use crate::load::raw::RawNode;
-pub use crate::model::known_tags::STANDBY_SIZE as SIZE_TAG;
+use crate::model::standby::NodeSize;
 use crate::model::units::trunc_to_i64;
 use crate::model::{Cluster, Draft, Mib, Node, NodeIdx};
-
-/// The size of a node that holds no instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeSize {
-    /// Memory in MiB.
-    pub memory: i64,
-    /// Memory that the node itself uses, in MiB.
-    pub node_memory: i64,
-    /// Disk in MiB.
-    pub disk: i64,
-    /// Free disk in MiB.
-    pub free_disk: i64,
-    pub cpus: i64,
-    /// CPUs that the node itself uses.
-    pub node_cpus: i64,
-    pub spindles: i64,
-    pub free_spindles: i64,
-}
-
-impl NodeSize {
-    /// The size of a node; free disk and spindles as they are now.
-    pub fn of(node: &Node) -> NodeSize {
-        let Node { spec, state } = node;
-        NodeSize {
-            memory: trunc_to_i64(spec.mem_total),
-            node_memory: spec.mem_node.0,
-            disk: trunc_to_i64(spec.disk_total),
-            free_disk: state.ledger.disk_free.0,
-            cpus: trunc_to_i64(spec.cpu_total),
-            node_cpus: spec.cpu_node,
-            spindles: spec.spindle_total,
-            free_spindles: state.ledger.spindles_free,
-        }
-    }
-
-    /// The same without anything on it.
-    fn emptied(self) -> NodeSize {
-        NodeSize { free_disk: self.disk, free_spindles: self.spindles, ..self }
-    }
-
-    /// The tag that remembers it: [`SIZE_TAG`] and the eight numbers, in the order of the
-    /// fields, with slashes between them (Ganeti allows no commas in tags).
-    pub fn tag(&self) -> String {
-        let numbers = self.numbers().map(|n| n.to_string());
-        format!("{SIZE_TAG}{}", numbers.join("/"))
-    }
-
-    /// Reads such a tag; nothing if it is not one, or makes no sense.
-    pub fn from_tag(tag: &str) -> Option<NodeSize> {
-        let numbers: Vec<i64> =
-            tag.strip_prefix(SIZE_TAG)?.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
-        let [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles] = numbers[..]
-        else {
-            return None;
-        };
-        let size =
-            NodeSize { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles };
-        (size.numbers().iter().all(|n| (0..1 << 50).contains(n)) && size.is_known()).then_some(size)
-    }
-
-    fn numbers(&self) -> [i64; 8] {
-        let NodeSize { memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles } =
-            *self;
-        [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles]
-    }
-
-    /// Whether it is more than the zeros of a node that is off.
-    fn is_known(&self) -> bool {
-        self.memory > 0 && self.cpus > 0
-    }
-}
 
 /// From where the size of a standby node is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

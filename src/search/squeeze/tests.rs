@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 
 use super::condense::TrialWay;
-use super::standby::{NodeSize, SIZE_TAG};
 use super::trial::GroupScope;
 use super::*;
+use crate::model::known_tags::STANDBY_SIZE;
+use crate::model::standby::NodeSize;
 use crate::testing::cluster;
 
 pub(super) fn group() -> GroupIdx {
@@ -126,7 +127,7 @@ fn sizes_survive_as_tags() {
         "1/-1/1/1/1/1/1/1",
         "9/9/9/9/9/9/9/99999999999999999999",
     ] {
-        assert_eq!(NodeSize::from_tag(&format!("{SIZE_TAG}{bad}")), None, "{bad}");
+        assert_eq!(NodeSize::from_tag(&format!("{STANDBY_SIZE}{bad}")), None, "{bad}");
     }
 }
 

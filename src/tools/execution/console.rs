@@ -16,6 +16,8 @@ use crate::execute::job::{JobId, JobStatus, RunInfo};
 use crate::execute::nodes::{self, Handling, NodeTaskError};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, Report, StepReport, StepState, Surroundings};
+use crate::plan::graph::StepIdx;
+use crate::plan::jobset::Jobset;
 use crate::plan::work::{Work, WorkStep};
 use crate::report::file::open_stream;
 use crate::tools::interrupts;
@@ -60,7 +62,7 @@ impl<'a> Console<'a> {
         stage: &ExecutionStage<'a>,
         output: &'a mut Output,
     ) -> anyhow::Result<Console<'a>> {
-        let events = stage.options.json_events.as_ref().map(|path| {
+        let events = stage.undertaking.execution.json_events.as_ref().map(|path| {
             // the runs of one command share the file
             let file = open_stream(path, stage.number > 1)?;
             anyhow::Ok(Events { path: path.clone(), file, failed: false })
@@ -68,16 +70,16 @@ impl<'a> Console<'a> {
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
         output.flush()?;
-        let talkative = stage.load.verbosity >= 1;
+        let talkative = stage.undertaking.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
         Ok(Console {
             output,
             work,
             signals: stage.signals,
-            handling: stage.options.handling.clone(),
+            handling: stage.undertaking.execution.handling.clone(),
             events,
-            json: stage.silent,
+            json: stage.undertaking.silent,
             talkative,
             bar,
             running: 0,
@@ -276,14 +278,15 @@ fn table(work: &Work, report: &Report) -> Vec<String> {
 
 /// What scripts know of a run that ended early because it was asked to.
 pub(super) fn interrupted(work: &Work, report: &Report) -> Vec<String> {
-    let begun = |set: &&Vec<usize>| set.iter().any(|step| report.steps[*step].state != StepState::NotStarted);
+    let begun =
+        |set: &&Jobset| set.iter().any(|step| report.steps[step.get()].state != StepState::NotStarted);
     let (submitted, others): (Vec<_>, Vec<_>) = work.jobsets.iter().partition(begun);
-    let names = |set: &[usize]| -> String {
-        let names: Vec<String> = set.iter().map(|step| work.steps[*step].title()).collect();
+    let names = |set: &[StepIdx]| -> String {
+        let names: Vec<String> = set.iter().map(|step| work.step(*step).title()).collect();
         format!("  Executing jobset for instances {}", names.join(","))
     };
-    let jobs = |set: &[usize]| -> String {
-        let jobs = set.iter().flat_map(|step| &report.steps[*step].jobs);
+    let jobs = |set: &[StepIdx]| -> String {
+        let jobs = set.iter().flat_map(|step| &report.steps[step.get()].jobs);
         jobs.map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
     let mut lines = vec!["Exiting early due to user request, ".to_owned()];

@@ -6,13 +6,12 @@ use std::io;
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::checker::{CheckOptions, Violation, check, check_crossings};
+use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 use crate::tools::source;
 
-/// How often a plan is made anew because the cluster has changed meanwhile.
-pub const ATTEMPTS: usize = 5;
 /// Most changes that are listed.
 const SHOWN: usize = 5;
 
@@ -30,7 +29,7 @@ pub fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
 /// group, which is the one with the UUID `group`; if that is empty, there are several.
 pub fn violation(
     work: &Work,
-    steps: &[usize],
+    steps: &[StepIdx],
     group: &str,
     ignore_soft_errors: bool,
     now: &Cluster,
@@ -39,7 +38,7 @@ pub fn violation(
         Ok(moves) => moves,
         Err(unknown) => return Some(unknown.to_string()),
     };
-    let mut by_group: BTreeMap<GroupIdx, Vec<(usize, Step)>> = BTreeMap::new();
+    let mut by_group: BTreeMap<GroupIdx, Vec<(StepIdx, Step)>> = BTreeMap::new();
     if group.is_empty() {
         for (at, step) in steps.iter().zip(moves) {
             by_group.entry(now.node(step.from.primary).spec.group).or_default().push((*at, step));
@@ -51,11 +50,11 @@ pub fn violation(
         by_group.insert(group.idx, steps.iter().copied().zip(moves).collect());
     }
     let options = CheckOptions { ignore_soft_errors };
-    let first = |(group, moves): (GroupIdx, Vec<(usize, Step)>)| {
-        let (at, moves): (Vec<usize>, Vec<Step>) = moves.into_iter().unzip();
+    let first = |(group, moves): (GroupIdx, Vec<(StepIdx, Step)>)| {
+        let (at, moves): (Vec<StepIdx>, Vec<Step>) = moves.into_iter().unzip();
         let mut found = check(now, &now.nodes_of(group), &moves, options).err()?;
         // its number among these steps
-        found.step = at.get(found.step.wrapping_sub(1)).map_or(found.step, |at| at + 1);
+        found.step = at.get(found.step.wrapping_sub(1)).map_or(found.step, |at| at.number());
         Some(found)
     };
     let found = by_group.into_iter().filter_map(first).min_by_key(|found| found.step);
@@ -63,7 +62,7 @@ pub fn violation(
 }
 
 /// The first of these moves between groups that must not be carried out on a cluster.
-pub fn crossing_violation(work: &Work, steps: &[usize], now: &Cluster) -> Option<String> {
+pub fn crossing_violation(work: &Work, steps: &[StepIdx], _: &str, _: bool, now: &Cluster) -> Option<String> {
     match work.steps_on(now, steps) {
         Ok(moves) => {
             let found = check_crossings(now, &moves).err();

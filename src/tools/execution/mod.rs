@@ -5,6 +5,7 @@ mod console;
 mod fresh;
 mod lock;
 mod place;
+mod proposal;
 mod question;
 mod resume;
 mod undoing;
@@ -15,11 +16,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail, ensure};
 
 pub use arrival::Confirmation;
-pub use fresh::{ATTEMPTS, announce, crossing_violation, read_again, violation};
+pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use place::check as check_journal;
+pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
 pub use question::{Consent, ask};
-pub use resume::{Resumption, obstacle_in_group, resume};
+pub use resume::{resume, resume_with};
 pub use undoing::take_back;
 
 use console::Console;
@@ -31,6 +33,8 @@ use crate::execute::job::RunInfo;
 use crate::execute::journal::{self, Header, Journal};
 use crate::execute::signals::Signals;
 use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
+use crate::model::Cluster;
+use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
 use crate::remote::{luxi, rapi};
 
@@ -56,28 +60,42 @@ pub fn takes_jobs(source: &SourceOptions) -> bool {
     source.rapi.as_ref().map_or(source.luxi.is_some(), asks)
 }
 
+/// A tool that has plans carried out, or goes on with one of its runs.
+pub struct Undertaking<'a> {
+    pub tool: &'static str,
+    /// Reading the cluster.
+    pub load: &'a LoadOptions,
+    /// Carrying plans out.
+    pub execution: &'a ExecutionOptions,
+    /// Whether standard output is for something else.
+    pub silent: bool,
+    /// Whether what a failed run has done is taken back.
+    pub takes_back: bool,
+    /// Whether plans are made with `--ignore-soft-errors`.
+    pub ignore_soft_errors: bool,
+    /// Whether the exit status tells that something was done.
+    pub detailed_status: bool,
+    /// The first of some steps that cannot be carried out on the cluster as it is now.
+    pub obstacle: WorkCheck,
+}
+
+/// Looks at some steps, by their positions, of work in the group with a UUID, or in several if
+/// that is empty; that was planned with or without `--ignore-soft-errors`.
+pub type WorkCheck = fn(&Work, &[StepIdx], &str, bool, &Cluster) -> Option<String>;
+
 /// A plan that is to be carried out, and what it is for.
 pub struct ExecutionOrder {
-    /// The tool that made it.
-    pub tool: &'static str,
     /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
     pub purpose: String,
     /// UUID of the node group.
     pub group: String,
-    /// Whether it was made with `--ignore-soft-errors`.
-    pub ignore_soft_errors: bool,
     pub work: Work,
 }
 
 /// How plans are carried out.
 #[derive(Clone, Copy)]
 pub struct ExecutionStage<'a> {
-    /// What is asked for.
-    pub options: &'a ExecutionOptions,
-    /// How the cluster is read, and how much is said.
-    pub load: &'a LoadOptions,
-    /// Whether standard output is for something else.
-    pub silent: bool,
+    pub undertaking: &'a Undertaking<'a>,
     /// What is listened to.
     pub signals: &'a Signals,
     /// How many runs of this command there are with this one.
@@ -119,7 +137,7 @@ pub fn carry_out(
     output: &mut Output,
 ) -> anyhow::Result<Ran> {
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (tool, options) = (order.tool, stage.options);
+    let &Undertaking { tool, execution: options, .. } = stage.undertaking;
     let cluster = client.cluster().context(tool)?;
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
@@ -133,7 +151,7 @@ pub fn carry_out(
         after: client.newest().context(tool)?,
         joins_opcodes: client.joins_opcodes(),
         group: order.group,
-        ignore_soft_errors: order.ignore_soft_errors,
+        ignore_soft_errors: stage.undertaking.ignore_soft_errors,
         cluster,
         work: order.work,
     };
@@ -144,7 +162,7 @@ pub fn carry_out(
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).walk();
     console.finish(&report);
-    let arrival = Confirmation::of(&header.work, &report, client, stage.load);
+    let arrival = Confirmation::of(&header.work, &report, client, stage.undertaking.load);
     Ok(Ran { header, report, journal: path, arrival })
 }
 
@@ -155,16 +173,13 @@ pub fn carry_out(
 pub fn carry_out_alone(
     order: ExecutionOrder,
     client: &mut dyn JobClient,
-    options: &ExecutionOptions,
-    load: &LoadOptions,
-    silent: bool,
+    undertaking: &Undertaking<'_>,
     output: &mut Output,
 ) -> anyhow::Result<(Ran, ExitStatus)> {
     output.flush()?;
-    let signals = listen(silent)?;
-    let stage = ExecutionStage { options, load, silent, signals: &signals, number: 1 };
-    let ran = carry_out(order, client, &stage, output)?;
-    let status = conclude(&ran, silent, output)?;
+    let signals = listen(undertaking.silent)?;
+    let ran = carry_out(order, client, &undertaking.stage(&signals, 1), output)?;
+    let status = conclude(&ran, undertaking.silent, output)?;
     Ok((ran, status))
 }
 

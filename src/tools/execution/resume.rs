@@ -6,74 +6,67 @@ use anyhow::{Context, bail};
 
 use super::console::Console;
 use super::{
-    Confirmation, Consent, ExecutionStage, Ran, ask, check_resumed, client, conclude, failures, listen,
-    read_again, take_back, takes_jobs, violation,
+    Confirmation, Consent, ExecutionStage, Ran, Undertaking, ask, check_resumed, client, conclude, failures,
+    listen, read_again, take_back, takes_jobs,
 };
 use crate::execute::journal::{self, Header};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, Report, Runner, State};
-use crate::model::Cluster;
+use crate::plan::graph::StepIdx;
 use crate::tools::ExitStatus;
-use crate::tools::options::{ExecutionOptions, LoadOptions};
 use crate::tools::output::Output;
-
-/// A tool that goes on with one of its runs.
-pub struct Resumption<'a> {
-    pub tool: &'static str,
-    /// Reading the cluster.
-    pub load: &'a LoadOptions,
-    /// Carrying plans out.
-    pub execution: &'a ExecutionOptions,
-    /// Whether standard output is for something else.
-    pub silent: bool,
-    /// Whether what a failed run has done is taken back.
-    pub takes_back: bool,
-    /// Why the steps that are left cannot be carried out on the cluster as it is now.
-    pub obstacle: fn(&Header, &[usize], &Cluster) -> Option<String>,
-}
 
 /// Goes on with the run of a journal.
 ///
 /// # Errors
 /// Why it cannot be gone on with, and what went wrong.
-pub fn resume(
-    resumption: &Resumption<'_>,
+pub fn resume(undertaking: &Undertaking<'_>, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let mut client = undertaking.client()?;
+    resume_with(undertaking, &mut *client, path, output)
+}
+
+/// Goes on with the run of a journal through a client.
+///
+/// # Errors
+/// Why it cannot be gone on with, and what went wrong.
+pub fn resume_with(
+    undertaking: &Undertaking<'_>,
     client: &mut dyn JobClient,
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let Resumption { tool, execution, .. } = *resumption;
+    let Undertaking { tool, execution, .. } = *undertaking;
     let (journal::Read { header, state, .. }, journal) = journal::open(path)?;
     let cluster = client.cluster().context(tool)?;
     check_resumed(&header, tool, &cluster, client.joins_opcodes(), path)?;
     if state.steps().all(|step| state.is_done(step)) {
         output.error_line(&format!("All {} steps are done already", header.work.steps.len()))?;
         drop(journal);
-        let ran = resumption.over(header, Report::of(Ending::Done, &state), path, client);
-        return conclude(&ran, resumption.silent, output);
+        let ran = undertaking.over(header, Report::of(Ending::Done, &state), path, client);
+        return conclude(&ran, undertaking.silent, output);
     }
     if let Some(step) = state.steps().find(|step| state.has_failed(*step)) {
-        let what = header.work.steps[step].described();
-        let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step + 1);
+        let what = header.work.step(step).described();
+        let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step.number());
         drop(journal);
         let report = Report::of(Ending::Failed, &state);
-        let ran = resumption.over(header, report, path, client);
-        let taken_back = resumption.take_back(&ran, client, output)?;
+        let ran = undertaking.over(header, report, path, client);
+        let taken_back = undertaking.take_back(&ran, client, output)?;
         bail!("{failed}; let {tool} make a new plan{taken_back}");
     }
     if !execution.yes && ask(&remaining(&header, &state), output)? == Consent::No {
         output.error_line("Nothing was executed.")?;
         return Ok(ExitStatus::Failure);
     }
-    let signals = listen(resumption.silent)?;
-    let stage = resumption.stage(&signals, 1);
+    let signals = listen(undertaking.silent)?;
+    let stage = undertaking.stage(&signals, 1);
     let mut console = Console::begin(&header.work, &stage, output)?;
     let mut runner = Runner::new(client, &mut console, &header, journal, state);
     let mut found = None;
     let report = match runner.settle() {
         Some(report) => report,
         None => {
-            found = resumption.stale(&header, &runner.not_started());
+            found = undertaking.stale(&header, &runner.not_started());
             if found.is_some() { runner.abandon() } else { runner.walk() }
         }
     };
@@ -83,16 +76,16 @@ pub fn resume(
             "{tool}: the steps that are left do not fit the cluster any more, let {tool} make a new plan: {found}"
         );
     }
-    let ran = resumption.over(header, report, path, client);
-    if ran.report.ending == Ending::Failed && resumption.takes_back {
-        let stage = resumption.stage(&signals, 2);
-        let taken_back = take_back(&ran, tool, client, &stage, output)?;
+    let ran = undertaking.over(header, report, path, client);
+    if ran.report.ending == Ending::Failed && undertaking.takes_back {
+        let stage = undertaking.stage(&signals, 2);
+        let taken_back = take_back(&ran, client, &stage, output)?;
         bail!("{tool}: {}{taken_back}", failures(&ran));
     }
-    conclude(&ran, resumption.silent, output)
+    conclude(&ran, undertaking.silent, output)
 }
 
-impl Resumption<'_> {
+impl Undertaking<'_> {
     /// The client that it needs.
     ///
     /// # Errors
@@ -110,8 +103,9 @@ impl Resumption<'_> {
         Ran { header, report, journal: path.to_owned(), arrival }
     }
 
-    fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
-        ExecutionStage { options: self.execution, load: self.load, silent: self.silent, signals, number }
+    /// The run with this number, from 1, of the command.
+    pub fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
+        ExecutionStage { undertaking: self, signals, number }
     }
 
     /// Takes back what a run did that had failed before.
@@ -126,21 +120,16 @@ impl Resumption<'_> {
         }
         let signals = listen(self.silent)?;
         // the journal of the run is the first
-        take_back(ran, self.tool, client, &self.stage(&signals, 2), output)
+        take_back(ran, client, &self.stage(&signals, 2), output)
     }
 
     /// Why the steps that are left cannot be carried out any more.
-    fn stale(&self, header: &Header, steps: &[usize]) -> Option<String> {
+    fn stale(&self, header: &Header, steps: &[StepIdx]) -> Option<String> {
         match read_again(self.load) {
-            Ok(now) => (self.obstacle)(header, steps, &now),
+            Ok(now) => (self.obstacle)(&header.work, steps, &header.group, header.ignore_soft_errors, &now),
             Err(error) => Some(format!("{error:#}")),
         }
     }
-}
-
-/// What keeps the moves that are left, all inside the group of the run, from being carried out.
-pub fn obstacle_in_group(header: &Header, steps: &[usize], now: &Cluster) -> Option<String> {
-    violation(&header.work, steps, &header.group, header.ignore_soft_errors, now)
 }
 
 fn remaining(header: &Header, state: &State) -> String {

@@ -12,7 +12,6 @@ use crate::tools::output::Output;
 /// What keeps it from being begun.
 pub fn take_back(
     ran: &Ran,
-    tool: &'static str,
     client: &mut dyn JobClient,
     stage: &ExecutionStage<'_>,
     output: &mut Output,
@@ -21,14 +20,12 @@ pub fn take_back(
     if work.steps.is_empty() {
         return Ok(String::new());
     }
-    if stage.load.verbosity >= 1 {
+    if stage.undertaking.load.verbosity >= 1 {
         output.error_line(&format!("Taking back: {}", listed(&work, |_| true)))?;
     }
     let order = ExecutionOrder {
-        tool,
-        purpose: format!("taking back what failed, by {tool}"),
+        purpose: format!("taking back what failed, by {}", stage.undertaking.tool),
         group: ran.header.group.clone(),
-        ignore_soft_errors: false,
         work,
     };
     let undone = carry_out(order, client, stage, output)?;

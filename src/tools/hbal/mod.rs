@@ -13,7 +13,7 @@ use super::cli::{OptionDef, Spec};
 use super::options::Options;
 use super::options::catalogue::*;
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::{ExitStatus, ahead, execution, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -102,7 +102,7 @@ pub const SPEC: Spec = Spec {
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let status = if let Some(journal) = &options.execution.resume {
-        execute::resume(&options, journal, &mut output)
+        execution::resume(&execute::undertaking(&options), journal, &mut output)
     } else {
         // before the cluster is asked
         run::Groups::of(&options)?;
@@ -110,7 +110,10 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
         let cluster = source::load(&options.load, &mut output)?;
         match options.explain.is_empty() {
-            true => execute::plan_and_execute(&options, cluster, &mut output),
+            true => {
+                let plan = |cluster, output: &mut Output| run::run(&options, cluster, output);
+                execution::plan_and_execute(&execute::undertaking(&options), cluster, plan, &mut output)
+            }
             false => explain::run(&options, cluster, &mut output),
         }
     }?;

@@ -1,13 +1,16 @@
 //! A balancing run: from a loaded cluster to plans and their views.
 
+use std::ops::ControlFlow::Break;
+
 use anyhow::bail;
 
 use super::balanced::{BalanceStart, Balanced, balance};
+use super::execute::proposed;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::{ExitStatus, Options, several};
 use crate::load::merge::apply_node_options;
-use crate::model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
+use crate::model::{Cluster, Draft, NodeIdx, Step};
 use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
@@ -16,7 +19,7 @@ use crate::report::file::write_whole;
 use crate::report::summary::{Cost, Moment, summary};
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
-use crate::search::Stopped;
+use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -67,67 +70,8 @@ impl Text<'_> {
     }
 }
 
-/// The plan for one group.
-pub struct GroupPart {
-    pub group: GroupIdx,
-    /// The steps, in order.
-    pub steps: Vec<Step>,
-    /// Which steps can run at the same time.
-    pub jobsets: Vec<Jobset>,
-}
-
-/// A plan that is to be carried out.
-pub struct Plan {
-    /// The cluster before the first step.
-    pub before: Cluster,
-    /// The groups that have steps; they have no nodes in common.
-    pub parts: Vec<GroupPart>,
-    /// What ended the search early, if anything did.
-    pub stopped: Option<Stopped>,
-    /// The document of `--json`, not printed yet: there must be one only, and the plan may
-    /// have to be made anew.
-    pub document: Option<String>,
-}
-
-/// How a balancing run ended.
-pub struct BalanceRan {
-    /// The exit status, unless there is something to carry out.
-    pub status: ExitStatus,
-    /// What there is to carry out, if that is wanted.
-    pub plan: Option<Plan>,
-}
-
-impl From<ExitStatus> for BalanceRan {
-    fn from(status: ExitStatus) -> BalanceRan {
-        BalanceRan { status, plan: None }
-    }
-}
-
-impl BalanceRan {
-    /// What was found, as it is to be carried out; `before` is there if that is wanted. If it
-    /// is not, the document is printed.
-    pub fn of(
-        found: impl IntoIterator<Item = Balanced>,
-        before: Option<Cluster>,
-        stopped: Option<Stopped>,
-        document: Option<String>,
-        output: &mut Output,
-    ) -> anyhow::Result<BalanceRan> {
-        let part = |b: Balanced| GroupPart { group: b.scope.group, steps: b.steps, jobsets: b.jobsets };
-        let parts: Vec<GroupPart> =
-            found.into_iter().map(part).filter(|part| !part.steps.is_empty()).collect();
-        match before.filter(|_| !parts.is_empty()) {
-            Some(before) => {
-                let plan = Plan { before, parts, stopped, document };
-                Ok(BalanceRan { status: ExitStatus::Success, plan: Some(plan) })
-            }
-            None => print_document(document, output).map(BalanceRan::from),
-        }
-    }
-}
-
 /// Balances what the options say of the cluster.
-pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<BalanceRan> {
+pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let level = options.load.verbosity;
     let groups = Groups::of(options)?;
     let mut text = Text { output, json: options.json };
@@ -142,9 +86,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
         return match groups {
-            Groups::One => {
-                print_document(empty_document(options, cluster)?, text.output).map(BalanceRan::from)
-            }
+            Groups::One => print_document(empty_document(options, cluster)?, text.output).map(Break),
             Groups::Worst | Groups::All => several::nothing(options, cluster, text.output),
         };
     }
@@ -161,9 +103,9 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
 }
 
 /// Balances one group of the cluster.
-fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
+fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
     let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
-        return Ok(ExitStatus::Failure.into());
+        return Ok(Break(ExitStatus::Failure));
     };
     let start = options.json.then(|| {
         let scope = BalancedScope::of(cluster, group);
@@ -195,7 +137,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
     let document = document.map(|document| json::text(&document)).transpose()?;
     let stopped = found.stopped;
-    BalanceRan::of([found], before, stopped, document, text.output)
+    proposed(options, [found], before, stopped, document, text.output)
 }
 
 /// Whether a plan ends with what it costs and brings.

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::Options;
 use super::balanced::{BalanceStart, Balanced, balance, begin, search_group};
-use super::run::{BalanceRan, Text, give_commands, save_balanced, summarize, wants_summary};
+use super::execute::proposed;
+use super::run::{Text, give_commands, save_balanced, summarize, wants_summary};
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
@@ -22,6 +23,7 @@ use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
 use crate::search::Stopped;
 use crate::search::moves::perform;
+use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::{Output, Recording};
 use crate::tools::progress::Progress;
@@ -102,7 +104,7 @@ impl GroupsRun<'_> {
         cluster: &Cluster,
         groups: Vec<BalanceCandidate>,
         mut text: Text<'_>,
-    ) -> anyhow::Result<BalanceRan> {
+    ) -> anyhow::Result<Planned> {
         let GroupsRun { options, choice, deadline, before, state, moment } = self;
         let late = deadline.reached();
         // from now on an interrupt ends the program
@@ -135,12 +137,12 @@ impl GroupsRun<'_> {
         let document = document.transpose()?;
         let document = document.map(|document| json::text(&document)).transpose()?;
         let found = groups.into_iter().filter_map(|group| group.found);
-        BalanceRan::of(found, before, stopped, document, text.output)
+        proposed(options, found, before, stopped, document, text.output)
     }
 }
 
 /// Balances the worst group that can be improved.
-pub fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<BalanceRan> {
+pub fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     groups.sort_by(|a, b| a.start.outset.worst_first(&b.start.outset));
     list(options, &groups, &mut text)?;
@@ -160,7 +162,7 @@ pub fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyh
 }
 
 /// Balances each group, as many at a time as there are processors.
-pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<BalanceRan> {
+pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
@@ -203,14 +205,14 @@ pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Re
 }
 
 /// What there is to say about a cluster without instances.
-pub fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<BalanceRan> {
+pub fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || -> anyhow::Result<String> {
         let state = json::cluster::ClusterView::whole(cluster);
         Ok(json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, state)?)?)
     };
     let document = options.json.then(document).transpose()?;
-    BalanceRan::of([], None, None, document, output)
+    proposed(options, [], None, None, document, output)
 }
 
 /// The scores, in the order in which the groups are tried.

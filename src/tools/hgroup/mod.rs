@@ -12,7 +12,7 @@ use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt,
 use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
 use crate::model::kinds::words;
 use crate::model::shown::shown_name;
@@ -181,7 +181,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     if let Some(journal) = &options.execution.resume {
-        let status = execute::resume(&options, journal, &mut output);
+        let status = execution::resume(&execute::undertaking(&options), journal, &mut output);
         output.flush()?;
         return status;
     }

@@ -1,8 +1,8 @@
 //! From a loaded cluster to what a command says about it.
 
-use anyhow::bail;
+use std::ops::ControlFlow::{Break, Continue};
 
-use super::execute::{HgroupEnd, execute};
+use super::execute::{proposed, undertaking};
 use super::{ExitStatus, GroupCommand, Options};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Step, StorageMap};
@@ -18,7 +18,7 @@ use crate::search::groups::compress::{Compression, GroupCandidate, compress_unti
 use crate::search::groups::redistribute::redistribute_until;
 use crate::search::groups::status::GroupsStatus;
 use crate::search::{Deadline, Stopped};
-use crate::tools::execution::ATTEMPTS;
+use crate::tools::execution::{Planned, plan_and_execute};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -34,19 +34,12 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     if options.group_command == GroupCommand::Status {
         return status(options, &cluster, output);
     }
-    for attempt in 1..=ATTEMPTS {
-        let again = attempt < ATTEMPTS;
-        let outcome = match options.group_command {
-            GroupCommand::Redistribute => heal(options, &cluster, again, output),
-            GroupCommand::Compress => empty(options, &cluster, again, output),
-            GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, again, output),
-        }?;
-        match outcome {
-            HgroupEnd::Over(status) => return Ok(status),
-            HgroupEnd::Changed(now) => cluster = *now,
-        }
-    }
-    bail!("hgroup: the cluster changes faster than plans can be made; nothing was executed")
+    let plan = |cluster: Cluster, output: &mut Output| match options.group_command {
+        GroupCommand::Redistribute => heal(options, &cluster, output),
+        GroupCommand::Compress => empty(options, &cluster, output),
+        GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, output),
+    };
+    plan_and_execute(&undertaking(options), cluster, plan, output)
 }
 
 fn status(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
@@ -88,7 +81,7 @@ fn search<F>(options: &Options, find: impl FnOnce(&Deadline) -> F) -> anyhow::Re
     Ok(find(&deadline))
 }
 
-fn heal(options: &Options, cluster: &Cluster, again: bool, output: &mut Output) -> anyhow::Result<HgroupEnd> {
+fn heal(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let steps: Vec<Step> = found.steps().copied().collect();
@@ -104,15 +97,10 @@ fn heal(options: &Options, cluster: &Cluster, again: bool, output: &mut Output) 
         success: found.heals_all(),
         stopped: found.stopped,
     };
-    finish(options, cluster, &plan, again, output)
+    finish(options, cluster, &plan, output)
 }
 
-fn empty(
-    options: &Options,
-    cluster: &Cluster,
-    again: bool,
-    output: &mut Output,
-) -> anyhow::Result<HgroupEnd> {
+fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let groups = match &options.group {
         None => cluster.groups_with_nodes(),
         Some(key) => vec![group::named(cluster, key)?],
@@ -137,15 +125,10 @@ fn empty(
         success: chosen.is_some() || !planned,
         stopped: found.stopped,
     };
-    finish(options, cluster, &plan, again, output)
+    finish(options, cluster, &plan, output)
 }
 
-fn even_out(
-    options: &Options,
-    cluster: &Cluster,
-    again: bool,
-    output: &mut Output,
-) -> anyhow::Result<HgroupEnd> {
+fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let found = search(options, |deadline| balance_until(cluster, &options.group_balance(), deadline))?;
     let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
@@ -157,7 +140,7 @@ fn even_out(
         success: true,
         stopped: found.stopped,
     };
-    finish(options, cluster, &plan, again, output)
+    finish(options, cluster, &plan, output)
 }
 
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.
@@ -168,14 +151,13 @@ fn wanted(
     options.json.then(document).transpose()
 }
 
-/// Shows a plan, writes what is to be written, and carries it out if that is wanted.
+/// Shows a plan, and writes what is to be written.
 fn finish(
     options: &Options,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
-    again: bool,
     output: &mut Output,
-) -> anyhow::Result<HgroupEnd> {
+) -> anyhow::Result<Planned> {
     if let Some(stopped) = plan.stopped {
         let moves = plan.steps.len();
         let moves = if moves == 1 { "1 move".to_owned() } else { format!("{moves} moves") };
@@ -189,17 +171,12 @@ fn finish(
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &shell::script(REGROUP_TITLE, "job", &lines))?;
     }
-    let wanted = options.execution.exec && !plan.steps.is_empty();
-    let interrupted = plan.stopped == Some(Stopped::Interrupt);
-    let executes = wanted && !interrupted;
-    let document = |output: &mut Output| match &plan.document {
-        Some(document) => Ok(output.write(&json::text(document)?)?),
-        None => Ok(()),
-    };
+    let executes = options.execution.exec && !plan.steps.is_empty();
+    let mut document = plan.document.as_ref().map(json::text).transpose()?;
     if options.json {
         // of several plans the last one only
         if !executes {
-            document(output)?;
+            document.take().map_or(Ok(()), |document| output.write(&document))?;
         }
     } else {
         let quiet = options.load.verbosity < 1;
@@ -212,21 +189,12 @@ fn finish(
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
         summing_up::of_moves(cluster, plan.after, plan.steps, output)?;
     }
-    if wanted && interrupted {
-        output.error_line("The search was interrupted, so nothing is executed.")?;
-        return Ok(HgroupEnd::Over(ExitStatus::Failure));
-    }
     if executes {
-        let show = |output: &mut Output| if options.json { document(output) } else { Ok(()) };
-        return Ok(match execute(options, cluster, plan.steps, &plan.jobsets, again, show, output)? {
-            // what could be done was, and it was not all
-            HgroupEnd::Over(ExitStatus::Success | ExitStatus::Done) if !plan.success => {
-                HgroupEnd::Over(ExitStatus::Failure)
-            }
-            outcome => outcome,
-        });
+        let how = (plan.stopped, plan.success);
+        let proposal = proposed(options, cluster, (plan.steps, &plan.jobsets), how, document)?;
+        return Ok(Continue(Box::new(proposal)));
     }
-    Ok(HgroupEnd::Over(match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
+    Ok(Break(match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,

@@ -42,7 +42,8 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
     let commanded = if options.json || options.commands.is_some() { shown } else { &[] };
-    let maintenance = Maintenance::of(cluster, commanded, &options.rolling)?;
+    let commanded = commanded.iter().map(|part| (&part.nodes[..], &part.moves[..]));
+    let maintenance = Maintenance::of(cluster, commanded, options.rolling.offline_maintenance)?;
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &script(&maintenance))?;
     }

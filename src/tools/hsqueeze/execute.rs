@@ -5,14 +5,14 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::Options;
-use super::campaign::Campaign;
 use super::planning::Planning;
+use super::squeeze_run::SqueezeRun;
 use crate::execute::JobClient;
 use crate::model::Cluster;
-use crate::report::squeeze::Deed;
+use crate::report::squeeze::GroupResult;
 use crate::search::squeeze::{Decision, Squeeze};
 use crate::tools::ExitStatus;
-use crate::tools::execution::{self, Lock, Resumption, listen, obstacle_in_group};
+use crate::tools::execution::{self, Lock, Undertaking, listen, violation};
 use crate::tools::output::Output;
 
 /// The way to the cluster, and the right to change it.
@@ -39,31 +39,36 @@ pub fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
     Ok(ClusterAccess { client, _lock: lock })
 }
 
+/// What carrying plans out goes by.
+pub fn undertaking(options: &Options) -> Undertaking<'_> {
+    Undertaking {
+        tool: super::SPEC.name,
+        load: &options.load,
+        execution: &options.execution,
+        silent: options.is_silent(),
+        takes_back: true,
+        ignore_soft_errors: false,
+        detailed_status: options.detailed_status,
+        obstacle: violation,
+    }
+}
+
 /// Goes on with the run of a journal.
 ///
 /// # Errors
 /// Why that is not possible, and what went wrong.
 pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let tool = super::SPEC.name;
-    let silent = options.is_silent();
-    let resumption = Resumption {
-        tool,
-        load: &options.load,
-        execution: &options.execution,
-        silent,
-        takes_back: true,
-        obstacle: obstacle_in_group,
-    };
-    let mut client = resumption.client()?;
-    let cluster = client.cluster().context(tool)?;
-    let _lock = Lock::take(tool, &cluster)?;
-    execution::resume(&resumption, &mut *client, path, output)
+    let undertaking = undertaking(options);
+    let mut client = undertaking.client()?;
+    let cluster = client.cluster().context(undertaking.tool)?;
+    let _lock = Lock::take(undertaking.tool, &cluster)?;
+    execution::resume_with(&undertaking, &mut *client, path, output)
 }
 
 /// What was done, and what went wrong.
 #[derive(Default)]
 pub struct HsqueezeEnd {
-    pub deeds: Vec<Deed>,
+    pub results: Vec<GroupResult>,
     /// One line each.
     pub problems: Vec<String>,
     /// Set if the run was asked to stop.
@@ -82,10 +87,11 @@ pub fn execute(
     output: &mut Output,
 ) -> anyhow::Result<HsqueezeEnd> {
     output.flush()?;
-    let signals = listen(planning.options.is_silent())?;
+    let undertaking = undertaking(planning.options);
+    let signals = listen(undertaking.silent)?;
     let several = found.plans.len() > 1;
-    let campaign = Campaign::new(planning, &mut *access.client, &signals, several, output);
+    let run = SqueezeRun::new(planning, &undertaking, &mut *access.client, &signals, several, output);
     let (up, others): (Vec<_>, Vec<_>) =
         found.plans.iter().filter(|plan| !plan.is_idle()).partition(|p| p.decision == Decision::Expand);
-    Ok(campaign.carry_out(cluster, &[up, others].concat()))
+    Ok(run.carry_out(cluster, &[up, others].concat()))
 }

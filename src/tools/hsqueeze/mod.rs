@@ -1,9 +1,9 @@
 //! `hsqueeze`: which nodes can be powered down, or have to be powered up.
 
-mod campaign;
 mod execute;
 mod planning;
 mod run;
+mod squeeze_run;
 #[cfg(test)]
 mod tests;
 

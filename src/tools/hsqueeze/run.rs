@@ -9,8 +9,7 @@ use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::plan::shell;
 use crate::report::file::write_whole;
-use crate::report::json;
-use crate::report::squeeze as view;
+use crate::report::{json, squeeze as view};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
@@ -118,8 +117,8 @@ fn carry_out(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
-    let HsqueezeEnd { deeds, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
-    let summary = view::summary(&deeds, view::Tense::Done);
+    let HsqueezeEnd { results, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
+    let summary = view::summary(&results, view::Tense::Done);
     match options.load.verbosity < 1 && !options.json {
         true => output.line(&summary)?,
         false => output.error_line(&summary)?,
@@ -130,7 +129,7 @@ fn carry_out(
     }
     Ok(match stopped {
         Some(status) => status,
-        None if options.detailed_status && !deeds.is_empty() => ExitStatus::Done,
+        None if options.detailed_status && !results.is_empty() => ExitStatus::Done,
         None => ExitStatus::Success,
     })
 }
@@ -159,7 +158,14 @@ fn show(
 ) -> anyhow::Result<()> {
     let level = options.load.verbosity;
     let wants_lines = options.json || options.commands.is_some();
-    let lines = if wants_lines { power::commands(cluster, &found.plans)? } else { Vec::new() };
+    let lines = if wants_lines {
+        {
+            let plans: Vec<_> = found.plans.iter().filter_map(view::switching).collect();
+            power::commands(cluster, &plans, found.plans.len() > 1)?
+        }
+    } else {
+        Vec::new()
+    };
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
     }

@@ -17,13 +17,13 @@ use htools::model::{Cluster, Draft, Mib};
 use htools::plan::jobset::jobsets;
 use htools::plan::maintenance::{self, Maintenance};
 use htools::plan::names::{Impossible, NameOf};
-use htools::plan::switching::{Switch, power_down};
+use htools::plan::switching::{PowerCommand, Switch, Switching, power_down};
 use htools::plan::work::Work;
 use htools::plan::{command, power, shell};
 use htools::search::balance::{BalanceOptions, Balancer};
 use htools::search::groups::balance::{GroupBalanceOptions as GroupOptions, balance};
 use htools::search::rolling::{Conflicts, RollingOptions};
-use htools::search::squeeze::{Decision, SqueezeOptions, squeeze};
+use htools::search::squeeze::{Decision, GroupPlan, SqueezeOptions, squeeze};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -125,9 +125,14 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
         let plans = squeeze(&cluster, &cluster.groups_with_nodes(), &options).plans;
         let down = plans[0].clone();
         // after nodes came up, the moves are planned anew
-        let work: Option<MakeWork> = (down.decision == Decision::Condense)
-            .then(|| Box::new(move |c: &Cluster| power_down(c, &down, Switch::Ganeti, 1)) as MakeWork);
-        let script = move |c: &Cluster| Ok(shell::script("# x\n", "job", &power::commands(c, &plans)?));
+        let work: Option<MakeWork> = (down.decision == Decision::Condense).then(|| {
+            Box::new(move |c: &Cluster| power_down(c, &down.nodes, &down.steps, Switch::Ganeti, 1))
+                as MakeWork
+        });
+        let script = move |c: &Cluster| {
+            let plans: Vec<Switching<'_>> = plans.iter().map(switching).collect();
+            Ok(shell::script("# x\n", "job", &power::commands(c, &plans, false)?))
+        };
         Planned::new(cluster, script, work)
     };
     let (down, up) = (squeezed("underused.data"), squeezed("overused.data"));
@@ -135,10 +140,24 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
 
     let options = RollingOptions::default();
     let parts = Conflicts::among(&start, &nodes, &options).unwrap().plan(&start, &options).unwrap();
-    let hroller =
-        Planned::new(start, move |c| Ok(maintenance::script(&Maintenance::of(c, &parts, &options)?)), None);
+    let hroller = Planned::new(
+        start,
+        move |c| {
+            let parts = parts.iter().map(|part| (&part.nodes[..], &part.moves[..]));
+            Ok(maintenance::script(&Maintenance::of(c, parts, false)?))
+        },
+        None,
+    );
     vec![hbal, hgroup, down, up, hroller]
 });
+
+fn switching(plan: &GroupPlan) -> Switching<'_> {
+    let power = match plan.decision {
+        Decision::Condense => PowerCommand::PowerOff,
+        _ => PowerCommand::PowerOn,
+    };
+    Switching { group: plan.group, power, nodes: &plan.nodes, steps: &plan.steps }
+}
 
 /// Writes down what it was called with: the number of words, then the words.
 const STAND_IN: &str = r#"#!/bin/sh

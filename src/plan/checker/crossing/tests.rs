@@ -4,6 +4,7 @@ use crate::plan::checker::{JobsetFault, check_jobsets};
 use crate::plan::jobset::jobsets;
 use crate::search::groups::crossing;
 use crate::testing::groups;
+use crate::testing::sets;
 
 fn node(name: &str, free: i64) -> String {
     format!("{name}|9000|0|{free}|90000|80000|9|N|{}|1||N|0|0", &name[..1])
@@ -44,9 +45,9 @@ fn what_is_right_is_accepted() {
     let replay = verdict(&cluster, &plan).unwrap();
     assert_eq!(replay.placement(plan[0].instance), plan[0].to);
     // both leave a1: one after the other
-    assert_eq!(jobsets(&cluster, &plan), [vec![0], vec![1]]);
-    assert!(matches!(check_jobsets(&plan, &[vec![0, 1]]), Err(JobsetFault::SharedNode { step: 2, .. })));
-    assert_eq!(check_jobsets(&plan, &[vec![0]]), Err(JobsetFault::Missing(2)));
+    assert_eq!(jobsets(&cluster, &plan), sets(&[&[0], &[1]]));
+    assert!(matches!(check_jobsets(&plan, &sets(&[&[0, 1]])), Err(JobsetFault::SharedNode { step: 2, .. })));
+    assert_eq!(check_jobsets(&plan, &sets(&[&[0]])), Err(JobsetFault::Missing(2)));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Group by group, the plan is compared with the cluster as it is now and carried out; what comes
 //! up is balanced when it is known what it is like.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use anyhow::bail;
 
 use super::Options;
@@ -12,26 +14,29 @@ use crate::execute::{Ending, JobClient, StepReport, StepState};
 use crate::model::Cluster;
 use crate::model::shown::shown_name;
 use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::graph::StepIdx;
 use crate::plan::switching::{self, Switch};
 use crate::plan::work::{Task, Work, WorkStep};
-use crate::report::squeeze::Deed;
+use crate::report::squeeze::GroupResult;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::execution::{
-    ATTEMPTS, Confirmation, ExecutionOrder, ExecutionStage, Ran, announce, carry_out, conclude, failures,
-    read_again, take_back, violation,
+    Confirmation, ExecutionOrder, ExecutionStage, Planner, Ran, Undertaking, carry_out, conclude, failures,
+    fitting, read_again, take_back, violation,
 };
+use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
 /// How often other nodes are tried in place of those that do not come up.
 const POWER_UPS: usize = 3;
 
 /// All runs of a command.
-pub struct Campaign<'a> {
+pub struct SqueezeRun<'a> {
     options: &'a Options,
     planning: &'a Planning<'a>,
     client: &'a mut dyn JobClient,
     signals: &'a Signals,
     output: &'a mut Output,
+    undertaking: &'a Undertaking<'a>,
     silent: bool,
     /// Runs that were begun.
     runs: usize,
@@ -45,28 +50,30 @@ pub struct Campaign<'a> {
 }
 
 /// A group's plan, and the cluster that it was made on.
-struct Current {
+pub struct Current {
     before: Cluster,
     plan: GroupPlan,
 }
 
-impl<'a> Campaign<'a> {
+impl<'a> SqueezeRun<'a> {
     /// Nothing was done yet; `several` if there is more than one group.
     pub fn new(
         planning: &'a Planning<'a>,
+        undertaking: &'a Undertaking<'a>,
         client: &'a mut dyn JobClient,
         signals: &'a Signals,
         several: bool,
         output: &'a mut Output,
-    ) -> Campaign<'a> {
+    ) -> SqueezeRun<'a> {
         let options = planning.options;
-        Campaign {
+        SqueezeRun {
             options,
             planning,
             client,
             signals,
             output,
-            silent: options.is_silent(),
+            undertaking,
+            silent: undertaking.silent,
             runs: 0,
             switched: 0,
             failed: Vec::new(),
@@ -91,42 +98,23 @@ impl<'a> Campaign<'a> {
     }
 
     fn group(&mut self, cluster: &Cluster, plan: &GroupPlan) -> anyhow::Result<()> {
-        let mut current = Current { before: cluster.clone(), plan: plan.clone() };
-        let mut deed = self.deed(&current);
-        for attempt in 1..=ATTEMPTS {
-            if let Some(name) = repeated_name(&current.before, current.plan.group) {
-                let name = shown_name(name);
-                bail!("two instances are called '{name}', so nothing is executed in their group");
-            }
-            let now = read_again(&self.options.load)?;
-            let changes = self.changes(&current, &now)?;
-            if changes.is_empty() {
-                let result = match current.plan.decision {
-                    Decision::Condense => self.condense(&current, &mut deed),
-                    Decision::Expand => self.expand(current, &mut deed),
-                    Decision::Nothing => Ok(()),
-                };
-                // also if something went wrong after it
-                self.outcome.deeds.extend((!deed.is_idle()).then_some(deed));
-                return result;
-            }
-            announce(&changes, attempt < ATTEMPTS, self.output)?;
-            let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
-            current = next;
-            deed = self.deed(&current);
-            self.show(&current)?;
-            if current.plan.is_idle() {
-                return Ok(());
-            }
-        }
-        bail!("the cluster changes faster than plans can be made; nothing was executed")
+        let first = Current { before: cluster.clone(), plan: plan.clone() };
+        let Continue(current) = fitting(self, first)? else { return Ok(()) };
+        let mut result = self.nothing_yet(&current);
+        let done = match current.plan.decision {
+            Decision::Condense => self.condense(&current, &mut result),
+            Decision::Expand => self.expand(current, &mut result),
+            Decision::Nothing => Ok(()),
+        };
+        // also if something went wrong after it
+        self.outcome.results.extend((!result.is_idle()).then_some(result));
+        done
     }
 
-    /// Nothing yet.
-    fn deed(&self, current: &Current) -> Deed {
+    fn nothing_yet(&self, current: &Current) -> GroupResult {
         let group = self.several.then(|| current.before.group(current.plan.group).name.clone());
         let Current { plan, .. } = current;
-        Deed { group, decision: plan.decision, nodes: Vec::new(), moves: 0, enough: plan.enough }
+        GroupResult { group, decision: plan.decision, nodes: Vec::new(), moves: 0, enough: plan.enough }
     }
 
     /// The plan of the same group on the cluster as it is now, if the group still exists.
@@ -138,71 +126,44 @@ impl<'a> Campaign<'a> {
         Some(Current { before: now, plan })
     }
 
-    fn show(&mut self, current: &Current) -> anyhow::Result<()> {
-        if self.silent {
-            return Ok(());
-        }
-        let found =
-            Squeeze { plans: vec![current.plan.clone()], after: current.before.clone(), stopped: None };
-        show_text(self.options, &current.before, &found, self.output)
-    }
-
-    /// What keeps a plan from being carried out on the cluster as it is now.
-    fn changes(&self, current: &Current, now: &Cluster) -> anyhow::Result<Vec<String>> {
-        let Current { before, plan } = current;
-        let changes = differences(before, plan.group, now);
-        if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
-            // moves to nodes that come up are planned when they are there
-            return Ok(changes);
-        }
-        let mut switched = now.clone();
-        for node in &plan.nodes {
-            let name = &before.node(*node).spec.name;
-            let there = switched.nodes.iter_mut().filter(|node| node.spec.name == *name);
-            there.for_each(|node| node.spec.offline = true);
-        }
-        let work = switching::moves(before, plan)?;
-        let all: Vec<usize> = (0..work.steps.len()).collect();
-        Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
-    }
-
     fn switch(&self) -> Switch {
         if self.options.execution.handling.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
     }
 
     /// Powers nodes down; if that fails, what was done is taken back.
-    fn condense(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
+    fn condense(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
         let Current { before, plan } = current;
-        let work = switching::power_down(before, plan, self.switch(), self.planning.now())?;
+        let work =
+            switching::power_down(before, &plan.nodes, &plan.steps, self.switch(), self.planning.now())?;
         let purpose = format!("condensing by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
-        count(&ran, &Task::PowerOff, deed);
-        self.switched += deed.nodes.len();
+        count(&ran, &Task::PowerOff, result);
+        self.switched += result.nodes.len();
         if ran.report.ending == Ending::Failed {
             let stage = self.next_stage();
-            let taken_back = take_back(&ran, super::SPEC.name, self.client, &stage, self.output)?;
+            let taken_back = take_back(&ran, self.client, &stage, self.output)?;
             self.outcome.problems.push(failures(&ran) + &still_powered(&ran) + &taken_back);
         }
         Ok(())
     }
 
     /// Powers nodes up; others in place of those that do not come up; then balances.
-    fn expand(&mut self, mut current: Current, deed: &mut Deed) -> anyhow::Result<()> {
+    fn expand(&mut self, mut current: Current, result: &mut GroupResult) -> anyhow::Result<()> {
         let mut failures = 0;
         loop {
             let good = match current.plan.nodes.is_empty() {
-                true => return self.balance(&current, deed),
-                false => self.power_up(&current, deed)?,
+                true => return self.balance(&current, result),
+                false => self.power_up(&current, result)?,
             };
             failures += usize::from(!good);
             if self.outcome.stopped.is_some() || failures >= POWER_UPS {
                 return Ok(());
             }
             let now = read_again(&self.options.load)?;
-            failures += usize::from(good && !self.are_in_use(&current, &now, deed));
+            failures += usize::from(good && !self.are_in_use(&current, &now, result));
             let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
             current = next;
-            deed.enough = current.plan.enough;
+            result.enough = current.plan.enough;
             if current.plan.decision != Decision::Expand || current.plan.is_idle() {
                 return Ok(());
             }
@@ -211,11 +172,11 @@ impl<'a> Campaign<'a> {
 
     /// Whether the nodes that came up are in use now. One that was drained, too, is not; it is
     /// not tried again.
-    fn are_in_use(&mut self, current: &Current, now: &Cluster, deed: &mut Deed) -> bool {
+    fn are_in_use(&mut self, current: &Current, now: &Cluster, result: &mut GroupResult) -> bool {
         let names = current.plan.nodes.iter().map(|node| &current.before.node(*node).spec.name);
         let is_out = |name: &&String| now.nodes.iter().any(|n| n.spec.name == **name && n.spec.offline);
         let out: Vec<String> = names.filter(is_out).cloned().collect();
-        deed.nodes.retain(|name| !out.contains(name));
+        result.nodes.retain(|name| !out.contains(name));
         for name in &out {
             self.outcome
                 .problems
@@ -226,14 +187,14 @@ impl<'a> Campaign<'a> {
     }
 
     /// Whether all nodes came up.
-    fn power_up(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<bool> {
+    fn power_up(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<bool> {
         let Current { before, plan } = current;
-        let work = switching::power_up(before, plan, self.switch(), self.planning.now())?;
+        let work = switching::power_up(before, &plan.nodes, self.switch(), self.planning.now())?;
         let purpose = format!("expanding by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
-        let known = deed.nodes.len();
-        count(&ran, &Task::SetOnline, deed);
-        self.switched += deed.nodes.len() - known;
+        let known = result.nodes.len();
+        count(&ran, &Task::SetOnline, result);
+        self.switched += result.nodes.len() - known;
         if ran.report.ending == Ending::Failed {
             self.outcome.problems.push(failures(&ran));
             let failed = ran.header.work.steps.iter().zip(&ran.report.steps);
@@ -247,10 +208,10 @@ impl<'a> Campaign<'a> {
     }
 
     /// Moves instances, between nodes that are all in use.
-    fn balance(&mut self, current: &Current, deed: &mut Deed) -> anyhow::Result<()> {
-        let work = switching::moves(&current.before, &current.plan)?;
+    fn balance(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
+        let work = switching::moves(&current.before, &current.plan.steps)?;
         let ran = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
-        count(&ran, &Task::SetOnline, deed);
+        count(&ran, &Task::SetOnline, result);
         if ran.report.ending == Ending::Failed {
             self.outcome.problems.push(failures(&ran));
         }
@@ -259,13 +220,8 @@ impl<'a> Campaign<'a> {
 
     /// Carries steps out, as far as that is possible.
     fn run(&mut self, current: &Current, purpose: String, work: Work) -> anyhow::Result<Ran> {
-        let order = ExecutionOrder {
-            tool: super::SPEC.name,
-            purpose,
-            group: current.before.group(current.plan.group).uuid.clone(),
-            ignore_soft_errors: false,
-            work,
-        };
+        let order =
+            ExecutionOrder { purpose, group: current.before.group(current.plan.group).uuid.clone(), work };
         let stage = self.next_stage();
         let ran = carry_out(order, self.client, &stage, self.output)?;
         self.outcome.problems.extend(ran.arrival.tell(self.output)?);
@@ -279,28 +235,72 @@ impl<'a> Campaign<'a> {
 
     fn next_stage(&mut self) -> ExecutionStage<'a> {
         self.runs += 1;
-        ExecutionStage {
-            options: &self.options.execution,
-            load: &self.options.load,
-            silent: self.silent,
-            signals: self.signals,
-            number: self.runs,
+        self.undertaking.stage(self.signals, self.runs)
+    }
+}
+
+impl Planner for SqueezeRun<'_> {
+    type Plan = Current;
+    type End = ();
+
+    fn load(&self) -> &LoadOptions {
+        &self.options.load
+    }
+
+    fn output(&mut self) -> &mut Output {
+        self.output
+    }
+
+    fn consider(&mut self, current: &mut Current) -> anyhow::Result<ControlFlow<()>> {
+        let Some(name) = repeated_name(&current.before, current.plan.group) else { return Ok(Continue(())) };
+        bail!("two instances are called '{}', so nothing is executed in their group", shown_name(name));
+    }
+
+    fn changes(&mut self, current: &Current, now: &Cluster) -> anyhow::Result<Vec<String>> {
+        let Current { before, plan } = current;
+        let changes = differences(before, plan.group, now);
+        if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
+            // moves to nodes that come up are planned when they are there
+            return Ok(changes);
         }
+        let mut switched = now.clone();
+        for node in &plan.nodes {
+            let name = &before.node(*node).spec.name;
+            let there = switched.nodes.iter_mut().filter(|node| node.spec.name == *name);
+            there.for_each(|node| node.spec.offline = true);
+        }
+        let work = switching::moves(before, &plan.steps)?;
+        let all: Vec<StepIdx> = work.all().collect();
+        Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
+    }
+
+    fn show_last(&mut self, _: &mut Current) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn anew(&mut self, current: Current, now: Cluster) -> anyhow::Result<ControlFlow<(), Current>> {
+        let Some(next) = self.plan_anew(&current, now) else { return Ok(Break(())) };
+        if !self.silent {
+            let plans = vec![next.plan.clone()];
+            let found = Squeeze { plans, after: next.before.clone(), stopped: None };
+            show_text(self.options, &next.before, &found, self.output)?;
+        }
+        Ok(if next.plan.is_idle() { Break(()) } else { Continue(next) })
     }
 }
 
 /// Adds what was done in a run, as far as the cluster shows it: moves, and nodes by the task that
 /// makes them count.
-fn count(ran: &Ran, task: &Task, deed: &mut Deed) {
+fn count(ran: &Ran, task: &Task, result: &mut GroupResult) {
     let missed = |step: &WorkStep, is_node: bool| {
         ran.arrival.missed().iter().any(|missed| missed.is_node == is_node && missed.subject == step.subject)
     };
     let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
-            deed.moves += usize::from(!missed(step, false));
+            result.moves += usize::from(!missed(step, false));
         } else if step.task == *task && !missed(step, true) {
-            deed.nodes.push(step.subject.clone());
+            result.nodes.push(step.subject.clone());
         }
     }
 }

@@ -1,0 +1,203 @@
+//! A plan on its way to being carried out: asked about, compared with the cluster as it is just
+//! then, and made anew where that has changed.
+
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use anyhow::bail;
+
+use super::fresh::{announce, read_again};
+use super::{Consent, ExecutionOrder, Undertaking, ask, carry_out_alone, client};
+use crate::execute::Ending;
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, GroupIdx};
+use crate::plan::fresh::{differences, repeated_name};
+use crate::plan::graph::StepIdx;
+use crate::plan::work::Work;
+use crate::search::Stopped;
+use crate::tools::ExitStatus;
+use crate::tools::options::LoadOptions;
+use crate::tools::output::Output;
+
+/// How often a plan is made because the cluster has changed meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// What makes plans, and anew if need be.
+pub trait Planner {
+    /// A plan, with the cluster that it was made on.
+    type Plan;
+    /// What there is to say if none is to be carried out.
+    type End;
+
+    /// How the cluster is read.
+    fn load(&self) -> &LoadOptions;
+    fn output(&mut self) -> &mut Output;
+    /// Looks whether a plan may be carried out at all; asks if somebody is to be asked.
+    fn consider(&mut self, plan: &mut Self::Plan) -> anyhow::Result<ControlFlow<Self::End>>;
+    /// What keeps a plan from being carried out on the cluster as it is now, a line each.
+    fn changes(&mut self, plan: &Self::Plan, now: &Cluster) -> anyhow::Result<Vec<String>>;
+    /// Shows what must be shown once, of the last plan.
+    fn show_last(&mut self, plan: &mut Self::Plan) -> anyhow::Result<()>;
+    /// Another plan for the same end.
+    fn anew(&mut self, plan: Self::Plan, now: Cluster) -> anyhow::Result<ControlFlow<Self::End, Self::Plan>>;
+}
+
+/// A plan that fits the cluster as it is at this moment: the first one, or one that was made in
+/// its place.
+///
+/// # Errors
+/// If the cluster does not hold still, and those of the planner.
+pub fn fitting<P: Planner>(
+    planner: &mut P,
+    mut plan: P::Plan,
+) -> anyhow::Result<ControlFlow<P::End, P::Plan>> {
+    for attempt in 1..=ATTEMPTS {
+        let again = attempt < ATTEMPTS;
+        if let Break(end) = planner.consider(&mut plan)? {
+            return Ok(Break(end));
+        }
+        let now = read_again(planner.load())?;
+        let changes = planner.changes(&plan, &now)?;
+        if changes.is_empty() || !again {
+            planner.show_last(&mut plan)?;
+        }
+        if changes.is_empty() {
+            return Ok(Continue(plan));
+        }
+        announce(&changes, again, planner.output())?;
+        if again {
+            plan = match planner.anew(plan, now)? {
+                Continue(plan) => plan,
+                end => return Ok(end),
+            };
+        }
+    }
+    Err(RestlessCluster.into())
+}
+
+/// The cluster is never as it was when the plan was made.
+#[derive(Debug, thiserror::Error)]
+#[error("the cluster changes faster than plans can be made; nothing was executed")]
+struct RestlessCluster;
+
+/// A whole plan of a tool, to be carried out as one run.
+pub struct Proposal {
+    /// The cluster before the first step.
+    pub before: Cluster,
+    /// The groups that it touches.
+    pub groups: Vec<GroupIdx>,
+    pub work: Work,
+    /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
+    pub purpose: String,
+    /// UUID of the only group whose instances it moves; empty if there are several.
+    pub group: String,
+    /// What is asked on a terminal.
+    pub question: String,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+    /// The document of `--json`, not printed yet: there must be one only, and the plan may
+    /// have to be made anew.
+    pub document: Option<String>,
+    /// Whether it brings about all that was asked for.
+    pub complete: bool,
+}
+
+/// What came of planning: something to carry out, or the exit status.
+pub type Planned = ControlFlow<ExitStatus, Box<Proposal>>;
+
+impl Proposal {
+    fn show_document(&mut self, output: &mut Output) -> anyhow::Result<()> {
+        self.document.take().map_or(Ok(()), |document| Ok(output.write(&document)?))
+    }
+}
+
+struct Proposing<'a, F> {
+    undertaking: &'a Undertaking<'a>,
+    output: &'a mut Output,
+    plan: F,
+}
+
+impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Proposing<'_, F> {
+    type Plan = Box<Proposal>;
+    type End = ExitStatus;
+
+    fn load(&self) -> &LoadOptions {
+        self.undertaking.load
+    }
+
+    fn output(&mut self) -> &mut Output {
+        self.output
+    }
+
+    fn consider(&mut self, plan: &mut Box<Proposal>) -> anyhow::Result<ControlFlow<ExitStatus>> {
+        self.output.flush()?;
+        let why = if plan.stopped == Some(Stopped::Interrupt) {
+            "The search was interrupted, so nothing is executed."
+        } else if let Some(name) = plan.groups.iter().find_map(|group| repeated_name(&plan.before, *group)) {
+            let name = shown_name(name).to_string();
+            plan.show_document(self.output)?;
+            self.output.flush()?;
+            bail!("{}: two instances are called '{name}', so nothing is executed", self.undertaking.tool);
+        } else if !self.undertaking.execution.yes && ask(&plan.question, self.output)? == Consent::No {
+            "Nothing was executed."
+        } else {
+            return Ok(Continue(()));
+        };
+        plan.show_document(self.output)?;
+        self.output.error_line(why)?;
+        Ok(Break(ExitStatus::Failure))
+    }
+
+    fn changes(&mut self, plan: &Self::Plan, now: &Cluster) -> anyhow::Result<Vec<String>> {
+        let Proposal { before, groups, work, group, .. } = &**plan;
+        let found: Vec<String> = groups.iter().flat_map(|group| differences(before, *group, now)).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let all: Vec<StepIdx> = work.all().collect();
+        let Undertaking { obstacle, ignore_soft_errors, .. } = self.undertaking;
+        Ok(obstacle(work, &all, group, *ignore_soft_errors, now).into_iter().collect())
+    }
+
+    fn show_last(&mut self, plan: &mut Box<Proposal>) -> anyhow::Result<()> {
+        plan.show_document(self.output)
+    }
+
+    fn anew(&mut self, _: Box<Proposal>, now: Cluster) -> anyhow::Result<Planned> {
+        (self.plan)(now, self.output)
+    }
+}
+
+/// Makes a plan and, if that is wanted, carries it out as one run.
+///
+/// # Errors
+/// What keeps it from being made or begun, and what went wrong.
+pub fn plan_and_execute(
+    undertaking: &Undertaking<'_>,
+    cluster: Cluster,
+    mut plan: impl FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let Undertaking { tool, load, .. } = *undertaking;
+    let first = match plan(cluster, output)? {
+        Continue(first) => first,
+        Break(status) => return Ok(status),
+    };
+    output.flush()?;
+    let mut client = client(&load.source)?;
+    let fits = fitting(&mut Proposing { undertaking, output: &mut *output, plan }, first);
+    let named =
+        |error: anyhow::Error| if error.is::<RestlessCluster>() { error.context(tool) } else { error };
+    let plan = match fits.map_err(named)? {
+        Continue(plan) => plan,
+        Break(status) => return Ok(status),
+    };
+    let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, work: plan.work };
+    let (ran, status) = carry_out_alone(order, &mut *client, undertaking, output)?;
+    let done = ran.report.ending == Ending::Done;
+    Ok(match (done && undertaking.detailed_status, plan.complete) {
+        // what could be done was, and it was not all
+        (_, false) => ExitStatus::Failure,
+        (true, true) => ExitStatus::Done,
+        (false, true) => status,
+    })
+}
