@@ -72,7 +72,7 @@ pub fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, C
     if status.is_null() {
         return Ok(JobState { status: None, message: None });
     }
-    let known = status.as_str().and_then(JobStatus::parse);
+    let known = status.as_str().and_then(|word| word.parse().ok());
     let status = known.ok_or_else(|| nonsense("status of a job", status))?;
     if status == JobStatus::Success && results.as_array().is_some_and(|r| r.iter().any(is_power_failure)) {
         let message = last_message(log).unwrap_or_else(|| "the power helper of the node failed".to_owned());
@@ -140,7 +140,7 @@ fn reason(value: &Value) -> String {
 pub fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> {
     let wrong = || nonsense("wait for a job", fields);
     let status = fields.as_array().and_then(|fields| fields.first()).ok_or_else(wrong)?;
-    let status = status.as_str().and_then(JobStatus::parse).ok_or_else(wrong)?;
+    let status = status.as_str().and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
     let serial = |message: &Value| message.as_array()?.first()?.as_u64();
     let serials = messages.as_array().into_iter().flatten().filter_map(serial);
     Ok(JobChange { status: Some(status), serial: serials.max() })

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::kinds::words;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
 
@@ -18,48 +19,29 @@ impl fmt::Display for JobId {
     }
 }
 
-/// How far a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum JobStatus {
-    /// Not begun.
-    Queued,
-    /// Waiting for locks.
-    Waiting,
-    /// Being cancelled.
-    Canceling,
-    /// Under way, or between two of its opcodes.
-    Running,
-    /// Ended without having been carried out.
-    Canceled,
-    /// Ended well.
-    Success,
-    /// Ended with an error.
-    Error,
-}
+words!(
+    /// How far a job is.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub JobStatus, "status of a job" {
+        /// Not begun.
+        Queued = "queued",
+        /// Waiting for locks.
+        Waiting = "waiting",
+        /// Being cancelled.
+        Canceling = "canceling",
+        /// Under way, or between two of its opcodes.
+        Running = "running",
+        /// Ended without having been carried out.
+        Canceled = "canceled",
+        /// Ended well.
+        Success = "success",
+        /// Ended with an error.
+        Error = "error",
+    }
+);
 
 impl JobStatus {
-    /// Ganeti's word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobStatus::Queued => "queued",
-            JobStatus::Waiting => "waiting",
-            JobStatus::Canceling => "canceling",
-            JobStatus::Running => "running",
-            JobStatus::Canceled => "canceled",
-            JobStatus::Success => "success",
-            JobStatus::Error => "error",
-        }
-    }
-
-    /// The status with this word.
-    pub fn parse(word: &str) -> Option<JobStatus> {
-        use JobStatus::*;
-        [Queued, Waiting, Canceling, Running, Canceled, Success, Error]
-            .into_iter()
-            .find(|s| s.as_str() == word)
-    }
-
     /// Whether nothing will change any more.
     pub fn is_final(self) -> bool {
         matches!(self, JobStatus::Canceled | JobStatus::Success | JobStatus::Error)
@@ -253,8 +235,8 @@ mod tests {
     #[test]
     fn every_status_has_its_word() {
         for word in ["queued", "waiting", "canceling", "running", "canceled", "success", "error"] {
-            assert_eq!(JobStatus::parse(word).unwrap().as_str(), word);
+            assert_eq!(word.parse::<JobStatus>().unwrap().as_str(), word);
         }
-        assert_eq!(JobStatus::parse("Success"), None);
+        assert!("Success".parse::<JobStatus>().is_err());
     }
 }

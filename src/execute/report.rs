@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::job::{JobId, JobStatus};
 use super::state::{JobPart, State};
+use crate::model::kinds::words;
 use crate::plan::work::Work;
 
 /// How a run ended.
@@ -37,37 +38,27 @@ impl Ending {
     }
 }
 
-/// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepState {
-    /// All of it was done.
-    Done,
-    /// Ganeti could not do it, or refused to.
-    Failed,
-    /// It is under way.
-    Running,
-    /// Some of its jobs are done, and the others were not submitted.
-    Begun,
-    /// It is unknown whether its job was submitted, or what became of it.
-    Unknown,
-    /// Nothing was done about it.
-    NotStarted,
-}
+words!(
+    /// What became of a step.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub StepState, "state of a step" {
+        /// All of it was done.
+        Done = "done",
+        /// Ganeti could not do it, or refused to.
+        Failed = "failed",
+        /// It is under way.
+        Running = "running",
+        /// Some of its jobs are done, and the others were not submitted.
+        Begun = "begun, not finished",
+        /// It is unknown whether its job was submitted, or what became of it.
+        Unknown = "unknown",
+        /// Nothing was done about it.
+        NotStarted = "not started",
+    }
+);
 
 impl StepState {
-    /// In words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            StepState::Done => "done",
-            StepState::Failed => "failed",
-            StepState::Running => "running",
-            StepState::Begun => "begun, not finished",
-            StepState::Unknown => "unknown",
-            StepState::NotStarted => "not started",
-        }
-    }
-
     /// What became of a step, by its jobs.
     pub fn of(parts: &[JobPart]) -> StepState {
         let any = |test: fn(&JobPart) -> bool| parts.iter().any(test);

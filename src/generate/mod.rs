@@ -7,18 +7,21 @@ pub mod random;
 
 pub use cluster::cluster;
 
-/// Which disk templates the instances have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TemplateMix {
-    /// All mirrored by DRBD: a primary and a secondary node each.
-    Drbd,
-    /// All on external storage.
-    Ext,
-    /// All on their node's own disks: nothing to move.
-    Plain,
-    /// Half DRBD, a quarter external, a quarter plain.
-    Mixed,
-}
+use crate::model::kinds::words;
+
+words!(
+    /// Which disk templates the instances have.
+    pub TemplateMix, "mix of templates" {
+        /// All mirrored by DRBD: a primary and a secondary node each.
+        Drbd = "drbd",
+        /// All on external storage.
+        Ext = "ext",
+        /// All on their node's own disks: nothing to move.
+        Plain = "plain",
+        /// Half DRBD, a quarter external, a quarter plain.
+        Mixed = "mixed",
+    }
+);
 
 /// What cluster to make. The same specification always gives the same cluster.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::raw::RawCluster;
 use crate::model::DiskParameters;
+use crate::model::kinds::words;
 use crate::model::known_tags::{
     ALLOW_MIGRATION, DENY, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION, POOL, STANDBY, STANDBY_AUTO,
     STANDBY_SIZE, SWITCHED,
@@ -21,27 +22,16 @@ pub struct Anonymiser {
     tags: Tags,
 }
 
-/// What a name is a name of; the beginning of its replacement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum NameKind {
-    Group,
-    Node,
-    Instance,
-    Uuid,
-    Network,
-}
-
-impl NameKind {
-    fn word(self) -> &'static str {
-        match self {
-            NameKind::Group => "group",
-            NameKind::Node => "node",
-            NameKind::Instance => "instance",
-            NameKind::Uuid => "uuid",
-            NameKind::Network => "network",
-        }
+words!(
+    /// What a name is a name of; the beginning of its replacement.
+    NameKind, "kind of name" {
+        Group = "group",
+        Node = "node",
+        Instance = "instance",
+        Uuid = "uuid",
+        Network = "network",
     }
-}
+);
 
 impl Anonymiser {
     /// Replaces every name in a cluster. Sizes, states and places stay, and with them the score.
@@ -92,7 +82,7 @@ impl Anonymiser {
         let used = self.used.entry(kind).or_default();
         let fresh = loop {
             *used += 1;
-            let candidate = format!("{}-{used}", kind.word());
+            let candidate = format!("{}-{used}", kind.as_str());
             if !self.originals.contains(&candidate) {
                 break candidate;
             }

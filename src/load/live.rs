@@ -9,33 +9,26 @@ use super::raw::{Detail, RawCluster, RawGroup, RawInstance, RawNode};
 use super::unknown_node;
 use crate::input::error::Result;
 use crate::input::json::{Json, Object, Weight, each, named, strings};
+use crate::model::kinds::words;
 use crate::model::shown::shown_name;
 use crate::model::{Disk, DiskParameters, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx};
 
-/// One of the parts of a description of a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClusterPart {
-    Groups,
-    Nodes,
-    Instances,
-    Info,
-}
+words!(
+    /// One of the parts of a description of a cluster.
+    pub(super) ClusterPart, "part of a cluster" {
+        Groups = "groups",
+        Nodes = "nodes",
+        Instances = "instances",
+        Info = "info",
+    }
+);
 
 impl ClusterPart {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            ClusterPart::Groups => "groups",
-            ClusterPart::Nodes => "nodes",
-            ClusterPart::Instances => "instances",
-            ClusterPart::Info => "info",
-        }
-    }
-
     /// What its items are.
     pub(super) fn kind(self) -> &'static str {
         match self {
             ClusterPart::Info => "info",
-            many => &many.name()[..many.name().len() - 1],
+            many => &many.as_str()[..many.as_str().len() - 1],
         }
     }
 }

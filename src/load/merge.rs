@@ -19,7 +19,7 @@ use crate::model::{
 };
 
 /// What the command line adds to the data of a source.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct MergeOptions {
     /// `--exclusion-tags`.
     pub exclusion_tags: Vec<String>,
@@ -352,7 +352,7 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
 }
 
 /// Node settings of the command line: `-O`, `--max-cpu`, `--min-disk`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeOptions {
     /// Nodes to treat as offline, by name or unique beginning.
     pub offline: Vec<String>,

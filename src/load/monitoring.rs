@@ -7,29 +7,21 @@ use crate::input::error::Result;
 use crate::input::json::{
     self, At, Budget, ItemStream, Json, JsonPath, MadeItems, Object, Of, WantedParts, Weight,
 };
+use crate::model::kinds::words;
 
 /// What a daemon's answer may take in memory while it is read, in bytes: many are read at once.
 const ANSWER: usize = 8 << 20;
 
-/// A collector of the monitoring daemon, of those that say something about
-/// load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Collector {
-    /// The load of a node.
-    CpuAvgLoad,
-    /// The load of each instance on a node, where Xen can tell.
-    XenCpuAvgLoad,
-}
-
-impl Collector {
-    /// The name under which it reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Collector::CpuAvgLoad => "cpu-avg-load",
-            Collector::XenCpuAvgLoad => "xen-cpu-avg-load",
-        }
+words!(
+    /// A collector of the monitoring daemon, of those that say something about
+    /// load.
+    pub Collector, "collector" {
+        /// The load of a node.
+        CpuAvgLoad = "cpu-avg-load",
+        /// The load of each instance on a node, where Xen can tell.
+        XenCpuAvgLoad = "xen-cpu-avg-load",
     }
-}
+);
 
 /// What one collector says about one node.
 #[derive(Debug, Clone, PartialEq)]

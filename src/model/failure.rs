@@ -1,60 +1,32 @@
 //! Kinds of refusal, and how often each occurred.
 
+use crate::model::kinds::words;
 use std::fmt;
 
-/// The kinds of refusal that Ganeti's tools count and report, in the order of
-/// their reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FailKind {
-    /// Memory, including what N+1 reserves.
-    Mem,
-    /// Disk.
-    Disk,
-    /// Virtual CPUs.
-    Cpu,
-    /// The cluster could not lose a node any more (global N+1).
-    N1,
-    /// Exclusion tags.
-    Tags,
-    /// Migration tags.
-    Mig,
-    /// Number of disks.
-    DiskCount,
-    /// Spindles.
-    Spindles,
-    /// Never found; the reference reports it all the same.
-    Internal,
-}
-
-impl FailKind {
-    /// All kinds, in order.
-    pub const ALL: [FailKind; 9] = [
-        FailKind::Mem,
-        FailKind::Disk,
-        FailKind::Cpu,
-        FailKind::N1,
-        FailKind::Tags,
-        FailKind::Mig,
-        FailKind::DiskCount,
-        FailKind::Spindles,
-        FailKind::Internal,
-    ];
-
-    /// The name as it appears in messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FailKind::Mem => "FailMem",
-            FailKind::Disk => "FailDisk",
-            FailKind::Cpu => "FailCPU",
-            FailKind::N1 => "FailN1",
-            FailKind::Tags => "FailTags",
-            FailKind::Mig => "FailMig",
-            FailKind::DiskCount => "FailDiskCount",
-            FailKind::Spindles => "FailSpindles",
-            FailKind::Internal => "FailInternal",
-        }
+words!(
+    /// The kinds of refusal that Ganeti's tools count and report, in the order of
+    /// their reports.
+    pub FailKind, "kind of failure" {
+        /// Memory, including what N+1 reserves.
+        Mem = "FailMem",
+        /// Disk.
+        Disk = "FailDisk",
+        /// Virtual CPUs.
+        Cpu = "FailCPU",
+        /// The cluster could not lose a node any more (global N+1).
+        N1 = "FailN1",
+        /// Exclusion tags.
+        Tags = "FailTags",
+        /// Migration tags.
+        Mig = "FailMig",
+        /// Number of disks.
+        DiskCount = "FailDiskCount",
+        /// Spindles.
+        Spindles = "FailSpindles",
+        /// Never found; the reference reports it all the same.
+        Internal = "FailInternal",
     }
-}
+);
 
 /// How often each kind of refusal occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,7 +62,7 @@ impl FailCounts {
 
     /// All kinds with their counts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (FailKind, u64)> + '_ {
-        FailKind::ALL.into_iter().map(|kind| (kind, self.get(kind)))
+        FailKind::ALL.iter().copied().map(|kind| (kind, self.get(kind)))
     }
 
     /// All kinds by descending count, in order among equals.

@@ -1,9 +1,6 @@
 //! The enumerations of the domain: disk templates, run states, allocation
 //! policies, hypervisors. Each has one text form, used by every format.
 
-use std::fmt;
-use std::str::FromStr;
-
 /// A text that names no value of an enumeration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{value}' is not a {what} (one of {})", .allowed.join(", "))]
@@ -16,44 +13,49 @@ pub struct UnknownName {
     pub allowed: Vec<&'static str>,
 }
 
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+/// Makes an enumeration whose values have one text form each.
+macro_rules! words {
+    ($(#[$doc:meta])* $vis:vis $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
+        $vis enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
             /// All values, in canonical order.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
-            /// The text form, as in Ganeti's own formats.
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
+            /// Their text forms.
+            pub const WORDS: &'static [&'static str] = &[$($text),+];
+
+            /// The text form.
+            pub const fn as_str(self) -> &'static str {
+                Self::WORDS[self as usize]
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
 
-        impl FromStr for $name {
-            type Err = UnknownName;
-            fn from_str(text: &str) -> Result<Self, UnknownName> {
-                Self::ALL.iter().copied().find(|v| v.as_str() == text).ok_or_else(|| UnknownName {
+        impl std::str::FromStr for $name {
+            type Err = $crate::model::UnknownName;
+            fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|v| v.as_str() == text).ok_or_else(|| $crate::model::UnknownName {
                     what: $what,
                     value: text.to_owned(),
-                    allowed: Self::ALL.iter().map(|v| v.as_str()).collect(),
+                    allowed: Self::WORDS.to_vec(),
                 })
             }
         }
     };
 }
+pub(crate) use words;
 
-named!(
+words!(
     /// How an instance's disks are stored.
-    DiskTemplate, "disk template" {
+    pub DiskTemplate, "disk template" {
         /// No disks at all.
         Diskless = "diskless",
         /// Files on the node.
@@ -119,9 +121,9 @@ impl DiskTemplate {
     }
 }
 
-named!(
+words!(
     /// The state of an instance, as Ganeti reports it.
-    RunStatus, "instance status" {
+    pub RunStatus, "instance status" {
         /// Up, as it should be.
         Running = "running",
         /// Stopped by the administrator.
@@ -167,9 +169,9 @@ impl RunStatus {
     }
 }
 
-named!(
+words!(
     /// Whether new instances may be put into a node group, best first.
-    AllocPolicy, "allocation policy" {
+    pub AllocPolicy, "allocation policy" {
         /// Used first.
         Preferred = "preferred",
         /// Used when no preferred group has room.
@@ -179,9 +181,9 @@ named!(
     }
 );
 
-named!(
+words!(
     /// The hypervisor of a node; only kvm is treated specially.
-    Hypervisor, "hypervisor" {
+    pub Hypervisor, "hypervisor" {
         /// KVM: the node's own memory cannot be measured (see `--static-kvm-node-memory`).
         Kvm = "kvm",
         /// Xen, paravirtualised.
@@ -197,9 +199,9 @@ named!(
     }
 );
 
-named!(
+words!(
     /// Which side of its instances a node is freed of.
-    EvacMode, "evacuation mode" {
+    pub EvacMode, "evacuation mode" {
         /// Instances that run there move away.
         PrimaryOnly = "primary-only",
         /// Disk copies move away.

@@ -29,7 +29,7 @@ pub fn statistics_line(colourings: &[Colouring]) -> String {
             line.push_str(if sorted[at - 1].classes.len() == colours { " TIE " } else { " LOOSE " });
         }
         let sizes: Vec<String> = colouring.classes.iter().map(|class| class.len().to_string()).collect();
-        line.push_str(&format!("{}: {colours} ({})", colouring.algorithm.name(), sizes.join(",")));
+        line.push_str(&format!("{}: {colours} ({})", colouring.algorithm.as_str(), sizes.join(",")));
     }
     line
 }

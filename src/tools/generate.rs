@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::ExitStatus;
 use super::cli::hint::try_help;
@@ -15,7 +15,7 @@ use super::output::Output;
 use crate::generate::{ClusterSpec, TemplateMix, cluster};
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::number::{parse_int, shown};
-use crate::model::Mib;
+use crate::model::{Mib, UnknownName};
 use crate::report::text::whole_cluster_text;
 
 /// Name, purpose and options.
@@ -51,14 +51,6 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
-/// The words that TEMPLATE may be.
-const TEMPLATES: [(&str, TemplateMix); 4] = [
-    ("drbd", TemplateMix::Drbd),
-    ("ext", TemplateMix::Ext),
-    ("plain", TemplateMix::Plain),
-    ("mixed", TemplateMix::Mixed),
-];
-
 /// Most nodes, instances or groups: far beyond any cluster, but a slip of the
 /// finger does not fill the memory.
 const MOST: i64 = 1_000_000;
@@ -69,7 +61,7 @@ pub fn command() -> clap::Command {
     SPEC.command().name("generate").args([
         word("NODES"),
         word("INSTANCES"),
-        word("TEMPLATE").value_parser(TEMPLATES.map(|(name, _)| name)),
+        word("TEMPLATE").value_parser(TemplateMix::WORDS.to_vec()),
     ])
 }
 
@@ -145,11 +137,9 @@ fn count(what: &str, text: &str) -> anyhow::Result<usize> {
 }
 
 fn template_mix(text: &str) -> anyhow::Result<TemplateMix> {
-    let Some((_, mix)) = TEMPLATES.iter().find(|(name, _)| *name == text) else {
-        let names = TEMPLATES.map(|(name, _)| name).join(", ");
-        bail!("TEMPLATE: '{}' is none of {names}", shown(text));
-    };
-    Ok(*mix)
+    text.parse().map_err(|UnknownName { allowed, .. }| {
+        anyhow!("TEMPLATE: '{}' is none of {}", shown(text), allowed.join(", "))
+    })
 }
 
 fn misuse(words: usize) -> Stop {
@@ -194,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_kind_and_size_can_be_written() {
-        for (_, templates) in TEMPLATES {
+        for templates in TemplateMix::ALL.iter().copied() {
             for (nodes, instances) in [(0, 0), (0, 5), (1, 5), (2, 0), (12, 90)] {
                 let spec =
                     ClusterSpec { groups: 3, tags: true, ..ClusterSpec::new(nodes, instances, templates, 4) };

@@ -5,6 +5,7 @@ use super::options::Options;
 use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, listing, source};
+use crate::load::merge::apply_node_options;
 use crate::report::info::{self, Information};
 use crate::report::{debug, json};
 
@@ -44,7 +45,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     if options.json {
-        source::apply_node_settings(&mut cluster, &options.load)?;
+        apply_node_options(&mut cluster, &options.load.nodes)?;
         let document = json::info::document(&Information::of(&cluster), &cluster);
         output.write(&json::text(&document)?)?;
         output.flush()?;
@@ -55,7 +56,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     if level > 2 {
         output.line(&format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
     }
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     let info = Information::of(&cluster);
     for line in info::text(&info, &cluster, level) {
         output.line(&line)?;

@@ -12,7 +12,7 @@ use crate::input::local::{self, read_limited};
 use crate::load::LoadError;
 use crate::load::iallocator::Request;
 use crate::load::load_data;
-use crate::load::merge::{Inconsistency, MergeOptions, NodeOptions, apply_node_options, finish, merge};
+use crate::load::merge::{Inconsistency, MergeOptions, finish, merge};
 use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
 use crate::model::shown::shown_name;
@@ -28,12 +28,12 @@ const LOADING: &str = "failed to load data, aborting";
 /// What is wrong with the options, the files or the data.
 pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
     check_sources(options)?;
-    let utilisation = read_utilisation(options)?;
+    let additions = MergeOptions { utilisation: read_utilisation(options)?, ..options.merge.clone() };
     let raw = read_source(options)?;
     for warning in &raw.warnings {
         output.error_line(&format!("Warning: {warning}"))?;
     }
-    let mut cluster = merge(raw, &merge_options(options, utilisation)).context(LOADING)?;
+    let mut cluster = merge(raw, &additions).context(LOADING)?;
     apply_monitoring(&mut cluster, options, output)?;
     complete(&mut cluster, options, output)?;
     Ok(cluster)
@@ -64,16 +64,6 @@ pub fn load_request(
     let cluster = load(options, output)?;
     let request = message.request.transferred(&own, &cluster)?;
     Ok((cluster, request))
-}
-
-fn merge_options(options: &LoadOptions, utilisation: Vec<(String, Utilisation)>) -> MergeOptions {
-    MergeOptions {
-        exclusion_tags: options.exclusion_tags.clone(),
-        select_instances: options.select_instances.clone(),
-        exclude_instances: options.exclude_instances.clone(),
-        utilisation,
-        ignore_dynu: options.ignore_dynu,
-    }
 }
 
 /// Completes a merged cluster, and warns of nodes whose figures do not add up.
@@ -152,7 +142,7 @@ fn read_rapi(address: &str, options: &LoadOptions) -> anyhow::Result<RawCluster>
 }
 
 fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
-    if !options.mond || (options.ignore_dynu && options.mond_data.is_none()) {
+    if !options.mond || (options.merge.ignore_dynu && options.mond_data.is_none()) {
         return Ok(());
     }
     let collector = if options.mond_xen { Collector::XenCpuAvgLoad } else { Collector::CpuAvgLoad };
@@ -160,7 +150,7 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
         Some(path) => read_monitoring(path)?,
         None => ask_daemons(cluster, collector, output)?,
     };
-    if options.ignore_dynu {
+    if options.merge.ignore_dynu {
         // the file must be right all the same
         return Ok(());
     }
@@ -203,17 +193,4 @@ fn warn(missing: &[Inconsistency], output: &mut Output) -> anyhow::Result<()> {
     }
     output.error_line("")?;
     Ok(())
-}
-
-/// Applies `-O`, `--max-cpu` and `--min-disk`.
-///
-/// # Errors
-/// The names that mean no node.
-pub fn apply_node_settings(cluster: &mut Cluster, options: &LoadOptions) -> anyhow::Result<()> {
-    let settings = NodeOptions {
-        offline: options.offline.clone(),
-        max_cpu: options.max_cpu,
-        min_disk: options.min_disk,
-    };
-    Ok(apply_node_options(cluster, &settings)?)
 }

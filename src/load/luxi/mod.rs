@@ -152,7 +152,7 @@ impl LiveSource for Tables<'_> {
             ClusterPart::Nodes => &self.answers.nodes,
             _ => &self.answers.instances,
         };
-        let text = answer.as_ref().map_err(|error| self.refused(part.name(), error))?;
+        let text = answer.as_ref().map_err(|error| self.refused(part.as_str(), error))?;
         let place = JsonPath::source(&self.answers.source);
         let table = QueryTable { text, place, kind: part.kind(), budget: &self.budget };
         table.each_row(fields(part, self.answers.detail), read)

@@ -40,7 +40,7 @@ impl Fetcher {
     pub(super) fn open(&self, part: ClusterPart) -> Result<Body<'_>> {
         match self {
             Fetcher::Directory(path, most) => {
-                let path = path.join(part.name()).with_extension("json");
+                let path = path.join(part.as_str()).with_extension("json");
                 let source = path.display().to_string();
                 let file = File::open(path).map_err(|error| {
                     LoadError::one_line(&shown_source(&source), &format!("cannot be read: {error}"))
@@ -49,14 +49,14 @@ impl Fetcher {
             }
             Fetcher::Server(session, manner, end) => {
                 let query: &[_] = if part == ClusterPart::Info { &[] } else { &[("bulk", "1")] };
-                let source = session.source(part.name(), query);
+                let source = session.source(part.as_str(), query);
                 let wrong = |error: CallError| failed(&source, &error);
                 let left = end.left().unwrap_or_default();
                 let limits = match left < manner.transfer {
                     true => CallLimits { end: *end, reading: Some(manner.reading), ..session.limits(left) },
                     false => CallLimits { end: *end, ..session.limits(manner.transfer) },
                 };
-                let body = session.open(Verb::Get, part.name(), query, None, limits).map_err(wrong)?;
+                let body = session.open(Verb::Get, part.as_str(), query, None, limits).map_err(wrong)?;
                 Ok(Body { source: source.clone(), bytes: Box::new(SourcedAnswer { body, source }) })
             }
         }

@@ -59,7 +59,7 @@ pub fn document(
 ) -> RollingDocument {
     let master = cluster.nodes.iter().find(|n| n.spec.master).map(|n| n.spec.name.clone());
     let statistics = |c: &Colouring| ColouringView {
-        algorithm: c.algorithm.name(),
+        algorithm: c.algorithm.as_str(),
         colours: c.classes.len(),
         sizes: c.classes.iter().map(Vec::len).collect(),
     };
@@ -80,7 +80,7 @@ pub fn document(
         generator: Generator::this(),
         master,
         colourings: conflicts.colourings.iter().map(statistics).collect(),
-        chosen: conflicts.best().algorithm.name(),
+        chosen: conflicts.best().algorithm.as_str(),
         group_count: count,
         groups: groups.collect(),
     }

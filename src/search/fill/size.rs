@@ -158,7 +158,7 @@ mod tests {
         #[test]
         fn the_least_size_is_the_last_on_the_way_down(amount in -3i64..3000, least in -100i64..3000) {
             let size = Size { memory: Mib(amount), disk: Mib(amount), vcpus: amount, spindles: amount };
-            for kind in FailKind::ALL {
+            for kind in FailKind::ALL.iter().copied() {
                 let amount_of = |size: &Size| match kind {
                     FailKind::Mem => size.memory.0,
                     FailKind::Disk => size.disk.0,

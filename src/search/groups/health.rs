@@ -1,29 +1,20 @@
 //! How a group is.
 
+use crate::model::kinds::words;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 use crate::redundancy::n_plus_one::Failures;
 
-/// The health of a group in one word; what is worse is more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Health {
-    /// Nothing is wrong.
-    Healthy,
-    /// Nodes fail N+1.
-    Weak,
-    /// Instances are on offline nodes.
-    Unhealthy,
-}
-
-impl Health {
-    /// In a word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Health::Healthy => "healthy",
-            Health::Weak => "weak",
-            Health::Unhealthy => "unhealthy",
-        }
+words!(
+    /// The health of a group in one word; what is worse is more.
+    pub Health, "state of health" {
+        /// Nothing is wrong.
+        Healthy = "healthy",
+        /// Nodes fail N+1.
+        Weak = "weak",
+        /// Instances are on offline nodes.
+        Unhealthy = "unhealthy",
     }
-}
+);
 
 /// What is wrong in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,36 +1,25 @@
 //! Colourings: neighbours get different colours, with as few colours as a
 //! quick look gives.
 
+use crate::model::kinds::words;
 use std::collections::BTreeSet;
 
 use super::graph::ConflictGraph;
 
-/// In which order vertices are coloured; each gets the first colour that none
-/// of its neighbours has. Of equal vertices the last one is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
-    /// Most neighbours first.
-    LargestFirst,
-    /// Most colours among the neighbours first, then as `LargestFirst`.
-    Saturation,
-    /// Most coloured neighbours first, then as `LargestFirst`.
-    ColouredDegree,
-}
+words!(
+    /// In which order vertices are coloured; each gets the first colour that none
+    /// of its neighbours has. Of equal vertices the last one is next.
+    pub Algorithm, "algorithm" {
+        /// Most neighbours first.
+        LargestFirst = "LF",
+        /// Most colours among the neighbours first, then as `LargestFirst`.
+        Saturation = "Dsatur",
+        /// Most coloured neighbours first, then as `LargestFirst`.
+        ColouredDegree = "Dcolor",
+    }
+);
 
 impl Algorithm {
-    /// All of them; the first of several with equal results is used.
-    pub const ALL: [Algorithm; 3] =
-        [Algorithm::LargestFirst, Algorithm::Saturation, Algorithm::ColouredDegree];
-
-    /// The name that statistics show.
-    pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::LargestFirst => "LF",
-            Algorithm::Saturation => "Dsatur",
-            Algorithm::ColouredDegree => "Dcolor",
-        }
-    }
-
     pub fn colour(self, graph: &ConflictGraph) -> Colouring {
         let mut painter = Painter::new(graph);
         match self {

@@ -48,7 +48,7 @@ fn plainly(algorithm: Algorithm, graph: &ConflictGraph) -> Vec<usize> {
 proptest! {
     #[test]
     fn colourings_keep_neighbours_apart_and_colour_all(graph in graphs()) {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::ALL.iter().copied() {
             let classes = algorithm.colour(&graph).classes;
             let mut colour = vec![None; graph.len()];
             for (number, class) in classes.iter().enumerate() {
@@ -66,10 +66,10 @@ proptest! {
 
     #[test]
     fn queues_find_what_looking_at_all_vertices_finds(graph in graphs()) {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::ALL.iter().copied() {
             let colours = plainly(algorithm, &graph);
             for (number, class) in algorithm.colour(&graph).classes.iter().enumerate() {
-                prop_assert!(class.iter().all(|v| colours[*v] == number), "{}", algorithm.name());
+                prop_assert!(class.iter().all(|v| colours[*v] == number), "{}", algorithm.as_str());
             }
         }
     }
@@ -79,7 +79,7 @@ proptest! {
 fn a_clique_needs_as_many_colours_as_it_has_nodes() {
     for size in [1, 2, 7, 70, 130] {
         let edges: Vec<_> = (0..size).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::ALL.iter().copied() {
             assert_eq!(algorithm.colour(&graph(size, &edges)).classes.len(), size);
         }
     }

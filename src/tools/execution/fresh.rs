@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::checker::{CheckOptions, Violation, check, check_crossings};
 use crate::plan::graph::StepIdx;
@@ -20,7 +21,7 @@ pub fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
     let mut silence = Output::to(Box::new(io::sink()), Box::new(io::sink()));
     let mut cluster = source::load(load, &mut silence)?;
     // the search does not find what was named and is gone, and says so itself
-    let _ = source::apply_node_settings(&mut cluster, load);
+    let _ = apply_node_options(&mut cluster, &load.nodes);
     Ok(cluster)
 }
 

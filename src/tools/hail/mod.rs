@@ -31,25 +31,31 @@ pub const SPEC: Spec = Spec {
         IGNORE_SOFT_ERRORS,
         NO_CAPACITY_CHECKS,
         OptionDef::new(
-    "restrict-allocation-to",
-    "place new instances on these nodes only, full names separated by commas, whatever the request says",
-)
-.takes("NODES", ManyNodes, |o, g| g.list().map(|nodes| o.restrict_to = Some(nodes))),
+            "restrict-allocation-to",
+            "place new instances on these nodes only, full names separated by commas, whatever the request says",
+        )
+        .takes("NODES", ManyNodes, |o, g| g.list().map(|nodes| o.restrict_to = Some(nodes))),
         MOND,
         MOND_XEN,
         STATIC_KVM_NODE_MEMORY,
         OptionDef::flag(
-    "all-solutions",
-    "add to the response to allocate the best place of every group that has one, best first", |o| o.all_solutions = true)
-.added(),
+            "all-solutions",
+            "add to the response to allocate the best place of every group that has one, best first",
+            |o| o.all_solutions = true,
+        )
+        .added(),
         OptionDef::flag(
-    "other-groups",
-    "in node-evacuate, move instances that their own group has no room for to other groups", |o| o.other_groups = true)
-.added(),
+            "other-groups",
+            "in node-evacuate, move instances that their own group has no room for to other groups",
+            |o| o.other_groups = true,
+        )
+        .added(),
         OptionDef::flag(
-    "make-room",
-    "if allocate finds no place, add to the response the fewest moves after which there is one", |o| o.make_room = true)
-.added(),
+            "make-room",
+            "if allocate finds no place, add to the response the fewest moves after which there is one",
+            |o| o.make_room = true,
+        )
+        .added(),
         JSON.says("add to the response what was in the way, place by place"),
         TIME_LIMIT
             .says("once SECONDS have passed, answer with what was found by then")

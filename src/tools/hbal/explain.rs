@@ -5,6 +5,7 @@ use anyhow::Context;
 use super::views::Text;
 use super::{ExitStatus, Options};
 use crate::load::lookup::find_partial;
+use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, InstanceIdx};
 use crate::report::components::score;
 use crate::report::explain::explanation;
@@ -12,11 +13,10 @@ use crate::report::json;
 use crate::search::Balancer;
 use crate::search::balance::explain::explain;
 use crate::tools::output::Output;
-use crate::tools::source;
 
 /// Explains each instance asked about, within its own group.
 pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     let instances = find_instances(options, cluster)?;
     let mut text = Text { output, json: options.json };

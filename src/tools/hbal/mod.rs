@@ -28,8 +28,10 @@ pub const SPEC: Spec = Spec {
         TEXT_DATA,
         EVAC_MODE,
         OptionDef::flag(
-    "restricted-migration",
-    "where the primary node is online, only fail over or replace the secondary", |o| o.balance.rules.restricted_migration = true),
+            "restricted-migration",
+            "where the primary node is online, only fail over or replace the secondary",
+            |o| o.balance.rules.restricted_migration = true,
+        ),
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,
@@ -37,14 +39,21 @@ pub const SPEC: Spec = Spec {
         LUXI,
         IALLOC_SRC,
         EXEC,
-        OptionDef::flag("first-job-group", "keep only the first jobset, the steps that can start at once", |o| o.first_job_group = true),
+        OptionDef::flag(
+            "first-job-group",
+            "keep only the first jobset, the steps that can start at once",
+            |o| o.first_job_group = true,
+        ),
         REASON,
         GROUP,
         OptionDef::flag(
-    "worst-group",
-    "score all node groups, and balance the worst of those that can be improved", |o| o.worst_group = true)
-.added(),
-        OptionDef::flag("all-groups", "balance every node group, in one plan", |o| o.all_groups = true).added(),
+            "worst-group",
+            "score all node groups, and balance the worst of those that can be improved",
+            |o| o.worst_group = true,
+        )
+        .added(),
+        OptionDef::flag("all-groups", "balance every node group, in one plan", |o| o.all_groups = true)
+            .added(),
         MAX_LENGTH,
         VERBOSE,
         QUIET,
@@ -73,11 +82,11 @@ pub const SPEC: Spec = Spec {
         JSON,
         SUMMARY,
         OptionDef::new(
-    "explain",
-    "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
-)
-.takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance)))
-.added(),
+            "explain",
+            "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
+        )
+        .takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance)))
+        .added(),
         TIME_LIMIT,
         YES,
         JOURNAL,

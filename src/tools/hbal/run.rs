@@ -10,16 +10,17 @@ use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
 use super::{ExitStatus, Options, several};
+use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, NodeIdx};
 use crate::plan::names::Impossible;
 use crate::report::summary::Moment;
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json};
 use crate::tools::execution::Planned;
+use crate::tools::group;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
 use crate::tools::save::{self, save};
-use crate::tools::{group, source};
 
 /// Which groups `hbal` balances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     }
     // the saved state is the cluster as it was read
     let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;

@@ -30,9 +30,11 @@ fn defaults() {
 fn the_last_value_wins_and_lists_are_replaced() {
     let options = parsed(&["-l1", "-l2", "--select-instances=a,b", "--select-instances", "c,", "-Cx", "-C"]);
     assert_eq!(options.balance.max_length, 2);
-    assert_eq!(options.load.select_instances, ["c", ""]);
+    assert_eq!(options.load.merge.select_instances, ["c", ""]);
     assert_eq!(options.commands, Some(CommandTarget::Stdout));
-    assert!(parsed(&["--exclude-instances=a", "--exclude-instances="]).load.exclude_instances.is_empty());
+    assert!(
+        parsed(&["--exclude-instances=a", "--exclude-instances="]).load.merge.exclude_instances.is_empty()
+    );
     assert_eq!(parsed(&["--mond", "--mond=no"]).load, LoadOptions::default());
 }
 
@@ -40,7 +42,7 @@ fn the_last_value_wins_and_lists_are_replaced() {
 fn cumulative_options() {
     let options =
         parsed(&["-Oa", "--offline", "b", "--simulate=x", "--simulate=y", "--explain=i", "--explain=j"]);
-    assert_eq!(options.load.offline, ["a", "b"]);
+    assert_eq!(options.load.nodes.offline, ["a", "b"]);
     assert_eq!(options.load.source.simulate, ["x", "y"]);
     assert_eq!(options.explain, ["i", "j"]);
 }

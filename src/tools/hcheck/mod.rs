@@ -12,6 +12,7 @@ use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::{Output, reader_is_gone};
 use super::{ExitStatus, complain, source};
+use crate::load::merge::apply_node_options;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -37,7 +38,11 @@ pub const SPEC: Spec = Spec {
         MIN_GAIN_LIMIT,
         MIN_SCORE,
         IGNORE_SOFT_ERRORS,
-        OptionDef::flag("no-simulation", "look at the cluster as it is, without balancing it on trial", |o| o.no_simulation = true),
+        OptionDef::flag(
+            "no-simulation",
+            "look at the cluster as it is, without balancing it on trial",
+            |o| o.no_simulation = true,
+        ),
         OFFLINE,
         QUIET.says("print nothing for people; may be repeated"),
         MASTER,
@@ -48,17 +53,21 @@ pub const SPEC: Spec = Spec {
         NO_CAPACITY_CHECKS.says("leave out whether each node could be emptied (global N+1)"),
         VERBOSE.says("undo one -q; may be repeated"),
         SIMULATE,
-        OptionDef::flag("list-problems", "show every problem by name, too: nodes, instances, tags without effect", |o| o.list_problems = true)
+        OptionDef::flag(
+            "list-problems",
+            "show every problem by name, too: nodes, instances, tags without effect",
+            |o| o.list_problems = true,
+        )
         .added(),
         OptionDef::new(
-    "without-node",
-    "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
-)
-.takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node)))
-.added(),
+            "without-node",
+            "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
+        )
+        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node)))
+        .added(),
         JSON,
-        DETAILED_STATUS.says(
-"end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
+        DETAILED_STATUS
+            .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
         TIME_LIMIT.says("end the simulation once SECONDS have passed, with the steps found by then"),
         VERSION,
         HELP,
@@ -95,7 +104,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     let status = if options.without.is_empty() {
         run::check(&options, &cluster, &mut output)
     } else {

@@ -14,46 +14,33 @@ use super::options::{Options, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
+use crate::model::kinds::words;
 use crate::model::shown::shown_name;
 use crate::search::groups::RegroupOptions;
 use crate::search::groups::balance::GroupBalanceOptions;
 use crate::search::groups::load::LoadSource;
 
-const STATUS: &str = "status";
-const REDISTRIBUTE: &str = "redistribute";
-const COMPRESS: &str = "compress";
-const BALANCE: &str = "balance";
-
-/// The commands that make plans.
-const PLANS: &[&str] = &[REDISTRIBUTE, COMPRESS, BALANCE];
-
-/// What `hgroup` can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum GroupCommand {
-    /// Show how the groups are.
-    #[default]
-    Status,
-    Redistribute,
-    /// Find groups that can be emptied.
-    Compress,
-    /// Even out load.
-    Balance,
-}
-
-impl GroupCommand {
-    const ALL: [GroupCommand; 4] =
-        [GroupCommand::Status, GroupCommand::Redistribute, GroupCommand::Compress, GroupCommand::Balance];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            GroupCommand::Status => STATUS,
-            GroupCommand::Redistribute => REDISTRIBUTE,
-            GroupCommand::Compress => COMPRESS,
-            GroupCommand::Balance => BALANCE,
-        }
+words!(
+    /// What `hgroup` can do.
+    #[derive(Default)]
+    pub GroupCommand, "command" {
+        /// Show how the groups are.
+        #[default]
+        Status = "status",
+        Redistribute = "redistribute",
+        /// Find groups that can be emptied.
+        Compress = "compress",
+        /// Even out load.
+        Balance = "balance",
     }
-}
+);
+
+const STATUS: &[&str] = &[GroupCommand::Status.as_str()];
+const COMPRESS: &[&str] = &[GroupCommand::Compress.as_str()];
+const BALANCE: &[&str] = &[GroupCommand::Balance.as_str()];
+/// The commands that make plans.
+const PLANS: &[&str] =
+    &[GroupCommand::Redistribute.as_str(), GroupCommand::Compress.as_str(), GroupCommand::Balance.as_str()];
 
 impl Options {
     /// What is asked of moves between groups.
@@ -70,7 +57,7 @@ impl Options {
         let measured = load.utilisation.is_some() || load.mond;
         GroupBalanceOptions {
             regroup: self.regroup(),
-            loads: if measured && !load.ignore_dynu { LoadSource::Measured } else { LoadSource::InUse },
+            loads: if measured && !load.merge.ignore_dynu { LoadSource::Measured } else { LoadSource::InUse },
             min_gain: self.balance.min_gain,
             min_score: self.balance.min_score,
             move_cost: self.move_cost,
@@ -102,29 +89,29 @@ pub const SPEC: Spec = Spec {
             o.dot = true
         })
         .added()
-        .only(&[STATUS]),
+        .only(STATUS),
         OptionDef::flag("svg", "draw the groups and the pools that they reach, as an SVG picture", |o| {
             o.svg = true
         })
         .added()
-        .only(&[STATUS]),
+        .only(STATUS),
         OptionDef::flag(
             "evacuate",
             "plan the moves that empty one group: of those that can be emptied the one with most free memory",
             |o| o.evacuate = true,
         )
         .added()
-        .only(&[COMPRESS]),
+        .only(COMPRESS),
         GROUP
             .says("compress: look only at the node group with this name or UUID, and plan how to empty it")
-            .only(&[COMPRESS]),
-        MIN_GAIN.says("balance: stop when no move gains DELTA").only(&[BALANCE]),
-        MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(&[BALANCE]),
+            .only(COMPRESS),
+        MIN_GAIN.says("balance: stop when no move gains DELTA").only(BALANCE),
+        MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(BALANCE),
         OptionDef::new("move-cost", "what a GiB of disk that has to be copied takes off the gain of a move")
             .takes("COST", Float, |o, g| cost(g).map(|cost| o.move_cost = cost))
             .added()
             .default(|o| o.move_cost.to_string())
-            .only(&[BALANCE]),
+            .only(BALANCE),
         MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
         TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
         NO_CAPACITY_CHECKS.only(PLANS),
@@ -159,12 +146,7 @@ pub const SPEC: Spec = Spec {
         HELP,
         HELP_COMPLETION,
     ],
-    words: &[OperandWords {
-        name: "COMMAND",
-        kind: Choices(&[STATUS, REDISTRIBUTE, COMPRESS, BALANCE]),
-        least: 1,
-        most: Some(1),
-    }],
+    words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), least: 1, most: Some(1) }],
 };
 
 /// What is said where there is not exactly one command.
@@ -175,8 +157,8 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
     let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH.into())) };
-    let command = GroupCommand::ALL.into_iter().find(|c| word == c.as_str());
-    options.group_command = command.ok_or_else(|| unknown_command(&word.to_string_lossy()))?;
+    let word = word.to_string_lossy();
+    options.group_command = word.parse().map_err(|_| unknown_command(&word))?;
     let name = options.group_command.as_str();
     let given = getopt::canonicalise(SPEC.options, args).options;
     let means_nothing = |option: &&OptionDef| !option.only.is_empty() && !option.only.contains(&name);
@@ -190,7 +172,7 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
 }
 
 fn unknown_command(word: &str) -> Stop {
-    let meant = hint::did_you_mean(word, GroupCommand::ALL.iter().map(|command| command.as_str()));
+    let meant = hint::did_you_mean(word, GroupCommand::WORDS.iter().copied());
     Stop::WrongWords(format!("'{}' is no command{meant}; {WHICH}", shown_name(word)))
 }
 

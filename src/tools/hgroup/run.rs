@@ -4,6 +4,7 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use super::execute::{proposed, undertaking};
 use super::{ExitStatus, GroupCommand, Options};
+use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Step, StorageMap};
 use crate::plan::command::{REGROUP_TITLE, command_list};
 use crate::plan::jobset::{Jobset, jobsets};
@@ -23,13 +24,13 @@ use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
-use crate::tools::{commands, group, listing as lists, source, summing_up};
+use crate::tools::{commands, group, listing as lists, summing_up};
 
 /// Does what the options ask for.
 pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
     save_cluster(options.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     if options.group_command == GroupCommand::Status {
         return status(options, &cluster, output);
     }

@@ -24,35 +24,60 @@ pub const SPEC: Spec = Spec {
         IALLOC_SRC,
         OFFLINE,
         OptionDef::flag(
-    "offline-maintenance",
-    "plan as if all instances were stopped: only the two nodes of a DRBD instance are kept apart", |o| o.rolling.offline_maintenance = true),
+            "offline-maintenance",
+            "plan as if all instances were stopped: only the two nodes of a DRBD instance are kept apart",
+            |o| o.rolling.offline_maintenance = true,
+        ),
         VERBOSE,
         QUIET,
         NO_HEADERS,
-        OptionDef::new("node-tags", "plan for nodes that have at least one of these tags, separated by commas")
+        OptionDef::new(
+            "node-tags",
+            "plan for nodes that have at least one of these tags, separated by commas",
+        )
         .takes("TAG,...", Text, |o, g| g.list().map(|tags| o.node_tags = Some(tags))),
         SAVE.says("save the cluster as it was read as a text file whose name starts with FILE"),
         GROUP.says("plan for the nodes of the group with this name or UUID only"),
         OptionDef::flag(
-    "print-moves",
-    "print after each group which instances are elsewhere meanwhile, and where", |o| o.print_moves = true),
-        OptionDef::flag("full-evacuation", "free the nodes of each group of disk copies, too", |o| o.rolling.full_evacuation = true),
-        OptionDef::flag("skip-non-redundant", "leave out nodes that run instances without a copy on another node", |o| o.skip_non_redundant = true),
+            "print-moves",
+            "print after each group which instances are elsewhere meanwhile, and where",
+            |o| o.print_moves = true,
+        ),
+        OptionDef::flag("full-evacuation", "free the nodes of each group of disk copies, too", |o| {
+            o.rolling.full_evacuation = true
+        }),
         OptionDef::flag(
-    "ignore-non-redundant",
-    "do not move instances without a copy on another node: they go down with it", |o| o.rolling.ignore_non_redundant = true),
-        OptionDef::flag("force", "go on without a master node, and with --honour-run-state while instances run", |o| o.force = true)
+            "skip-non-redundant",
+            "leave out nodes that run instances without a copy on another node",
+            |o| o.skip_non_redundant = true,
+        ),
+        OptionDef::flag(
+            "ignore-non-redundant",
+            "do not move instances without a copy on another node: they go down with it",
+            |o| o.rolling.ignore_non_redundant = true,
+        ),
+        OptionDef::flag(
+            "force",
+            "go on without a master node, and with --honour-run-state while instances run",
+            |o| o.force = true,
+        )
         .short('f'),
-        OptionDef::flag("one-step-only", "print only the first group, one node a line", |o| o.one_step_only = true),
+        OptionDef::flag("one-step-only", "print only the first group, one node a line", |o| {
+            o.one_step_only = true
+        }),
         STATIC_KVM_NODE_MEMORY,
         OptionDef::flag(
-    "migrate-shared",
-    "migrate instances on shared storage to a node that takes them by all the rules, and count them as redundant", |o| o.rolling.migrate_shared = true)
-.added(),
+            "migrate-shared",
+            "migrate instances on shared storage to a node that takes them by all the rules, and count them as redundant",
+            |o| o.rolling.migrate_shared = true,
+        )
+        .added(),
         OptionDef::flag(
-    "honour-run-state",
-    "stopped instances are not in the way; --offline-maintenance is refused while instances run", |o| o.rolling.honour_run_state = true)
-.added(),
+            "honour-run-state",
+            "stopped instances are not in the way; --offline-maintenance is refused while instances run",
+            |o| o.rolling.honour_run_state = true,
+        )
+        .added(),
         PRINT_COMMANDS
             .says("show the commands of the maintenance, or write them to FILE as a script")
             .added(),

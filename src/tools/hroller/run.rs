@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use anyhow::{anyhow, bail};
 
 use super::{ExitStatus, Options};
+use crate::load::merge::apply_node_options;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
@@ -16,7 +17,7 @@ use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save;
-use crate::tools::{commands, group, source};
+use crate::tools::{commands, group};
 
 /// Most names that an error message lists.
 const NAMES: usize = 5;
@@ -26,7 +27,7 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     check_master(options, cluster, output)?;
     // the saved state is the cluster as it was read
     let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
-    source::apply_node_settings(cluster, &options.load)?;
+    apply_node_options(cluster, &options.load.nodes)?;
     if let Some((prefix, content)) = as_read {
         output.error_line(&save(prefix, "original", "before hroller run", &content)?)?;
     }

@@ -14,8 +14,10 @@ use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
+use crate::load::merge::apply_node_options;
 use crate::load::number::parse_int;
 use crate::load::units::parse_size;
+use crate::model::DiskTemplate;
 use crate::search::fill::Size;
 
 /// Name, purpose and options.
@@ -27,27 +29,19 @@ pub const SPEC: Spec = Spec {
         PRINT_NODES,
         TEXT_DATA,
         OptionDef::new(
-    "disk-template",
-    "how the new instances store their disks [the first template of the cluster's policy]",
-)
-.takes(
-    "TEMPLATE",
-    Choices(&[
-        "diskless",
-        "file",
-        "sharedfile",
-        "plain",
-        "blockdev",
-        "drbd",
-        "rbd",
-        "ext",
-        "gluster",
-    ]), |o, g| g.choice().map(|word| o.disk_template = word.parse().ok())),
+            "disk-template",
+            "how the new instances store their disks [the first template of the cluster's policy]",
+        )
+        .takes(
+            "TEMPLATE",
+            Choices(DiskTemplate::WORDS),
+            |o, g| g.choice().map(|word| o.disk_template = word.parse().ok()),
+        ),
         OptionDef::new(
-    "spindle-use",
-    "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
-)
-.takes("SPINDLES", Float, |o, g| weight(g).map(|weight| o.spindle_use = Some(weight))),
+            "spindle-use",
+            "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
+        )
+        .takes("SPINDLES", Float, |o, g| weight(g).map(|weight| o.spindle_use = Some(weight))),
         SIMULATE.of_ganeti(),
         MASTER,
         RAPI_CREDENTIALS,
@@ -58,9 +52,13 @@ pub const SPEC: Spec = Spec {
         VERBOSE,
         QUIET,
         OptionDef::flag(
-    "independent-groups",
-    "leave node groups out that could not lose a node, instead of giving up because of them", |o| o.independent_groups = true),
-        OptionDef::flag("accept-existing-errors", "fill the cluster although nodes fail N+1 already", |o| o.accept_existing_errors = true),
+            "independent-groups",
+            "leave node groups out that could not lose a node, instead of giving up because of them",
+            |o| o.independent_groups = true,
+        ),
+        OptionDef::flag("accept-existing-errors", "fill the cluster although nodes fail N+1 already", |o| {
+            o.accept_existing_errors = true
+        }),
         OFFLINE,
         NO_CAPACITY_CHECKS,
         MACHINE_READABLE,
@@ -68,15 +66,15 @@ pub const SPEC: Spec = Spec {
         MAX_LENGTH.says("place at most N instances in each allocation; -1 sets no limit"),
         MIN_DISK,
         OptionDef::new(
-    "standard-alloc",
-    "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
-)
-.takes("STDSPEC", Text, |o, g| size(g).map(|size| o.standard = Some(size))),
+            "standard-alloc",
+            "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
+        )
+        .takes("STDSPEC", Text, |o, g| size(g).map(|size| o.standard = Some(size))),
         OptionDef::new(
-    "tiered-alloc",
-    "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
-)
-.takes("TSPEC", Text, |o, g| size(g).map(|size| o.tiered = Some(size))),
+            "tiered-alloc",
+            "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
+        )
+        .takes("TSPEC", Text, |o, g| size(g).map(|size| o.tiered = Some(size))),
         SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
         STATIC_KVM_NODE_MEMORY,
         TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
@@ -94,7 +92,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     ahead::files(None, options.save.as_deref(), &["tiered", "standard"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
-    source::apply_node_settings(&mut cluster, &options.load)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     let result = run::run(&options, &cluster, &mut output);
     // what was said before an error stays said
     output.flush()?;

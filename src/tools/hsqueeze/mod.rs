@@ -36,32 +36,37 @@ pub const SPEC: Spec = Spec {
         SIMULATE,
         EXEC,
         OptionDef::new(
-    "minimal-resources",
-    "bring nodes online if a node has room for less than FACTOR standard instances",
-)
-.takes("FACTOR", Float, |o, g| g.float().map(|factor| o.minimal = Some(factor)))
-.default(|o| format!("{}, or --target-resources if that is less", o.minimal())),
+            "minimal-resources",
+            "bring nodes online if a node has room for less than FACTOR standard instances",
+        )
+        .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.minimal = Some(factor)))
+        .default(|o| format!("{}, or --target-resources if that is less", o.minimal())),
         OptionDef::new(
-    "target-resources",
-    "when nodes are freed, keep room for FACTOR standard instances on every other node",
-)
-.takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
-.default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
-        OptionDef::flag("drbd", "free nodes with DRBD instances, too", |o| o.reach = o.reach.max(Reach::Drbd)).added(),
-        OptionDef::flag("all", "try every node, whatever its instances are; includes --drbd", |o| o.reach = Reach::All).added(),
+            "target-resources",
+            "when nodes are freed, keep room for FACTOR standard instances on every other node",
+        )
+        .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
+        .default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
+        OptionDef::flag("drbd", "free nodes with DRBD instances, too", |o| {
+            o.reach = o.reach.max(Reach::Drbd)
+        })
+        .added(),
+        OptionDef::flag("all", "try every node, whatever its instances are; includes --drbd", |o| {
+            o.reach = Reach::All
+        })
+        .added(),
         GROUP.says("plan for the node group with this name or UUID only").added(),
         OptionDef::new("max-nodes", "switch at most N nodes in this run")
-    .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most)))
-    .added(),
-        TIME_LIMIT
-            .says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
+            .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most)))
+            .added(),
+        TIME_LIMIT.says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
         OptionDef::new(
-    "cooldown",
-    "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d",
-)
-.takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
-.added()
-.default(|o| shown_time(o.cooldown)),
+            "cooldown",
+            "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d",
+        )
+        .takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
+        .added()
+        .default(|o| shown_time(o.cooldown)),
         NO_CAPACITY_CHECKS
             .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
             .added(),
@@ -69,11 +74,11 @@ pub const SPEC: Spec = Spec {
             .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
             .added(),
         OptionDef::new(
-    "standby-data",
-    "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
-)
-.takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path))
-.added(),
+            "standby-data",
+            "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
+        )
+        .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path))
+        .added(),
         SAVE,
         PRINT_COMMANDS,
         VERBOSE,
@@ -84,18 +89,20 @@ pub const SPEC: Spec = Spec {
         DETAILED_STATUS,
         YES,
         OptionDef::new(
-    "power-command",
-    "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
-)
-.takes("COMMAND", Text, |o, g| g.path().map(|path| o.execution.handling.power_command = path.map(Into::into)))
-.added(),
+            "power-command",
+            "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
+        )
+        .takes("COMMAND", Text, |o, g| {
+            g.path().map(|path| o.execution.handling.power_command = path.map(Into::into))
+        })
+        .added(),
         OptionDef::new(
-    "boot-timeout",
-    "with --exec, wait at most TIME until a node that was powered on answers",
-)
-.takes("TIME", Text, |o, g| g.time().map(|time| o.execution.handling.boot = time))
-.added()
-.default(|o| shown_time(o.execution.handling.boot)),
+            "boot-timeout",
+            "with --exec, wait at most TIME until a node that was powered on answers",
+        )
+        .takes("TIME", Text, |o, g| g.time().map(|time| o.execution.handling.boot = time))
+        .added()
+        .default(|o| shown_time(o.execution.handling.boot)),
         JOURNAL,
         RESUME,
         JSON_EVENTS,

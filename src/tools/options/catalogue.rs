@@ -66,7 +66,7 @@ pub const DYNU_FILE: OptionDef = OptionDef::new(
 .takes("FILE", File, |o, g| g.path().map(|path| o.load.utilisation = path));
 pub const IGNORE_DYNU: OptionDef =
     OptionDef::flag("ignore-dynu", "take the load of every instance as zero, whatever was measured", |o| {
-        o.load.ignore_dynu = true
+        o.load.merge.ignore_dynu = true
     });
 pub const MOND: OptionDef = OptionDef::new(
     "mond",
@@ -128,7 +128,9 @@ pub const MACHINE_READABLE: OptionDef = OptionDef::new(
 .may_take("CHOICE", YES_NO, |o, g| g.yes().map(|yes| o.machine_readable = yes));
 pub const SUMMARY: OptionDef = OptionDef::flag(
     "summary",
-    "end with what the plan costs and brings, as on a terminal: moves, disks copied, scores and nodes before and after", |o| o.summary = true)
+    "end with what the plan costs and brings, as on a terminal: moves, disks copied, scores and nodes before and after",
+    |o| o.summary = true,
+)
 .added();
 pub const JSON: OptionDef =
     OptionDef::flag("json", "print the result as one JSON document", |o| o.json = true).added();
@@ -137,7 +139,7 @@ pub const JSON: OptionDef =
 
 pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline; may be repeated")
     .short('O')
-    .takes("NODE", OneNode, |o, g| g.string().map(|node| o.load.offline.push(node)));
+    .takes("NODE", OneNode, |o, g| g.string().map(|node| o.load.nodes.offline.push(node)));
 pub const GROUP: OptionDef = OptionDef::new("group", "work on the node group with this name or UUID")
     .short('G')
     .takes("ID", OneGroup, |o, g| g.string().map(|group| o.group = Some(group)));
@@ -154,11 +156,11 @@ pub const MAX_CPU: OptionDef = OptionDef::new(
     "max-cpu",
     "most virtual CPUs per physical CPU, above 0 [from the group's policy]",
 )
-.takes("RATIO", Float, |o, g| ratio_above_zero(g).map(|ratio| o.load.max_cpu = Some(ratio)));
+.takes("RATIO", Float, |o, g| ratio_above_zero(g).map(|ratio| o.load.nodes.max_cpu = Some(ratio)));
 pub const MIN_DISK: OptionDef =
     OptionDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1")
-        .takes("RATIO", Float, |o, g| g.float().map(|ratio| o.load.min_disk = ratio))
-        .default(|o| o.load.min_disk.to_string());
+        .takes("RATIO", Float, |o, g| g.float().map(|ratio| o.load.nodes.min_disk = ratio))
+        .default(|o| o.load.nodes.min_disk.to_string());
 pub const MIN_GAIN: OptionDef =
     OptionDef::new("min-gain", "below the limit of --min-gain-limit, stop when a step gains less than DELTA")
         .short('g')
@@ -191,17 +193,17 @@ pub const SELECT_INSTANCES: OptionDef = OptionDef::new(
     "select-instances",
     "move only these instances, separated by commas",
 )
-.takes("INSTS", ManyInstances, |o, g| g.list().map(|names| o.load.select_instances = names));
+.takes("INSTS", ManyInstances, |o, g| g.list().map(|names| o.load.merge.select_instances = names));
 pub const EXCLUDE_INSTANCES: OptionDef = OptionDef::new(
     "exclude-instances",
     "leave these instances alone, separated by commas",
 )
-.takes("INSTS", ManyInstances, |o, g| g.list().map(|names| o.load.exclude_instances = names));
+.takes("INSTS", ManyInstances, |o, g| g.list().map(|names| o.load.merge.exclude_instances = names));
 pub const EXCLUSION_TAGS: OptionDef = OptionDef::new(
     "exclusion-tags",
     "keep instances apart that share a tag TAG:something; several TAGs are separated by commas",
 )
-.takes("TAG,...", Text, |o, g| g.list().map(|tags| o.load.exclusion_tags = tags));
+.takes("TAG,...", Text, |o, g| g.list().map(|tags| o.load.merge.exclusion_tags = tags));
 pub const IGNORE_SOFT_ERRORS: OptionDef = OptionDef::flag(
     "ignore-soft-errors",
     "allow steps that break a soft limit, such as the N+1 rule or a policy",
@@ -213,10 +215,6 @@ pub const NO_CAPACITY_CHECKS: OptionDef = OptionDef::flag(
     |o| o.no_capacity_checks = true,
 );
 
-// what is checked
-
-// what is filled in
-
 // rolling maintenance
 
 pub const NO_HEADERS: OptionDef =
@@ -226,12 +224,10 @@ pub const NO_HEADERS: OptionDef =
 
 pub const DETAILED_STATUS: OptionDef = OptionDef::flag(
     "detailed-status",
-    "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do", |o| o.detailed_status = true)
+    "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do",
+    |o| o.detailed_status = true,
+)
 .added();
-
-// moves between node groups
-
-// what hscan writes
 
 // carrying the plan out
 
@@ -266,13 +262,9 @@ pub const REASON: OptionDef = OptionDef::new("reason", "the reason that the subm
 );
 pub const PRIORITY: OptionDef = OptionDef::new("priority", "the priority of the submitted jobs").takes(
     "PRIO",
-    Choices(&["low", "normal", "high"]),
-    |o, g| g.choice().map(|word| o.execution.priority = Some(priority(word))),
+    Choices(Priority::WORDS),
+    |o, g| g.choice().map(|word| o.execution.priority = word.parse().ok()),
 );
-
-// the launcher
-
-// made-up clusters
 
 // every program
 
@@ -280,11 +272,3 @@ pub const VERSION: OptionDef = OptionDef::new("version", "print the version and 
 pub const HELP: OptionDef = OptionDef::new("help", "print this list of options and exit").short('h');
 pub const HELP_COMPLETION: OptionDef =
     OptionDef::new("help-completion", "print the options and what their arguments are, for programs to read");
-
-fn priority(word: &str) -> Priority {
-    match word {
-        "low" => Priority::Low,
-        "high" => Priority::High,
-        _ => Priority::Normal,
-    }
-}

@@ -13,6 +13,8 @@ use super::hgroup::GroupCommand;
 use crate::execute::nodes::Handling;
 use crate::generate::ClusterSpec;
 use crate::load::Detail;
+use crate::load::merge::{MergeOptions, NodeOptions};
+use crate::model::kinds::words;
 use crate::model::{DiskTemplate, Mib};
 use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
@@ -130,13 +132,14 @@ impl Options {
     }
 }
 
-/// The priority of submitted jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Priority {
-    Low,
-    Normal,
-    High,
-}
+words!(
+    /// The priority of submitted jobs.
+    pub Priority, "priority" {
+        Low = "low",
+        Normal = "normal",
+        High = "high",
+    }
+);
 
 impl Priority {
     /// Ganeti's number.
@@ -196,9 +199,12 @@ pub struct LoadOptions {
     pub source: SourceOptions,
     /// How much the tool has to know of it.
     pub detail: Detail,
+    /// What is added to the source's data; the file of `-U` is read when loading.
+    pub merge: MergeOptions,
+    /// What is changed in the nodes once the cluster is complete.
+    pub nodes: NodeOptions,
     /// `-U`
     pub utilisation: Option<PathBuf>,
-    pub ignore_dynu: bool,
     pub mond: bool,
     /// `--mond-data`
     pub mond_data: Option<PathBuf>,
@@ -208,18 +214,6 @@ pub struct LoadOptions {
     pub exit_on_missing_mond_data: bool,
     /// `--static-kvm-node-memory`; zero or less: believe what nodes report.
     pub static_kvm_node_memory: Mib,
-    /// `--exclusion-tags` as typed: the tag prefix is the item and a colon.
-    pub exclusion_tags: Vec<String>,
-    /// `--select-instances`; empty: no restriction.
-    pub select_instances: Vec<String>,
-    /// `--exclude-instances`
-    pub exclude_instances: Vec<String>,
-    /// `-O`, in the order given.
-    pub offline: Vec<String>,
-    /// `--max-cpu`; none: as the policies say.
-    pub max_cpu: Option<f64>,
-    /// `--min-disk`
-    pub min_disk: f64,
     /// 1, one more for each `-v`, one less for each `-q`.
     pub verbosity: i32,
 }
@@ -229,19 +223,14 @@ impl Default for LoadOptions {
         LoadOptions {
             source: SourceOptions::default(),
             detail: Detail::Usual,
+            merge: MergeOptions::default(),
+            nodes: NodeOptions::default(),
             utilisation: None,
-            ignore_dynu: false,
             mond: false,
             mond_data: None,
             mond_xen: false,
             exit_on_missing_mond_data: false,
             static_kvm_node_memory: Mib(4096),
-            exclusion_tags: Vec::new(),
-            select_instances: Vec::new(),
-            exclude_instances: Vec::new(),
-            offline: Vec::new(),
-            max_cpu: None,
-            min_disk: 0.0,
             verbosity: 1,
         }
     }
