@@ -48,8 +48,9 @@
 //!   the loss of nodes would mean.
 //!   [`why`](search::why) is the words in which all of them say why something cannot be: the rule,
 //!   what is missing, where it would nearly do.
-//! * [`plan`]: the steps in order: which of them can run at the same time, with
-//!   which commands or opcodes, and a checker that replays them by the plain rules.
+//! * [`plan`]: the steps in order, as a [`graph`](plan::graph) of what waits for what and why, of
+//!   which jobsets are one walk; with which commands or opcodes they are done; and a checker that
+//!   replays them by the plain rules. It knows nothing but the model.
 //!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;
 //!   [`fresh`](plan::fresh) tells what has changed since it was made.
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
