@@ -7,6 +7,7 @@
 mod best_move;
 pub mod bounds;
 mod bounds_cache;
+pub mod deep;
 pub mod explain;
 mod likeness;
 mod run;

@@ -58,7 +58,7 @@ const _: () = assert!(PRIMARY_LANES.len() + MEMBER_LANES.len() + 1 == LANES);
 
 /// What an instance adds to the lanes of a node, before the division by the
 /// node's size ([`scales`]). The reserve is left out: it depends on more.
-pub(super) fn amounts(instance: &Instance, exclusive_storage: bool) -> Lanes {
+pub(in crate::search::balance) fn amounts(instance: &Instance, exclusive_storage: bool) -> Lanes {
     let mut a = NONE;
     let disk = -instance.local_disk().as_f64();
     let spindles = -(instance.spindles.unwrap_or(0) as f64);
@@ -82,7 +82,7 @@ pub(super) fn amounts(instance: &Instance, exclusive_storage: bool) -> Lanes {
 }
 
 /// What to multiply [`amounts`] with on a node, and a reserve in MiB.
-pub(super) fn scales(spec: &NodeSpec) -> Lanes {
+pub(in crate::search::balance) fn scales(spec: &NodeSpec) -> Lanes {
     let inverse = |x: f64| if x == 0.0 { 0.0 } else { 1.0 / x };
     let disk = inverse(if spec.exclusive_storage { spec.spindle_total as f64 } else { spec.disk_total });
     let mut s = [1.0; PADDED_LANES];

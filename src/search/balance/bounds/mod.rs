@@ -18,7 +18,7 @@ mod equivalents;
 mod group;
 mod kinds;
 mod lane_loops;
-mod lanes;
+pub(in crate::search::balance) mod lanes;
 mod online_nodes;
 mod place;
 mod refresh;

@@ -1,0 +1,80 @@
+//! The best placement seen for every number of moved instances.
+
+use super::arrangement::{Appraisal, Arrangement, Shift};
+
+/// A placement worth keeping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenPlacement {
+    /// What it is worth.
+    pub appraisal: Appraisal,
+    /// Who moves where, in no order.
+    pub shifts: Vec<Shift>,
+}
+
+/// The best placements seen: of those with up to so many moved instances none has a smaller score.
+#[derive(Debug, Clone, Default)]
+pub struct Archive {
+    /// By number of moved instances.
+    records: Vec<Option<SeenPlacement>>,
+    /// By number of moved instances, the smallest score with up to so many.
+    floors: Vec<f64>,
+}
+
+/// A score has to be smaller by this to count as better: more than what rounding does.
+const LEAST_GAIN: f64 = 1e-10;
+
+impl Archive {
+    /// Whether such a state would be kept.
+    pub fn wants(&self, appraisal: &Appraisal) -> bool {
+        let floor = self.floors.get(appraisal.moved as usize).or(self.floors.last());
+        floor.is_none_or(|floor| appraisal.score < floor - LEAST_GAIN)
+    }
+
+    /// Keeps the present state, if it is better than those with no more moved instances.
+    pub fn offer(&mut self, at: &Arrangement<'_>) {
+        if self.wants(&at.now()) {
+            let shift = |mobile: &u32| Shift { mobile: *mobile, to: at.seats[*mobile as usize] };
+            self.enter(at.now(), || at.moved.iter().map(shift).collect());
+        }
+    }
+
+    fn enter(&mut self, appraisal: Appraisal, shifts: impl FnOnce() -> Vec<Shift>) {
+        let moved = appraisal.moved as usize;
+        while self.floors.len() <= moved {
+            self.floors.push(self.floors.last().copied().unwrap_or(f64::INFINITY));
+            self.records.push(None);
+        }
+        for floor in self.floors[moved..].iter_mut().take_while(|floor| **floor > appraisal.score) {
+            *floor = appraisal.score;
+        }
+        self.records[moved] = Some(SeenPlacement { appraisal, shifts: shifts() });
+    }
+
+    /// Takes in what another archive holds.
+    pub fn join(&mut self, other: Archive) {
+        for record in other.records.into_iter().flatten() {
+            if self.wants(&record.appraisal) {
+                self.enter(record.appraisal, || record.shifts);
+            }
+        }
+    }
+
+    /// What one more move gains near a number of moves: along the line from a fifth fewer.
+    pub fn slope(&self, moved: i64) -> f64 {
+        let fewer = moved - (moved / 5).max(1);
+        let score = |at: i64| self.floors.get(at.max(0) as usize).or(self.floors.last()).copied();
+        let (Some(before), Some(here)) = (score(fewer), score(moved)) else { return 0.0 };
+        let slope = (before - here) / (moved - fewer) as f64;
+        if slope.is_finite() { slope.max(0.0) } else { 0.0 }
+    }
+
+    /// The records that are better than all with fewer moved instances, fewest first.
+    pub fn front(&self) -> impl Iterator<Item = &SeenPlacement> {
+        let mut best = f64::INFINITY;
+        self.records.iter().flatten().filter(move |record| {
+            let better = record.appraisal.score < best - LEAST_GAIN;
+            best = best.min(record.appraisal.score);
+            better
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Scores below which no placement is, whatever moves: docs/bounds.md proves them.
+
+mod counts;
+mod level;
+mod tangent;
+
+use super::arrangement::Arrangement;
+use super::terrain::{SlotStanding, Terrain};
+use level::{LaneColumn, least_deviation};
+pub use tangent::{MoveLine, line};
+
+/// Rounding that a bound leaves room for, as a share of it: many times what the sums of 10,000 nodes can lose.
+const ROUNDING: f64 = 1e-11;
+
+/// The score below which no placement is that any number of moves leads to.
+pub fn floor(terrain: &Terrain<'_>) -> f64 {
+    if terrain.online.is_empty() {
+        return f64::NEG_INFINITY;
+    }
+    let deviations: f64 = (0..terrain.width())
+        .filter(|k| Some(*k) != terrain.lanes.reserve)
+        .map(|k| terrain.lanes.weight[k] * column(terrain, k).map_or(0.0, |c| least_deviation(&c)))
+        .sum();
+    let sum = terrain.constant + deviations + counts::unavoidable(terrain) + counts::reserve(terrain);
+    sum - ROUNDING * sum.abs()
+}
+
+/// Whether every role of a mobile is on an online node of the set wherever it goes.
+pub(super) fn stays_online(terrain: &Terrain<'_>, mobile: u32) -> bool {
+    let home = terrain.mobiles[mobile as usize].home;
+    let online = |slot: u32| terrain.standing.get(slot as usize).is_none_or(|s| *s == SlotStanding::Online);
+    online(home.primary) && online(home.secondary)
+}
+
+/// One lane as what may move and what may not; nothing if amounts are of several kinds.
+fn column(terrain: &Terrain<'_>, k: usize) -> Option<LaneColumn> {
+    let exclusive = |slot: &u32| terrain.spec(*slot).exclusive_storage;
+    let first = terrain.online.first()?;
+    if !terrain.is_sum(k) || terrain.online.iter().any(|slot| exclusive(slot) != exclusive(first)) {
+        return None;
+    }
+    let start = Arrangement::of(terrain);
+    let scales: Vec<f64> = terrain.online.iter().map(|slot| terrain.scale(*slot)[k]).collect();
+    if scales.iter().any(|scale| !(scale.is_finite() && *scale > 0.0)) {
+        return None;
+    }
+    let mut at_home = vec![0.0; terrain.nodes.len()];
+    let (mut items, mut optional) = (Vec::new(), 0.0);
+    for (mobile, of) in (0..).zip(&terrain.mobiles) {
+        for (slot, secondary) in [(of.home.primary, false), (of.home.secondary, true)] {
+            let amount = terrain.amounts(mobile, *first, secondary)[k];
+            if amount == 0.0 || (secondary && !of.mirrored) {
+                continue;
+            }
+            if terrain.is_online(slot) {
+                at_home[slot as usize] += amount;
+            }
+            if stays_online(terrain, mobile) {
+                items.push(amount);
+            } else {
+                optional += amount;
+            }
+        }
+    }
+    // what is free falls when something arrives: then everything is seen from the other side
+    let sign = if items.iter().sum::<f64>() + optional < 0.0 { -1.0 } else { 1.0 };
+    let items: Vec<f64> = items.into_iter().map(|amount| sign * amount).collect();
+    if items.iter().any(|amount| *amount < 0.0) || sign * optional < 0.0 {
+        return None;
+    }
+    let fixed =
+        |(slot, scale): (&u32, &f64)| sign * (start.raw_value(*slot, k) / scale - at_home[*slot as usize]);
+    let fixed = terrain.online.iter().zip(&scales).map(fixed).collect();
+    Some(LaneColumn { fixed, scales, items, optional: sign * optional })
+}

@@ -1,0 +1,151 @@
+//! What is wrong with an arrangement, counted; and what would be after a change.
+
+use super::arrangement::{Arrangement, Counts, Shift, Touch};
+use super::terrain::{NOWHERE, SlotStanding, Terrain};
+
+/// What is wrong, worst first: fewer of an earlier kind are better, whatever the later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Faults {
+    /// Instances on offline nodes, once for each role.
+    pub left_behind: i64,
+    /// Nodes that fail N+1.
+    pub failing: i64,
+    /// Nodes with more virtual CPUs or spindle weight than their policy allows.
+    pub breaches: i64,
+    /// Primaries beyond the first of an exclusion tag on a node.
+    pub conflicts: i64,
+    /// Location costs.
+    pub locations: i64,
+    /// Instances beyond the first of an exclusion tag at a location.
+    pub crowded: i64,
+    /// What nodes that fail N+1 lack, in MiB, and what others have beyond their policy, in virtual CPUs and
+    /// spindle weight: not a fault of its own, but less of it is on the way to one fault less.
+    pub shortage: i64,
+}
+
+impl Faults {
+    /// Nothing but instances on nodes that are to be empty.
+    pub fn left_behind_only(self) -> Faults {
+        Faults { left_behind: self.left_behind, ..Faults::default() }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn none(&self) -> bool {
+        *self == Faults::default()
+    }
+
+    fn of_counts(counts: &Counts) -> Faults {
+        Faults {
+            left_behind: counts.offline,
+            conflicts: counts.conflicts,
+            locations: counts.locations,
+            crowded: counts.spread,
+            ..Faults::default()
+        }
+    }
+}
+
+/// By how much a slot's node goes beyond its policy, if it had so many more virtual CPUs and so much more weight.
+fn excess(at: &Arrangement<'_>, slot: u32, vcpus: i64, weight: f64) -> i64 {
+    let (spec, ledger) = (at.terrain.spec(slot), at.ledgers.ledger(slot));
+    let vcpus = ledger.vcpus.wrapping_add(vcpus);
+    let over =
+        if spec.exceeds_cpu_ratio(vcpus) { vcpus as f64 - spec.vcpu_ratio * spec.cpu_total } else { 0.0 };
+    let weight = if spec.exclusive_storage { 0.0 } else { ledger.spindles_used + weight };
+    (over.max(0.0) + (weight - spec.spindle_limit).max(0.0)).ceil() as i64
+}
+
+/// What a mobile changes about a slot's virtual CPUs and spindle weight by coming to it.
+fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
+    let instance = terrain.instance(mobile);
+    let weight = if instance.template.uses_local_storage() { instance.spindle_use as f64 } else { 0.0 };
+    match (instance.forthcoming, secondary) {
+        (true, _) => (0, 0.0),
+        (false, true) => (0, weight),
+        (false, false) => (instance.vcpus_in_use(), weight),
+    }
+}
+
+impl Arrangement<'_> {
+    /// What is wrong.
+    pub fn faults(&self) -> Faults {
+        let mut faults = Faults::of_counts(&self.counts);
+        for slot in &self.terrain.online {
+            let at = *slot as usize;
+            if self.failing[at] && self.members[at] > 0 {
+                faults.failing += 1;
+                faults.shortage += (self.reserved[at] - self.mem_free[at] + 1).max(1);
+            }
+            let excess = excess(self, *slot, 0, 0.0);
+            faults.breaches += i64::from(excess > 0);
+            faults.shortage += excess;
+        }
+        faults
+    }
+
+    /// What would be wrong after the proposal that was appraised last, where `now` is wrong now.
+    pub fn faults_then(&self, now: &Faults, proposal: &[Shift]) -> Faults {
+        let Some(pending) = &self.pending else { return *now };
+        let mut then = Faults {
+            failing: now.failing,
+            breaches: now.breaches,
+            shortage: now.shortage,
+            ..Faults::of_counts(&pending.counts)
+        };
+        for touch in &self.touched {
+            let slot = touch.slot as usize;
+            if self.terrain.standing[slot] != SlotStanding::Online {
+                continue;
+            }
+            let before =
+                (self.failing[slot] && self.members[slot] > 0, self.reserved[slot] - self.mem_free[slot]);
+            let after = (
+                touch.failing && self.members[slot] + touch.members > 0,
+                touch.reserved - self.mem_free[slot] - touch.mem,
+            );
+            for ((failing, lacks), sign) in [(before, -1), (after, 1)] {
+                if failing {
+                    then.failing += sign;
+                    then.shortage += sign * (lacks + 1).max(1);
+                }
+            }
+            let (vcpus, weight) = self.load_change(touch, proposal);
+            for (excess, sign) in
+                [(excess(self, touch.slot, 0, 0.0), -1), (excess(self, touch.slot, vcpus, weight), 1)]
+            {
+                then.breaches += sign * i64::from(excess > 0);
+                then.shortage += sign * excess;
+            }
+        }
+        then
+    }
+
+    fn load_change(&self, touch: &Touch, proposal: &[Shift]) -> (i64, f64) {
+        let mut change = (0, 0.0);
+        for shift in proposal {
+            for (seat, sign) in [(self.seats[shift.mobile as usize], -1), (shift.to, 1)] {
+                for (slot, secondary) in [(seat.primary, false), (seat.secondary, true)] {
+                    if slot == touch.slot && slot != NOWHERE {
+                        let (vcpus, weight) = load(self.terrain, shift.mobile, secondary);
+                        change = (change.0 + sign * vcpus, change.1 + sign as f64 * weight);
+                    }
+                }
+            }
+        }
+        change
+    }
+
+    /// Whether a mobile has a part in anything that is wrong.
+    pub fn is_in_fault(&self, mobile: u32) -> bool {
+        let seat = self.seats[mobile as usize];
+        let wrong = |slot: &u32| {
+            let at = *slot as usize;
+            self.terrain.standing.get(at).is_some_and(|standing| match standing {
+                SlotStanding::Online => self.failing[at] || excess(self, *slot, 0, 0.0) > 0,
+                SlotStanding::Offline => true,
+                SlotStanding::Outside => false,
+            })
+        };
+        [seat.primary, seat.secondary].iter().any(wrong) || self.tags.meets(self.terrain, mobile, seat)
+    }
+}

@@ -1,0 +1,275 @@
+//! Deep balancing: the search for the placement itself, not for the best next step.
+//!
+//! [`search`] finds, for every number of moved instances, the best placement that it can
+//! ([`Deep::line`]), with a bound below which no placement is ([`bounds`]); [`order`](order::order) makes the
+//! steps that lead to one of them. docs/search.md explains how, docs/bounds.md why the bounds hold.
+
+pub mod anneal;
+pub mod archive;
+pub mod arrangement;
+pub mod bounds;
+mod draws;
+pub mod faults;
+mod ledgers;
+pub mod neighbourhood;
+pub mod order;
+mod polish;
+pub mod repair;
+pub mod schedules;
+mod tag_state;
+pub mod terrain;
+mod ways;
+
+use rayon::prelude::*;
+
+pub use draws::Draws;
+
+use self::anneal::{Limits, anneal};
+use self::archive::{Archive, SeenPlacement};
+use self::arrangement::{Arrangement, Shift};
+use self::bounds::MoveLine;
+use self::terrain::Terrain;
+use super::BalanceOptions;
+use crate::model::{Cluster, Draft, InstanceIdx, Mib, NodeIdx, Placement};
+use crate::score::{Board, Components};
+use crate::search::{Deadline, Stopped};
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeepOptions {
+    /// Changes that are tried altogether (`--effort`). The same number gives the same answer.
+    pub effort: u64,
+    /// Most instances that move (`--max-moves`).
+    pub max_moves: Option<u64>,
+    /// Most disk that is copied and memory that is migrated (`--max-data`).
+    pub max_data: Option<Mib>,
+    /// The least gain in score that a moved instance must be worth (`--move-cost`); if not given, a tenth of
+    /// what one gains on average on the way to the best placement, faults left aside.
+    pub move_cost: Option<f64>,
+    /// Independent streams of random numbers. Their number is a part of the question: another one gives
+    /// another answer, the number of threads does not.
+    pub streams: usize,
+}
+
+impl DeepOptions {
+    /// The defaults for so many instances that may move.
+    pub fn for_mobiles(mobiles: usize) -> DeepOptions {
+        let effort = (mobiles as u64 * 100_000).clamp(200_000, 160_000_000);
+        DeepOptions { effort, max_moves: None, max_data: None, move_cost: None, streams: 8 }
+    }
+}
+
+/// A placement that is the best known for its number of moved instances.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinePoint {
+    /// How many instances move.
+    pub moves: usize,
+    /// Disk that is copied and memory that is migrated.
+    pub data: Mib,
+    /// Its score, as [`Board`] computes it.
+    pub score: f64,
+    /// No placement with so many moved instances has a smaller score.
+    pub bound: f64,
+    /// Who goes where, in the order of the instances.
+    pub placements: Vec<(InstanceIdx, Placement)>,
+}
+
+/// What a deep search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deep {
+    /// The metrics at the start.
+    pub initial: Components,
+    /// The best placements, fewest moves first; the first is the start. Each has a smaller score than those before it.
+    pub line: Vec<LinePoint>,
+    /// Which of them is worth its moves: the last that obeys all limits, or less where moves no longer pay.
+    pub chosen: usize,
+    /// No placement at all has a smaller score.
+    pub floor: f64,
+    /// The bounds by number of moved instances.
+    pub bounds: MoveLine,
+    /// What a moved instance had to be worth.
+    pub move_cost: f64,
+    /// Changes that were tried.
+    pub evaluations: u64,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+}
+
+impl Deep {
+    /// The chosen placement.
+    pub fn best(&self) -> &LinePoint {
+        &self.line[self.chosen]
+    }
+
+    /// Whether no placement at all is better than a score, as far as doubles can tell.
+    pub fn is_optimal(&self, score: f64) -> bool {
+        score - self.floor <= 1e-9 * score.abs().max(1e-3)
+    }
+
+    /// The share of what can be gained that a point of the line gains.
+    pub fn share(&self, point: &LinePoint) -> f64 {
+        let (first, last) = (self.initial.score(), self.line.last().map_or(0.0, |last| last.score));
+        if first > last { (first - point.score) / (first - last) } else { 1.0 }
+    }
+}
+
+/// Looks for the best placements of the set `nodes` (ascending).
+pub fn search(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    deep: &DeepOptions,
+    deadline: &Deadline,
+) -> Deep {
+    let initial = Board::new(cluster, nodes).components();
+    let terrain = Terrain::of(cluster, nodes, options);
+    let mut at = Arrangement::of(&terrain);
+    let limits = Limits {
+        moves: deep.max_moves.map_or(i64::MAX, |most| i64::try_from(most).unwrap_or(i64::MAX)),
+        data: deep.max_data.map_or(i64::MAX, |most| most.0),
+    };
+    let mut archive = Archive::default();
+    archive.offer(&at);
+    let sane = at.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
+    let floor = if sane { bounds::floor(&terrain) } else { f64::NEG_INFINITY };
+    let deviations = at.deviations();
+    let mut evaluations = 0;
+    if sane && limits.moves > 0 {
+        let price = schedules::first_price(&mut at);
+        evaluations = rounds(&terrain, deep, (price, deviations), &limits, (&mut archive, deadline));
+    }
+    let mut line = line(&terrain, nodes, &archive);
+    if line.is_empty() {
+        // a score that is no number: nothing is better than another
+        let score = initial.score();
+        let bound = f64::NEG_INFINITY;
+        line.push(LinePoint { moves: 0, data: Mib::ZERO, score, bound, placements: Vec::new() });
+    }
+    let move_cost = move_cost(deep, deviations, &archive);
+    let chosen = choose(&line, move_cost);
+    let most = line.last().map_or(0, |last| last.moves);
+    let bounds = if sane { bounds::line(&terrain, floor, most) } else { MoveLine::unknown() };
+    for point in &mut line {
+        // a bound is never above what was found, or rounding says so
+        point.bound = bounds.after(point.moves).min(point.score);
+    }
+    Deep { initial, line, chosen, floor, bounds, move_cost, evaluations, stopped: deadline.reached() }
+}
+
+/// A moved instance has to be worth this share of what one gains on average.
+const LEAST_SHARE: f64 = 0.1;
+
+/// The share of the effort that the first round takes.
+const FIRST_ROUND: f64 = 0.6;
+
+/// Runs both rounds; returns how many changes were tried.
+fn rounds(
+    terrain: &Terrain<'_>,
+    deep: &DeepOptions,
+    (price, deviations): (f64, f64),
+    limits: &Limits,
+    (archive, deadline): (&mut Archive, &Deadline),
+) -> u64 {
+    let first = (deep.effort as f64 * FIRST_ROUND) as u64;
+    let runs = schedules::first_round(deep.streams, first, price);
+    let mut tried = run_all(terrain, &runs, limits, (archive, deadline), None);
+    let move_cost = move_cost(deep, deviations, archive);
+    let target = archive.front().filter(|r| limits.moves >= r.appraisal.moved).min_by(|a, b| {
+        let worth = |r: &SeenPlacement| r.appraisal.score + move_cost * r.appraisal.moved as f64;
+        worth(a).total_cmp(&worth(b))
+    });
+    let Some(target) = target.cloned() else { return tried };
+    let fits = archive.slope(target.appraisal.moved).max(move_cost).max(price * 1e-3).min(price);
+    let runs = schedules::second_round(deep.streams, deep.effort - first, fits, limits);
+    tried += run_all(terrain, &runs, limits, (archive, deadline), Some(&target.shifts));
+    if limits.data == i64::MAX {
+        polish::single_moves(&mut Arrangement::of(terrain), archive);
+    }
+    polish::home_again(terrain, archive);
+    tried
+}
+
+/// What a moved instance has to be worth: as the options say, or a share of the average.
+fn move_cost(deep: &DeepOptions, deviations: f64, archive: &Archive) -> f64 {
+    let average = archive.front().last().map_or(0.0, |last| {
+        (deviations - last.appraisal.score).max(0.0) / last.appraisal.moved.max(1) as f64
+    });
+    deep.move_cost.unwrap_or(LEAST_SHARE * average)
+}
+
+/// Runs some schedules, as many at a time as there are threads.
+fn run_all(
+    terrain: &Terrain<'_>,
+    runs: &[anneal::Schedule],
+    limits: &Limits,
+    (archive, deadline): (&mut Archive, &Deadline),
+    from: Option<&[Shift]>,
+) -> u64 {
+    let one = |schedule: &anneal::Schedule| {
+        let start = from.and_then(|shifts| Arrangement::with(terrain, shifts));
+        let mut at = start.unwrap_or_else(|| Arrangement::of(terrain));
+        let mut own = Archive::default();
+        let tried = anneal(&mut at, schedule, limits, &mut own, deadline);
+        (tried, own)
+    };
+    let found: Vec<(u64, Archive)> = runs.par_iter().map(one).collect();
+    let mut sum = 0;
+    for (tried, own) in found {
+        sum += tried;
+        archive.join(own);
+    }
+    sum
+}
+
+/// The records as placements with their exact scores.
+fn line(terrain: &Terrain<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<LinePoint> {
+    let mut line: Vec<LinePoint> = Vec::new();
+    for record in archive.front() {
+        let score = exact_score(terrain, nodes, record);
+        debug_assert!(
+            !score.is_finite() || (score - record.appraisal.score).abs() <= 1e-7 * score.abs().max(1.0),
+            "carried along: {}, computed: {score}",
+            record.appraisal.score,
+        );
+        if line.last().is_some_and(|last| !(score < last.score)) {
+            continue;
+        }
+        let mut placements: Vec<(InstanceIdx, Placement)> = record
+            .shifts
+            .iter()
+            .map(|s| (terrain.mobiles[s.mobile as usize].instance, terrain.placement(s.mobile, s.to)))
+            .collect();
+        placements.sort_unstable_by_key(|(instance, _)| *instance);
+        let data = Mib(record.appraisal.data);
+        line.push(LinePoint { moves: placements.len(), data, score, bound: f64::NEG_INFINITY, placements });
+    }
+    line
+}
+
+/// The score of a record, as [`Board`] computes it.
+fn exact_score(terrain: &Terrain<'_>, nodes: &[NodeIdx], record: &SeenPlacement) -> f64 {
+    let Some(at) = Arrangement::with(terrain, &record.shifts) else { return f64::INFINITY };
+    Board::new(&as_draft(terrain, &at), nodes).score()
+}
+
+/// The cluster as an arrangement has it.
+fn as_draft(terrain: &Terrain<'_>, at: &Arrangement<'_>) -> Draft {
+    let mut draft = Draft::of(terrain.cluster);
+    let ledgers = |seat: terrain::Seat| {
+        let slots = [seat.primary, seat.secondary].into_iter().filter(|slot| *slot != terrain::NOWHERE);
+        slots.map(|slot| (terrain.nodes[slot as usize], *at.ledgers.ledger(slot))).collect::<Vec<_>>()
+    };
+    for mobile in &at.moved {
+        let (of, seat) = (&terrain.mobiles[*mobile as usize], at.seats[*mobile as usize]);
+        let all = [ledgers(of.home), ledgers(seat)].concat();
+        let location = tag_state::location_score(terrain, *mobile, seat);
+        draft.relocate(of.instance, terrain.placement(*mobile, seat), location, &all);
+    }
+    draft
+}
+
+/// The point of a line whose score is smallest when every moved instance costs so much.
+fn choose(line: &[LinePoint], move_cost: f64) -> usize {
+    let worth = |at: &usize| line[*at].score + move_cost * line[*at].moves as f64;
+    (0..line.len()).min_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or(0)
+}

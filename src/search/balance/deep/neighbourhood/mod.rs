@@ -1,0 +1,72 @@
+//! Changes of a placement that are tried: each neighbourhood draws one at random.
+
+mod chain;
+mod home;
+mod relocation;
+mod several;
+mod swap;
+
+use super::arrangement::{Arrangement, Proposal, Shift};
+use super::draws::Draws;
+use super::terrain::{NOWHERE, Seat};
+
+pub use chain::EjectionChain;
+pub use home::{BackHome, Relay};
+pub use relocation::SingleMove;
+pub use several::OneForSeveral;
+pub use swap::SeatSwap;
+
+/// A kind of change.
+pub trait Neighbourhood: Sync {
+    /// Its name, for those who look on.
+    fn name(&self) -> &'static str;
+
+    /// Draws a change: shifts of different mobiles, each to a seat to which it has a way. `false` if
+    /// the draw came to nothing.
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool;
+}
+
+/// Enters a shift, if the mobile has a way there and is not in the proposal already.
+fn enter(at: &Arrangement<'_>, proposal: &mut Proposal, mobile: u32, to: Seat) -> bool {
+    let home = at.terrain.mobiles[mobile as usize].home;
+    let possible = to != at.seats[mobile as usize]
+        && to.primary != to.secondary
+        && proposal.iter().all(|shift| shift.mobile != mobile)
+        && (to == home || at.terrain.way(mobile, home, to).is_some());
+    if possible {
+        proposal.push(Shift { mobile, to });
+    }
+    possible
+}
+
+/// A mobile, drawn at random, that is on a slot, and whether as a secondary.
+fn resident(at: &Arrangement<'_>, draws: &mut Draws, slot: u32) -> Option<(u32, bool)> {
+    let residents = &at.residents[slot as usize];
+    let (primaries, secondaries) = (residents.primaries.len(), residents.secondaries.len());
+    let drawn = draws.below(primaries + secondaries);
+    if drawn < primaries {
+        Some((residents.primaries[drawn], false))
+    } else {
+        residents.secondaries.get(drawn - primaries).map(|mobile| (*mobile, true))
+    }
+}
+
+/// Where a mobile is once one of its roles has gone to another slot; where its other node is that
+/// slot, they swap roles.
+fn with_role_at(seat: Seat, secondary: bool, slot: u32) -> Seat {
+    let swapped = Seat { primary: seat.secondary, secondary: seat.primary };
+    match secondary {
+        false if seat.secondary == slot && slot != NOWHERE => swapped,
+        true if seat.primary == slot => swapped,
+        false => Seat { primary: slot, ..seat },
+        true => Seat { secondary: slot, ..seat },
+    }
+}
+
+/// The slot of one of a mobile's roles.
+fn role_at(seat: Seat, secondary: bool) -> u32 {
+    if secondary { seat.secondary } else { seat.primary }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! From a placement to the steps that lead there, each of which is possible when its turn comes.
+//!
+//! Of those that are possible the one that gains most comes next, so that a plan cut short still pays. Where none is
+//! possible (two instances that are to change places, and no room for both), one of them makes a detour over a third
+//! node; where there is none either, the moves that are left are given up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::terrain::{NOWHERE, Seat, Terrain};
+use crate::model::{Cluster, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
+use crate::score::interval::Running;
+use crate::score::{Board, Touched};
+use crate::search::balance::BalanceOptions;
+use crate::search::moves::{Outcome, Trial};
+
+/// The steps to a placement.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ordered {
+    /// The steps, each with the score after it.
+    pub steps: Vec<Step>,
+    /// Instances that make a detour: each takes a step more than its move.
+    pub detours: Vec<InstanceIdx>,
+    /// Instances that stay where they are, since there is no possible order, not even with a detour.
+    pub given_up: Vec<InstanceIdx>,
+}
+
+/// How often all moves that are left are looked at, at most; in between, those are made that were best at the last look.
+const MOST_ROUNDS: usize = 400;
+
+/// The steps that bring instances of the set `nodes` (ascending) to `placements`, with up to so many detours.
+pub fn order(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    placements: &[(InstanceIdx, Placement)],
+    most_detours: usize,
+) -> Ordered {
+    let terrain = Terrain::of(cluster, nodes, options);
+    let mut sequence = StepSequence::of(&terrain, nodes, placements);
+    let every = placements.len().div_ceil(MOST_ROUNDS).max(1);
+    while !sequence.left.is_empty() {
+        let more = sequence.ordered.detours.len() < most_detours;
+        if !(sequence.advance(every) || (more && sequence.detour())) {
+            break;
+        }
+    }
+    let mut ordered = sequence.ordered;
+    ordered.given_up = sequence.left.keys().map(|m| terrain.mobiles[*m as usize].instance).collect();
+    ordered
+}
+
+/// The cluster on the way.
+struct StepSequence<'t> {
+    terrain: &'t Terrain<'t>,
+    draft: Draft,
+    board: Board,
+    running: Running,
+    nodes: &'t [NodeIdx],
+    slot_of: BTreeMap<NodeIdx, u32>,
+    /// Where each mobile that is not there yet goes.
+    left: BTreeMap<u32, Seat>,
+    went_round: BTreeSet<u32>,
+    ordered: Ordered,
+}
+
+impl<'t> StepSequence<'t> {
+    fn of(
+        terrain: &'t Terrain<'t>,
+        nodes: &'t [NodeIdx],
+        placements: &[(InstanceIdx, Placement)],
+    ) -> StepSequence<'t> {
+        let slot_of: BTreeMap<NodeIdx, u32> =
+            terrain.nodes.iter().enumerate().map(|(at, n)| (*n, at as u32)).collect();
+        let mobile_of: BTreeMap<InstanceIdx, u32> =
+            (0..).zip(&terrain.mobiles).map(|(m, of)| (of.instance, m)).collect();
+        let left = placements.iter().filter_map(|(instance, to)| {
+            let mobile = *mobile_of.get(instance)?;
+            let seat = seat(terrain, &slot_of, mobile, *to)?;
+            (seat != terrain.mobiles[mobile as usize].home).then_some((mobile, seat))
+        });
+        let board = Board::new(terrain.cluster, nodes);
+        StepSequence {
+            left: left.collect(),
+            draft: Draft::of(terrain.cluster),
+            running: Running::of(&board),
+            board,
+            nodes,
+            slot_of,
+            went_round: BTreeSet::new(),
+            ordered: Ordered::default(),
+            terrain,
+        }
+    }
+
+    /// Makes up to so many of the moves that are left, best first; `false` if none is possible.
+    fn advance(&mut self, most: usize) -> bool {
+        let left: Vec<(u32, Seat)> = self.left.iter().map(|(mobile, to)| (*mobile, *to)).collect();
+        let mut possible: Vec<(f64, u32)> =
+            left.par_iter().filter_map(|(m, to)| Some((self.trial(*m, *to)?.0, *m))).collect();
+        possible.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut made = 0;
+        for (_, mobile) in possible {
+            let to = self.left[&mobile];
+            // what was possible may no longer be
+            if made < most && self.make(mobile, to) {
+                self.left.remove(&mobile);
+                made += 1;
+            }
+        }
+        made > 0
+    }
+
+    fn seat_of(&self, mobile: u32) -> Seat {
+        let instance = self.instance(mobile);
+        let at = Placement { primary: instance.primary, secondary: instance.secondary };
+        let home = self.terrain.mobiles[mobile as usize].home;
+        seat(self.terrain, &self.slot_of, mobile, at).unwrap_or(home)
+    }
+
+    fn instance(&self, mobile: u32) -> &Instance {
+        self.draft.instance(self.terrain.mobiles[mobile as usize].instance)
+    }
+
+    /// The score after a mobile's move to a seat, roughly, and the move; nothing if that is not possible now.
+    fn trial(&self, mobile: u32, to: Seat) -> Option<(f64, Move)> {
+        let mv = self.way(mobile, self.seat_of(mobile), to)?;
+        let instance = self.instance(mobile);
+        let trial = Trial::new(&self.draft, instance, &self.terrain.rules);
+        let outcome = trial.run(mv).ok()?;
+        Some((self.running.interval(&self.board, outcome.touched(), self.spread(instance, &outcome)).hi, mv))
+    }
+
+    fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
+        let way = self.terrain.way(mobile, from, to)?;
+        way.mv.try_map(|slot| self.terrain.nodes.get(slot as usize).copied().ok_or(())).ok()
+    }
+
+    fn spread(&self, instance: &Instance, outcome: &Outcome<'_>) -> i64 {
+        let (from, to) = (instance.primary, outcome.placement.primary);
+        if from == to {
+            return 0;
+        }
+        let spec = |n: NodeIdx| Some(&self.draft.node(n).spec);
+        self.board.spread().change(instance, spec(from), spec(to))
+    }
+
+    /// Makes a move, if it is possible.
+    fn make(&mut self, mobile: u32, to: Seat) -> bool {
+        let Some((_, mv)) = self.trial(mobile, to) else { return false };
+        let instance = self.instance(mobile).clone();
+        let from = Placement { primary: instance.primary, secondary: instance.secondary };
+        let trial = Trial::new(&self.draft, &instance, &self.terrain.rules);
+        let Ok(outcome) = trial.run(mv) else { return false };
+        let (to, location, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
+        let touched: Vec<Touched<'_>> = outcome.touched().to_vec();
+        let before: Vec<_> = touched.iter().filter_map(|t| self.board.row(t.spec.idx)).collect();
+        let old: Vec<_> = before.iter().map(|row| self.board.rows()[*row]).collect();
+        let spec = |n: NodeIdx| &self.draft.node(n).spec;
+        self.board.commit(&touched, &instance, Some(spec(from.primary)), spec(to.primary));
+        for (row, old) in before.iter().zip(old) {
+            self.running.replace(&old, &self.board.rows()[*row]);
+        }
+        self.draft.relocate(instance.idx, to, location, &ledgers);
+        let step = Step { instance: instance.idx, mv, from, to, score: self.board.score() };
+        self.ordered.steps.push(step);
+        if self.ordered.steps.len().is_multiple_of(256) {
+            self.board = Board::new(&self.draft, self.nodes);
+            self.running = Running::of(&self.board);
+        }
+        true
+    }
+
+    /// Sends one of those that are left to a third node, from which it can go on; the one that costs least of those
+    /// that let another go on, or any.
+    fn detour(&mut self) -> bool {
+        let mut ways: Vec<(bool, f64, u32, Seat)> = Vec::new();
+        for (mobile, end) in &self.left {
+            if self.went_round.contains(mobile) {
+                continue;
+            }
+            let (from, mut found) = (self.seat_of(*mobile), Vec::new());
+            for over in self.thirds(*mobile, from, *end) {
+                if over != *end && over != from && self.way(*mobile, over, *end).is_some() {
+                    found.extend(self.trial(*mobile, over).map(|(score, _)| (score, over)));
+                }
+            }
+            found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let frees = |over: Seat| self.frees(*mobile, from, over);
+            let best = found.iter().find(|(_, over)| frees(*over)).map(|found| (false, found));
+            let best = best.or(found.first().map(|found| (true, found)));
+            ways.extend(best.map(|(blocked, (score, over))| (blocked, *score, *mobile, *over)));
+        }
+        ways.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        for (_, _, mobile, over) in ways {
+            if self.make(mobile, over) {
+                self.went_round.insert(mobile);
+                self.ordered.detours.push(self.terrain.mobiles[mobile as usize].instance);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Seats over which a mobile could go.
+    fn thirds(&self, mobile: u32, from: Seat, end: Seat) -> Vec<Seat> {
+        let online = || self.terrain.online.iter().copied();
+        if !self.terrain.mobiles[mobile as usize].mirrored {
+            return online().map(|primary| Seat { primary, secondary: NOWHERE }).collect();
+        }
+        let keep = [from.primary, from.secondary, end.primary, end.secondary];
+        let of = |slot: u32| {
+            keep.into_iter().flat_map(move |kept| {
+                [Seat { primary: kept, secondary: slot }, Seat { primary: slot, secondary: kept }]
+            })
+        };
+        let mut seats: Vec<Seat> = online().flat_map(of).filter(|s| s.primary != s.secondary).collect();
+        seats.sort_unstable();
+        seats.dedup();
+        seats
+    }
+
+    /// Whether somebody who waits could go on if a mobile were elsewhere: somebody wants to go where it is.
+    fn frees(&self, mobile: u32, from: Seat, over: Seat) -> bool {
+        let gone = |slot: u32| slot != NOWHERE && slot != over.primary && slot != over.secondary;
+        let waits = |slot: u32| {
+            self.left.iter().any(|(m, to)| *m != mobile && (to.primary == slot || to.secondary == slot))
+        };
+        [from.primary, from.secondary].into_iter().any(|slot| gone(slot) && waits(slot))
+    }
+}
+
+/// A placement by slots.
+fn seat(terrain: &Terrain<'_>, slot_of: &BTreeMap<NodeIdx, u32>, mobile: u32, at: Placement) -> Option<Seat> {
+    let secondary = match (terrain.mobiles[mobile as usize].mirrored, at.secondary) {
+        (true, Some(secondary)) => *slot_of.get(&secondary)?,
+        _ => NOWHERE,
+    };
+    Some(Seat { primary: *slot_of.get(&at.primary)?, secondary })
+}

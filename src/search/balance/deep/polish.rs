@@ -1,0 +1,84 @@
+//! What a search by chance may miss is looked for one by one: the best single moves, and records from which one
+//! instance may as well go back home.
+
+use super::archive::Archive;
+use super::arrangement::{Arrangement, Shift};
+use super::terrain::{NOWHERE, Seat, Terrain};
+
+/// Single moves that are tried at most, and moves back home.
+const MOST_TRIALS: usize = 2_000_000;
+
+/// Every seat to which a mobile might go.
+pub(super) fn seats(terrain: &Terrain<'_>, mobile: u32) -> Vec<Seat> {
+    let online = || terrain.online.iter().copied();
+    let home = terrain.mobiles[mobile as usize].home;
+    if home.secondary == NOWHERE {
+        return online().map(|primary| Seat { primary, secondary: NOWHERE }).collect();
+    }
+    let nodes: Vec<u32> = online().chain([home.primary, home.secondary]).collect();
+    nodes
+        .iter()
+        .flat_map(|primary| nodes.iter().map(|secondary| Seat { primary: *primary, secondary: *secondary }))
+        .collect()
+}
+
+/// Offers the best state that a single move leads to, where there are not too many of them.
+pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
+    let terrain = at.terrain;
+    let mirrored = terrain.mobiles.iter().filter(|m| m.mirrored).count();
+    let nodes = terrain.online.len() + 2;
+    if mirrored.saturating_mul(nodes * nodes) + terrain.mobiles.len() * nodes > MOST_TRIALS {
+        return;
+    }
+    let mut gains: Vec<(f64, Shift)> = Vec::new();
+    for mobile in 0..terrain.mobiles.len() as u32 {
+        let home = terrain.mobiles[mobile as usize].home;
+        for to in seats(terrain, mobile) {
+            if terrain.way(mobile, home, to).is_some() {
+                let shift = Shift { mobile, to };
+                let score = at.appraise(&[shift]).score;
+                if score < at.now().score {
+                    gains.push((score, shift));
+                }
+            }
+        }
+    }
+    gains.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.mobile.cmp(&b.1.mobile)));
+    for (_, shift) in gains {
+        at.appraise(&[shift]);
+        if at.commit(&[shift]) {
+            archive.offer(at);
+            return;
+        }
+    }
+}
+
+/// Offers what becomes of each record if one instance after the other goes home, the one that costs least first.
+pub fn home_again(terrain: &Terrain<'_>, archive: &mut Archive) {
+    let records: Vec<_> = archive.front().cloned().collect();
+    let mut trials = 0;
+    for record in records.iter().rev() {
+        trials += record.shifts.len() * record.shifts.len();
+        if trials > MOST_TRIALS {
+            return;
+        }
+        let Some(mut at) = Arrangement::with(terrain, &record.shifts) else { continue };
+        while !at.moved.is_empty() {
+            let mut costs: Vec<(f64, u32)> = Vec::with_capacity(at.moved.len());
+            for mobile in at.moved.clone() {
+                let shift = Shift { mobile, to: terrain.mobiles[mobile as usize].home };
+                costs.push((at.appraise(&[shift]).score, mobile));
+            }
+            costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let goes = costs.into_iter().any(|(_, mobile)| {
+                let shift = Shift { mobile, to: terrain.mobiles[mobile as usize].home };
+                at.appraise(&[shift]);
+                at.commit(&[shift])
+            });
+            if !goes {
+                break;
+            }
+            archive.offer(&at);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! By which move an instance gets from its home to a seat, if by any.
+
+use super::terrain::{NOWHERE, Seat, Terrain};
+use crate::model::{Move, Strictness};
+
+/// How an instance gets to a seat, and how strict its new nodes are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Way {
+    /// The move, by slots.
+    pub mv: Move<u32>,
+    /// The rules for it as a primary.
+    pub primary: Strictness,
+    /// The rules for it as a secondary.
+    pub secondary: Strictness,
+}
+
+impl Terrain<'_> {
+    /// How a mobile gets from `from` to another seat in one move, as far as its own rules and the nodes' states
+    /// go; whether there is room is another question.
+    pub fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
+        if self.mobiles[mobile as usize].mirrored {
+            self.mirrored_way(from, to)
+        } else {
+            self.single_way(mobile, from, to)
+        }
+    }
+
+    pub(super) fn strictness(&self, forced: bool) -> Strictness {
+        if forced || self.rules.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict }
+    }
+
+    /// What it takes to bring a mobile from its home to a seat, in MiB: disk that is copied, and memory
+    /// that goes over the network.
+    pub fn data(&self, mobile: u32, seat: Seat) -> i64 {
+        let of = &self.mobiles[mobile as usize];
+        if seat == of.home {
+            return 0;
+        }
+        let (p, s, t, u) = (of.home.primary, of.home.secondary, seat.primary, seat.secondary);
+        if !of.mirrored {
+            return of.mem;
+        }
+        let copies = i64::from(t != p && t != s) + i64::from(u != p && u != s);
+        let migrations = match (t == p, u == s) {
+            (true, _) => 0,
+            (false, true) => 2,
+            (false, false) => 1 + i64::from(copies == 2 && self.spec(p).offline),
+        };
+        copies * self.instance(mobile).disk.0 + migrations * of.mem
+    }
+
+    fn single_way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
+        let named = self.instance(mobile).secondary;
+        let node = self.nodes[to.primary as usize];
+        let possible = self.rules.instance_moves
+            && self.is_online(to.primary)
+            && to.primary != from.primary
+            && to.secondary == NOWHERE
+            && named != Some(node)
+            && self.migrates(from.primary, to.primary);
+        let strictness = self.strictness(self.spec(from.primary).offline);
+        possible.then_some(Way {
+            mv: Move::FailoverTo(to.primary),
+            primary: strictness,
+            secondary: strictness,
+        })
+    }
+
+    fn mirrored_way(&self, from: Seat, to: Seat) -> Option<Way> {
+        let (p, s, t, u) = (from.primary, from.secondary, to.primary, to.secondary);
+        let rules = &self.rules;
+        let [p_offline, s_offline] = [p, s].map(|slot| self.spec(slot).offline);
+        let mirror_usable = self.is_online(s) && rules.instance_moves;
+        // leaving an online node is what restricted migration forbids, but for a change of roles
+        let leaves = rules.disk_moves && rules.instance_moves && (p_offline || !rules.restricted_migration);
+        let usable = |slot: u32| self.is_online(slot);
+        let (mv, possible, primary, secondary) = if (t, u) == (s, p) {
+            (Move::Failover, mirror_usable && self.migrates(p, s), p_offline, p_offline)
+        } else if t == p {
+            (Move::ReplaceSecondary(u), rules.disk_moves && usable(u), true, s_offline)
+        } else if u == p {
+            (Move::ReplaceAndFailover(t), leaves && usable(t) && self.migrates(p, t), false, s_offline)
+        } else if u == s {
+            let goes = mirror_usable && !rules.restricted_migration && usable(t);
+            let migrates = self.migrates(p, s) && self.migrates(s, t);
+            (Move::ReplacePrimary(t), leaves && goes && migrates, p_offline, p_offline)
+        } else if t == s {
+            let goes = leaves && mirror_usable && usable(u) && self.migrates(p, s);
+            (Move::FailoverAndReplace(u), goes, p_offline, p_offline)
+        } else if !p_offline {
+            let goes = leaves && usable(t) && usable(u) && self.migrates(p, t);
+            (Move::ReplaceBoth(t, u), goes, false, false)
+        } else {
+            let goes = leaves && mirror_usable && !rules.restricted_migration && usable(t) && usable(u);
+            let migrates = self.migrates(p, s) && self.migrates(s, t);
+            (Move::FailoverAndReplaceBoth(t, u), goes && migrates, false, false)
+        };
+        let possible = possible && t != u && (t, u) != (p, s);
+        let [primary, secondary] = [primary, secondary].map(|forced| self.strictness(forced));
+        possible.then_some(Way { mv, primary, secondary })
+    }
+}
