@@ -247,7 +247,8 @@ impl Ledgers {
         let mut new_secondary = None;
         if to.secondary != NOWHERE {
             let before = self.ledgers[to.secondary as usize];
-            let returns = to.secondary == of.home.secondary && self.strangers[to.secondary as usize] == 0;
+            // a secondary whose primary goes elsewhere is entered anew, by the rules
+            let returns = to == of.home && self.strangers[to.secondary as usize] == 0;
             let peer = self.peer(to.secondary, to.primary);
             let new = if returns {
                 let seat = |m: u32| if m == mobile { Seat { primary: NOWHERE, ..to } } else { seat_of(m) };

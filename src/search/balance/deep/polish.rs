@@ -8,9 +8,9 @@ use super::terrain::{NOWHERE, Seat, Terrain};
 /// Single moves that are tried at most, and moves back home.
 const MOST_TRIALS: usize = 2_000_000;
 
-/// Every seat to which a mobile might go.
-pub(super) fn seats(terrain: &Terrain<'_>, mobile: u32) -> Vec<Seat> {
-    let online = || terrain.online.iter().copied();
+/// Every seat on some slots to which a mobile might go.
+pub(super) fn seats(terrain: &Terrain<'_>, mobile: u32, slots: &[u32]) -> Vec<Seat> {
+    let online = || slots.iter().copied();
     let home = terrain.mobiles[mobile as usize].home;
     if home.secondary == NOWHERE {
         return online().map(|primary| Seat { primary, secondary: NOWHERE }).collect();
@@ -33,7 +33,7 @@ pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
     let mut gains: Vec<(f64, Shift)> = Vec::new();
     for mobile in 0..terrain.mobiles.len() as u32 {
         let home = terrain.mobiles[mobile as usize].home;
-        for to in seats(terrain, mobile) {
+        for to in seats(terrain, mobile, &terrain.online) {
             if terrain.way(mobile, home, to).is_some() {
                 let shift = Shift { mobile, to };
                 let score = at.appraise(&[shift]).score;
