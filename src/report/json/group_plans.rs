@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::cluster::{ClusterView, NodeView};
+use super::deep::DeepView;
 use super::plan::{BalancedGroup, EndingView, PlanStep};
 use super::{Generator, Score};
 use crate::search::Stopped;
@@ -57,4 +58,7 @@ pub struct GroupPlanView {
     pub final_score: Score,
     /// Numbers of its steps.
     pub steps: Vec<usize>,
+    /// What was found, where it was not step after step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deep: Option<DeepView>,
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod check;
 pub(crate) mod cluster;
+pub(crate) mod deep;
 pub(crate) mod explain;
 pub(crate) mod group_plans;
 pub(crate) mod group_status;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::cluster::{ClusterView, NodeView};
+use super::deep::DeepView;
 use super::explain::Explained;
 use super::{Generator, Nodes, Score, kind, texts};
 use crate::model::{Cluster, Step};
@@ -56,6 +57,9 @@ pub struct PlanDocument {
     pub nodes_after: Vec<NodeView>,
     /// Why instances that were asked about move or do not.
     pub explanations: Vec<Explained>,
+    /// What was found, where it was not step after step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deep: Option<DeepView>,
 }
 
 impl PlanDocument {
@@ -75,6 +79,7 @@ impl PlanDocument {
             jobsets: Vec::new(),
             nodes_after: Vec::new(),
             explanations: Vec::new(),
+            deep: None,
         }
     }
 }

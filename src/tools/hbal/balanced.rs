@@ -2,16 +2,18 @@
 
 use super::Options;
 use super::scope::BalancedScope;
-use super::search::{BalanceWatch, search};
+use super::search::{BalanceWatch, Searched, search};
 use super::views::Text;
 use crate::model::{Cluster, Draft, Mib, Step};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::report::components::{components, score};
+use crate::report::deep;
 use crate::report::json::plan::EndingView;
 use crate::report::number::general;
 use crate::score::Components;
 use crate::search::Stopped;
-use crate::search::balance::{Balancing, Outset};
+use crate::search::balance::Outset;
+use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
 /// A group after its search.
 pub struct Balanced {
@@ -31,6 +33,8 @@ pub struct Balanced {
     pub jobsets: Vec<Jobset>,
     /// What ended the search early, if anything did.
     pub stopped: Option<Stopped>,
+    /// What the deep search found, if it was asked.
+    pub deep: Option<DeepPlan>,
     totals: (Mib, Mib),
 }
 
@@ -49,7 +53,8 @@ impl BalanceStart {
 
     /// Whether there is nothing to gain.
     pub fn is_balanced(&self, options: &Options) -> bool {
-        self.outset.is_balanced(options.balance.min_score)
+        let mends = options.repair_only || !options.emptied.is_empty();
+        !mends && self.outset.is_balanced(options.balance.min_score)
     }
 }
 
@@ -95,6 +100,7 @@ pub fn begin(
         steps: Vec::new(),
         jobsets: Vec::new(),
         stopped: None,
+        deep: None,
         totals,
         scope,
     })
@@ -108,12 +114,13 @@ pub fn search_group(
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
-    let Balancing { steps, last, stopped, .. } = search(options, cluster, &balanced.scope, watch, text)?;
+    let Searched { steps, last, stopped, deep } = search(options, cluster, &balanced.scope, watch, text)?;
     balanced.last = last;
     balanced.jobsets = jobsets(cluster, &steps);
     balanced.ending = if steps.is_empty() { EndingView::NoSolution } else { EndingView::Improved };
     (balanced.steps, balanced.stopped) = (steps, stopped);
-    balanced.report(options.load.verbosity, text)?;
+    balanced.deep = deep;
+    balanced.report(options, cluster, text)?;
     Ok(balanced)
 }
 
@@ -123,7 +130,13 @@ impl Balanced {
         self.ending != EndingView::Balanced
     }
 
-    fn report(&self, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {
+    fn report(&self, options: &Options, cluster: &Cluster, text: &mut Text<'_>) -> anyhow::Result<()> {
+        let level = options.load.verbosity;
+        if let Some(DeepPlan { found: DeepFound::Best(found), .. }) =
+            self.deep.as_ref().filter(|_| options.pareto)
+        {
+            return deep::pareto(found).iter().try_for_each(|line| text.line(line));
+        }
         let (first, last) = (self.initial.score(), self.last.score());
         if self.steps.is_empty() {
             text.line("No solution found")?;
@@ -135,6 +148,9 @@ impl Balanced {
         }
         if level >= 1 {
             text.line(format!("Solution length={}", self.steps.len()))?;
+        }
+        if let Some(plan) = &self.deep {
+            deep::conclusion(plan, cluster).iter().try_for_each(|line| text.line(line))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! `hbal`: brings one node group into balance, one move at a time.
 
 mod balanced;
+mod deep;
 mod execute;
 mod explain;
 mod run;
@@ -11,8 +12,8 @@ mod views;
 
 use super::cli::option::ArgumentKind;
 use super::cli::{OptionDef, Spec};
-use super::options::Options;
 use super::options::catalogue::*;
+use super::options::{Options, count, not_negative, size};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 
@@ -87,6 +88,43 @@ pub const SPEC: Spec = Spec {
         )
         .takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance)))
         .added(),
+        OptionDef::flag(
+            "deep",
+            "look for the best placement, not for one step after the other, and tell how far from the best possible it is",
+            |o| o.deep = true,
+        )
+        .added(),
+        OptionDef::new("max-moves", "with --deep, move at most N instances")
+            .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|most| o.max_moves = Some(most)))
+            .added(),
+        OptionDef::new("max-data", "with --deep, copy and migrate at most SIZE of disk and memory together, such as 500g")
+            .takes("SIZE", ArgumentKind::Text, |o, g| size(g).map(|most| o.max_data = Some(most)))
+            .added(),
+        OptionDef::new(
+            "move-cost",
+            "with --deep, the least gain in score that a moved instance must be worth [a tenth of what one gains on average; 0 with a limit]",
+        )
+        .takes("SCORE", ArgumentKind::Float, |o, g| not_negative(g).map(|gain| o.least_gain = Some(gain)))
+        .added(),
+        OptionDef::flag(
+            "pareto",
+            "with --deep, show what every number of moves would bring, and make no plan",
+            |o| o.pareto = true,
+        )
+        .added(),
+        OptionDef::flag("svg", "with --pareto, draw that as an SVG picture", |o| o.svg = true).added(),
+        OptionDef::new("effort", "with --deep, try N changes altogether [by the number of instances]")
+            .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|tries| o.effort = Some(tries)))
+            .added(),
+        OptionDef::flag(
+            "repair-only",
+            "end what is wrong with the fewest moves, and move nothing else: instances on offline nodes, N+1, tags, locations, policies",
+            |o| o.repair_only = true,
+        )
+        .added(),
+        OptionDef::new("evacuate", "empty NODE, primaries and secondaries, and move nothing else; may be repeated")
+            .takes("NODE", ArgumentKind::OneNode, |o, g| g.string().map(|node| o.emptied.push(node)))
+            .added(),
         TIME_LIMIT,
         YES,
         JOURNAL,
@@ -107,6 +145,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     } else {
         // before the cluster is asked
         run::Groups::of(&options)?;
+        deep::check(&options)?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
         let cluster = source::load(&options.load, &mut output)?;

@@ -9,13 +9,14 @@ use super::execute::proposed;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
-use super::{ExitStatus, Options, several};
+use super::{ExitStatus, Options, deep, several};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, NodeIdx};
 use crate::plan::names::Impossible;
 use crate::report::summary::Moment;
 use crate::report::text::{cluster_text, whole_cluster_text};
-use crate::report::{debug, json};
+use crate::report::{debug, json, pareto};
+use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::group;
 use crate::tools::interrupts::Interruptible;
@@ -54,7 +55,7 @@ impl Groups {
 pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let level = options.load.verbosity;
     let groups = Groups::of(options)?;
-    let mut text = Text { output, json: options.json };
+    let mut text = Text { output, json: options.json || options.svg };
     if level > 1 {
         text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
@@ -84,9 +85,12 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
 
 /// Balances one group of the cluster.
 fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
-    let Some(group) = group::select(cluster, options.group.as_deref(), text.output)? else {
-        return Ok(Break(ExitStatus::Failure));
+    let of_nodes = deep::group(options, cluster)?.filter(|_| options.group.is_none());
+    let group = match of_nodes {
+        Some(group) => Some(group),
+        None => group::select(cluster, options.group.as_deref(), text.output)?,
     };
+    let Some(group) = group else { return Ok(Break(ExitStatus::Failure)) };
     let start = options.json.then(|| {
         let scope = BalancedScope::of(cluster, group);
         (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
@@ -116,7 +120,11 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
     }
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
     let document = document.map(|document| json::text(&document)).transpose()?;
-    let stopped = found.stopped;
+    let picture = match &found.deep {
+        Some(DeepPlan { found: DeepFound::Best(found), .. }) if options.svg => Some(pareto::svg(found)),
+        _ => None,
+    };
+    let (document, stopped) = (document.or(picture), found.stopped);
     proposed(options, [found], before, stopped, document, text.output)
 }
 
@@ -155,6 +163,7 @@ fn document(
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
     Ok(json::plan::PlanDocument {
         stopped: found.stopped,
+        deep: found.deep.as_ref().map(|deep| json::deep::DeepView::of(deep, cluster)),
         group: Some(group),
         initial_score: Some(json::Score::of(&found.initial)),
         unavoidable_score: Some(found.unavoidable),

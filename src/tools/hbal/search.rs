@@ -3,12 +3,16 @@
 use std::time::{Duration, Instant};
 
 use super::Options;
+use super::deep::goal;
 use super::scope::BalancedScope;
 use super::views::Text;
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::components::score;
 use crate::report::table::Align;
+use crate::score::Components;
+use crate::search::balance::deep;
+use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
 use crate::search::balance::{Balancing, run_watched};
 use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
@@ -21,6 +25,18 @@ pub struct BalanceWatch<'a> {
     pub shown: bool,
 }
 
+/// What came of a search.
+pub struct Searched {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The score after the last one.
+    pub last: Components,
+    /// What ended it early, if anything did.
+    pub stopped: Option<Stopped>,
+    /// Where they come from, if not from step after step.
+    pub deep: Option<DeepPlan>,
+}
+
 /// Makes step after step, printing each as it is found; then says on standard error what is to
 /// be said about the search itself.
 pub fn search(
@@ -29,7 +45,7 @@ pub fn search(
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
-) -> anyhow::Result<Balancing> {
+) -> anyhow::Result<Searched> {
     let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
     let began = Instant::now();
     let mut progress = if watch.shown { Progress::start() } else { Progress::hidden() };
@@ -44,6 +60,28 @@ pub fn search(
         progress.step(steps.len(), step.score);
         Ok(())
     };
+    if let Some(goal) = goal(options, cluster, &scope.nodes, scope.instances.len())? {
+        let found = match &goal {
+            // nothing is to be moved
+            DeepGoal::Best(deep) if options.pareto => DeepPlan::unordered(deep::search(
+                cluster,
+                &scope.nodes,
+                &options.balance,
+                deep,
+                watch.deadline,
+            )),
+            goal => plan(cluster, &scope.nodes, &options.balance, goal, watch.deadline),
+        };
+        drop(progress);
+        for (number, step) in (1..).zip(&found.ordered.steps) {
+            text.line(columns.line(cluster, number, step))?;
+        }
+        if let Some(stopped) = found.stopped {
+            text.output.error_line(&early_end(stopped, found.ordered.steps.len()))?;
+        }
+        let (steps, last) = (found.ordered.steps.clone(), found.last.clone());
+        return Ok(Searched { steps, last, stopped: found.stopped, deep: Some(found) });
+    }
     // however short the time, there is a step if there can be one
     let found = run_watched(cluster, &scope.nodes, options.balance, (watch.deadline, 1), observe)?;
     drop(progress);
@@ -54,7 +92,8 @@ pub fn search(
     if options.load.verbosity > 1 {
         text.output.error_line(&summary(steps, took, found.tally))?;
     }
-    Ok(found)
+    let Balancing { steps, last, stopped, .. } = found;
+    Ok(Searched { steps, last, stopped, deep: None })
 }
 
 /// The widths of the columns in the lines of the steps.

@@ -275,6 +275,9 @@ fn document(
             unavoidable_score: group.start.outset.unavoidable,
             final_score: json::Score::of(found.map_or(&group.start.outset.initial, |found| &found.last)),
             steps: numbers,
+            deep: found
+                .and_then(|found| found.deep.as_ref())
+                .map(|deep| json::deep::DeepView::of(deep, cluster)),
         }
     };
     let moved = groups.iter().filter(|group| !group.steps().is_empty());

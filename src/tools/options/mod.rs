@@ -14,6 +14,7 @@ use crate::execute::nodes::Handling;
 use crate::generate::ClusterSpec;
 use crate::load::Detail;
 use crate::load::merge::{MergeOptions, NodeOptions};
+use crate::load::units::parse_size;
 use crate::model::kinds::words;
 use crate::model::{DiskTemplate, Mib};
 use crate::remote::luxi::default_socket;
@@ -66,6 +67,17 @@ pub struct Options {
     pub all_groups: bool,
     /// In the order given.
     pub explain: Vec<String>,
+    pub deep: bool,
+    pub pareto: bool,
+    pub max_moves: Option<u64>,
+    pub max_data: Option<Mib>,
+    /// `--move-cost`: the least gain in score that a moved instance must be worth.
+    pub least_gain: Option<f64>,
+    /// Changes that the deep search tries.
+    pub effort: Option<u64>,
+    pub repair_only: bool,
+    /// `--evacuate`: the nodes, as typed.
+    pub emptied: Vec<String>,
 
     // hcheck
     pub no_simulation: bool,
@@ -129,6 +141,11 @@ impl Options {
     /// Whether standard output has no room for what happens during a run.
     pub fn is_silent(&self) -> bool {
         self.json || self.load.verbosity < 1
+    }
+
+    /// Whether hbal looks for the best placement, not for the next step.
+    pub fn is_deep(&self) -> bool {
+        self.deep || self.pareto
     }
 }
 
@@ -288,4 +305,25 @@ fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
     }
     // beyond what a duration can hold nothing is ever late
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
+/// A whole number from 0 on.
+pub fn count(given: &Given) -> Result<u64, ValueError> {
+    u64::try_from(given.int()?).map_err(|_| given.out_of_range("a whole number, 0 or more"))
+}
+
+/// A size with its unit.
+pub fn size(given: &Given) -> Result<Mib, ValueError> {
+    let size = parse_size(given.text()?).map_err(|error| given.wrong_part("size", error))?;
+    if size < Mib::ZERO { Err(given.out_of_range("a size, 0 or more")) } else { Ok(size) }
+}
+
+/// A number from 0 on.
+pub fn not_negative(given: &Given) -> Result<f64, ValueError> {
+    let number = given.float()?;
+    if number >= 0.0 && number.is_finite() {
+        Ok(number)
+    } else {
+        Err(given.out_of_range("a number, 0 or more"))
+    }
 }

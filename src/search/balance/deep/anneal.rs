@@ -4,7 +4,7 @@
 //! every number of moves on its way, each near equilibrium, and ends where moves are free.
 
 use super::archive::Archive;
-use super::arrangement::{Appraisal, Arrangement, Proposal};
+use super::arrangement::{Appraisal, Arrangement, ShiftSet};
 use super::draws::Draws;
 use super::neighbourhood::{
     BackHome, EjectionChain, Neighbourhood, OneForSeveral, Relay, SeatSwap, SingleMove,
@@ -77,7 +77,7 @@ pub fn anneal(
     deadline: &Deadline,
 ) -> u64 {
     let mut draws = Draws::stream(schedule.stream);
-    let mut proposal = Proposal::new();
+    let mut proposal = ShiftSet::new();
     let along = |(from, to): (f64, f64), share: f64| from * (to / from).powf(share);
     let (mut price, mut temperature) = (schedule.price.0, schedule.temperature.0);
     for round in 0..schedule.evaluations {

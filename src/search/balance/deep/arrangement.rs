@@ -21,7 +21,7 @@ pub struct Shift {
 }
 
 /// Shifts that are made together, of different mobiles.
-pub type Proposal = SmallVec<[Shift; 4]>;
+pub type ShiftSet = SmallVec<[Shift; 4]>;
 
 /// What a state is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -13,6 +13,7 @@ pub mod faults;
 mod ledgers;
 pub mod neighbourhood;
 pub mod order;
+pub mod plan;
 mod polish;
 pub mod repair;
 pub mod schedules;

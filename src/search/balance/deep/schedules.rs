@@ -1,7 +1,7 @@
 //! Which runs a search consists of: fixed by its options and the cluster, never by the time.
 
 use super::anneal::{Limits, Schedule};
-use super::arrangement::{Arrangement, Proposal};
+use super::arrangement::{Arrangement, ShiftSet};
 use super::draws::Draws;
 use super::neighbourhood::{Neighbourhood, SingleMove};
 
@@ -19,7 +19,7 @@ const TRIALS: usize = 4000;
 /// what ends a fault is worth any price.
 pub fn first_price(at: &mut Arrangement<'_>) -> f64 {
     let deviations = at.deviations();
-    let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), Proposal::new());
+    let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), ShiftSet::new());
     let mut most: f64 = 0.0;
     for _ in 0..TRIALS {
         proposal.clear();

@@ -1,7 +1,7 @@
 //! Three instances move on in a row: one to the node of the next.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
-use crate::search::balance::deep::arrangement::{Arrangement, Proposal};
+use crate::search::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::search::balance::deep::draws::Draws;
 
 /// What goes to a node ejects one that is there, which goes on to another. At the end of three the last node
@@ -14,7 +14,7 @@ impl Neighbourhood for EjectionChain {
         "chain"
     }
 
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
         }

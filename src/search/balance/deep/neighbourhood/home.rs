@@ -1,7 +1,7 @@
 //! An instance goes back to where it is today: one move less.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
-use crate::search::balance::deep::arrangement::{Arrangement, Proposal};
+use crate::search::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::search::balance::deep::draws::Draws;
 
 /// One that has moved goes home.
@@ -13,7 +13,7 @@ impl Neighbourhood for BackHome {
         "back home"
     }
 
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let Some(mobile) = draws.pick(&at.moved) else { return false };
         enter(at, proposal, mobile, at.terrain.mobiles[mobile as usize].home)
     }
@@ -29,7 +29,7 @@ impl Neighbourhood for Relay {
         "relay"
     }
 
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let Some(mobile) = draws.pick(&at.moved) else { return false };
         let (seat, home) = (at.seats[mobile as usize], at.terrain.mobiles[mobile as usize].home);
         let secondary = seat.primary == home.primary;

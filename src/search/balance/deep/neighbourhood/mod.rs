@@ -6,7 +6,7 @@ mod relocation;
 mod several;
 mod swap;
 
-use super::arrangement::{Arrangement, Proposal, Shift};
+use super::arrangement::{Arrangement, Shift, ShiftSet};
 use super::draws::Draws;
 use super::terrain::{NOWHERE, Seat};
 
@@ -23,11 +23,11 @@ pub trait Neighbourhood: Sync {
 
     /// Draws a change: shifts of different mobiles, each to a seat to which it has a way. `false` if
     /// the draw came to nothing.
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool;
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool;
 }
 
 /// Enters a shift, if the mobile has a way there and is not in the proposal already.
-fn enter(at: &Arrangement<'_>, proposal: &mut Proposal, mobile: u32, to: Seat) -> bool {
+fn enter(at: &Arrangement<'_>, proposal: &mut ShiftSet, mobile: u32, to: Seat) -> bool {
     let home = at.terrain.mobiles[mobile as usize].home;
     let possible = to != at.seats[mobile as usize]
         && to.primary != to.secondary

@@ -1,7 +1,7 @@
 //! One instance goes elsewhere.
 
 use super::{Neighbourhood, enter, with_role_at};
-use crate::search::balance::deep::arrangement::{Arrangement, Proposal};
+use crate::search::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::search::balance::deep::draws::Draws;
 use crate::search::balance::deep::terrain::Seat;
 
@@ -14,7 +14,7 @@ impl Neighbourhood for SingleMove {
         "move"
     }
 
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let mobile = draws.below(at.seats.len()) as u32;
         let Some(slot) = draws.pick(&at.terrain.online) else { return false };
         let Some(seat) = at.seats.get(mobile as usize).copied() else { return false };

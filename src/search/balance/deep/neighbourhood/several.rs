@@ -1,7 +1,7 @@
 //! One instance against two.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
-use crate::search::balance::deep::arrangement::{Arrangement, Proposal};
+use crate::search::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::search::balance::deep::draws::Draws;
 
 /// One goes to a node, and two of those that are there come in its place.
@@ -13,7 +13,7 @@ impl Neighbourhood for OneForSeveral {
         "one for two"
     }
 
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
         }

@@ -1,7 +1,7 @@
 //! Two instances change places.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
-use crate::search::balance::deep::arrangement::{Arrangement, Proposal};
+use crate::search::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::search::balance::deep::draws::Draws;
 
 /// A role of one instance and a role of another change nodes.
@@ -13,7 +13,7 @@ impl Neighbourhood for SeatSwap {
         "swap"
     }
 
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut Proposal) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
         }

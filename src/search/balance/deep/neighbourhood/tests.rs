@@ -31,7 +31,10 @@ fn near(a: Appraisal, b: Appraisal) {
 }
 
 /// Everything but rounding: where all are, and the ledgers to the bit.
-fn picture(at: &Arrangement<'_>) -> (Vec<Seat>, BTreeSet<u32>, String, Vec<[Vec<u32>; 2]>) {
+/// All that a change may leave behind.
+type Picture = (Vec<Seat>, BTreeSet<u32>, String, Vec<[Vec<u32>; 2]>);
+
+fn picture(at: &Arrangement<'_>) -> Picture {
     // free spindles have no meaning on these nodes
     let ledger = |slot| Ledger { spindles_free: 0, spindles_free_planned: 0, ..*at.ledgers.ledger(slot) };
     let ledgers: Vec<Ledger> = (0..at.terrain.nodes.len() as u32).map(ledger).collect();
@@ -51,7 +54,7 @@ fn holds(of: &dyn Neighbourhood) {
         let nodes = cluster.all_nodes();
         let terrain = Terrain::of(&cluster, &nodes, &BalanceOptions::default());
         let (mut at, mut draws, mut proposal) =
-            (Arrangement::of(&terrain), Draws::stream(5), Proposal::new());
+            (Arrangement::of(&terrain), Draws::stream(5), ShiftSet::new());
         let start = picture(&at);
         for round in 0..60 {
             // some have to be away for others to come back

@@ -1,0 +1,103 @@
+//! What a deep search found, as a part of the documents of `hbal --json`.
+
+use serde::Serialize;
+
+use super::node_name;
+use crate::model::{Bar, Cluster, InstanceIdx};
+use crate::report::deep::gap;
+use crate::report::why::bar_name;
+use crate::search::balance::deep::LinePoint;
+use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
+use crate::search::moves::Refusal;
+
+/// What a deep search found.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeepView {
+    /// No placement has a smaller score.
+    bound: Option<f64>,
+    /// How far the score after the last step is above that, in percent.
+    gap: Option<f64>,
+    optimal: Option<bool>,
+    /// The best placement for every number of moved instances that has a better one than fewer.
+    line: Vec<LineView>,
+    /// Instances that are moved once more, to make room on the way.
+    detours: Vec<String>,
+    /// Instances that stay where they are, as no order of moves is possible with them.
+    given_up: Vec<String>,
+    /// Instances that cannot be helped.
+    stuck: Vec<StuckView>,
+}
+
+/// What so many moves bring.
+#[derive(Debug, Clone, Serialize)]
+struct LineView {
+    moves: usize,
+    /// Disk that is copied and memory that is migrated, in MiB.
+    data: i64,
+    score: f64,
+    bound: f64,
+    /// The share of what can be gained, from 0 to 1.
+    share: f64,
+    chosen: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct StuckView {
+    instance: String,
+    refused_by: Vec<RefusedBy>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct RefusedBy {
+    node: String,
+    role: &'static str,
+    rule: &'static str,
+}
+
+impl DeepView {
+    /// What was found, for a cluster in which the names are.
+    pub fn of(plan: &DeepPlan, cluster: &Cluster) -> DeepView {
+        let names = |instances: &[InstanceIdx]| {
+            instances.iter().map(|instance| cluster.instance(*instance).name.clone()).collect()
+        };
+        let mut view = DeepView {
+            bound: None,
+            gap: None,
+            optimal: None,
+            line: Vec::new(),
+            detours: names(&plan.ordered.detours),
+            given_up: names(&plan.ordered.given_up),
+            stuck: Vec::new(),
+        };
+        match &plan.found {
+            DeepFound::Best(found) => {
+                let reached = plan.last.score();
+                let point = |(at, point): (usize, &LinePoint)| LineView {
+                    moves: point.moves,
+                    data: point.data.0,
+                    score: point.score,
+                    bound: point.bound,
+                    share: found.share(point),
+                    chosen: at == found.chosen,
+                };
+                view.bound = Some(found.floor);
+                view.gap = Some(gap(reached, found.floor));
+                view.optimal = Some(found.is_optimal(reached));
+                view.line = found.line.iter().enumerate().map(point).collect();
+            }
+            DeepFound::Mended(mending) => {
+                let refused = |refusal: &Refusal| RefusedBy {
+                    node: node_name(cluster, refusal.node),
+                    role: if refusal.role_is_primary { "primary" } else { "secondary" },
+                    rule: bar_name(Bar::Primary(refusal.rule)),
+                };
+                let stuck = mending.stuck.iter().map(|(instance, refusals)| StuckView {
+                    instance: cluster.instance(*instance).name.clone(),
+                    refused_by: refusals.iter().map(refused).collect(),
+                });
+                view.stuck = stuck.collect();
+            }
+        }
+        view
+    }
+}

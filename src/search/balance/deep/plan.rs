@@ -1,0 +1,91 @@
+//! From a goal to its steps, with one call.
+
+use super::order::{Ordered, order};
+use super::repair::{Mending, evacuate, repair};
+use super::{Deep, DeepOptions, search};
+use crate::model::{Cluster, Draft, NodeIdx};
+use crate::score::{Board, Components};
+use crate::search::balance::BalanceOptions;
+use crate::search::moves::perform;
+use crate::search::{Deadline, Stopped};
+
+/// What is to be reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeepGoal {
+    /// The best placement that is worth its moves.
+    Best(DeepOptions),
+    /// Nothing is wrong any more; as few moves as possible.
+    Repair,
+    /// These nodes hold nothing.
+    Evacuate(Vec<NodeIdx>),
+}
+
+/// What was found for a goal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeepFound {
+    /// The line of the best placements, and which of them was taken.
+    Best(Deep),
+    /// Who has to go where.
+    Mended(Mending),
+}
+
+/// A goal with its steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeepPlan {
+    /// Where the steps lead.
+    pub found: DeepFound,
+    /// The steps.
+    pub ordered: Ordered,
+    /// The score after the last one.
+    pub last: Components,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+}
+
+impl DeepPlan {
+    /// The line of the best placements alone: nothing moves.
+    pub fn unordered(found: Deep) -> DeepPlan {
+        let (last, stopped) = (found.initial.clone(), found.stopped);
+        DeepPlan { found: DeepFound::Best(found), ordered: Ordered::default(), last, stopped }
+    }
+}
+
+/// Looks for the way to a goal within the set `nodes` (ascending) of a draft, which is then as the steps leave it.
+///
+/// # Panics
+/// If a step of the order is not possible, which would be a mistake of this library.
+pub fn plan(
+    draft: &mut Draft,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    goal: &DeepGoal,
+    deadline: &Deadline,
+) -> DeepPlan {
+    let cluster: &Cluster = draft;
+    let (found, placements, detours) = match goal {
+        DeepGoal::Best(deep) => {
+            let found = search(cluster, nodes, options, deep, deadline);
+            let best = found.best();
+            // each is one more move
+            let detours = deep.max_moves.map_or(usize::MAX, |most| {
+                usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(best.moves)
+            });
+            let placements = best.placements.clone();
+            (DeepFound::Best(found), placements, detours)
+        }
+        DeepGoal::Repair | DeepGoal::Evacuate(_) => {
+            let mending = match goal {
+                DeepGoal::Evacuate(emptied) => evacuate(cluster, nodes, options, emptied),
+                _ => repair(cluster, nodes, options),
+            };
+            let placements = mending.placements.clone();
+            (DeepFound::Mended(mending), placements, usize::MAX)
+        }
+    };
+    let ordered = order(cluster, nodes, options, &placements, detours);
+    for step in &ordered.steps {
+        perform(draft, step.instance, step.mv, &options.rules).expect("what was ordered is possible");
+    }
+    let last = Board::new(draft, nodes).components();
+    DeepPlan { found, ordered, last, stopped: deadline.reached() }
+}

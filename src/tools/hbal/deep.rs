@@ -1,0 +1,94 @@
+//! `hbal --deep`, `--repair-only` and `--evacuate`: what is asked of the search, and the group that it is about.
+
+use anyhow::{Context, bail, ensure};
+
+use super::Options;
+use crate::load::lookup::find_partial;
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::search::balance::deep::DeepOptions;
+use crate::search::balance::deep::plan::DeepGoal;
+use crate::tools::options::one_form;
+
+/// Refuses options that contradict each other, or mean nothing without another one.
+///
+/// # Errors
+/// Which.
+pub fn check(options: &Options) -> anyhow::Result<()> {
+    let goals = [
+        ("deep", options.is_deep()),
+        ("repair-only", options.repair_only),
+        ("evacuate", !options.emptied.is_empty()),
+    ];
+    one_form(&goals)?;
+    one_form(&[("svg", options.svg), ("json", options.json)])?;
+    one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
+    let given = [
+        ("max-moves", options.max_moves.is_some()),
+        ("max-data", options.max_data.is_some()),
+        ("move-cost", options.least_gain.is_some()),
+        ("effort", options.effort.is_some()),
+    ];
+    if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !options.is_deep()) {
+        bail!("option --{long} means nothing without --deep");
+    }
+    ensure!(options.pareto || !options.svg, "option --svg means nothing without --pareto");
+    let several = options.worst_group || options.all_groups;
+    ensure!(!several || options.emptied.is_empty(), "--evacuate is about one node group");
+    ensure!(!several || !options.svg, "--svg is about one node group");
+    Ok(())
+}
+
+/// What the options ask for in a group of so many instances; nothing if they ask for step after step.
+///
+/// # Errors
+/// A name of a node that is none of the group.
+pub fn goal(
+    options: &Options,
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    instances: usize,
+) -> anyhow::Result<Option<DeepGoal>> {
+    if options.repair_only {
+        return Ok(Some(DeepGoal::Repair));
+    }
+    if !options.emptied.is_empty() {
+        let emptied = emptied(options, cluster)?;
+        if let Some(other) = emptied.iter().find(|node| !nodes.contains(node)) {
+            let name = shown_name(&cluster.node(*other).spec.name).to_string();
+            bail!("--evacuate: node '{name}' is not in the node group");
+        }
+        return Ok(Some(DeepGoal::Evacuate(emptied)));
+    }
+    let usual = DeepOptions::for_mobiles(instances);
+    let limited = options.max_moves.is_some() || options.max_data.is_some();
+    Ok(options.is_deep().then(|| {
+        DeepGoal::Best(DeepOptions {
+            effort: options.effort.unwrap_or(usual.effort),
+            max_moves: options.max_moves,
+            max_data: options.max_data,
+            // who sets a limit wants what it allows
+            move_cost: options.least_gain.or(limited.then_some(0.0)),
+            ..usual
+        })
+    }))
+}
+
+/// The group that `--evacuate` is about; nothing without it.
+///
+/// # Errors
+/// A name that is no node's.
+pub fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<GroupIdx>> {
+    Ok(emptied(options, cluster)?.first().map(|node| cluster.node(*node).spec.group))
+}
+
+fn emptied(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+    let names = || cluster.nodes.iter().map(|node| node.spec.name.as_str());
+    let find = |key: &String| {
+        find_partial(key, names()).map(NodeIdx::new).with_context(|| {
+            let key = shown_name(key);
+            format!("--evacuate: '{key}' is not the name, or the unique beginning, of a node")
+        })
+    };
+    options.emptied.iter().map(find).collect()
+}

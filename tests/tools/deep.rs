@@ -1,0 +1,170 @@
+//! `hbal --deep`, `--pareto`, `--repair-only` and `--evacuate`.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use jsonschema::Validator;
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
+const UNBALANCED: &str = "data/unbalanced-drbd.data";
+const OFFLINE: &str = "data/offline-nodes.data";
+
+/// Both streams of a run with so many threads that ends with this status.
+#[track_caller]
+fn ends(words: &[&str], threads: usize, status: i32) -> (String, String) {
+    let mut command = Command::new(PROGRAM);
+    let command = command.env_remove("HTOOLS").env("RAYON_NUM_THREADS", threads.to_string());
+    let run = command.arg("hbal").args(words).assert().code(status);
+    let text = |stream: &[u8]| String::from_utf8(stream.to_vec()).unwrap();
+    (text(&run.get_output().stdout), text(&run.get_output().stderr))
+}
+
+#[track_caller]
+fn stdout(words: &[&str]) -> String {
+    ends(words, 2, 0).0
+}
+
+fn schema(name: &str) -> Validator {
+    let text = fs::read_to_string(Path::new("docs/schema").join(name)).unwrap();
+    jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn document(words: &[&str]) -> Value {
+    let document: Value = serde_json::from_str(&stdout(&[words, &["--json"]].concat())).unwrap();
+    let schema = schema("htools.plan-1.json");
+    let errors: Vec<String> =
+        schema.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{words:?}: {errors:#?}");
+    document
+}
+
+/// The score at the end of a run.
+fn last_score(words: &[&str]) -> f64 {
+    document(words)["final_score"]["total"].as_f64().unwrap()
+}
+
+#[test]
+fn deep_plans_are_no_worse_than_step_after_step() {
+    for sample in [UNBALANCED, "data/mixed-templates.data", "data/tags.data"] {
+        let steps = last_score(&["-t", sample]);
+        let deep = last_score(&["-t", sample, "--deep", "--move-cost=0", "--effort=200000"]);
+        assert!(deep <= steps + 1e-12, "{sample}: {deep} {steps}");
+    }
+}
+
+#[test]
+fn one_thread_or_many_give_the_same_bytes() {
+    for words in [&["--deep"][..], &["--pareto", "--json"], &["--pareto", "--svg"]] {
+        let words = [&["-t", UNBALANCED, "--effort=100000"], words].concat();
+        assert_eq!(ends(&words, 1, 0), ends(&words, 3, 0), "{words:?}");
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let free = document(&["-t", UNBALANCED, "--deep", "--move-cost=0"]);
+    let count = |document: &Value| document["steps"].as_array().unwrap().len();
+    assert!(count(&free) > 2);
+    let few = document(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
+    assert!(count(&few) <= 2);
+    assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--max-moves=0"])), 0);
+    assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--max-data=0m"])), 0);
+    assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--move-cost=1e9"])), 0);
+    let small = document(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-data=100g"]);
+    for point in small["deep"]["line"].as_array().unwrap() {
+        assert!(point["data"].as_i64().unwrap() <= 100 * 1024, "{point}");
+    }
+}
+
+#[test]
+fn the_line_goes_down_and_stays_above_its_bounds() {
+    let found = document(&["-t", UNBALANCED, "--pareto"]);
+    assert_eq!(found["steps"].as_array().unwrap().len(), 0);
+    let line = found["deep"]["line"].as_array().unwrap();
+    assert_eq!((&line[0]["moves"], &line[0]["share"]), (&0.into(), &0.0.into()));
+    assert_eq!(line.iter().filter(|point| point["chosen"] == true).count(), 1);
+    let of = |point: &Value, key: &str| point[key].as_f64().unwrap();
+    for pair in line.windows(2) {
+        assert!(of(&pair[0], "score") > of(&pair[1], "score"));
+        assert!(of(&pair[0], "moves") < of(&pair[1], "moves"));
+    }
+    for point in line {
+        assert!(of(point, "bound") <= of(point, "score"), "{point}");
+        assert!(of(&found["deep"], "bound") <= of(point, "bound") + 1e-12, "{point}");
+    }
+    let text = stdout(&["-t", UNBALANCED, "--pareto"]);
+    assert!(text.contains("No score below") && text.contains("chosen"), "{text}");
+    let picture = stdout(&["-t", UNBALANCED, "--pareto", "--svg"]);
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+}
+
+#[test]
+fn what_is_said_of_a_plan() {
+    let text = stdout(&["-t", UNBALANCED, "--deep"]);
+    let said = text.contains("no placement is below") || text.contains("it is optimal");
+    assert!(said && text.contains("Solution length="), "{text}");
+}
+
+#[test]
+fn repair_moves_what_is_wrong_alone() {
+    let healthy = stdout(&["-t", UNBALANCED, "--repair-only"]);
+    assert!(
+        healthy.contains("Nothing has to be mended") && healthy.contains("Solution length=0"),
+        "{healthy}"
+    );
+    let found = document(&["-t", OFFLINE, "--repair-only"]);
+    let nodes = found["cluster"]["nodes"].as_array().unwrap();
+    let offline = |name: &Value| nodes.iter().any(|node| node["name"] == *name && node["offline"] == true);
+    let steps = found["steps"].as_array().unwrap();
+    assert!(!steps.is_empty());
+    for step in steps {
+        let from = &step["from"];
+        assert!(offline(&from["primary"]) || offline(&from["secondary"]), "{step}");
+        assert!(!offline(&step["to"]["primary"]) && !offline(&step["to"]["secondary"]), "{step}");
+    }
+}
+
+#[test]
+fn a_node_is_emptied() {
+    let whole = document(&["-t", UNBALANCED]);
+    let name = whole["cluster"]["nodes"][0]["name"].as_str().unwrap().to_owned();
+    let found = document(&["-t", UNBALANCED, "--evacuate", &name]);
+    assert_eq!(found["deep"]["stuck"].as_array().unwrap().len(), 0, "{}", found["deep"]);
+    let steps = found["steps"].as_array().unwrap();
+    let has = |place: &Value| place["primary"] == name.as_str() || place["secondary"] == name.as_str();
+    assert!(
+        !steps.is_empty() && steps.iter().all(|step| has(&step["from"]) && !has(&step["to"])),
+        "{steps:?}"
+    );
+    let there = whole["cluster"]["instances"].as_array().unwrap();
+    let there = there.iter().filter(|instance| has(instance)).count();
+    assert!(there == 0 || steps.len() >= there);
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    for (words, why) in [
+        (&["--max-moves=3"][..], "option --max-moves means nothing without --deep"),
+        (&["--effort=3"], "option --effort means nothing without --deep"),
+        (&["--deep", "--repair-only"], "options --deep and --repair-only exclude each other"),
+        (&["--deep", "--evacuate=node1"], "options --deep and --evacuate exclude each other"),
+        (&["--pareto", "-X"], "options --pareto and --exec exclude each other"),
+        (&["--svg"], "option --svg means nothing without --pareto"),
+        (&["--evacuate=nobody"], "--evacuate: 'nobody' is not the name, or the unique beginning, of a node"),
+    ] {
+        let (out, err) = ends(&[&["-t", UNBALANCED], words].concat(), 1, 1);
+        assert!(err.contains(why), "{words:?}: {out}{err}");
+    }
+    for words in
+        [&["--deep", "--max-moves=-1"][..], &["--deep", "--max-data=-1g"], &["--deep", "--move-cost=nan"]]
+    {
+        let (_, err) = ends(&[&["-t", UNBALANCED], words].concat(), 1, 1);
+        assert!(
+            err.lines().count() <= 2 && err.contains(words[1].split('=').next().unwrap()),
+            "{words:?}: {err}"
+        );
+    }
+}
