@@ -151,7 +151,7 @@ fn against_brute_force(
         if !best[0].is_finite() {
             continue;
         }
-        let deep = DeepOptions { effort: 24_000, streams: 4, ..DeepOptions::for_mobiles(8) };
+        let deep = DeepOptions { effort: 24_000, streams: 4, ..DeepOptions::of(cluster, &nodes) };
         let found = search(cluster, &nodes, options, &deep, &Deadline::never());
         plans_hold(cluster, &nodes, options, &found)?;
         for (moves, best) in best.iter().enumerate() {
@@ -206,7 +206,7 @@ fn what_is_found_is_the_optimum_and_what_is_said_of_it_is_true() {
 fn the_number_of_threads_changes_nothing() {
     let (cluster, options) = case(11);
     let nodes = cluster.all_nodes();
-    let deep = DeepOptions { effort: 20_000, ..DeepOptions::for_mobiles(8) };
+    let deep = DeepOptions { effort: 20_000, ..DeepOptions::of(&cluster, &nodes) };
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| search(&cluster, &nodes, &options, &deep, &Deadline::never()))
@@ -224,7 +224,7 @@ fn limits_hold() {
                 effort: 8_000,
                 max_moves: Some(most),
                 max_data: Some(Mib(30_000)),
-                ..DeepOptions::for_mobiles(8)
+                ..DeepOptions::of(&cluster, &nodes)
             };
             let found = search(&cluster, &nodes, &options, &deep, &Deadline::never());
             assert!(

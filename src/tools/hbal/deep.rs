@@ -39,16 +39,11 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the options ask for in a group of so many instances; nothing if they ask for step after step.
+/// What the options ask for in the group of some nodes (ascending); nothing if they ask for step after step.
 ///
 /// # Errors
 /// A name of a node that is none of the group.
-pub fn goal(
-    options: &Options,
-    cluster: &Cluster,
-    nodes: &[NodeIdx],
-    instances: usize,
-) -> anyhow::Result<Option<DeepGoal>> {
+pub fn goal(options: &Options, cluster: &Cluster, nodes: &[NodeIdx]) -> anyhow::Result<Option<DeepGoal>> {
     if options.repair_only {
         return Ok(Some(DeepGoal::Repair));
     }
@@ -60,7 +55,7 @@ pub fn goal(
         }
         return Ok(Some(DeepGoal::Evacuate(emptied)));
     }
-    let usual = DeepOptions::for_mobiles(instances);
+    let usual = DeepOptions::of(cluster, nodes);
     let limited = options.max_moves.is_some() || options.max_data.is_some();
     Ok(options.is_deep().then(|| {
         DeepGoal::Best(DeepOptions {

@@ -60,7 +60,7 @@ pub fn search(
         progress.step(steps.len(), step.score);
         Ok(())
     };
-    if let Some(goal) = goal(options, cluster, &scope.nodes, scope.instances.len())? {
+    if let Some(goal) = goal(options, cluster, &scope.nodes)? {
         let found = match &goal {
             // nothing is to be moved
             DeepGoal::Best(deep) if options.pareto => DeepPlan::unordered(deep::search(

@@ -1,4 +1,4 @@
-//! The best placement seen for every number of moved instances.
+//! The best placement seen for every number of moved instances; from some hundred on, for every few of them.
 
 use super::arrangement::{Appraisal, Arrangement, Shift};
 
@@ -14,10 +14,30 @@ pub struct SeenPlacement {
 /// The best placements seen: of those with up to so many moved instances none has a smaller score.
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
-    /// By number of moved instances.
+    /// By [`class`] of the number of moved instances.
     records: Vec<Option<SeenPlacement>>,
-    /// By number of moved instances, the smallest score with up to so many.
+    /// By class, the smallest score in it and those below.
     floors: Vec<f64>,
+}
+
+/// Up to so many moved instances each number is a class of its own; from there on a class reaches from one number to
+/// another that is larger by a [`FINENESS`]th.
+const EXACT: usize = 256;
+const FINENESS: usize = 128;
+
+/// The class of a number of moved instances: ascending, and a few hundred even for the largest clusters.
+fn class(moved: i64) -> usize {
+    let moved = moved.max(0) as usize;
+    let (mut first, mut width) = (EXACT, EXACT / FINENESS);
+    let mut classes = EXACT;
+    if moved < EXACT {
+        return moved;
+    }
+    // each doubling has as many classes, twice as wide
+    while moved >= 2 * first {
+        (first, width, classes) = (2 * first, 2 * width, classes + FINENESS);
+    }
+    classes + (moved - first) / width
 }
 
 /// A score has to be smaller by this to count as better: more than what rounding does.
@@ -26,7 +46,7 @@ const LEAST_GAIN: f64 = 1e-10;
 impl Archive {
     /// Whether such a state would be kept.
     pub fn wants(&self, appraisal: &Appraisal) -> bool {
-        let floor = self.floors.get(appraisal.moved as usize).or(self.floors.last());
+        let floor = self.floors.get(class(appraisal.moved)).or(self.floors.last());
         floor.is_none_or(|floor| appraisal.score < floor - LEAST_GAIN)
     }
 
@@ -39,15 +59,15 @@ impl Archive {
     }
 
     fn enter(&mut self, appraisal: Appraisal, shifts: impl FnOnce() -> Vec<Shift>) {
-        let moved = appraisal.moved as usize;
-        while self.floors.len() <= moved {
+        let class = class(appraisal.moved);
+        while self.floors.len() <= class {
             self.floors.push(self.floors.last().copied().unwrap_or(f64::INFINITY));
             self.records.push(None);
         }
-        for floor in self.floors[moved..].iter_mut().take_while(|floor| **floor > appraisal.score) {
+        for floor in self.floors[class..].iter_mut().take_while(|floor| **floor > appraisal.score) {
             *floor = appraisal.score;
         }
-        self.records[moved] = Some(SeenPlacement { appraisal, shifts: shifts() });
+        self.records[class] = Some(SeenPlacement { appraisal, shifts: shifts() });
     }
 
     /// Takes in what another archive holds.
@@ -62,7 +82,7 @@ impl Archive {
     /// What one more move gains near a number of moves: along the line from a fifth fewer.
     pub fn slope(&self, moved: i64) -> f64 {
         let fewer = moved - (moved / 5).max(1);
-        let score = |at: i64| self.floors.get(at.max(0) as usize).or(self.floors.last()).copied();
+        let score = |at: i64| self.floors.get(class(at)).or(self.floors.last()).copied();
         let (Some(before), Some(here)) = (score(fewer), score(moved)) else { return 0.0 };
         let slope = (before - here) / (moved - fewer) as f64;
         if slope.is_finite() { slope.max(0.0) } else { 0.0 }
@@ -76,5 +96,18 @@ impl Archive {
             best = best.min(record.appraisal.score);
             better
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_ascend_without_gaps() {
+        let classes: Vec<usize> = (0..200_000).map(class).collect();
+        assert!(classes.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1));
+        assert!(classes[..EXACT].iter().enumerate().all(|(at, class)| at == *class));
+        assert!(classes[100_000] < 1500, "{}", classes[100_000]);
     }
 }

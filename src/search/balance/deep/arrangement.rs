@@ -6,10 +6,10 @@
 
 use smallvec::SmallVec;
 
+use super::appraise::{LaneRow, MOST_LANES};
 use super::ledgers::Ledgers;
 use super::tag_state::TagState;
 use super::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
-use crate::score::metrics::LANES;
 
 /// A mobile and where it is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Shift {
 pub type ShiftSet = SmallVec<[Shift; 4]>;
 
 /// What a state is worth.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Appraisal {
     /// The score.
     pub score: f64,
@@ -81,11 +81,11 @@ pub struct Arrangement<'t> {
     pub moved: Vec<u32>,
     moved_at: Vec<u32>,
     /// By slot and lane, the centred values.
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
     /// The centre of each lane.
-    centre: Vec<f64>,
-    sums: Vec<f64>,
-    squares: Vec<f64>,
+    pub(super) centre: Vec<f64>,
+    pub(super) sums: LaneRow,
+    pub(super) squares: LaneRow,
     pub(super) mem_free: Vec<i64>,
     pub(super) reserved: Vec<i64>,
     pub(super) failing: Vec<bool>,
@@ -97,16 +97,18 @@ pub struct Arrangement<'t> {
     pub(super) ledgers: Ledgers,
     pub(super) touched: Vec<Touch>,
     /// By touched node and lane: by how much it changes, before it is scaled.
-    changes: Vec<f64>,
-    pub(super) pending: Option<Pending>,
-    now: Appraisal,
+    pub(super) changes: Vec<f64>,
+    pub(super) pending: Pending,
+    pub(super) now: Appraisal,
 }
 
 /// What was last appraised, ready to be carried out.
 pub(super) struct Pending {
-    appraisal: Appraisal,
-    sums: [f64; LANES],
-    squares: [f64; LANES],
+    /// Whether there is anything.
+    pub is_ready: bool,
+    pub appraisal: Appraisal,
+    pub sums: LaneRow,
+    pub squares: LaneRow,
     pub counts: Counts,
 }
 
@@ -123,8 +125,8 @@ impl<'t> Arrangement<'t> {
             moved_at: vec![NOWHERE; mobiles],
             values: Vec::new(),
             centre: Vec::new(),
-            sums: Vec::new(),
-            squares: Vec::new(),
+            sums: [0.0; MOST_LANES],
+            squares: [0.0; MOST_LANES],
             mem_free: Vec::new(),
             reserved: Vec::new(),
             failing: Vec::new(),
@@ -135,14 +137,20 @@ impl<'t> Arrangement<'t> {
             ledgers: Ledgers::of(terrain),
             touched: Vec::new(),
             changes: Vec::new(),
-            pending: None,
-            now: Appraisal { score: 0.0, moved: 0, data: 0 },
+            pending: Pending {
+                is_ready: false,
+                appraisal: Appraisal::default(),
+                sums: [0.0; MOST_LANES],
+                squares: [0.0; MOST_LANES],
+                counts: Counts::default(),
+            },
+            now: Appraisal::default(),
         };
         for mobile in 0..mobiles as u32 {
             new.enter_lists(mobile);
         }
         new.take_figures();
-        new.now.score = new.score_of(&new.sums, &new.squares, &new.counts);
+        new.now.score = new.score_of(&new.counts);
         new
     }
 
@@ -153,7 +161,7 @@ impl<'t> Arrangement<'t> {
 
     /// The centred value of a slot's lane.
     pub fn value(&self, slot: u32, lane: usize) -> f64 {
-        self.values[slot as usize * self.terrain.width() + lane]
+        self.values[slot as usize * self.terrain.stride() + lane]
     }
 
     /// The value of a slot's lane.
@@ -168,7 +176,7 @@ impl<'t> Arrangement<'t> {
 
     /// What the deviations and the reserve add to the score.
     pub fn deviations(&self) -> f64 {
-        self.score_of(&self.sums, &self.squares, &Counts::default())
+        self.score_of(&Counts::default())
     }
 
     /// Memory that is free on a slot beyond its reserve, in MiB.
@@ -179,8 +187,8 @@ impl<'t> Arrangement<'t> {
     /// Reads the figures of all nodes off their ledgers.
     pub(super) fn take_figures(&mut self) {
         let terrain = self.terrain;
-        let width = terrain.width();
-        self.values = vec![0.0; terrain.nodes.len() * width];
+        let (width, stride) = (terrain.width(), terrain.stride());
+        self.values = vec![0.0; terrain.nodes.len() * stride];
         let mut counts = Counts::default();
         for list in [&mut self.mem_free, &mut self.reserved, &mut self.primaries, &mut self.members] {
             list.clear();
@@ -190,7 +198,7 @@ impl<'t> Arrangement<'t> {
             let (spec, ledger) = (terrain.spec(slot), self.ledgers.ledger(slot));
             let lanes = crate::score::metrics::lanes(spec, ledger);
             for (at, k) in terrain.lanes.lane.iter().enumerate() {
-                self.values[slot as usize * width + at] = lanes[*k];
+                self.values[slot as usize * stride + at] = lanes[*k];
             }
             self.mem_free.push(ledger.mem_unallocated(spec).0);
             self.reserved.push(ledger.mem_reserved.0);
@@ -214,158 +222,32 @@ impl<'t> Arrangement<'t> {
         counts.spread = self.tags.surplus();
         self.counts = counts;
         let n = terrain.online.len() as f64;
-        let online = || terrain.online.iter().map(|slot| *slot as usize * width);
+        let online = || terrain.online.iter().map(|slot| *slot as usize * stride);
         self.centre = (0..width).map(|k| online().map(|at| self.values[at + k]).sum::<f64>() / n).collect();
         for slot in 0..terrain.nodes.len() {
             for k in 0..width {
-                self.values[slot * width + k] -= self.centre[k];
+                self.values[slot * stride + k] -= self.centre[k];
             }
         }
-        self.sums = (0..width).map(|k| online().map(|at| self.values[at + k]).sum()).collect();
-        self.squares = (0..width).map(|k| online().map(|at| self.values[at + k].powi(2)).sum()).collect();
-    }
-
-    fn score_of(&self, sums: &[f64], squares: &[f64], counts: &Counts) -> f64 {
-        let (lanes, weights) = (&self.terrain.lanes, &self.terrain.weights);
-        let n = self.terrain.online.len() as f64;
-        let inv_n = 1.0 / n;
-        let mut score = self.terrain.constant;
-        for k in 0..lanes.weight.len() {
-            let mean = sums[k] * inv_n;
-            score += lanes.weight[k] * (squares[k] * inv_n - mean * mean).max(0.0).sqrt();
-        }
-        if let Some(k) = lanes.reserve {
-            score += weights.reserved * (sums[k] + n * self.centre[k]);
-        }
-        score
-            + weights.on_failing * counts.on_failing as f64
-            + weights.offline * counts.offline as f64
-            + weights.offline_primaries * counts.offline_primaries as f64
-            + weights.conflicts * counts.conflicts as f64
-            + weights.locations * counts.locations as f64
-            + weights.spread * counts.spread as f64
-    }
-
-    /// What a proposal would lead to, whether the rules allow it or not.
-    pub fn appraise(&mut self, proposal: &[Shift]) -> Appraisal {
-        self.touched.clear();
-        self.changes.clear();
-        let (mut moved, mut data) = (self.now.moved, self.now.data);
-        for shift in proposal {
-            let from = self.seats[shift.mobile as usize];
-            self.touch(shift.mobile, from, -1.0);
-            self.touch(shift.mobile, shift.to, 1.0);
-            let home = self.terrain.mobiles[shift.mobile as usize].home;
-            moved += i64::from(shift.to != home) - i64::from(from != home);
-            data += self.terrain.data(shift.mobile, shift.to) - self.terrain.data(shift.mobile, from);
-        }
-        if self.terrain.lanes.reserve.is_some() {
-            self.reserve(proposal);
-        }
-        let width = self.terrain.width();
-        let (mut sums, mut squares) = ([0.0; LANES], [0.0; LANES]);
-        sums[..width].copy_from_slice(&self.sums);
-        squares[..width].copy_from_slice(&self.squares);
-        let mut counts = self.counts;
-        for (at, touch) in self.touched.iter_mut().enumerate() {
-            let changes = &mut self.changes[at * width..][..width];
-            let slot = touch.slot as usize;
-            if let Some(k) = self.terrain.lanes.reserve {
-                changes[k] = (touch.reserved - self.reserved[slot]) as f64;
-            }
-            let mem = self.mem_free[slot] + touch.mem;
-            let members = self.members[slot] + touch.members;
-            touch.failing = mem <= touch.reserved;
-            match self.terrain.standing[slot] {
-                SlotStanding::Online => {
-                    let before = if self.failing[slot] { self.members[slot] } else { 0 };
-                    counts.on_failing += if touch.failing { members } else { 0 } - before;
-                    let (scale, values) =
-                        (self.terrain.scale(touch.slot), &self.values[slot * width..][..width]);
-                    for k in 0..width {
-                        let change = changes[k] * scale[k];
-                        sums[k] += change;
-                        squares[k] += change * (2.0 * values[k] + change);
-                    }
-                }
-                SlotStanding::Offline => {
-                    counts.offline += touch.members;
-                    counts.offline_primaries += touch.primaries;
-                }
-                SlotStanding::Outside => {}
-            }
-        }
-        self.tags.count(self.terrain, &self.seats, proposal, &mut counts);
-        let score = self.score_of(&sums[..width], &squares[..width], &counts);
-        let appraisal = Appraisal { score, moved, data };
-        self.pending = Some(Pending { appraisal, sums, squares, counts });
-        appraisal
-    }
-
-    fn touch(&mut self, mobile: u32, seat: Seat, sign: f64) {
-        let terrain = self.terrain;
-        let width = terrain.width();
-        let (of, by) = (&terrain.mobiles[mobile as usize], sign as i64);
-        for (slot, secondary) in [(seat.primary, false), (seat.secondary, true)] {
-            if slot == NOWHERE {
-                continue;
-            }
-            let at = match self.touched.iter().position(|t| t.slot == slot) {
-                Some(at) => at,
-                None => {
-                    let reserved = self.reserved[slot as usize];
-                    let new = Touch { slot, mem: 0, reserved, primaries: 0, members: 0, failing: false };
-                    self.touched.push(new);
-                    self.changes.resize(self.changes.len() + width, 0.0);
-                    self.touched.len() - 1
-                }
-            };
-            let touch = &mut self.touched[at];
-            for (lane, amount) in
-                self.changes[at * width..].iter_mut().zip(terrain.amounts(mobile, slot, secondary))
-            {
-                *lane += sign * amount;
-            }
-            touch.members += by * of.counts;
-            if !secondary {
-                touch.mem -= by * of.mem;
-                touch.primaries += by * of.counts;
-            }
-        }
-    }
-
-    /// Works the reserves of the nodes that a proposal touches out.
-    fn reserve(&mut self, proposal: &[Shift]) {
-        let mut changes: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
-        for shift in proposal {
-            let need = self.terrain.mobiles[shift.mobile as usize].need;
-            if need == 0 {
-                continue;
-            }
-            let from = self.seats[shift.mobile as usize];
-            changes.push((from.secondary, from.primary, -need));
-            changes.push((shift.to.secondary, shift.to.primary, need));
-        }
-        for touch in &mut self.touched {
-            if changes.iter().any(|(slot, ..)| *slot == touch.slot) {
-                touch.reserved = self.ledgers.reserve_with(touch.slot, &changes);
-            }
+        for k in 0..width {
+            self.sums[k] = online().map(|at| self.values[at + k]).sum();
+            self.squares[k] = online().map(|at| self.values[at + k].powi(2)).sum();
         }
     }
 
     /// Carries out the proposal that was appraised last; `false`, and nothing happens, if a rule forbids it.
     pub fn commit(&mut self, proposal: &[Shift]) -> bool {
-        let Some(pending) = self.pending.take() else { return false };
-        if !self.ledgers.shift(self.terrain, &self.seats, proposal, &self.tags) {
+        let ready = std::mem::take(&mut self.pending.is_ready);
+        if !ready || !self.ledgers.shift(self.terrain, &self.seats, proposal, &self.tags) {
             return false;
         }
-        let width = self.terrain.width();
+        let stride = self.terrain.stride();
         for at in 0..self.touched.len() {
             let touch = self.touched[at];
             let slot = touch.slot as usize;
             let scale = self.terrain.scale(touch.slot);
-            for k in 0..width {
-                self.values[slot * width + k] += self.changes[at * width + k] * scale[k];
+            for k in 0..self.terrain.width() {
+                self.values[slot * stride + k] += self.changes[at * stride + k] * scale[k];
             }
             self.mem_free[slot] += touch.mem;
             self.reserved[slot] = touch.reserved;
@@ -373,10 +255,10 @@ impl<'t> Arrangement<'t> {
             self.members[slot] += touch.members;
             self.failing[slot] = touch.failing;
         }
-        self.sums.copy_from_slice(&pending.sums[..width]);
-        self.squares.copy_from_slice(&pending.squares[..width]);
-        self.counts = pending.counts;
-        self.now = pending.appraisal;
+        self.sums = self.pending.sums;
+        self.squares = self.pending.squares;
+        self.counts = self.pending.counts;
+        self.now = self.pending.appraisal;
         self.tags.shift(self.terrain, &self.seats, proposal);
         for shift in proposal {
             self.leave_lists(shift.mobile);
@@ -413,7 +295,7 @@ impl<'t> Arrangement<'t> {
     /// Makes everything that was carried along anew, so that rounding does not add up.
     pub fn refresh(&mut self) {
         self.take_figures();
-        self.now.score = self.score_of(&self.sums, &self.squares, &self.counts);
+        self.now.score = self.score_of(&self.counts);
     }
 
     fn note_moved(&mut self, mobile: u32) {

@@ -85,7 +85,10 @@ impl Arrangement<'_> {
 
     /// What would be wrong after the proposal that was appraised last, where `now` is wrong now.
     pub fn faults_then(&self, now: &Faults, proposal: &[Shift]) -> Faults {
-        let Some(pending) = &self.pending else { return *now };
+        let pending = &self.pending;
+        if !pending.is_ready {
+            return *now;
+        }
         let mut then = Faults {
             failing: now.failing,
             breaches: now.breaches,

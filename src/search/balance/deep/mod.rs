@@ -5,6 +5,7 @@
 //! steps that lead to one of them. docs/search.md explains how, docs/bounds.md why the bounds hold.
 
 pub mod anneal;
+mod appraise;
 pub mod archive;
 pub mod arrangement;
 pub mod bounds;
@@ -29,9 +30,10 @@ use self::anneal::{Limits, anneal};
 use self::archive::{Archive, SeenPlacement};
 use self::arrangement::{Arrangement, Shift};
 use self::bounds::MoveLine;
+use self::schedules::Scale;
 use self::terrain::Terrain;
 use super::BalanceOptions;
-use crate::model::{Cluster, Draft, InstanceIdx, Mib, NodeIdx, Placement};
+use crate::model::{Cluster, Draft, Instance, InstanceIdx, Mib, NodeIdx, Placement};
 use crate::score::{Board, Components};
 use crate::search::{Deadline, Stopped};
 
@@ -53,9 +55,12 @@ pub struct DeepOptions {
 }
 
 impl DeepOptions {
-    /// The defaults for so many instances that may move.
-    pub fn for_mobiles(mobiles: usize) -> DeepOptions {
-        let effort = (mobiles as u64 * 100_000).clamp(200_000, 160_000_000);
+    /// The defaults for the set `nodes` (ascending). The effort follows the number of roles of its instances, primary and
+    /// secondary ones: a few seconds for a small cluster, and no more than a minute or two for a large one.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> DeepOptions {
+        let here = |i: &&Instance| nodes.binary_search(&i.primary).is_ok();
+        let roles: usize = cluster.instances.iter().filter(here).map(|i| i.nodes().count()).sum();
+        let effort = (roles as u64).saturating_mul(200_000).clamp(200_000, 120_000_000);
         DeepOptions { effort, max_moves: None, max_data: None, move_cost: None, streams: 8 }
     }
 }
@@ -128,6 +133,7 @@ pub fn search(
     let limits = Limits {
         moves: deep.max_moves.map_or(i64::MAX, |most| i64::try_from(most).unwrap_or(i64::MAX)),
         data: deep.max_data.map_or(i64::MAX, |most| most.0),
+        data_of_a_move: terrain.data_of_a_move(),
     };
     let mut archive = Archive::default();
     archive.offer(&at);
@@ -136,8 +142,8 @@ pub fn search(
     let deviations = at.deviations();
     let mut evaluations = 0;
     if sane && limits.moves > 0 {
-        let price = schedules::first_price(&mut at);
-        evaluations = rounds(&terrain, deep, (price, deviations), &limits, (&mut archive, deadline));
+        let scale = Scale::of(&mut at);
+        evaluations = rounds(&terrain, deep, (&scale, deviations), &limits, (&mut archive, deadline));
     }
     let mut line = line(&terrain, nodes, &archive);
     if line.is_empty() {
@@ -160,19 +166,21 @@ pub fn search(
 /// A moved instance has to be worth this share of what one gains on average.
 const LEAST_SHARE: f64 = 0.1;
 
-/// The share of the effort that the first round takes.
-const FIRST_ROUND: f64 = 0.6;
+/// The share of the effort that the first round takes, without and with limits.
+const FIRST_ROUND: f64 = 0.5;
+const FIRST_WITH_LIMITS: f64 = 0.2;
 
 /// Runs both rounds; returns how many changes were tried.
 fn rounds(
     terrain: &Terrain<'_>,
     deep: &DeepOptions,
-    (price, deviations): (f64, f64),
+    (scale, deviations): (&Scale, f64),
     limits: &Limits,
     (archive, deadline): (&mut Archive, &Deadline),
 ) -> u64 {
-    let first = (deep.effort as f64 * FIRST_ROUND) as u64;
-    let runs = schedules::first_round(deep.streams, first, price);
+    let share = if limits.is_any() { FIRST_WITH_LIMITS } else { FIRST_ROUND };
+    let first = (deep.effort as f64 * share) as u64;
+    let runs = schedules::first_round(deep.streams, first, scale);
     let mut tried = run_all(terrain, &runs, limits, (archive, deadline), None);
     let move_cost = move_cost(deep, deviations, archive);
     let target = archive.front().filter(|r| limits.moves >= r.appraisal.moved).min_by(|a, b| {
@@ -180,8 +188,8 @@ fn rounds(
         worth(a).total_cmp(&worth(b))
     });
     let Some(target) = target.cloned() else { return tried };
-    let fits = archive.slope(target.appraisal.moved).max(move_cost).max(price * 1e-3).min(price);
-    let runs = schedules::second_round(deep.streams, deep.effort - first, fits, limits);
+    let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
+    let runs = schedules::second_round(deep.streams, deep.effort - first, (scale, fits), limits);
     tried += run_all(terrain, &runs, limits, (archive, deadline), Some(&target.shifts));
     if limits.data == i64::MAX {
         polish::single_moves(&mut Arrangement::of(terrain), archive);
@@ -207,7 +215,7 @@ fn run_all(
     from: Option<&[Shift]>,
 ) -> u64 {
     let one = |schedule: &anneal::Schedule| {
-        let start = from.and_then(|shifts| Arrangement::with(terrain, shifts));
+        let start = from.filter(|_| schedule.goes_on).and_then(|shifts| Arrangement::with(terrain, shifts));
         let mut at = start.unwrap_or_else(|| Arrangement::of(terrain));
         let mut own = Archive::default();
         let tried = anneal(&mut at, schedule, limits, &mut own, deadline);
@@ -225,8 +233,9 @@ fn run_all(
 /// The records as placements with their exact scores.
 fn line(terrain: &Terrain<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<LinePoint> {
     let mut line: Vec<LinePoint> = Vec::new();
-    for record in archive.front() {
-        let score = exact_score(terrain, nodes, record);
+    let records: Vec<&SeenPlacement> = archive.front().collect();
+    let scores: Vec<f64> = records.par_iter().map(|record| exact_score(terrain, nodes, record)).collect();
+    for (record, score) in records.into_iter().zip(scores) {
         debug_assert!(
             !score.is_finite() || (score - record.appraisal.score).abs() <= 1e-7 * score.abs().max(1.0),
             "carried along: {}, computed: {score}",

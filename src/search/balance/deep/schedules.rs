@@ -1,65 +1,110 @@
 //! Which runs a search consists of: fixed by its options and the cluster, never by the time.
 
-use super::anneal::{Limits, Schedule};
+use super::anneal::{Limits, Pricing, Schedule};
 use super::arrangement::{Arrangement, ShiftSet};
 use super::draws::Draws;
 use super::neighbourhood::{Neighbourhood, SingleMove};
 
-/// Temperatures as shares of the price. The coldest follow the line of the best placements for every number of
-/// moves; the hottest find the best of all.
-const COLD_TO_HOT: [f64; 8] = [0.02, 1.0, 0.05, 0.3, 0.02, 0.5, 0.1, 2.0];
+/// A temperature at the beginning and at the end, in the unit of [`Scale`].
+type Cooling = (f64, f64);
 
-/// The price ends at this share of what it begins at.
-const LAST_PRICE: f64 = 1.0 / 300.0;
+/// Of the streams of the first round. The hot ones find the best of all, the cold ones the best for few moves.
+const FIRST: [Cooling; 8] = [
+    (0.2, 0.01),
+    (1.0, 0.015),
+    (0.05, 0.002),
+    (5.0, 0.02),
+    (0.5, 0.005),
+    (0.2, 0.02),
+    (0.02, 0.001),
+    (1.5, 0.01),
+];
 
-/// Single moves that are tried to find the first price.
+/// Of the second round, where nothing limits it.
+const SECOND: [Cooling; 4] = [(0.2, 0.01), (1.0, 0.015), (0.05, 0.002), (0.3, 0.03)];
+
+/// Of the second round with limits: instances of one size are so many equal ways to the same score that a warmer
+/// stream finds more, those of many sizes want it colder.
+const LIMITED: [Cooling; 4] = [(0.2, 0.02), (1.0, 0.015), (0.15, 0.01), (0.3, 0.02)];
+
+/// The price at the end of the first round, in the unit of [`Scale`]: moves are all but free.
+const FREE: f64 = 0.01;
+
+/// The price at its beginning is at least this, in the same unit.
+const DEAR: f64 = 4.0;
+
+/// The price of the second round ends at this share of what it begins at.
+const LAST_PRICE: f64 = 1.0 / 30.0;
+
+/// Single moves that are tried for it.
 const TRIALS: usize = 4000;
 
-/// The gain of the best single move among some, but no more than a share of what deviations add to the score:
-/// what ends a fault is worth any price.
-pub fn first_price(at: &mut Arrangement<'_>) -> f64 {
-    let deviations = at.deviations();
-    let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), ShiftSet::new());
-    let mut most: f64 = 0.0;
-    for _ in 0..TRIALS {
-        proposal.clear();
-        if SingleMove.draw(at, &mut draws, &mut proposal) {
-            most = most.max(now.score - at.appraise(&proposal).score);
+/// How much changes of the score are on a cluster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// The unit of prices and temperatures: what deviations add to the score for every mobile, or half of what a move
+    /// changes about the score, whichever is more. A state in which no single move helps may still be far from
+    /// the best.
+    pub unit: f64,
+    /// A price at which hardly any move pays, but for those that end a fault: they are worth any price.
+    pub dear: f64,
+}
+
+impl Scale {
+    /// Tries some single moves.
+    pub fn of(at: &mut Arrangement<'_>) -> Scale {
+        let deviations = at.deviations();
+        let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), ShiftSet::new());
+        let mut gains: Vec<f64> = Vec::with_capacity(TRIALS);
+        for _ in 0..TRIALS {
+            proposal.clear();
+            if SingleMove.draw(at, &mut draws, &mut proposal) {
+                gains.push(now.score - at.appraise(&proposal).score);
+            }
         }
+        let most = gains.iter().copied().fold(0.0, f64::max);
+        gains.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let median = gains.get(gains.len() / 2).map_or(0.0, |gain| gain.abs());
+        let unit = (deviations / at.terrain.mobiles.len().max(1) as f64).max(0.5 * median).max(1e-9);
+        Scale { unit, dear: most.min(deviations / 10.0).max(DEAR * unit) }
     }
-    // a state in which no single move helps may still be far from the best
-    most.max(deviations / (4.0 * at.terrain.online.len() as f64)).min(deviations / 10.0).max(1e-9)
 }
 
 /// The runs of the first round: prices fall from where nothing is worth a move.
-pub fn first_round(streams: usize, evaluations: u64, price: f64) -> Vec<Schedule> {
-    (0..streams)
-        .map(|stream| {
-            let share = COLD_TO_HOT[stream % COLD_TO_HOT.len()];
-            Schedule {
-                stream: stream as u64,
-                evaluations: evaluations / streams.max(1) as u64,
-                price: (price, price * LAST_PRICE),
-                temperature: (price * share, price * LAST_PRICE * share.max(0.05)),
-            }
-        })
-        .collect()
+pub fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Vec<Schedule> {
+    let run = |stream: usize| {
+        let (hot, cold) = FIRST[stream % FIRST.len()];
+        Schedule {
+            stream: stream as u64,
+            evaluations: evaluations / streams.max(1) as u64,
+            price: (scale.dear, scale.unit * FREE),
+            temperature: (scale.unit * hot, scale.unit * cold),
+            pricing: Pricing::Falling,
+            goes_on: false,
+        }
+    };
+    (0..streams).map(run).collect()
 }
 
-/// The runs of the second round: from the best that is known, warmed up a little, under the price that fits
-/// the number of moves that is wanted.
-pub fn second_round(streams: usize, evaluations: u64, price: f64, limits: &Limits) -> Vec<Schedule> {
-    let bounded = limits.moves < i64::MAX || limits.data < i64::MAX;
-    (0..streams)
-        .map(|stream| {
-            let warmth = [0.1, 0.3, 0.5, 1.0][stream % 4];
-            let last = if bounded { price / 4.0 } else { price / 30.0 };
-            Schedule {
-                stream: (streams + stream) as u64,
-                evaluations: evaluations / streams.max(1) as u64,
-                price: (price, last),
-                temperature: (price * warmth, last / 10.0),
-            }
-        })
-        .collect()
+/// The runs of the second round. With limits each begins anew, and the price finds what fits them; without, it begins
+/// where it fits the best that is known, and every other one goes on from that.
+pub fn second_round(
+    streams: usize,
+    evaluations: u64,
+    (scale, price): (&Scale, f64),
+    limits: &Limits,
+) -> Vec<Schedule> {
+    let limited = limits.is_any();
+    let run = |stream: usize| {
+        let (hot, cold) = if limited { LIMITED } else { SECOND }[stream % SECOND.len()];
+        Schedule {
+            stream: (streams + stream) as u64,
+            evaluations: evaluations / streams.max(1) as u64,
+            price: (price, price * LAST_PRICE),
+            temperature: (scale.unit * hot, scale.unit * cold),
+            pricing: if limited { Pricing::FollowingLimits } else { Pricing::Falling },
+            goes_on: !limited && stream.is_multiple_of(2),
+        }
+    };
+    (0..streams).map(run).collect()
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::super::BalanceOptions;
 use super::super::bounds::lanes::{amounts, scales};
 use super::super::is_on_offline;
+use super::appraise::{LaneRow, MOST_LANES, stride};
 use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement};
 use crate::score::Board;
 use crate::score::metrics::{Aggregate, Count, LANES, TABLE, lane};
@@ -124,6 +125,8 @@ pub struct Terrain<'c> {
     pub weights: CountWeights,
     /// What the lanes that cannot change add to the score.
     pub constant: f64,
+    stride: usize,
+    lane_weights: LaneRow,
     /// By slot and lane: what to multiply amounts with.
     scale: Vec<f64>,
     /// By mobile, storage kind, role and lane: what it adds, before scaling.
@@ -183,6 +186,8 @@ impl<'c> Terrain<'c> {
             lanes: LaneList::default(),
             weights: CountWeights::of_table(),
             constant: 0.0,
+            stride: 0,
+            lane_weights: [0.0; MOST_LANES],
             scale: Vec::new(),
             amount: Vec::new(),
             migration_tags: slots.iter().any(|n| !spec(n).migration_tags.is_empty()),
@@ -252,15 +257,19 @@ impl<'c> Terrain<'c> {
             lanes.lane.push(k);
             lanes.weight.push(weight[k]);
         }
+        self.stride = stride(lanes.lane.len());
+        let beyond = || std::iter::repeat_n(0.0, stride(lanes.lane.len()) - lanes.lane.len());
         for slot in &scales {
-            self.scale.extend(lanes.lane.iter().map(|k| slot[*k]));
+            self.scale.extend(lanes.lane.iter().map(|k| slot[*k]).chain(beyond()));
         }
         for of in &amounts {
             for x in of {
-                self.amount.extend(lanes.lane.iter().map(|k| x[*k]));
-                self.amount.extend(lanes.lane.iter().map(|k| if of_members(*k) { x[*k] } else { 0.0 }));
+                self.amount.extend(lanes.lane.iter().map(|k| x[*k]).chain(beyond()));
+                let of_member = |k: &usize| if of_members(*k) { x[*k] } else { 0.0 };
+                self.amount.extend(lanes.lane.iter().map(of_member).chain(beyond()));
             }
         }
+        self.lane_weights[..lanes.weight.len()].copy_from_slice(&lanes.weight);
         self.lanes = lanes;
     }
 
@@ -275,17 +284,27 @@ impl<'c> Terrain<'c> {
         self.lanes.lane.len()
     }
 
+    /// The length of a row of numbers, one for each lane; what is beyond [`width`](Terrain::width) is zero.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// What each lane's deviation counts for.
+    pub(super) fn lane_weights(&self) -> &LaneRow {
+        &self.lane_weights
+    }
+
     /// What amounts become on the node of a slot.
     pub fn scale(&self, slot: u32) -> &[f64] {
-        let width = self.width();
-        &self.scale[slot as usize * width..][..width]
+        let stride = self.stride();
+        &self.scale[slot as usize * stride..][..stride]
     }
 
     /// What a mobile adds to a slot's lanes, before scaling, as a primary or as a secondary.
     pub fn amounts(&self, mobile: u32, slot: u32, secondary: bool) -> &[f64] {
-        let width = self.width();
+        let stride = self.stride();
         let exclusive = usize::from(self.exclusive[slot as usize]);
-        &self.amount[((mobile as usize * 2 + exclusive) * 2 + usize::from(secondary)) * width..][..width]
+        &self.amount[((mobile as usize * 2 + exclusive) * 2 + usize::from(secondary)) * stride..][..stride]
     }
 
     /// The fixed part of a slot's node.

@@ -49,6 +49,16 @@ impl Terrain<'_> {
         copies * self.instance(mobile).disk.0 + migrations * of.mem
     }
 
+    /// What it takes to move a mobile on average, if one disk of those that have a mirror is copied, in MiB.
+    pub fn data_of_a_move(&self) -> f64 {
+        let data = |mobile: u32| {
+            let of = &self.mobiles[mobile as usize];
+            of.mem as f64 + if of.mirrored { self.instance(mobile).disk.0 as f64 } else { 0.0 }
+        };
+        let sum: f64 = (0..self.mobiles.len() as u32).map(data).sum();
+        (sum / self.mobiles.len().max(1) as f64).max(1.0)
+    }
+
     fn single_way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
         let named = self.instance(mobile).secondary;
         let node = self.nodes[to.primary as usize];

@@ -2,6 +2,7 @@
 
 mod chain;
 mod home;
+mod relief;
 mod relocation;
 mod several;
 mod swap;
@@ -12,6 +13,7 @@ use super::terrain::{NOWHERE, Seat};
 
 pub use chain::EjectionChain;
 pub use home::{BackHome, Relay};
+pub use relief::ReserveRelief;
 pub use relocation::SingleMove;
 pub use several::OneForSeveral;
 pub use swap::SeatSwap;

@@ -128,3 +128,8 @@ fn going_home_is_what_it_says() {
 fn a_relay_is_what_it_says() {
     holds(&Relay);
 }
+
+#[test]
+fn a_relief_is_what_it_says() {
+    holds(&ReserveRelief);
+}
