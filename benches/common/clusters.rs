@@ -12,9 +12,6 @@ use htools::tools::generate::GeneratedText;
 
 use super::workshop::Workshop;
 
-/// Names the cluster among all of a kind.
-const SEED: u64 = 1;
-
 /// What cluster is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
@@ -27,12 +24,22 @@ pub struct Kind {
     pub heterogeneous: bool,
     /// Number of node groups.
     pub groups: usize,
+    /// Names the cluster among all that are alike.
+    pub seed: u64,
 }
 
 impl Kind {
     /// Equal nodes, no tags, all instances on DRBD.
     pub const fn drbd(nodes: usize, instances: usize) -> Kind {
-        Kind { nodes, instances, templates: TemplateMix::Drbd, tags: false, heterogeneous: false, groups: 1 }
+        Kind {
+            nodes,
+            instances,
+            templates: TemplateMix::Drbd,
+            tags: false,
+            heterogeneous: false,
+            groups: 1,
+            seed: 1,
+        }
     }
 
     /// The template, as both generators call it.
@@ -61,7 +68,7 @@ impl Kind {
         if self.groups > 1 {
             name.push_str(&format!("-{}-groups", self.groups));
         }
-        name + ".data"
+        name + &format!("-{}.data", self.seed)
     }
 }
 
@@ -91,7 +98,7 @@ impl Clusters {
             None => "htools generate".into(),
             Some(script) => script.file_name().unwrap_or(script.as_os_str()).to_string_lossy(),
         };
-        format!("{maker}, seed {SEED}")
+        maker.into_owned()
     }
 
     /// The cluster of this kind, in a file.
@@ -118,7 +125,7 @@ impl Clusters {
 }
 
 fn of_the_library(kind: Kind) -> anyhow::Result<String> {
-    let plain = ClusterSpec::new(kind.nodes, kind.instances, kind.templates, SEED);
+    let plain = ClusterSpec::new(kind.nodes, kind.instances, kind.templates, kind.seed);
     Ok(GeneratedText::new(&ClusterSpec {
         tags: kind.tags,
         heterogeneous: kind.heterogeneous,
@@ -130,8 +137,12 @@ fn of_the_library(kind: Kind) -> anyhow::Result<String> {
 
 /// The command, for messages, and what it printed.
 fn of_a_script(script: &Path, kind: Kind) -> anyhow::Result<(String, String)> {
-    let mut words =
-        vec![kind.nodes.to_string(), kind.instances.to_string(), kind.template().into(), SEED.to_string()];
+    let mut words = vec![
+        kind.nodes.to_string(),
+        kind.instances.to_string(),
+        kind.template().into(),
+        kind.seed.to_string(),
+    ];
     words.extend(kind.options().map(|option| format!("--{option}")));
     if kind.groups > 1 {
         words.push(format!("--groups={}", kind.groups));
