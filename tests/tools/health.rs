@@ -69,6 +69,20 @@ fn the_status_is_that_after_the_simulation() {
 }
 
 #[test]
+fn a_deep_simulation_tells_what_a_deep_plan_leaves() {
+    let sample = "tests/recorded/hcheck.in/exclusion.data";
+    let words = ["-t", sample, "--exclusion-tags", "test", "--machine-readable"];
+    let keys = |text: &str| text.lines().map(|l| l.split('=').next().unwrap().to_owned()).collect::<Vec<_>>();
+    let (_, by_steps) = hcheck(&words);
+    let (status, deep) = hcheck(&[&words[..], &["--deep", "--effort=20000"]].concat());
+    assert_eq!((status, value(&deep, "FINAL_CLUSTER_NEED_REBALANCE")), (0, "0"));
+    assert_eq!(keys(&deep), keys(&by_steps));
+    // nothing may move: everything stays as it is
+    let (status, still) = hcheck(&[&words[..], &["--deep", "-l0"]].concat());
+    assert_eq!((status, value(&still, "FINAL_CLUSTER_CONFLICT_TAGS")), (1, "2"));
+}
+
+#[test]
 fn without_nodes_all_values_have_their_names() {
     let (status, text) = with(["", "", ""], SHELL);
     let lines = ["N1_FAIL", "CONFLICT_TAGS", "OFFLINE_PRI", "OFFLINE_SEC", "GN1_FAIL", "NEED_REBALANCE"];

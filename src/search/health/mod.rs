@@ -5,7 +5,7 @@ pub(crate) mod loss;
 mod rebalance;
 
 pub use loss::{Loss, loss};
-pub use rebalance::rebalance;
+pub use rebalance::{TrialBalance, rebalance};
 
 use std::iter::Sum;
 use std::ops::Add;

@@ -6,7 +6,9 @@ use std::convert::Infallible;
 use rayon::prelude::*;
 
 use super::GroupHealth;
-use crate::model::{Cluster, Draft, GroupIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
+use crate::search::balance::deep::DeepOptions;
+use crate::search::balance::deep::plan::{DeepGoal, plan};
 use crate::search::balance::run_watched;
 use crate::search::{BalanceOptions, Balancer, Deadline, Stopped};
 
@@ -21,11 +23,47 @@ pub struct Rebalanced {
     pub health: GroupHealth,
 }
 
+/// How to balance on trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialBalance {
+    /// What is asked of steps.
+    pub options: BalanceOptions,
+    /// Whether to look for the best placement, not for one step after the other; the length of `options` is then the most
+    /// instances that move.
+    pub deep: bool,
+    /// Changes that a deep search tries in each group, if not the usual number.
+    pub effort: Option<u64>,
+}
+
+impl TrialBalance {
+    /// One step after the other.
+    pub fn step_by_step(options: BalanceOptions) -> TrialBalance {
+        TrialBalance { options, deep: false, effort: None }
+    }
+
+    /// Balances some nodes (ascending): how many steps that took, and what ended it early.
+    fn run(&self, draft: &mut Draft, nodes: &[NodeIdx], deadline: &Deadline) -> (usize, Option<Stopped>) {
+        if self.deep {
+            let usual = DeepOptions::of(draft, nodes);
+            let goal = DeepGoal::Best(DeepOptions {
+                effort: self.effort.unwrap_or(usual.effort),
+                max_moves: u64::try_from(self.options.max_length).ok(),
+                ..usual
+            });
+            let found = plan(draft, nodes, &self.options, &goal, deadline);
+            return (found.ordered.steps.len(), found.stopped);
+        }
+        let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
+        let Ok(found) = run_watched(draft, nodes, self.options, (deadline, 0), nobody);
+        (found.steps.len(), found.stopped)
+    }
+}
+
 /// Balances the groups on trial, as far as there is time, and looks at them again.
 pub fn rebalance(
     cluster: &Cluster,
     groups: &[GroupIdx],
-    options: BalanceOptions,
+    how: &TrialBalance,
     capacity_checks: bool,
     deadline: &Deadline,
 ) -> Vec<Rebalanced> {
@@ -33,10 +71,9 @@ pub fn rebalance(
         // instances of two groups do not move, so that no group changes another one
         let copy = copy.get_or_insert_with(|| Draft::of(cluster));
         let nodes = cluster.nodes_of(*group);
-        let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
-        let Ok(found) = run_watched(copy, &nodes, options, (deadline, 0), nobody);
+        let (steps, stopped) = how.run(copy, &nodes, deadline);
         let health = GroupHealth::of(copy, *group, capacity_checks);
-        Rebalanced { steps: found.steps.len(), stopped: found.stopped, health }
+        Rebalanced { steps, stopped, health }
     };
     groups.par_iter().map_init(|| None, one).collect()
 }

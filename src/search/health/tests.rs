@@ -41,12 +41,16 @@ fn conflicts_are_named() {
     assert_eq!(cluster.tag_table.name(conflict.tag), "s:x");
     assert_eq!(conflict.instances, [InstanceIdx::new(0), InstanceIdx::new(1)]);
     // balancing parts them, and the cluster itself stays as it was
-    let after = rebalance(&cluster, &[health.group], BalanceOptions::default(), true, &Deadline::never());
+    let by_steps = TrialBalance::step_by_step(BalanceOptions::default());
+    let after = rebalance(&cluster, &[health.group], &by_steps, true, &Deadline::never());
     assert!(after[0].steps > 0 && after[0].health.conflicting.is_empty());
     assert_eq!(after[0].stopped, None);
+    let deep = TrialBalance { deep: true, effort: Some(2000), ..by_steps };
+    let after = rebalance(&cluster, &[health.group], &deep, true, &Deadline::never());
+    assert!(after[0].steps > 0 && after[0].health.conflicting.is_empty());
     // without time everything is as it was
     let over = Deadline::new(Some(Duration::ZERO), Arc::default());
-    let after = rebalance(&cluster, &[health.group], BalanceOptions::default(), true, &over);
+    let after = rebalance(&cluster, &[health.group], &by_steps, true, &over);
     assert_eq!((after[0].steps, after[0].stopped), (0, Some(Stopped::TimeLimit)));
     assert_eq!(after[0].health, health);
     assert_eq!(group_health(&cluster), health);

@@ -88,12 +88,7 @@ pub const SPEC: Spec = Spec {
         )
         .takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance)))
         .added(),
-        OptionDef::flag(
-            "deep",
-            "look for the best placement, not for one step after the other, and tell how far from the best possible it is",
-            |o| o.deep = true,
-        )
-        .added(),
+        DEEP,
         OptionDef::new("max-moves", "with --deep, move at most N instances")
             .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|most| o.max_moves = Some(most)))
             .added(),
@@ -113,9 +108,7 @@ pub const SPEC: Spec = Spec {
         )
         .added(),
         OptionDef::flag("svg", "with --pareto, draw that as an SVG picture", |o| o.svg = true).added(),
-        OptionDef::new("effort", "with --deep, try N changes altogether [by the number of instances]")
-            .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|tries| o.effort = Some(tries)))
-            .added(),
+        EFFORT,
         OptionDef::flag(
             "repair-only",
             "end what is wrong with the fewest moves, and move nothing else: instances on offline nodes, N+1, tags, locations, policies",

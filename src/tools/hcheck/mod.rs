@@ -6,6 +6,8 @@ mod tests;
 
 use std::ffi::OsString;
 
+use anyhow::ensure;
+
 use super::cli::option::ArgumentKind::OneNode;
 use super::cli::{OptionDef, Spec, getopt};
 use super::options::catalogue::*;
@@ -65,6 +67,8 @@ pub const SPEC: Spec = Spec {
         )
         .takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node)))
         .added(),
+        DEEP.says("on trial, look for the best placement, as hbal --deep does, not for one step after the other"),
+        EFFORT,
         JSON,
         DETAILED_STATUS
             .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
@@ -102,6 +106,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
+    ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;

@@ -11,7 +11,7 @@ use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::json;
 use crate::search::health as search;
-use crate::search::health::GroupHealth;
+use crate::search::health::{GroupHealth, TrialBalance};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
 
@@ -48,7 +48,8 @@ fn find(options: &Options, cluster: &Cluster) -> anyhow::Result<CheckResult> {
         false => None,
         true => {
             let deadline = Interruptible::begin(options.time_limit)?;
-            Some(search::rebalance(cluster, &groups, options.balance, checks, &deadline))
+            let how = TrialBalance { options: options.balance, deep: options.deep, effort: options.effort };
+            Some(search::rebalance(cluster, &groups, &how, checks, &deadline))
         }
     };
     let each = || after.iter().flatten();

@@ -1,7 +1,7 @@
 //! The options that several programs take, once: spelling, help, default and what they set, so that an option
 //! means the same and reads the same wherever it is accepted. What one program alone takes is in its own list.
 
-use super::{CommandTarget, Priority, node_fields, ratio_above_zero, time_above_zero};
+use super::{CommandTarget, Priority, count, node_fields, ratio_above_zero, time_above_zero};
 use crate::model::Mib;
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{
@@ -175,6 +175,16 @@ pub const MIN_SCORE: OptionDef =
         .short('e')
         .takes("EPSILON", Float, |o, g| g.float().map(|score| o.balance.min_score = score))
         .default(|o| format!("{:e}", o.balance.min_score));
+pub const DEEP: OptionDef = OptionDef::flag(
+    "deep",
+    "look for the best placement, not for one step after the other, and tell how far from the best possible it is",
+    |o| o.deep = true,
+)
+.added();
+pub const EFFORT: OptionDef =
+    OptionDef::new("effort", "with --deep, try N changes altogether [by the number of instances]")
+        .takes("N", Integer, |o, g| count(g).map(|tries| o.effort = Some(tries)))
+        .added();
 pub const EVAC_MODE: OptionDef =
     OptionDef::flag("evac-mode", "move only instances that have an offline node", |o| {
         o.balance.evacuate = true
