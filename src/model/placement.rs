@@ -11,7 +11,7 @@ use super::node::{Ledger, NodeSpec, NodeState};
 use super::units::Mib;
 
 /// The rule that forbids a placement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// Some memory must stay unallocated.
     Memory,

@@ -9,6 +9,7 @@ use super::table::{Align, Table};
 use super::why::bar_name;
 use crate::model::{Bar, Cluster, InstanceIdx};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
+use crate::search::balance::deep::remains::Unmended;
 use crate::search::balance::deep::repair::Mending;
 use crate::search::balance::deep::{Deep, LinePoint};
 
@@ -130,7 +131,7 @@ fn mended(mending: &Mending, cluster: &Cluster) -> Vec<String> {
     if mending.placements.is_empty() && mending.stuck.is_empty() {
         lines.push("Nothing has to be mended".to_owned());
     }
-    for (instance, refusals) in &mending.stuck {
+    for Unmended { instance, refusals, .. } in &mending.stuck {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for refusal in refusals {
             let role = if refusal.role_is_primary { Bar::Primary } else { Bar::Secondary };

@@ -52,6 +52,10 @@ pub fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
         }
         Hold::NotAutoBalanced => ("not-auto-balanced", "its auto_balance flag is off"),
         Hold::NothingToEvacuate => ("nothing-to-evacuate", "none of its nodes is offline (-E)"),
+        Hold::NoDiskMoves => ("no-disk-moves", "its disks may not be copied (--no-disk-moves)"),
+        Hold::NoInstanceMoves => {
+            ("no-instance-moves", "it may not be moved or fail over (--no-instance-moves)")
+        }
         Hold::Forthcoming => ("forthcoming", "it does not exist yet"),
         Hold::Denied => ("denied", "moves from its group to others are denied"),
         Hold::NominalSecondary => {

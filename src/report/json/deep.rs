@@ -91,9 +91,9 @@ impl DeepView {
                     role: if refusal.role_is_primary { "primary" } else { "secondary" },
                     rule: bar_name(Bar::Primary(refusal.rule)),
                 };
-                let stuck = mending.stuck.iter().map(|(instance, refusals)| StuckView {
-                    instance: cluster.instance(*instance).name.clone(),
-                    refused_by: refusals.iter().map(refused).collect(),
+                let stuck = mending.stuck.iter().map(|of| StuckView {
+                    instance: cluster.instance(of.instance).name.clone(),
+                    refused_by: of.refusals.iter().map(refused).collect(),
                 });
                 view.stuck = stuck.collect();
             }

@@ -29,6 +29,10 @@ pub enum Hold {
     NotAutoBalanced,
     /// Only instances with an offline node are being moved (`-E`).
     NothingToEvacuate,
+    /// It could only go with its disks copied, which is switched off (`--no-disk-moves`).
+    NoDiskMoves,
+    /// It could only go where it is moved or fails over, which is switched off (`--no-instance-moves`).
+    NoInstanceMoves,
     /// It does not exist yet.
     Forthcoming,
     /// Nothing may leave its group.

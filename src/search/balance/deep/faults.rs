@@ -1,5 +1,7 @@
 //! What is wrong with an arrangement, counted; and what would be after a change.
 
+use std::ops::Sub;
+
 use super::arrangement::{Arrangement, Counts, Shift, Touch};
 use super::terrain::{NOWHERE, SlotStanding, Terrain};
 
@@ -21,6 +23,22 @@ pub struct Faults {
     /// What nodes that fail N+1 lack, in MiB, and what others have beyond their policy, in virtual CPUs and
     /// spindle weight: not a fault of its own, but less of it is on the way to one fault less.
     pub shortage: i64,
+}
+
+impl Sub for Faults {
+    type Output = Faults;
+
+    fn sub(self, other: Faults) -> Faults {
+        Faults {
+            left_behind: self.left_behind - other.left_behind,
+            failing: self.failing - other.failing,
+            breaches: self.breaches - other.breaches,
+            conflicts: self.conflicts - other.conflicts,
+            locations: self.locations - other.locations,
+            crowded: self.crowded - other.crowded,
+            shortage: self.shortage.wrapping_sub(other.shortage),
+        }
+    }
 }
 
 impl Faults {
@@ -138,17 +156,36 @@ impl Arrangement<'_> {
         change
     }
 
+    /// Whether the node of a slot is offline or to be emptied.
+    pub(super) fn is_to_be_left(&self, slot: u32) -> bool {
+        self.terrain.standing.get(slot as usize) == Some(&SlotStanding::Offline)
+    }
+
+    /// Whether a mobile is on a node that is offline or to be emptied.
+    pub(super) fn is_left_behind(&self, mobile: u32) -> bool {
+        let seat = self.seats[mobile as usize];
+        self.is_to_be_left(seat.primary) || self.is_to_be_left(seat.secondary)
+    }
+
+    /// Whether the node of a slot fails N+1.
+    pub(super) fn fails(&self, slot: u32) -> bool {
+        self.terrain.is_online(slot) && self.failing[slot as usize]
+    }
+
+    /// Whether the node of a slot goes beyond its policy.
+    pub(super) fn exceeds(&self, slot: u32) -> bool {
+        self.terrain.is_online(slot) && excess(self, slot, 0, 0.0) > 0
+    }
+
+    /// Whether anything is wrong with the node of a slot, tags aside.
+    pub(super) fn is_sick(&self, slot: u32) -> bool {
+        self.is_to_be_left(slot) || self.fails(slot) || self.exceeds(slot)
+    }
+
     /// Whether a mobile has a part in anything that is wrong.
     pub fn is_in_fault(&self, mobile: u32) -> bool {
         let seat = self.seats[mobile as usize];
-        let wrong = |slot: &u32| {
-            let at = *slot as usize;
-            self.terrain.standing.get(at).is_some_and(|standing| match standing {
-                SlotStanding::Online => self.failing[at] || excess(self, *slot, 0, 0.0) > 0,
-                SlotStanding::Offline => true,
-                SlotStanding::Outside => false,
-            })
-        };
-        [seat.primary, seat.secondary].iter().any(wrong) || self.tags.meets(self.terrain, mobile, seat)
+        [seat.primary, seat.secondary].into_iter().any(|slot| self.is_sick(slot))
+            || self.tags.meets(self.terrain, mobile, seat)
     }
 }

@@ -26,8 +26,9 @@ pub struct Ordered {
     pub given_up: Vec<InstanceIdx>,
 }
 
-/// How often all moves that are left are looked at, at most; in between, those are made that were best at the last look.
-const MOST_ROUNDS: usize = 400;
+/// How many moves that are left are looked at in all, about, if each is possible in its turn: of many, several of the
+/// best are made before all are looked at again.
+const MOST_TRIALS: usize = 60_000;
 
 /// The steps that bring instances of the set `nodes` (ascending) to `placements`, with up to so many detours.
 pub fn order(
@@ -39,7 +40,7 @@ pub fn order(
 ) -> Ordered {
     let terrain = Terrain::of(cluster, nodes, options);
     let mut sequence = StepSequence::of(&terrain, nodes, placements);
-    let every = placements.len().div_ceil(MOST_ROUNDS).max(1);
+    let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;
     while !sequence.left.is_empty() {
         let more = sequence.ordered.detours.len() < most_detours;
         if !(sequence.advance(every) || (more && sequence.detour())) {
@@ -125,16 +126,11 @@ impl<'t> StepSequence<'t> {
 
     /// The score after a mobile's move to a seat, roughly, and the move; nothing if that is not possible now.
     fn trial(&self, mobile: u32, to: Seat) -> Option<(f64, Move)> {
-        let mv = self.way(mobile, self.seat_of(mobile), to)?;
+        let mv = self.terrain.move_between(mobile, self.seat_of(mobile), to)?;
         let instance = self.instance(mobile);
         let trial = Trial::new(&self.draft, instance, &self.terrain.rules);
         let outcome = trial.run(mv).ok()?;
         Some((self.running.interval(&self.board, outcome.touched(), self.spread(instance, &outcome)).hi, mv))
-    }
-
-    fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
-        let way = self.terrain.way(mobile, from, to)?;
-        way.mv.try_map(|slot| self.terrain.nodes.get(slot as usize).copied().ok_or(())).ok()
     }
 
     fn spread(&self, instance: &Instance, outcome: &Outcome<'_>) -> i64 {
@@ -182,7 +178,7 @@ impl<'t> StepSequence<'t> {
             }
             let (from, mut found) = (self.seat_of(*mobile), Vec::new());
             for over in self.thirds(*mobile, from, *end) {
-                if over != *end && over != from && self.way(*mobile, over, *end).is_some() {
+                if over != *end && over != from && self.terrain.way(*mobile, over, *end).is_some() {
                     found.extend(self.trial(*mobile, over).map(|(score, _)| (score, over)));
                 }
             }

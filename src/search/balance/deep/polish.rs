@@ -3,24 +3,10 @@
 
 use super::archive::Archive;
 use super::arrangement::{Arrangement, Shift};
-use super::terrain::{NOWHERE, Seat, Terrain};
+use super::terrain::Terrain;
 
 /// Single moves that are tried at most, and moves back home.
 const MOST_TRIALS: usize = 2_000_000;
-
-/// Every seat on some slots to which a mobile might go.
-pub(super) fn seats(terrain: &Terrain<'_>, mobile: u32, slots: &[u32]) -> Vec<Seat> {
-    let online = || slots.iter().copied();
-    let home = terrain.mobiles[mobile as usize].home;
-    if home.secondary == NOWHERE {
-        return online().map(|primary| Seat { primary, secondary: NOWHERE }).collect();
-    }
-    let nodes: Vec<u32> = online().chain([home.primary, home.secondary]).collect();
-    nodes
-        .iter()
-        .flat_map(|primary| nodes.iter().map(|secondary| Seat { primary: *primary, secondary: *secondary }))
-        .collect()
-}
 
 /// Offers the best state that a single move leads to, where there are not too many of them.
 pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
@@ -32,14 +18,11 @@ pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
     }
     let mut gains: Vec<(f64, Shift)> = Vec::new();
     for mobile in 0..terrain.mobiles.len() as u32 {
-        let home = terrain.mobiles[mobile as usize].home;
-        for to in seats(terrain, mobile, &terrain.online) {
-            if terrain.way(mobile, home, to).is_some() {
-                let shift = Shift { mobile, to };
-                let score = at.appraise(&[shift]).score;
-                if score < at.now().score {
-                    gains.push((score, shift));
-                }
+        for to in terrain.seats_with_way(mobile, &terrain.online, true) {
+            let shift = Shift { mobile, to };
+            let score = at.appraise(&[shift]).score;
+            if score < at.now().score {
+                gains.push((score, shift));
             }
         }
     }

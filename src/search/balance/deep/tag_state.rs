@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::arrangement::{Counts, Shift};
 use super::terrain::{Seat, Terrain};
-use crate::model::{Occurrences, TagArrival, TagId};
+use crate::model::{NodeSpec, Occurrences, TagArrival, TagId};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -171,7 +171,10 @@ pub(super) fn location_cost(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i
 pub(super) fn location_score(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i64 {
     let of = &terrain.mobiles[mobile as usize];
     if of.mirrored && seat != of.home && terrain.located {
-        terrain.spec(seat.primary).location_tags.common(&terrain.spec(seat.secondary).location_tags)
+        // a seat that is being weighed may lack its secondary
+        let secondary = terrain.nodes.get(seat.secondary as usize).map(|_| terrain.spec(seat.secondary));
+        let common = |other: &NodeSpec| terrain.spec(seat.primary).location_tags.common(&other.location_tags);
+        secondary.map_or(0, common)
     } else {
         terrain.instance(mobile).location_score
     }

@@ -24,6 +24,13 @@ pub struct Seat {
     pub secondary: u32,
 }
 
+impl Seat {
+    /// Whether none of its nodes is one of another seat's.
+    pub fn keeps_none_of(self, other: Seat) -> bool {
+        [self.primary, self.secondary].iter().all(|slot| *slot != other.primary && *slot != other.secondary)
+    }
+}
+
 /// An instance that may move.
 #[derive(Debug, Clone)]
 pub struct Mobile {

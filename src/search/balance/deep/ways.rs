@@ -1,7 +1,7 @@
 //! By which move an instance gets from its home to a seat, if by any.
 
 use super::terrain::{NOWHERE, Seat, Terrain};
-use crate::model::{Move, Strictness};
+use crate::model::{Move, NodeIdx, Strictness};
 
 /// How an instance gets to a seat, and how strict its new nodes are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +23,31 @@ impl Terrain<'_> {
         } else {
             self.single_way(mobile, from, to)
         }
+    }
+
+    /// The same as a move between nodes.
+    pub fn move_between(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
+        let node = |slot: u32| -> Result<NodeIdx, ()> { self.nodes.get(slot as usize).copied().ok_or(()) };
+        self.way(mobile, from, to)?.mv.try_map(node).ok()
+    }
+
+    /// The seats on some slots to which a mobile has a way from home; with `both`, those too where both its nodes
+    /// are others.
+    pub fn seats_with_way(&self, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
+        let home = self.mobiles[mobile as usize].home;
+        let (p, s) = (home.primary, home.secondary);
+        let seat = |(primary, secondary): (u32, u32)| Seat { primary, secondary };
+        let mut seats: Vec<Seat> = if s == NOWHERE {
+            slots.iter().map(|slot| seat((*slot, NOWHERE))).collect()
+        } else {
+            let one = slots.iter().flat_map(|slot| [(p, *slot), (*slot, p), (*slot, s), (s, *slot)]);
+            let pairs = slots.iter().flat_map(|slot| slots.iter().map(|other| (*slot, *other)));
+            one.chain([(s, p)]).chain(pairs.filter(|_| both)).map(seat).collect()
+        };
+        seats.sort_unstable();
+        seats.dedup();
+        seats.retain(|to| self.way(mobile, home, *to).is_some());
+        seats
     }
 
     pub(super) fn strictness(&self, forced: bool) -> Strictness {

@@ -1,0 +1,348 @@
+//! Changes that mend, one instance at a time: what each would bring, which come into question, and making them.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use super::arrangement::{Arrangement, Shift};
+use super::faults::Faults;
+use super::sift::{ALL, Sift};
+use super::terrain::{NOWHERE, Seat, Terrain};
+
+/// The nodes are looked at anew after so many changes on clusters of more than [`ALL`] nodes.
+const SIFTED: usize = 32;
+
+/// How often those are looked at again for whom there was no place, if something has moved since.
+const ROUNDS: usize = 3;
+
+/// Pairs of changes that are tried to make room for one instance, and for all together.
+const MOST_PUSHES: usize = 30_000;
+const MOST_PUSHES_IN_ALL: usize = 300_000;
+
+/// A change that mends something, and what is then.
+struct Remedy {
+    then: Faults,
+    score: f64,
+    shift: Shift,
+}
+
+/// What the move of a mobile might mend at best.
+struct Hope {
+    gain: Faults,
+    score: f64,
+    mobile: u32,
+    /// How often it has been worked out for the mobile: an older one is void.
+    edition: u32,
+}
+
+impl Hope {
+    fn cmp_key(&self) -> (Faults, u32, u32) {
+        (self.gain, self.mobile, self.edition)
+    }
+}
+
+impl Ord for Hope {
+    fn cmp(&self, other: &Hope) -> Ordering {
+        let scores = self.score.total_cmp(&other.score);
+        self.gain.cmp(&other.gain).then(scores).then(self.cmp_key().cmp(&other.cmp_key()))
+    }
+}
+
+impl PartialOrd for Hope {
+    fn partial_cmp(&self, other: &Hope) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Hope {
+    fn eq(&self, other: &Hope) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Hope {}
+
+/// An arrangement that is being mended.
+pub(super) struct Mender<'t> {
+    pub at: Arrangement<'t>,
+    /// What is wrong now.
+    pub now: Faults,
+    /// Whether only what is on nodes that are to be empty counts.
+    evacuates: bool,
+    sift: Sift,
+    /// Changes since the nodes were looked at.
+    since: usize,
+    typical: Vec<u32>,
+    pushes: usize,
+}
+
+impl<'t> Mender<'t> {
+    pub fn of(terrain: &'t Terrain<'t>, evacuates: bool) -> Mender<'t> {
+        let at = Arrangement::of(terrain);
+        let now = at.faults();
+        let (sift, typical) = (Sift::of(&at, &[]), Vec::new());
+        let mut mender = Mender { at, now, evacuates, sift, since: 0, typical, pushes: 0 };
+        let patients = mender.patients();
+        // of each kind the one in the middle by size
+        for mirrored in [false, true] {
+            let mut of_kind: Vec<u32> = patients
+                .iter()
+                .copied()
+                .filter(|m| terrain.mobiles[*m as usize].mirrored == mirrored)
+                .collect();
+            of_kind.sort_unstable_by_key(|m| (terrain.mobiles[*m as usize].mem, *m));
+            mender.typical.extend(of_kind.get(of_kind.len() / 2));
+        }
+        mender.sift = Sift::of(&mender.at, &mender.typical);
+        mender
+    }
+
+    /// Whether a mobile is where something is wrong.
+    pub fn is_wrong(&self, mobile: u32) -> bool {
+        if self.evacuates { self.at.is_left_behind(mobile) } else { self.at.is_in_fault(mobile) }
+    }
+
+    /// All mobiles that are where something is wrong.
+    pub fn patients(&self) -> Vec<u32> {
+        (0..self.at.terrain.mobiles.len() as u32).filter(|m| self.is_wrong(*m)).collect()
+    }
+
+    /// What of the faults counts here.
+    fn counting(&self, faults: Faults) -> Faults {
+        if self.evacuates { faults.left_behind_only() } else { faults }
+    }
+
+    /// What would be wrong after a proposal, and the score then.
+    fn after(&mut self, proposal: &[Shift]) -> (Faults, f64) {
+        let score = self.at.appraise(proposal).score;
+        (self.at.faults_then(&self.now, proposal), score)
+    }
+
+    /// Whether that would be less.
+    fn mends(&self, then: Faults) -> bool {
+        self.counting(then) < self.counting(self.now)
+    }
+
+    /// Whether nothing more would be wrong.
+    fn harms_not(&self, then: Faults) -> bool {
+        self.counting(then) <= self.counting(self.now)
+    }
+
+    /// Makes a change, if the rules allow it.
+    fn make(&mut self, proposal: &[Shift]) -> bool {
+        let (then, _) = self.after(proposal);
+        if !self.at.commit(proposal) {
+            return false;
+        }
+        self.now = if self.at.terrain.odd_spindles { self.at.faults() } else { then };
+        self.since += 1;
+        if self.since >= SIFTED || self.at.terrain.online.len() <= ALL {
+            self.sift = Sift::of(&self.at, &self.typical);
+            self.since = 0;
+        }
+        true
+    }
+
+    /// Whether both nodes of a mobile may change: both are wrong, or it moves already.
+    fn may_change_both(&self, mobile: u32) -> bool {
+        let (seat, home) = (self.at.seats[mobile as usize], self.at.terrain.mobiles[mobile as usize].home);
+        seat != home || (self.at.is_sick(seat.primary) && self.at.is_sick(seat.secondary))
+    }
+
+    /// The changes of a mobile that mend something, best first.
+    fn remedies(&mut self, mobile: u32, both: bool) -> Vec<Remedy> {
+        let terrain = self.at.terrain;
+        let pool = self.sift.pool().to_vec();
+        let found = self.remedies_at(mobile, &pool, both);
+        if found.is_empty() && pool.len() < terrain.online.len() {
+            return self.remedies_at(mobile, &terrain.online, both);
+        }
+        found
+    }
+
+    fn remedies_at(&mut self, mobile: u32, slots: &[u32], both: bool) -> Vec<Remedy> {
+        let mut remedies = Vec::new();
+        for to in self.sift.seats(&self.at, mobile, slots, both) {
+            let shift = Shift { mobile, to };
+            let (then, score) = self.after(&[shift]);
+            if self.mends(then) {
+                remedies.push(Remedy { then, score, shift });
+            }
+        }
+        remedies.sort_by(|a, b| {
+            let scores = a.score.total_cmp(&b.score);
+            a.then.cmp(&b.then).then(scores).then(a.shift.to.cmp(&b.shift.to))
+        });
+        remedies
+    }
+
+    /// Moves a mobile away from nodes that are to be empty; others out of its way, if it must be.
+    pub fn fetch(&mut self, mobile: u32) {
+        for both in [self.may_change_both(mobile), true] {
+            if self.remedies(mobile, both).iter().any(|remedy| self.make(&[remedy.shift])) {
+                return;
+            }
+        }
+        self.make_room(mobile);
+    }
+
+    /// What the move of a mobile might mend at best: as if it left for nodes that take it without harm.
+    fn hope(&mut self, mobile: u32, edition: u32) -> Option<Hope> {
+        let Seat { primary, secondary } = self.at.seats[mobile as usize];
+        let mut leaving = vec![(NOWHERE, secondary)];
+        if secondary != NOWHERE {
+            leaving.extend([(primary, NOWHERE), (secondary, primary)]);
+            if self.may_change_both(mobile) {
+                leaving.push((NOWHERE, NOWHERE));
+            }
+        }
+        let mut best: Option<Hope> = None;
+        for (primary, secondary) in leaving {
+            let (then, score) = self.after(&[Shift { mobile, to: Seat { primary, secondary } }]);
+            let hope = Hope { gain: then - self.now, score, mobile, edition };
+            if self.mends(then) && best.as_ref().is_none_or(|best| hope < *best) {
+                best = Some(hope);
+            }
+        }
+        best
+    }
+
+    /// Makes what mends most, again and again. A hope is put to the test only when it is the best of all: what it
+    /// brings in truth decides then.
+    pub fn treat_all(&mut self) {
+        let mobiles = self.at.terrain.mobiles.len();
+        let (mut editions, mut hopeless) = (vec![0_u32; mobiles], vec![false; mobiles]);
+        for _ in 0..ROUNDS {
+            let patients = self.patients();
+            let hopes = patients.into_iter().filter_map(|m| self.hope(m, editions[m as usize]));
+            let mut hopes: BinaryHeap<Reverse<Hope>> = hopes.map(Reverse).collect();
+            hopeless.fill(false);
+            let mut treated = false;
+            while let Some(Reverse(hope)) = hopes.pop() {
+                let Hope { mobile, edition, .. } = hope;
+                if edition != editions[mobile as usize] {
+                    continue;
+                }
+                let Some(fresh) = self.hope(mobile, edition) else { continue };
+                let next = hopes.peek().map(|next| next.0.gain);
+                let is_best = |gain: Faults| gain <= hope.gain || next.is_none_or(|next| gain <= next);
+                if !is_best(fresh.gain) {
+                    hopes.push(Reverse(fresh));
+                    continue;
+                }
+                let both = self.may_change_both(mobile);
+                let remedies = self.remedies(mobile, both);
+                if let Some(best) = remedies.first().filter(|best| !is_best(best.then - self.now)) {
+                    let (gain, score) = (best.then - self.now, best.score);
+                    hopes.push(Reverse(Hope { gain, score, mobile, edition }));
+                    continue;
+                }
+                let from = self.at.seats[mobile as usize];
+                let Some(made) = remedies.iter().find(|remedy| self.make(&[remedy.shift])) else {
+                    hopeless[mobile as usize] = true;
+                    continue;
+                };
+                treated = true;
+                let to = made.shift.to;
+                for other in self.still_sick(&[from.primary, from.secondary, to.primary, to.secondary]) {
+                    if !hopeless[other as usize] {
+                        editions[other as usize] += 1;
+                        hopes.extend(self.hope(other, editions[other as usize]).map(Reverse));
+                    }
+                }
+            }
+            if !treated {
+                break;
+            }
+        }
+    }
+
+    /// The mobiles of those of some slots with which something is wrong.
+    fn still_sick(&self, slots: &[u32]) -> Vec<u32> {
+        let sick = slots.iter().filter(|slot| self.at.is_sick(**slot));
+        let mut mobiles: Vec<u32> = sick
+            .flat_map(|slot| {
+                let residents = &self.at.residents[*slot as usize];
+                residents.primaries.iter().chain(&residents.secondaries).copied()
+            })
+            .collect();
+        mobiles.sort_unstable();
+        mobiles.dedup();
+        mobiles
+    }
+
+    /// Pushes another instance out of the way of one that finds no place.
+    fn make_room(&mut self, mobile: u32) {
+        let mut slots = self.at.terrain.online.clone();
+        slots.sort_by_key(|slot| (Reverse(self.at.room(*slot)), *slot));
+        slots.truncate(ALL);
+        let most = (self.pushes + MOST_PUSHES).min(MOST_PUSHES_IN_ALL);
+        let mut targets = self.refused_seats(mobile, &slots);
+        targets.sort_by_key(|to| (Reverse(self.at.room(to.primary)), *to));
+        for to in targets {
+            let residents = &self.at.residents[to.primary as usize];
+            let mut there: Vec<u32> = residents.primaries.clone();
+            if let Some(residents) = self.at.residents.get(to.secondary as usize) {
+                there.extend(&residents.secondaries);
+            }
+            for other in there.into_iter().filter(|other| *other != mobile) {
+                for aside in self.sift.seats(&self.at, other, &slots, false) {
+                    self.pushes += 1;
+                    if self.pushes > most {
+                        return;
+                    }
+                    let pair = [Shift { mobile: other, to: aside }, Shift { mobile, to }];
+                    let (then, _) = self.after(&pair);
+                    if self.mends(then) && self.make(&pair) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The seats on some slots to which a mobile has a way, whether it has room there or not.
+    fn refused_seats(&self, mobile: u32, slots: &[u32]) -> Vec<Seat> {
+        let home = self.at.terrain.mobiles[mobile as usize].home;
+        let to = self.at.terrain.seats_with_way(mobile, slots, self.may_change_both(mobile));
+        to.into_iter().filter(|to| *to != home && *to != self.at.seats[mobile as usize]).collect()
+    }
+
+    /// Sends everybody home whose move mends nothing.
+    pub fn discharge(&mut self) {
+        let mut moved = self.at.moved.clone();
+        moved.sort_unstable();
+        for mobile in moved {
+            let back = [Shift { mobile, to: self.at.terrain.mobiles[mobile as usize].home }];
+            let (then, _) = self.after(&back);
+            if self.harms_not(then) {
+                self.make(&back);
+            }
+        }
+    }
+
+    /// Those who moved look for a seat with a better score that mends as much; whether any found one.
+    pub fn settle(&mut self) -> bool {
+        let mut moved = self.at.moved.clone();
+        moved.sort_unstable();
+        let mut any = false;
+        for mobile in moved {
+            let score = self.at.now().score;
+            let (terrain, home) = (self.at.terrain, self.at.terrain.mobiles[mobile as usize].home);
+            let both = self.at.seats[mobile as usize].keeps_none_of(home);
+            let seats = match terrain.online.len() <= ALL {
+                true => self.sift.seats(&self.at, mobile, &terrain.online, both),
+                false => self.sift.seats_nearby(&self.at, mobile),
+            };
+            let mut better: Vec<(f64, Seat)> = Vec::new();
+            for to in seats.into_iter().filter(|to| *to != home) {
+                let (then, new) = self.after(&[Shift { mobile, to }]);
+                if new < score - 1e-12 && self.harms_not(then) {
+                    better.push((new, to));
+                }
+            }
+            better.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            any |= better.into_iter().any(|(_, to)| self.make(&[Shift { mobile, to }]));
+        }
+        any
+    }
+}
