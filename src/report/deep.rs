@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::components::score;
-use super::number::fixed;
+use super::number::{counted, fixed};
 use super::table::{Align, Table};
-use super::why::bar_name;
-use crate::model::{Bar, Cluster, InstanceIdx};
+use super::why::{hold_words, rule_name};
+use crate::model::{Cluster, InstanceIdx};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
-use crate::search::balance::deep::remains::Unmended;
+use crate::search::balance::deep::remains::{AilingNode, Complaint, Unmended};
 use crate::search::balance::deep::repair::Mending;
 use crate::search::balance::deep::{Deep, LinePoint};
 
@@ -19,7 +19,7 @@ const NAMED: usize = 10;
 /// What is said below the plan.
 pub fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
     let mut lines = match &plan.found {
-        DeepFound::Best(found) => gain(found, plan, cluster),
+        DeepFound::Best(found) => gain(found, plan),
         DeepFound::Mended(mending) => mended(mending, cluster),
     };
     if !plan.ordered.detours.is_empty() {
@@ -51,7 +51,7 @@ pub fn gap(score: f64, bound: f64) -> f64 {
     }
 }
 
-fn gain(found: &Deep, plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
+fn gain(found: &Deep, plan: &DeepPlan) -> Vec<String> {
     let reached = plan.last.score();
     let bound = match (found.is_optimal(reached), found.floor.is_finite()) {
         (true, _) => format!("Score {}: no placement has a better one, it is optimal", score(reached)),
@@ -68,16 +68,16 @@ fn gain(found: &Deep, plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
     if let Some(last) = last.filter(|last| last.moves > chosen.moves) {
         lines.push(format!(
             "{}; {} (--pareto shows all)",
-            point_text(found, chosen, cluster),
-            point_text(found, last, cluster)
+            point_text(found, chosen),
+            point_text(found, last)
         ));
     }
     lines
 }
 
 /// A point of the line in words: `12 moves: 81 % of what can be gained`.
-fn point_text(found: &Deep, point: &LinePoint, _: &Cluster) -> String {
-    let moves = if point.moves == 1 { "1 move".to_owned() } else { format!("{} moves", point.moves) };
+fn point_text(found: &Deep, point: &LinePoint) -> String {
+    let moves = counted(point.moves, "move");
     format!("{moves}: {} % of what can be gained", fixed((100.0 * found.share(point)).floor(), 0))
 }
 
@@ -127,24 +127,52 @@ fn shown_points(found: &Deep) -> Vec<usize> {
 }
 
 fn mended(mending: &Mending, cluster: &Cluster) -> Vec<String> {
-    let mut lines = Vec::new();
-    if mending.placements.is_empty() && mending.stuck.is_empty() {
-        lines.push("Nothing has to be mended".to_owned());
-    }
-    for Unmended { instance, refusals, .. } in &mending.stuck {
-        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        for refusal in refusals {
-            let role = if refusal.role_is_primary { Bar::Primary } else { Bar::Secondary };
-            *reasons.entry(bar_name(role(refusal.rule))).or_default() += 1;
-        }
-        let reasons: Vec<String> =
-            reasons.iter().map(|(reason, count)| format!("{reason} ({count} {})", places(*count))).collect();
-        let why = if reasons.is_empty() { "it has no way anywhere".to_owned() } else { reasons.join(", ") };
-        lines.push(format!("Instance {} cannot be helped: {why}", cluster.instance(*instance).alias()));
-    }
-    lines
+    let stuck = mending.stuck.iter().map(|of| stuck_text(of, cluster));
+    stuck.chain(mending.ailing.iter().map(|of| ailing_text(of, cluster))).collect()
 }
 
-fn places(count: usize) -> &'static str {
-    if count == 1 { "place" } else { "places" }
+/// What is still wrong with an instance, and why.
+fn stuck_text(of: &Unmended, cluster: &Cluster) -> String {
+    let (instance, node) = (cluster.instance(of.instance), cluster.node(of.node));
+    let wrong = match of.complaint {
+        Complaint::LeftBehind if node.spec.offline => "which is offline",
+        Complaint::LeftBehind => "which is to be emptied",
+        Complaint::Redundancy => "which fails N+1",
+        Complaint::Policy => "which goes beyond its policy",
+        Complaint::Tags => "against its exclusion tags or locations",
+    };
+    let name = instance.alias();
+    format!("Instance {name} stays on {}, {wrong}: {}", node.spec.alias(), stuck_because(of, cluster))
+}
+
+/// Why an instance is still where it should not be.
+pub fn stuck_because(of: &Unmended, cluster: &Cluster) -> String {
+    if let Some(hold) = of.hold {
+        return hold_words(hold, cluster).text;
+    }
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for refusal in &of.refusals {
+        *reasons.entry(rule_name(refusal.rule)).or_default() += 1;
+    }
+    if reasons.is_empty() {
+        return match of.complaint {
+            Complaint::LeftBehind => "there is no other node for it",
+            _ => "no move of it ends that",
+        }
+        .to_owned();
+    }
+    let reasons = reasons.iter().map(|(reason, count)| format!("{reason} ({})", counted(*count, "place")));
+    format!("refused by {}", reasons.collect::<Vec<_>>().join(", "))
+}
+
+/// What is still wrong with a node.
+fn ailing_text(of: &AilingNode, cluster: &Cluster) -> String {
+    let wrong = match of.complaint {
+        Complaint::Redundancy => "still fails N+1",
+        Complaint::Policy => "still has more virtual CPUs or spindles in use than its policy allows",
+        Complaint::LeftBehind => "is still not empty",
+        Complaint::Tags => "still has exclusion tags that meet",
+    };
+    let name = cluster.node(of.node).spec.alias();
+    format!("Node {name} {wrong}: {} of its {} may move", of.mobile, counted(of.instances, "instance"))
 }

@@ -1,6 +1,7 @@
 //! What `hinfo` says about a cluster.
 
 use super::components::{components, score};
+use super::number::counted;
 use super::table::{Align, Table};
 use crate::model::{Cluster, GroupIdx, InstanceIdx};
 use crate::redundancy::n_plus_one::Failures;
@@ -54,10 +55,6 @@ impl Information {
     pub fn is_n1_happy(&self) -> bool {
         self.groups.iter().all(|g| g.failures.none())
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The lines before the lists of nodes and instances.

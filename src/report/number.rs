@@ -68,6 +68,11 @@ fn with_sign(x: f64, text: String) -> String {
     if x.is_sign_negative() { format!("-{text}") } else { text }
 }
 
+/// A number of things in words: `1 move`, `2 moves`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `%.Nf`: a fixed number of decimals.
 pub fn fixed(x: f64, decimals: usize) -> String {
     if let Some(word) = word(x) {

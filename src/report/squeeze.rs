@@ -1,5 +1,6 @@
 //! Plans of hsqueeze as text.
 
+use super::number::counted;
 use super::why::{EXPOSED, hindrance_words, node_text};
 use crate::model::shown::printable;
 use crate::model::standby::NodeSize;
@@ -148,7 +149,6 @@ pub fn summary(results: &[GroupResult], tense: Tense) -> String {
 }
 
 fn in_words(result: &GroupResult, tense: Tense) -> String {
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let verb = match (result.decision, tense) {
         (Decision::Condense, Tense::Planned) => "would power down",
         (Decision::Condense, Tense::Done) => "powered down",
@@ -159,12 +159,12 @@ fn in_words(result: &GroupResult, tense: Tense) -> String {
     if result.nodes.len() > NAMES {
         named.push_str(", ...");
     }
-    let moves = count(result.moves, "move");
+    let moves = counted(result.moves, "move");
     let mut text = match (result.nodes.is_empty(), result.decision, tense) {
         (true, Decision::Condense, Tense::Done) => format!("powered down no node, with {moves}"),
         (true, _, Tense::Planned) => format!("would balance with {moves}"),
         (true, _, Tense::Done) => format!("balanced with {moves}"),
-        (false, ..) => format!("{verb} {} ({named}) with {moves}", count(result.nodes.len(), "node")),
+        (false, ..) => format!("{verb} {} ({named}) with {moves}", counted(result.nodes.len(), "node")),
     };
     if !result.enough {
         text.push_str(", which does not give enough room");

@@ -179,7 +179,8 @@ pub fn bar_name(bar: Bar) -> &'static str {
     }
 }
 
-fn rule_name(rule: Rule) -> &'static str {
+/// A rule that keeps an instance from a node, in one word.
+pub fn rule_name(rule: Rule) -> &'static str {
     match rule {
         Rule::Memory => "memory",
         Rule::Disk => "disk",

@@ -26,6 +26,7 @@ mod interrupts;
 pub mod launcher;
 mod links;
 mod listing;
+mod nodes;
 pub(crate) mod options;
 pub(crate) mod output;
 mod progress;

@@ -1,9 +1,14 @@
 //! A line on a terminal that shows that a long search is alive.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use crate::report::deep::gap;
+use crate::report::number::counted;
+use crate::search::balance::deep::headway::Headway;
 
 /// Searches show nothing in their first moments, and most are over then.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -17,11 +22,20 @@ pub struct Progress {
 impl Progress {
     /// Begins a search.
     pub fn start() -> Progress {
+        Progress::looking_on(|| None)
+    }
+
+    /// Begins a deep search, and looks now and then how far it is.
+    pub fn of_deep(headway: Arc<Headway>) -> Progress {
+        Progress::looking_on(move || deep_message(&headway))
+    }
+
+    fn looking_on(look: impl Fn() -> Option<String> + Clone + Send + Sync + 'static) -> Progress {
         let bar = ProgressBar::new_spinner();
-        let late = |state: &ProgressState, line: &mut dyn Write| {
+        let late = move |state: &ProgressState, line: &mut dyn Write| {
             if state.elapsed() >= SILENCE {
                 // an indicator is not worth an error
-                let _ = write!(line, "[{} s] ", state.elapsed().as_secs());
+                let _ = write!(line, "[{} s] {}", state.elapsed().as_secs(), look().unwrap_or_default());
             }
         };
         // the template is fixed and known to be valid; the plain style is a fine substitute
@@ -63,6 +77,17 @@ fn message(steps: usize, score: f64, elapsed: Duration) -> String {
     format!("{steps} steps, score {score:.8}, {rate:.1} steps a second")
 }
 
+/// How far a deep search is, once it has something to tell.
+fn deep_message(headway: &Headway) -> Option<String> {
+    let best = headway.best()?;
+    let moves = counted(best.moves, "move");
+    let bound = headway.floor().map_or_else(
+        || "no bound".to_owned(),
+        |floor| format!("none is below {floor:.8}, gap {:.1} %", gap(best.score, floor)),
+    );
+    Some(format!("{:.0} % tried, score {:.8} with {moves} ({bound})", 100.0 * headway.share(), best.score))
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
@@ -72,6 +97,21 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::balance::deep::headway::Glimpse;
+
+    #[test]
+    fn a_deep_search_shows_score_moves_and_bound() {
+        let headway = Headway::default();
+        assert_eq!(deep_message(&headway), None);
+        headway.begin(1000, 0.5);
+        headway.advance(250, Some(Glimpse { moves: 12, score: 1.0 }));
+        let line = deep_message(&headway).unwrap_or_default();
+        assert_eq!(line, "25 % tried, score 1.00000000 with 12 moves (none is below 0.50000000, gap 50.0 %)");
+        headway.begin(1000, f64::NEG_INFINITY);
+        headway.advance(1, Some(Glimpse { moves: 1, score: 1.0 }));
+        let line = deep_message(&headway).unwrap_or_default();
+        assert_eq!(line, "0 % tried, score 1.00000000 with 1 move (no bound)");
+    }
 
     #[test]
     fn the_line_shows_steps_score_and_rate() {

@@ -11,6 +11,8 @@ mod deep;
 mod drafts;
 mod fuzz_parsers;
 mod house;
+mod mend;
+mod placements;
 mod properties;
 mod rolling;
 mod whole;

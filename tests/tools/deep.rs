@@ -9,6 +9,8 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
 const UNBALANCED: &str = "data/unbalanced-drbd.data";
+const TAGS: &str = "data/tags.data";
+const MIXED: &str = "data/mixed-templates.data";
 const OFFLINE: &str = "data/offline-nodes.data";
 
 /// Both streams of a run with so many threads that ends with this status.
@@ -31,14 +33,20 @@ fn schema(name: &str) -> Validator {
     jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
+/// A document, which its schema allows.
 #[track_caller]
-fn document(words: &[&str]) -> Value {
-    let document: Value = serde_json::from_str(&stdout(&[words, &["--json"]].concat())).unwrap();
+fn checked(text: &str) -> Value {
+    let document: Value = serde_json::from_str(text).unwrap();
     let schema = schema("htools.plan-1.json");
     let errors: Vec<String> =
         schema.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path)).collect();
-    assert!(errors.is_empty(), "{words:?}: {errors:#?}");
+    assert!(errors.is_empty(), "{errors:#?}");
     document
+}
+
+#[track_caller]
+fn document(words: &[&str]) -> Value {
+    checked(&stdout(&[words, &["--json"]].concat()))
 }
 
 /// The score at the end of a run.
@@ -112,7 +120,7 @@ fn what_is_said_of_a_plan() {
 fn repair_moves_what_is_wrong_alone() {
     let healthy = stdout(&["-t", UNBALANCED, "--repair-only"]);
     assert!(
-        healthy.contains("Nothing has to be mended") && healthy.contains("Solution length=0"),
+        healthy.contains("There is nothing to be done") && healthy.contains("Solution length=0"),
         "{healthy}"
     );
     let found = document(&["-t", OFFLINE, "--repair-only"]);
@@ -125,6 +133,29 @@ fn repair_moves_what_is_wrong_alone() {
         assert!(offline(&from["primary"]) || offline(&from["secondary"]), "{step}");
         assert!(!offline(&step["to"]["primary"]) && !offline(&step["to"]["secondary"]), "{step}");
     }
+}
+
+#[test]
+fn what_cannot_be_mended_is_named() {
+    let words = ["-t", TAGS, "--repair-only"];
+    let (out, _) = ends(&words, 2, 1);
+    assert!(out.contains("Trying to mend what is wrong..."), "{out}");
+    assert!(out.contains("against its exclusion tags or locations: refused by exclusion-tag ("), "{out}");
+    let kept = ["-t", OFFLINE, "--repair-only", "--no-disk-moves"];
+    let (out, err) = ends(&kept, 2, 1);
+    assert!(out.contains("which is offline: its disks may not be copied (--no-disk-moves)"), "{out}");
+    assert!(err.contains("hbal: not all that is wrong can be mended"), "{err}");
+    let found = checked(&ends(&[&kept[..], &["--json"]].concat(), 2, 1).0);
+    let stuck = found["deep"]["stuck"].as_array().unwrap();
+    assert!(found["deep"]["complete"] == false && !stuck.is_empty());
+    assert!(stuck.iter().any(|of| of["complaint"] == "left-behind" && of["held"] == "no-disk-moves"));
+}
+
+#[test]
+fn nodes_that_cannot_be_emptied_are_refused() {
+    let (out, err) = ends(&["-t", MIXED, "--evacuate=host2"], 2, 1);
+    assert!(out.contains("Trying to empty host2...") && out.contains("which is to be emptied: "), "{out}");
+    assert!(err.contains("hbal: the nodes cannot be emptied"), "{err}");
 }
 
 #[test]

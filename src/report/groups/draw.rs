@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use super::counted;
 use super::status::condition_text;
 use crate::model::{AllocPolicy, Cluster};
+use crate::report::number::counted;
 use crate::search::groups::health::Health;
 use crate::search::groups::status::{GroupStatus, GroupsStatus};
 

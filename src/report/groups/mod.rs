@@ -10,8 +10,3 @@ use crate::model::{Cluster, GroupIdx};
 fn group_names(cluster: &Cluster, groups: &[GroupIdx]) -> String {
     groups.iter().map(|g| cluster.group(*g).name.as_str()).collect::<Vec<_>>().join(",")
 }
-
-/// A number of things.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}

@@ -1,11 +1,10 @@
 //! Plans of moves between groups as text.
 
-use super::counted;
 use super::status::{LINE, condition_text};
 use crate::model::shown::printable;
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, Step, StorageMap};
 use crate::report::components::score;
-use crate::report::number::fixed;
+use crate::report::number::{counted, fixed};
 use crate::report::table::{Align, Table};
 use crate::report::why::{group_words, no_time, stay_words, unfit_text};
 use crate::search::groups::balance::Balance;

@@ -1,9 +1,10 @@
 //! `hgroup status` as text.
 
-use super::{counted, group_names};
+use super::group_names;
 use crate::model::shown::printable;
 use crate::model::{AllocPolicy, Cluster, InstanceIdx, NodeIdx};
 use crate::report::components::score;
+use crate::report::number::counted;
 use crate::report::table::{Align, Table};
 use crate::search::groups::health::{Condition, Health};
 use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};

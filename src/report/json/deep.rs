@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::node_name;
-use crate::model::{Bar, Cluster, InstanceIdx};
-use crate::report::deep::gap;
-use crate::report::why::bar_name;
+use crate::model::{Cluster, InstanceIdx};
+use crate::report::deep::{gap, stuck_because};
+use crate::report::why::{hold_words, rule_name};
 use crate::search::balance::deep::LinePoint;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::search::moves::Refusal;
@@ -24,8 +24,12 @@ pub struct DeepView {
     detours: Vec<String>,
     /// Instances that stay where they are, as no order of moves is possible with them.
     given_up: Vec<String>,
+    /// Whether all that was to be ended is.
+    complete: bool,
     /// Instances that cannot be helped.
     stuck: Vec<StuckView>,
+    /// Nodes that cannot be helped.
+    ailing: Vec<AilingView>,
 }
 
 /// What so many moves bring.
@@ -44,7 +48,20 @@ struct LineView {
 #[derive(Debug, Clone, Serialize)]
 struct StuckView {
     instance: String,
+    node: String,
+    complaint: &'static str,
+    /// Why it does not move at all, in one word.
+    held: Option<&'static str>,
+    text: String,
     refused_by: Vec<RefusedBy>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct AilingView {
+    node: String,
+    complaint: &'static str,
+    instances: usize,
+    mobile: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -67,7 +84,9 @@ impl DeepView {
             line: Vec::new(),
             detours: names(&plan.ordered.detours),
             given_up: names(&plan.ordered.given_up),
+            complete: plan.is_complete(),
             stuck: Vec::new(),
+            ailing: Vec::new(),
         };
         match &plan.found {
             DeepFound::Best(found) => {
@@ -89,13 +108,24 @@ impl DeepView {
                 let refused = |refusal: &Refusal| RefusedBy {
                     node: node_name(cluster, refusal.node),
                     role: if refusal.role_is_primary { "primary" } else { "secondary" },
-                    rule: bar_name(Bar::Primary(refusal.rule)),
+                    rule: rule_name(refusal.rule),
                 };
                 let stuck = mending.stuck.iter().map(|of| StuckView {
                     instance: cluster.instance(of.instance).name.clone(),
+                    node: node_name(cluster, of.node),
+                    complaint: of.complaint.as_str(),
+                    held: of.hold.map(|hold| hold_words(hold, cluster).name),
+                    text: stuck_because(of, cluster),
                     refused_by: of.refusals.iter().map(refused).collect(),
                 });
                 view.stuck = stuck.collect();
+                let ailing = mending.ailing.iter().map(|of| AilingView {
+                    node: node_name(cluster, of.node),
+                    complaint: of.complaint.as_str(),
+                    instances: of.instances,
+                    mobile: of.mobile,
+                });
+                view.ailing = ailing.collect();
             }
         }
         view

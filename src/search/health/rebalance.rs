@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::GroupHealth;
 use crate::model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 use crate::search::balance::deep::DeepOptions;
+use crate::search::balance::deep::headway::Headway;
 use crate::search::balance::deep::plan::{DeepGoal, plan};
 use crate::search::balance::run_watched;
 use crate::search::{BalanceOptions, Balancer, Deadline, Stopped};
@@ -50,7 +51,7 @@ impl TrialBalance {
                 max_moves: u64::try_from(self.options.max_length).ok(),
                 ..usual
             });
-            let found = plan(draft, nodes, &self.options, &goal, deadline);
+            let found = plan(draft, nodes, &self.options, &goal, (deadline, &Headway::default()));
             return (found.ordered.steps.len(), found.stopped);
         }
         let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());

@@ -20,6 +20,7 @@ use crate::plan::graph::StepIdx;
 use crate::plan::jobset::Jobset;
 use crate::plan::work::{Work, WorkStep};
 use crate::report::file::open_stream;
+use crate::report::number::counted;
 use crate::tools::interrupts;
 use crate::tools::output::Output;
 
@@ -244,7 +245,6 @@ pub fn listen(json: bool) -> io::Result<Signals> {
 }
 
 fn counts(running: usize, failed: usize) -> String {
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     format!("{} running, {} failed", counted(running, "job"), counted(failed, "step"))
 }
 

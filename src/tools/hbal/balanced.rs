@@ -1,6 +1,7 @@
 //! One group, from its description to the result of its search.
 
 use super::Options;
+use super::deep::emptied;
 use super::scope::BalancedScope;
 use super::search::{BalanceWatch, Searched, search};
 use super::views::Text;
@@ -53,8 +54,7 @@ impl BalanceStart {
 
     /// Whether there is nothing to gain.
     pub fn is_balanced(&self, options: &Options) -> bool {
-        let mends = options.repair_only || !options.emptied.is_empty();
-        !mends && self.outset.is_balanced(options.balance.min_score)
+        !options.mends() && self.outset.is_balanced(options.balance.min_score)
     }
 }
 
@@ -90,7 +90,7 @@ pub fn begin(
             text.line(line)?;
         }
     } else {
-        text.line("Trying to minimize the CV...")?;
+        text.line(aim(options, cluster)?)?;
     }
     Ok(Balanced {
         ending: if is_balanced { EndingView::Balanced } else { EndingView::NoSolution },
@@ -103,6 +103,17 @@ pub fn begin(
         deep: None,
         totals,
         scope,
+    })
+}
+
+/// What is tried, in words.
+fn aim(options: &Options, cluster: &Cluster) -> anyhow::Result<String> {
+    let emptied = emptied(options, cluster)?;
+    let names: Vec<&str> = emptied.iter().map(|node| cluster.node(*node).spec.alias()).collect();
+    Ok(match &names[..] {
+        _ if options.repair_only => "Trying to mend what is wrong...".to_owned(),
+        [] => "Trying to minimize the CV...".to_owned(),
+        names => format!("Trying to empty {}...", names.join(", ")),
     })
 }
 
@@ -130,6 +141,11 @@ impl Balanced {
         self.ending != EndingView::Balanced
     }
 
+    /// Whether nothing is left of what `--repair-only` or `--evacuate` had to end.
+    pub fn is_complete(&self) -> bool {
+        self.deep.as_ref().is_none_or(DeepPlan::is_complete)
+    }
+
     fn report(&self, options: &Options, cluster: &Cluster, text: &mut Text<'_>) -> anyhow::Result<()> {
         let level = options.load.verbosity;
         if let Some(DeepPlan { found: DeepFound::Best(found), .. }) =
@@ -138,13 +154,18 @@ impl Balanced {
             return deep::pareto(found).iter().try_for_each(|line| text.line(line));
         }
         let (first, last) = (self.initial.score(), self.last.score());
-        if self.steps.is_empty() {
+        let idle = self.steps.is_empty() && options.mends() && self.is_complete();
+        if idle {
+            text.line("There is nothing to be done")?;
+        } else if self.steps.is_empty() {
             text.line("No solution found")?;
         } else if level > 2 {
             text.line(format!("Final coefficients:   overall {}", score(last)))?;
             components(&self.last).iter().try_for_each(|line| text.line(line))?;
         } else {
-            text.line(format!("Cluster score improved from {} to {}", score(first), score(last)))?;
+            // who empties nodes pays with balance
+            let verb = if last > first { "changed" } else { "improved" };
+            text.line(format!("Cluster score {verb} from {} to {}", score(first), score(last)))?;
         }
         if level >= 1 {
             text.line(format!("Solution length={}", self.steps.len()))?;

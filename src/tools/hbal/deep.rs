@@ -1,13 +1,13 @@
 //! `hbal --deep`, `--repair-only` and `--evacuate`: what is asked of the search, and the group that it is about.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 
 use super::Options;
-use crate::load::lookup::find_partial;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use crate::search::balance::deep::DeepOptions;
 use crate::search::balance::deep::plan::DeepGoal;
+use crate::tools::nodes::named_nodes;
 use crate::tools::options::one_form;
 
 /// Refuses options that contradict each other, or mean nothing without another one.
@@ -77,13 +77,10 @@ pub fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<Grou
     Ok(emptied(options, cluster)?.first().map(|node| cluster.node(*node).spec.group))
 }
 
-fn emptied(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
-    let names = || cluster.nodes.iter().map(|node| node.spec.name.as_str());
-    let find = |key: &String| {
-        find_partial(key, names()).map(NodeIdx::new).with_context(|| {
-            let key = shown_name(key);
-            format!("--evacuate: '{key}' is not the name, or the unique beginning, of a node")
-        })
-    };
-    options.emptied.iter().map(find).collect()
+/// The nodes that `--evacuate` names.
+///
+/// # Errors
+/// A name that is no node's.
+pub fn emptied(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+    named_nodes("evacuate", &options.emptied, cluster)
 }

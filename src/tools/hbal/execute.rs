@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use super::Options;
 use super::balanced::Balanced;
 use super::views::{print_document, wanted_sets};
+use super::{ExitStatus, Options};
 use crate::model::{Cluster, Placement};
 use crate::plan::names::Impossible;
 use crate::plan::work::{Relocation, Task, Work};
@@ -37,10 +37,22 @@ pub fn proposed(
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
     // they have no nodes in common
-    let parts: Vec<Balanced> = found.into_iter().filter(|part| !part.steps.is_empty()).collect();
-    let Some(before) = before.filter(|_| !parts.is_empty()) else {
-        return print_document(document, output).map(Break);
+    let mut parts: Vec<Balanced> = found.into_iter().collect();
+    let complete = parts.iter().all(Balanced::is_complete);
+    parts.retain(|part| !part.steps.is_empty());
+    let empties = !options.emptied.is_empty();
+    // who wants a node switched off is not helped by one that is half empty
+    let Some(before) = before.filter(|_| !parts.is_empty() && (complete || !empties)) else {
+        print_document(document, output)?;
+        if complete {
+            return Ok(Break(ExitStatus::Success));
+        }
+        output.error_line(incomplete(options, empties))?;
+        return Ok(Break(ExitStatus::Failure));
     };
+    if !complete {
+        output.error_line(incomplete(options, empties))?;
+    }
     let work = |part: &Balanced| Work::of(&before, &part.steps, wanted_sets(options, &part.jobsets));
     let work = Work::side_by_side(parts.iter().map(work).collect::<Result<Vec<_>, Impossible>>()?);
     Ok(Continue(Box::new(Proposal {
@@ -55,8 +67,17 @@ pub fn proposed(
         work,
         stopped,
         document,
-        complete: true,
+        complete,
     })))
+}
+
+/// What is said where a plan does not bring about all that was asked for.
+fn incomplete(options: &Options, empties: bool) -> &'static str {
+    match (empties, options.execution.exec) {
+        (true, true) => "hbal: the nodes cannot be emptied, so nothing is executed",
+        (true, false) => "hbal: the nodes cannot be emptied",
+        (false, _) => "hbal: not all that is wrong can be mended",
+    }
 }
 
 /// What is asked; where the plan is not to be seen yet, with its steps.

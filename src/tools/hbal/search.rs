@@ -1,5 +1,6 @@
 //! The search of a balancing run: step after step, until it ends or has to.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Options;
@@ -9,9 +10,11 @@ use super::views::Text;
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::components::score;
+use crate::report::number::counted;
 use crate::report::table::Align;
 use crate::score::Components;
 use crate::search::balance::deep;
+use crate::search::balance::deep::headway::Headway;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
 use crate::search::balance::{Balancing, run_watched};
 use crate::search::{Balancer, Deadline, Stopped, Tally};
@@ -37,9 +40,53 @@ pub struct Searched {
     pub deep: Option<DeepPlan>,
 }
 
-/// Makes step after step, printing each as it is found; then says on standard error what is to
-/// be said about the search itself.
+/// Looks for the steps that the options ask for, and prints them; then says on standard error what is to be said about
+/// the search itself.
 pub fn search(
+    options: &Options,
+    cluster: &mut Draft,
+    scope: &BalancedScope,
+    watch: &BalanceWatch<'_>,
+    text: &mut Text<'_>,
+) -> anyhow::Result<Searched> {
+    match goal(options, cluster, &scope.nodes)? {
+        Some(goal) => deep_search((options, &goal), cluster, scope, watch, text),
+        None => step_by_step(options, cluster, scope, watch, text),
+    }
+}
+
+/// Looks for the way to a goal.
+fn deep_search(
+    (options, goal): (&Options, &DeepGoal),
+    cluster: &mut Draft,
+    scope: &BalancedScope,
+    watch: &BalanceWatch<'_>,
+    text: &mut Text<'_>,
+) -> anyhow::Result<Searched> {
+    let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
+    let headway = Arc::new(Headway::default());
+    let progress = if watch.shown { Progress::of_deep(Arc::clone(&headway)) } else { Progress::hidden() };
+    let (nodes, balance, seen) = (&scope.nodes, &options.balance, (watch.deadline, &*headway));
+    let found = match goal {
+        // nothing is to be moved
+        DeepGoal::Best(of) if options.pareto => {
+            DeepPlan::unordered(deep::search(cluster, nodes, balance, of, seen))
+        }
+        goal => plan(cluster, nodes, balance, goal, seen),
+    };
+    drop(progress);
+    for (number, step) in (1..).zip(&found.ordered.steps) {
+        text.line(columns.line(cluster, number, step))?;
+    }
+    if let Some(stopped) = found.stopped {
+        text.output.error_line(&early_end(stopped, found.ordered.steps.len()))?;
+    }
+    let (steps, last) = (found.ordered.steps.clone(), found.last.clone());
+    Ok(Searched { steps, last, stopped: found.stopped, deep: Some(found) })
+}
+
+/// Makes step after step, each printed as it is found.
+fn step_by_step(
     options: &Options,
     cluster: &mut Draft,
     scope: &BalancedScope,
@@ -60,28 +107,6 @@ pub fn search(
         progress.step(steps.len(), step.score);
         Ok(())
     };
-    if let Some(goal) = goal(options, cluster, &scope.nodes)? {
-        let found = match &goal {
-            // nothing is to be moved
-            DeepGoal::Best(deep) if options.pareto => DeepPlan::unordered(deep::search(
-                cluster,
-                &scope.nodes,
-                &options.balance,
-                deep,
-                watch.deadline,
-            )),
-            goal => plan(cluster, &scope.nodes, &options.balance, goal, watch.deadline),
-        };
-        drop(progress);
-        for (number, step) in (1..).zip(&found.ordered.steps) {
-            text.line(columns.line(cluster, number, step))?;
-        }
-        if let Some(stopped) = found.stopped {
-            text.output.error_line(&early_end(stopped, found.ordered.steps.len()))?;
-        }
-        let (steps, last) = (found.ordered.steps.clone(), found.last.clone());
-        return Ok(Searched { steps, last, stopped: found.stopped, deep: Some(found) });
-    }
     // however short the time, there is a step if there can be one
     let found = run_watched(cluster, &scope.nodes, options.balance, (watch.deadline, 1), observe)?;
     drop(progress);
@@ -127,12 +152,8 @@ impl Columns {
     }
 }
 
-fn counted(steps: usize) -> String {
-    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
-}
-
 fn early_end(stopped: Stopped, steps: usize) -> String {
-    format!("{} ended the search after {}", stopped.subject(), counted(steps))
+    format!("{} ended the search after {}", stopped.subject(), counted(steps, "step"))
 }
 
 /// How the search went, in one line.
@@ -144,7 +165,7 @@ fn summary(steps: usize, took: Duration, tally: Tally) -> String {
     format!(
         "Search: {} in {seconds:.3} s; {considered} moves considered, {skipped} skipped without a look, \
          {evaluated} evaluated ({rate:.0} a second)",
-        counted(steps)
+        counted(steps, "step")
     )
 }
 

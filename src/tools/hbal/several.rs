@@ -18,6 +18,7 @@ use crate::report::components::score;
 use crate::report::json;
 use crate::report::json::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
 use crate::report::json::plan::EndingView;
+use crate::report::number::counted;
 use crate::report::summary::Moment;
 use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
@@ -237,8 +238,7 @@ fn list(options: &Options, groups: &[BalanceCandidate], text: &mut Text<'_>) -> 
 fn summary(choice: ChosenGroups, cluster: &Cluster, groups: &[BalanceCandidate], jobsets: usize) -> String {
     let improved: Vec<&BalanceCandidate> = groups.iter().filter(|group| !group.steps().is_empty()).collect();
     let steps: usize = improved.iter().map(|group| group.steps().len()).sum();
-    let steps = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
-    let jobsets = if jobsets == 1 { "1 jobset".to_owned() } else { format!("{jobsets} jobsets") };
+    let (steps, jobsets) = (counted(steps, "step"), counted(jobsets, "jobset"));
     match (choice, &improved[..]) {
         (_, []) => "No node group can be improved.".to_owned(),
         (ChosenGroups::WorstGroup, [group, ..]) => {

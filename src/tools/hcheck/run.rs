@@ -1,18 +1,15 @@
 //! From a loaded cluster to the findings and their views.
 
-use anyhow::bail;
-
 use super::{ExitStatus, Options};
-use crate::load::lookup::find_partial;
 use crate::load::tag_review::idle_tags;
-use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::model::{Cluster, GroupIdx};
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::json;
 use crate::search::health as search;
 use crate::search::health::{GroupHealth, TrialBalance};
 use crate::tools::interrupts::Interruptible;
+use crate::tools::nodes::named_nodes;
 use crate::tools::output::Output;
 
 /// Checks the cluster, and what balancing would mend.
@@ -70,7 +67,7 @@ fn find(options: &Options, cluster: &Cluster) -> anyhow::Result<CheckResult> {
 
 /// Tells what the loss of nodes would mean.
 pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let found = search::loss(cluster, &lost_nodes(options, cluster)?);
+    let found = search::loss(cluster, &named_nodes("without-node", &options.without, cluster)?);
     if options.json {
         output.write(&json::text(&json::check::of_loss(&found, cluster))?)?;
     } else if options.machine_readable {
@@ -79,15 +76,6 @@ pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
         print(output, &check::loss::text(&found, cluster))?;
     }
     Ok(verdict(found.stranded.is_empty()))
-}
-
-fn lost_nodes(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
-    let find = |key: &String| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
-    if let Some(unknown) = options.without.iter().find(|key| find(key).is_none()) {
-        let shown = shown_name(unknown);
-        bail!("--without-node: '{shown}' is not the name, or the unique beginning, of a node");
-    }
-    Ok(options.without.iter().filter_map(find).map(NodeIdx::new).collect())
 }
 
 fn print(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {

@@ -13,6 +13,7 @@ use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::json;
+use crate::report::number::counted;
 use crate::search::groups::balance::balance_until;
 use crate::search::groups::compress::{Compression, GroupCandidate, compress_until};
 use crate::search::groups::redistribute::redistribute_until;
@@ -159,8 +160,7 @@ fn finish(
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
     if let Some(stopped) = plan.stopped {
-        let moves = plan.steps.len();
-        let moves = if moves == 1 { "1 move".to_owned() } else { format!("{moves} moves") };
+        let moves = counted(plan.steps.len(), "move");
         output.error_line(&format!("{} ended the search; the plan has {moves}", stopped.subject()))?;
     }
     print_nodes("Initial cluster", options, cluster, output)?;

@@ -143,6 +143,11 @@ impl Options {
         self.json || self.load.verbosity < 1
     }
 
+    /// Whether hbal ends what is wrong, or empties nodes, instead of balancing.
+    pub fn mends(&self) -> bool {
+        self.repair_only || !self.emptied.is_empty()
+    }
+
     /// Whether hbal looks for the best placement, not for the next step.
     pub fn is_deep(&self) -> bool {
         self.deep || self.pareto

@@ -6,6 +6,7 @@
 use super::archive::Archive;
 use super::arrangement::{Appraisal, Arrangement, ShiftSet};
 use super::draws::Draws;
+use super::headway::Headway;
 use super::neighbourhood::{
     BackHome, EjectionChain, Neighbourhood, OneForSeveral, Relay, ReserveRelief, SeatSwap, SingleMove,
 };
@@ -116,7 +117,7 @@ pub fn anneal(
     schedule: &Schedule,
     limits: &Limits,
     archive: &mut Archive,
-    deadline: &Deadline,
+    (deadline, headway): (&Deadline, &Headway),
 ) -> u64 {
     let mut draws = Draws::stream(schedule.stream);
     let mut proposal = ShiftSet::new();
@@ -129,6 +130,7 @@ pub fn anneal(
             price *= (CORRECTION * (limits.excess(&at.now()) / FAR).clamp(-1.0, 1.0)).exp();
         }
         if round % STRIDE == 0 {
+            headway.advance(if round == 0 { 0 } else { STRIDE }, archive.best());
             if deadline.reached().is_some() {
                 return round;
             }

@@ -148,6 +148,10 @@ impl Arrangement<'_> {
     }
 
     fn touch<const W: usize>(&mut self, mobile: u32, (slot, secondary): (u32, bool), sign: f64) {
+        // who mends asks what would be without an instance
+        if slot == NOWHERE {
+            return;
+        }
         let terrain = self.terrain;
         let (of, by) = (&terrain.mobiles[mobile as usize], if sign < 0.0 { -1 } else { 1 });
         let at = self.touched_at::<W>(slot);

@@ -1,6 +1,7 @@
 //! The best placement seen for every number of moved instances; from some hundred on, for every few of them.
 
 use super::arrangement::{Appraisal, Arrangement, Shift};
+use super::headway::Glimpse;
 
 /// A placement worth keeping.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +87,12 @@ impl Archive {
         let (Some(before), Some(here)) = (score(fewer), score(moved)) else { return 0.0 };
         let slope = (before - here) / (moved - fewer) as f64;
         if slope.is_finite() { slope.max(0.0) } else { 0.0 }
+    }
+
+    /// The one with the smallest score, with the fewest moves among equals.
+    pub fn best(&self) -> Option<Glimpse> {
+        let best = self.front().last()?.appraisal;
+        Some(Glimpse { moves: usize::try_from(best.moved).unwrap_or(0), score: best.score })
     }
 
     /// The records that are better than all with fewer moved instances, fewest first.

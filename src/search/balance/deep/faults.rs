@@ -47,6 +47,11 @@ impl Faults {
         Faults { left_behind: self.left_behind, ..Faults::default() }
     }
 
+    /// The faults alone, without what is lacking until there is one fewer.
+    pub fn ended_or_not(self) -> Faults {
+        Faults { shortage: 0, ..self }
+    }
+
     /// Whether nothing is wrong.
     pub fn none(&self) -> bool {
         *self == Faults::default()
@@ -161,8 +166,11 @@ impl Arrangement<'_> {
         self.terrain.standing.get(slot as usize) == Some(&SlotStanding::Offline)
     }
 
-    /// Whether a mobile is on a node that is offline or to be emptied.
+    /// Whether a mobile that exists is on a node that is offline or to be emptied.
     pub(super) fn is_left_behind(&self, mobile: u32) -> bool {
+        if self.terrain.mobiles[mobile as usize].counts == 0 {
+            return false;
+        }
         let seat = self.seats[mobile as usize];
         self.is_to_be_left(seat.primary) || self.is_to_be_left(seat.secondary)
     }

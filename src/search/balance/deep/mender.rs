@@ -307,14 +307,15 @@ impl<'t> Mender<'t> {
         to.into_iter().filter(|to| *to != home && *to != self.at.seats[mobile as usize]).collect()
     }
 
-    /// Sends everybody home whose move mends nothing.
+    /// Sends everybody home whose move ends nothing: what was but a part of the way to a fault fewer, and led to none,
+    /// is not worth a move.
     pub fn discharge(&mut self) {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();
         for mobile in moved {
             let back = [Shift { mobile, to: self.at.terrain.mobiles[mobile as usize].home }];
             let (then, _) = self.after(&back);
-            if self.harms_not(then) {
+            if self.counting(then).ended_or_not() <= self.counting(self.now).ended_or_not() {
                 self.make(&back);
             }
         }

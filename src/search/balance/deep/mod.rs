@@ -11,6 +11,7 @@ pub mod arrangement;
 pub mod bounds;
 mod draws;
 pub mod faults;
+pub mod headway;
 mod ledgers;
 mod mender;
 pub mod neighbourhood;
@@ -33,6 +34,7 @@ use self::anneal::{Limits, anneal};
 use self::archive::{Archive, SeenPlacement};
 use self::arrangement::{Arrangement, Shift};
 use self::bounds::MoveLine;
+use self::headway::Headway;
 use self::schedules::Scale;
 use self::terrain::Terrain;
 use super::BalanceOptions;
@@ -122,13 +124,13 @@ impl Deep {
     }
 }
 
-/// Looks for the best placements of the set `nodes` (ascending).
+/// Looks for the best placements of the set `nodes` (ascending), and tells `headway` how far it is.
 pub fn search(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     deep: &DeepOptions,
-    deadline: &Deadline,
+    (deadline, headway): (&Deadline, &Headway),
 ) -> Deep {
     let initial = Board::new(cluster, nodes).components();
     let terrain = Terrain::of(cluster, nodes, options);
@@ -144,9 +146,11 @@ pub fn search(
     let floor = if sane { bounds::floor(&terrain) } else { f64::NEG_INFINITY };
     let deviations = at.deviations();
     let mut evaluations = 0;
+    headway.begin(deep.effort, floor);
     if sane && limits.moves > 0 {
         let scale = Scale::of(&mut at);
-        evaluations = rounds(&terrain, deep, (&scale, deviations), &limits, (&mut archive, deadline));
+        evaluations =
+            rounds(&terrain, deep, (&scale, deviations), &limits, &mut archive, (deadline, headway));
     }
     let mut line = line(&terrain, nodes, &archive);
     if line.is_empty() {
@@ -179,12 +183,13 @@ fn rounds(
     deep: &DeepOptions,
     (scale, deviations): (&Scale, f64),
     limits: &Limits,
-    (archive, deadline): (&mut Archive, &Deadline),
+    archive: &mut Archive,
+    watch: (&Deadline, &Headway),
 ) -> u64 {
     let share = if limits.is_any() { FIRST_WITH_LIMITS } else { FIRST_ROUND };
     let first = (deep.effort as f64 * share) as u64;
     let runs = schedules::first_round(deep.streams, first, scale);
-    let mut tried = run_all(terrain, &runs, limits, (archive, deadline), None);
+    let mut tried = run_all(terrain, &runs, limits, archive, None, watch);
     let move_cost = move_cost(deep, deviations, archive);
     let target = archive.front().filter(|r| limits.moves >= r.appraisal.moved).min_by(|a, b| {
         let worth = |r: &SeenPlacement| r.appraisal.score + move_cost * r.appraisal.moved as f64;
@@ -193,7 +198,7 @@ fn rounds(
     let Some(target) = target.cloned() else { return tried };
     let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
     let runs = schedules::second_round(deep.streams, deep.effort - first, (scale, fits), limits);
-    tried += run_all(terrain, &runs, limits, (archive, deadline), Some(&target.shifts));
+    tried += run_all(terrain, &runs, limits, archive, Some(&target.shifts), watch);
     if limits.data == i64::MAX {
         polish::single_moves(&mut Arrangement::of(terrain), archive);
     }
@@ -214,14 +219,15 @@ fn run_all(
     terrain: &Terrain<'_>,
     runs: &[anneal::Schedule],
     limits: &Limits,
-    (archive, deadline): (&mut Archive, &Deadline),
+    archive: &mut Archive,
     from: Option<&[Shift]>,
+    watch: (&Deadline, &Headway),
 ) -> u64 {
     let one = |schedule: &anneal::Schedule| {
         let start = from.filter(|_| schedule.goes_on).and_then(|shifts| Arrangement::with(terrain, shifts));
         let mut at = start.unwrap_or_else(|| Arrangement::of(terrain));
         let mut own = Archive::default();
-        let tried = anneal(&mut at, schedule, limits, &mut own, deadline);
+        let tried = anneal(&mut at, schedule, limits, &mut own, watch);
         (tried, own)
     };
     let found: Vec<(u64, Archive)> = runs.par_iter().map(one).collect();

@@ -1,5 +1,6 @@
 //! From a goal to its steps, with one call.
 
+use super::headway::Headway;
 use super::order::{Ordered, order};
 use super::repair::{Mending, evacuate, repair};
 use super::{Deep, DeepOptions, search};
@@ -43,6 +44,15 @@ pub struct DeepPlan {
 }
 
 impl DeepPlan {
+    /// Whether the steps bring about what was asked for: nothing is left where it should not be. A balance, however
+    /// good, always does.
+    pub fn is_complete(&self) -> bool {
+        match &self.found {
+            DeepFound::Best(_) => true,
+            DeepFound::Mended(mending) => mending.is_complete() && self.ordered.given_up.is_empty(),
+        }
+    }
+
     /// The line of the best placements alone: nothing moves.
     pub fn unordered(found: Deep) -> DeepPlan {
         let (last, stopped) = (found.initial.clone(), found.stopped);
@@ -59,12 +69,12 @@ pub fn plan(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     goal: &DeepGoal,
-    deadline: &Deadline,
+    watch: (&Deadline, &Headway),
 ) -> DeepPlan {
     let cluster: &Cluster = draft;
     let (found, placements, detours) = match goal {
         DeepGoal::Best(deep) => {
-            let found = search(cluster, nodes, options, deep, deadline);
+            let found = search(cluster, nodes, options, deep, watch);
             let best = found.best();
             // each is one more move
             let detours = deep.max_moves.map_or(usize::MAX, |most| {
@@ -87,5 +97,5 @@ pub fn plan(
         perform(draft, step.instance, step.mv, &options.rules).expect("what was ordered is possible");
     }
     let last = Board::new(draft, nodes).components();
-    DeepPlan { found, ordered, last, stopped: deadline.reached() }
+    DeepPlan { found, ordered, last, stopped: watch.0.reached() }
 }

@@ -4,24 +4,26 @@ use rayon::prelude::*;
 
 use super::arrangement::Arrangement;
 use super::terrain::{NOWHERE, Seat, SlotStanding};
+use crate::model::kinds::words;
 use crate::model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, NodeIdx};
 use crate::search::balance::{BalanceOptions, is_on_offline};
 use crate::search::moves::{Refusal, Trial};
 use crate::search::why::Hold;
 
-/// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Complaint {
-    /// An instance on a node that is offline, or is to be emptied.
-    LeftBehind,
-    /// A node that fails N+1.
-    Redundancy,
-    /// A node with more virtual CPUs or spindle weight than its policy allows.
-    Policy,
-    /// A primary that meets one of its exclusion tags, on its node or at its location, or is not at the location
-    /// where it should be.
-    Tags,
-}
+words!(
+    /// What is wrong.
+    pub Complaint, "complaint" {
+        /// An instance on a node that is offline, or is to be emptied.
+        LeftBehind = "left-behind",
+        /// A node that fails N+1.
+        Redundancy = "n+1",
+        /// A node with more virtual CPUs or spindle weight than its policy allows.
+        Policy = "policy",
+        /// A primary that meets one of its exclusion tags, on its node or at its location, or is not at the location
+        /// where it should be.
+        Tags = "tags",
+    }
+);
 
 /// An instance that is still where it should not be.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,8 +153,8 @@ fn refusals(at: &Arrangement<'_>, draft: &Draft, mobile: u32, leaves: bool) -> V
     if leaves && now.secondary != NOWHERE {
         // each node once, with one other: all pairs would say the same
         for slot in &terrain.online {
-            let other = terrain.online.iter().find(|other| *other != slot).copied().unwrap_or(NOWHERE);
-            seats.extend([(*slot, other), (other, *slot)].map(|(p, s)| Seat { primary: p, secondary: s }));
+            let Some(other) = terrain.online.iter().find(|other| *other != slot) else { continue };
+            seats.extend([(*slot, *other), (*other, *slot)].map(|(p, s)| Seat { primary: p, secondary: s }));
         }
     }
     let mut refusals: Vec<Refusal> = Vec::new();

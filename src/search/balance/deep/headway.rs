@@ -1,0 +1,87 @@
+//! How far a deep search is, for whoever looks on. Nothing here has an influence on what is found.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The best placement that is known while a search goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Glimpse {
+    /// How many instances move.
+    pub moves: usize,
+    /// Its score.
+    pub score: f64,
+}
+
+/// What is told while a search goes on; any thread may look.
+#[derive(Debug, Default)]
+pub struct Headway {
+    effort: AtomicU64,
+    tried: AtomicU64,
+    told: Mutex<HeadwayNews>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct HeadwayNews {
+    floor: Option<f64>,
+    best: Option<Glimpse>,
+}
+
+impl Headway {
+    /// A search begins that will try so many changes; no placement is below `floor`.
+    pub fn begin(&self, effort: u64, floor: f64) {
+        self.effort.store(effort, Ordering::Relaxed);
+        self.tried.store(0, Ordering::Relaxed);
+        *self.told() = HeadwayNews { floor: floor.is_finite().then_some(floor), best: None };
+    }
+
+    /// So many changes more were tried, and this is the best placement that came of them.
+    pub fn advance(&self, tried: u64, best: Option<Glimpse>) {
+        self.tried.fetch_add(tried, Ordering::Relaxed);
+        let mut told = self.told();
+        if let Some(best) = best.filter(|best| told.best.is_none_or(|known| best.score < known.score)) {
+            told.best = Some(best);
+        }
+    }
+
+    /// The share of the effort that is behind, from 0 to 1; 0 before the search begins.
+    pub fn share(&self) -> f64 {
+        let (tried, effort) = (self.tried.load(Ordering::Relaxed), self.effort.load(Ordering::Relaxed));
+        if effort == 0 { 0.0 } else { (tried as f64 / effort as f64).min(1.0) }
+    }
+
+    /// The best placement so far.
+    pub fn best(&self) -> Option<Glimpse> {
+        self.told().best
+    }
+
+    /// The score below which no placement is, if there is such a bound.
+    pub fn floor(&self) -> Option<f64> {
+        self.told().floor
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, HeadwayNews> {
+        // what was told is whole whatever happened to the thread that told it
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_all_threads_is_seen() {
+        let headway = Headway::default();
+        assert_eq!((headway.share(), headway.best(), headway.floor()), (0.0, None, None));
+        headway.begin(200, 0.5);
+        let glimpse = |moves, score| Some(Glimpse { moves, score });
+        headway.advance(50, glimpse(3, 2.0));
+        headway.advance(40, glimpse(9, 2.5));
+        headway.advance(10, None);
+        assert_eq!((headway.share(), headway.best(), headway.floor()), (0.5, glimpse(3, 2.0), Some(0.5)));
+        headway.advance(1000, glimpse(4, 1.0));
+        assert_eq!((headway.share(), headway.best()), (1.0, glimpse(4, 1.0)));
+        headway.begin(10, f64::NEG_INFINITY);
+        assert_eq!((headway.share(), headway.best(), headway.floor()), (0.0, None, None));
+    }
+}

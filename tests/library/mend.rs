@@ -1,0 +1,194 @@
+//! Repair and evacuation on small clusters: what all placements that moves lead to could mend is known.
+
+use std::collections::HashMap;
+
+use crate::common::clusters::cases;
+use crate::placements::{case, visit_all};
+use htools::model::{Cluster, Draft, Instance, InstanceIdx, NodeIdx, PolicyHealth, TagId};
+use htools::plan::checker::{CheckOptions, check};
+use htools::search::BalanceOptions;
+use htools::search::balance::deep::order::{Ordered, order};
+use htools::search::balance::deep::remains::Complaint;
+use htools::search::balance::deep::repair::{Mending, evacuate, repair};
+use htools::search::moves::perform;
+
+/// What is wrong with some nodes, worst first, by plain definitions: roles on offline nodes, nodes that fail N+1 or their
+/// policy, exclusion tags that meet on a node, location costs, and tags that meet at a location.
+type Wrong = [i64; 6];
+
+const HEALTHY: Wrong = [0; 6];
+
+fn wrong(cluster: &Cluster, nodes: &[NodeIdx]) -> Wrong {
+    let mut wrong = HEALTHY;
+    for node in nodes.iter().map(|n| cluster.node(*n)) {
+        let (spec, ledger) = (&node.spec, &node.state.ledger);
+        let members = ledger.primaries + ledger.secondaries;
+        if spec.offline {
+            wrong[0] += members;
+            continue;
+        }
+        wrong[1] += i64::from(ledger.n1_fail && members > 0);
+        wrong[2] += i64::from(breaks_policy(cluster, node.spec.idx));
+        wrong[3] += ledger.tag_conflicts;
+        wrong[4] += ledger.location_sum;
+    }
+    wrong[5] = crowded(cluster, nodes);
+    wrong
+}
+
+fn breaks_policy(cluster: &Cluster, node: NodeIdx) -> bool {
+    let node = cluster.node(node);
+    let spindles = node.spec.exclusive_storage && node.policy_health() == PolicyHealth::TooManySpindles;
+    // spindles that are units are a matter of room, not of policy
+    node.policy_health() != PolicyHealth::Fine && !spindles
+}
+
+/// Primaries beyond the first of each pair of a location and an exclusion tag.
+fn crowded(cluster: &Cluster, nodes: &[NodeIdx]) -> i64 {
+    let mut counts: HashMap<(TagId, TagId), i64> = HashMap::new();
+    for instance in cluster.instances.iter().filter(|i| !i.forthcoming && nodes.contains(&i.primary)) {
+        let spec = &cluster.node(instance.primary).spec;
+        for location in spec.location_tags.iter().filter(|_| !spec.offline) {
+            for (tag, own) in instance.exclusion_tags.counts().iter() {
+                *counts.entry((location, tag)).or_default() += own;
+            }
+        }
+    }
+    counts.values().map(|count| (count - 1).max(0)).sum()
+}
+
+/// The cluster after some of the steps, by their numbers; nothing if one is not possible without the others.
+fn after(cluster: &Cluster, ordered: &Ordered, options: &BalanceOptions, chosen: u32) -> Option<Draft> {
+    let mut draft = Draft::of(cluster);
+    for (bit, step) in ordered.steps.iter().enumerate() {
+        if chosen & (1 << bit) != 0 {
+            perform(&mut draft, step.instance, step.mv, &options.rules).ok()?;
+        }
+    }
+    Some(draft)
+}
+
+/// Every part of the plan is legal, and it leads where it says, as far as there is an order.
+fn ordered(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions, mending: &Mending) -> Ordered {
+    let ordered = order(cluster, nodes, options, &mending.placements, usize::MAX);
+    let soft = CheckOptions { ignore_soft_errors: options.rules.ignore_soft_errors };
+    let replay = check(cluster, nodes, &ordered.steps, soft).unwrap_or_else(|why| panic!("{why}"));
+    for (instance, placement) in &mending.placements {
+        if !ordered.given_up.contains(instance) {
+            assert_eq!(replay.placement(*instance), *placement);
+        }
+    }
+    ordered
+}
+
+/// How plans compare with the best that there is.
+#[derive(Debug, Default)]
+struct Tally {
+    clusters: usize,
+    broken: usize,
+    /// Plans that mend as much as can be mended.
+    mended: usize,
+    /// Those among them with no more moves than are needed.
+    shortest: usize,
+    /// Plans of which a proper part mends as much.
+    superfluous: usize,
+}
+
+impl Tally {
+    /// A few of a hundred plans miss what only several moves at once would mend.
+    fn hold(&self) {
+        assert_eq!(self.superfluous, 0, "{self:?}");
+        assert!(self.mended * 100 >= self.broken * 98 && self.shortest * 100 >= self.broken * 97, "{self:?}");
+    }
+}
+
+/// Holds a plan to all others; `wrong` says what is to be ended.
+fn hold_to_all(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    (mending, wrong): (&Mending, &dyn Fn(&Cluster) -> Wrong),
+    tally: &mut Tally,
+) {
+    let before = wrong(cluster);
+    let mut best: HashMap<Wrong, usize> = HashMap::new();
+    let seen = visit_all(cluster, nodes, options, &mut |draft, moved| {
+        let fewest = best.entry(wrong(draft)).or_insert(moved);
+        *fewest = moved.min(*fewest);
+    });
+    if !seen {
+        return;
+    }
+    tally.clusters += 1;
+    let plan = ordered(cluster, nodes, options, mending);
+    if before == HEALTHY {
+        assert!(mending.placements.is_empty(), "nothing is wrong: {:?}", mending.placements);
+        return;
+    }
+    tally.broken += 1;
+    let all = (1_u32 << plan.steps.len()) - 1;
+    let then = wrong(&after(cluster, &plan, options, all).expect("a plan is possible"));
+    assert!(then <= before, "{before:?} {then:?}");
+    let (least, fewest) = best.iter().min().map(|(wrong, moved)| (*wrong, *moved)).expect("that of now");
+    if then == least {
+        tally.mended += 1;
+        tally.shortest += usize::from(mending.placements.len() <= fewest);
+    }
+    let part = |chosen: u32| after(cluster, &plan, options, chosen).is_some_and(|c| wrong(&c) <= then);
+    tally.superfluous += usize::from((0..all).any(part));
+}
+
+/// Clusters with something to be mended in the usual run; `PROPTEST_CASES` looks at more.
+const CLUSTERS: u32 = 256;
+
+#[test]
+fn repair_mends_what_can_be_mended_in_few_moves_and_no_more() {
+    let mut tally = Tally::default();
+    for seed in 1.. {
+        if tally.broken >= cases(CLUSTERS).cases as usize {
+            break;
+        }
+        let (cluster, options) = case(seed);
+        for group in &cluster.groups {
+            let nodes = cluster.nodes_of(group.idx);
+            let mending = repair(&cluster, &nodes, &options);
+            let of = |cluster: &Cluster| wrong(cluster, &nodes);
+            hold_to_all(&cluster, &nodes, &options, (&mending, &of), &mut tally);
+        }
+    }
+    assert!(tally.clusters > tally.broken, "some are healthy: {tally:?}");
+    tally.hold();
+}
+
+#[test]
+fn evacuated_nodes_are_empty_or_it_is_said_what_stays() {
+    let mut tally = Tally::default();
+    for seed in 1.. {
+        if tally.broken >= cases(CLUSTERS).cases as usize {
+            break;
+        }
+        let (cluster, options) = case(seed);
+        let options = BalanceOptions { evacuate: false, ..options };
+        let nodes = cluster.nodes_of(cluster.groups[0].idx);
+        let emptied: Vec<NodeIdx> = nodes.iter().copied().take(1 + usize::from(seed % 5 == 0)).collect();
+        let mending = evacuate(&cluster, &nodes, &options, &emptied);
+        let there = |cluster: &Cluster| -> Vec<InstanceIdx> {
+            let is_there = |i: &&Instance| !i.forthcoming && i.nodes().any(|n| emptied.contains(&n));
+            cluster.instances.iter().filter(is_there).map(|i| i.idx).collect()
+        };
+        let roles = |cluster: &Cluster| {
+            let here = |i: &Instance| i.nodes().filter(|n| emptied.contains(n)).count() as i64;
+            let sum = cluster.instances.iter().filter(|i| !i.forthcoming).map(here).sum();
+            [sum, 0, 0, 0, 0, 0]
+        };
+        hold_to_all(&cluster, &nodes, &options, (&mending, &roles), &mut tally);
+        let plan = ordered(&cluster, &nodes, &options, &mending);
+        if plan.given_up.is_empty() {
+            let end = after(&cluster, &plan, &options, u32::MAX).expect("a plan is possible");
+            let stuck: Vec<InstanceIdx> = mending.stuck.iter().map(|of| of.instance).collect();
+            assert_eq!(there(&end), stuck, "seed {seed}");
+            assert!(mending.stuck.iter().all(|of| of.complaint == Complaint::LeftBehind));
+        }
+    }
+    tally.hold();
+}
