@@ -14,7 +14,7 @@ use htools::model::{Cluster, DiskTemplate, Group, GroupIdx, Mib, Node, Step, Sto
 use htools::plan::checker::{check_crossings, check_jobsets};
 use htools::plan::jobset::jobsets;
 use htools::search::groups::RegroupOptions;
-use htools::search::groups::balance::{GroupBalanceOptions, balance};
+use htools::search::groups::balance::{Balance, GroupBalanceOptions, balance};
 use htools::search::groups::compress::compress;
 use htools::search::groups::health::{Health, health};
 use htools::search::groups::load::LoadSource;
@@ -272,7 +272,19 @@ proptest! {
         prop_assert_eq!(balance(&plan.after, &options).steps.len(), 0);
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let again = alone.install(|| balance(&cluster, &options));
-        prop_assert_eq!(plan.steps, again.steps);
+        prop_assert_eq!(&plan.steps, &again.steps);
+
+        // with all moves together no rule is broken either, and less remains or is moved
+        let deep = GroupBalanceOptions { deep: true, effort: Some(20_000), ..options };
+        let together = balance(&cluster, &deep);
+        checked(&cluster, &together.steps, &together.after);
+        let all = of_all(&together.after);
+        prop_assert!(all.iter().zip(&of_all(&cluster)).all(|(after, before)| after <= before));
+        let worth = |plan: &Balance| {
+            plan.loads.score().max(deep.min_score) + deep.min_gain * plan.steps.len() as f64
+        };
+        prop_assert!(worth(&together) <= worth(&plan) + 1e-9, "{} {}", worth(&together), worth(&plan));
+        prop_assert_eq!(&together.steps, &alone.install(|| balance(&cluster, &deep)).steps);
     }
 }
 
@@ -327,6 +339,19 @@ fn hgroup(words: &[&str]) -> Assert {
 
 fn stdout(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn all_moves_together_belong_to_balance() {
+    let sample = ["-t", SAMPLE];
+    let whole = hgroup(&[&["balance", "--deep"], &sample[..]].concat()).code(0);
+    assert!(stdout(&whole).contains("Imbalance improved from 243.32410859 to "));
+    hgroup(&[&["balance", "--effort=5"], &sample[..]].concat())
+        .code(1)
+        .stderr(contains("option --effort means nothing without --deep"));
+    hgroup(&[&["compress", "--deep"], &sample[..]].concat())
+        .code(1)
+        .stderr(contains("option --deep means nothing to 'hgroup compress', only to balance"));
 }
 
 #[test]

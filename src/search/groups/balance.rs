@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
+use super::deep::even_out;
 use super::detour::Course;
 use super::load::{LoadSource, LoadState, Loads};
-use super::{Placing, RegroupOptions, Setting, reach};
+use super::{RegroupOptions, Setting, reach};
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, Draft, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId,
-    TagSet,
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId, TagSet,
 };
 use crate::search::{BalanceOptions, Deadline, Stopped};
 
@@ -33,6 +33,10 @@ pub struct GroupBalanceOptions {
     pub min_score: f64,
     /// What a GiB that is copied takes off the gain (`--move-cost`).
     pub move_cost: f64,
+    /// Whether all moves are sought together (`--deep`).
+    pub deep: bool,
+    /// How many changes are tried then (`--effort`), if not the usual number.
+    pub effort: Option<u64>,
 }
 
 impl Default for GroupBalanceOptions {
@@ -44,6 +48,8 @@ impl Default for GroupBalanceOptions {
             min_gain: within_a_group.min_gain,
             min_score: within_a_group.min_score,
             move_cost: 0.0,
+            deep: false,
+            effort: None,
         }
     }
 }
@@ -52,6 +58,11 @@ impl GroupBalanceOptions {
     /// Whether a gain, its cost taken off, is enough for a step.
     pub(super) fn is_worth(&self, gain: f64) -> bool {
         gain > 0.0 && gain >= self.min_gain
+    }
+
+    /// What the move of an instance has to be worth.
+    pub(super) fn price(&self, instance: &Instance) -> f64 {
+        self.min_gain.max(0.0) + self.cost(instance)
     }
 
     /// What the move of an instance takes off its gain.
@@ -83,29 +94,40 @@ pub fn balance(cluster: &Cluster, options: &GroupBalanceOptions) -> Balance {
 /// The same, with as many steps as there is time for.
 pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline: &Deadline) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
-    let before = Loads::of(cluster, options.loads);
-    let course = Course {
-        steps: Vec::new(),
-        placing: Placing::new(cluster, &setting),
-        loads: before.clone(),
-        after: Draft::of(cluster),
+    let course = Course::begin(cluster, &setting, options);
+    let before = course.loads.clone();
+    let (course, stopped) = if options.deep {
+        even_out(cluster, &setting, options, deadline)
+    } else {
+        step_by_step(cluster, &setting, options, course, deadline)
     };
-    let shapes = shapes(cluster, &setting);
-    let mut search =
-        NextMoveSearch { options, shapes, course, refused: HashSet::new(), deadline, stopped: None };
+    let Course { steps, loads, after, .. } = course;
+    Balance { before, steps, loads, after: after.into_cluster(), stopped }
+}
+
+/// Goes on with the best next move again and again; the instances of the steps that there are stay where they are
+/// if `course` is not at its beginning.
+pub(super) fn step_by_step<'s>(
+    cluster: &Cluster,
+    setting: &'s Setting,
+    options: &'s GroupBalanceOptions,
+    course: Course<'s>,
+    deadline: &'s Deadline,
+) -> (Course<'s>, Option<Stopped>) {
+    let settled = course.steps.iter().map(|step| step.instance).collect();
+    let (shapes, refused) = (shapes(cluster, setting), HashSet::new());
+    let mut search = NextMoveSearch { options, shapes, settled, course, refused, deadline, stopped: None };
     let most = options.regroup.max_moves.unwrap_or(usize::MAX);
     while search.course.steps.len() < most {
         let Some(step) = search.next_step() else { break };
         search.course.steps.push(step);
-        while let Some(course) = search.course.without_detour(cluster, &setting, options) {
+        while let Some(course) = search.course.without_detour(cluster, setting, options) {
             search.course = course;
             // some groups had less in them meanwhile
             search.refused.clear();
         }
     }
-    let stopped = search.stopped;
-    let Course { steps, loads, after, .. } = search.course;
-    Balance { before, steps, loads, after: after.into_cluster(), stopped }
+    (search.course, search.stopped)
 }
 
 /// Everything about an instance that decides whether a group has a place for it.
@@ -117,7 +139,7 @@ type PlaceShape<'c> = (
 
 /// By instance a number that instances of the same shape share. Where nodes have migration
 /// tags, it depends on the node where an instance can go, and all are different.
-fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
+pub(super) fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
     if cluster.nodes.iter().any(|node| node.spec.migration_tags.iter().next().is_some()) {
         return (0..cluster.instances.len()).collect();
     }
@@ -169,6 +191,8 @@ impl MoveCandidate {
 struct NextMoveSearch<'o> {
     options: &'o GroupBalanceOptions,
     shapes: Vec<usize>,
+    /// Who does not move any more.
+    settled: HashSet<InstanceIdx>,
     course: Course<'o>,
     /// Groups that have no place: for instances of a shape, from a group.
     refused: HashSet<(usize, GroupIdx, GroupIdx)>,
@@ -185,7 +209,8 @@ impl NextMoveSearch<'_> {
             return None;
         }
         let none = HashSet::new();
-        let movable = |i: &&Instance| reach::hold(&self.course.after, i).is_none();
+        let movable =
+            |i: &&Instance| !self.settled.contains(&i.idx) && reach::hold(&self.course.after, i).is_none();
         let best = |i: &Instance| self.best_of(&outlook, i.idx, &none);
         let first: Vec<MoveCandidate> =
             self.course.after.instances.par_iter().filter(movable).filter_map(best).collect();
@@ -233,7 +258,7 @@ impl NextMoveSearch<'_> {
     /// The best move of an instance that is not known to be impossible, or not worth it.
     fn best_of(
         &self,
-        outlook: &LoadState<'_>,
+        outlook: &LoadState,
         instance: InstanceIdx,
         dull: &HashSet<(InstanceIdx, GroupIdx)>,
     ) -> Option<MoveCandidate> {
@@ -244,7 +269,7 @@ impl NextMoveSearch<'_> {
         let open = targets.filter(|g| {
             *g != home && !self.refused.contains(&(shape, home, *g)) && !dull.contains(&(instance, *g))
         });
-        let gain = |target| outlook.gain(instance, target) - cost;
+        let gain = |target| outlook.gain(&self.course.loads, instance, target) - cost;
         let candidates =
             open.map(|target| MoveCandidate::new(&self.course.after, instance, target, gain(target)));
         candidates.filter(|c| self.options.is_worth(c.gain.0)).max()

@@ -23,6 +23,16 @@ pub(super) struct Course<'s> {
 type Hop = (InstanceIdx, Placement);
 
 impl<'s> Course<'s> {
+    /// A plan without steps.
+    pub(super) fn begin(start: &Cluster, setting: &'s Setting, options: &GroupBalanceOptions) -> Course<'s> {
+        Course {
+            steps: Vec::new(),
+            placing: Placing::new(start, setting),
+            loads: Loads::of(start, options.loads),
+            after: Draft::of(start),
+        }
+    }
+
     /// The same plan with one move in place of the last step and an earlier one of the same
     /// instance; nothing if there is none, or if that cannot be.
     pub(super) fn without_detour(
@@ -90,7 +100,8 @@ impl<'s> Course<'s> {
                 let target = self.after.node(to.primary).spec.group;
                 // the moves of one instance keep their order
                 let is_first = hops[..at].iter().all(|(earlier, _)| earlier != instance);
-                let gain = outlook.gain(*instance, target) - options.cost(self.after.instance(*instance));
+                let gain = outlook.gain(&self.loads, *instance, target)
+                    - options.cost(self.after.instance(*instance));
                 is_first.then(|| (MoveCandidate::new(&self.after, *instance, target, gain), at))
             };
             let mut order: Vec<(MoveCandidate, usize)> = hops.iter().enumerate().filter_map(rank).collect();

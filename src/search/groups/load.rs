@@ -1,5 +1,7 @@
 //! The load of groups, and how evenly it is spread.
 
+use smallvec::SmallVec;
+
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx};
 
 /// Where loads are from.
@@ -134,15 +136,31 @@ impl Loads {
         self.homes[instance.get()]
     }
 
+    /// Moves an instance, with sums that are carried along: rounding adds up until they are
+    /// [refreshed](Loads::refresh).
+    pub(super) fn shift(&mut self, instance: InstanceIdx, to: GroupIdx) {
+        let from = std::mem::replace(&mut self.homes[instance.get()], to);
+        for k in 0..KINDS.len() {
+            let demand = self.demands[instance.get()][k];
+            self.sums[from.get()][k] -= demand;
+            self.sums[to.get()][k] += demand;
+        }
+    }
+
+    /// Adds all groups up anew.
+    pub(super) fn refresh(&mut self) {
+        self.sums = (0..self.capacity.len()).map(|g| self.sum(GroupIdx::new(g))).collect();
+    }
+
     /// What it takes to tell quickly what moves would change.
-    pub fn outlook(&self) -> LoadState<'_> {
+    pub fn outlook(&self) -> LoadState {
         let moments = std::array::from_fn(|k| {
             let groups = (0..self.sums.len()).map(GroupIdx::new);
             let values = groups.filter_map(|g| self.relative_at(g, k, self.sums[g.get()][k]));
             // around 1, so that little is lost
             values.fold(LoadMoments::default(), |m, v| m.with(v - 1.0, 1.0))
         });
-        LoadState { loads: self, moments, score: self.score() }
+        LoadState { moments, score: self.score() }
     }
 }
 
@@ -173,32 +191,46 @@ impl LoadMoments {
     }
 }
 
-/// A state, ready to answer what moves would gain.
+/// A state of some loads, ready to answer what moves would change.
 #[derive(Debug, Clone)]
-pub struct LoadState<'l> {
-    loads: &'l Loads,
+pub struct LoadState {
     moments: [LoadMoments; KINDS.len()],
     /// The score of the state.
     pub score: f64,
 }
 
-impl LoadState<'_> {
-    /// What a move of an instance to a group takes off the score, but for the last digits.
-    pub fn gain(&self, instance: InstanceIdx, to: GroupIdx) -> f64 {
-        let from = self.loads.home(instance);
-        let demand = &self.loads.demands[instance.get()];
+impl LoadState {
+    /// What a move of an instance to a group takes off the score, but for the last digits. The loads are those that
+    /// the state is of.
+    pub fn gain(&self, loads: &Loads, instance: InstanceIdx, to: GroupIdx) -> f64 {
+        self.score - self.after(loads, &[(instance, to)])
+    }
+
+    /// The score once some instances, each of them once, are in other groups.
+    pub fn after(&self, loads: &Loads, moves: &[(InstanceIdx, GroupIdx)]) -> f64 {
+        let mut touched: SmallVec<[(GroupIdx, Shares); 4]> = SmallVec::new();
+        for (instance, to) in moves {
+            let demand = &loads.demands[instance.get()];
+            for (group, sign) in [(loads.home(*instance), -1.0), (*to, 1.0)] {
+                let more = demand.map(|demand| sign * demand);
+                match touched.iter_mut().find(|(other, _)| *other == group) {
+                    Some((_, sums)) => (0..KINDS.len()).for_each(|k| sums[k] += more[k]),
+                    None => touched.push((group, more)),
+                }
+            }
+        }
         let mut score = 0.0;
         for k in 0..KINDS.len() {
             let mut moments = self.moments[k];
-            for (group, sign) in [(from, -1.0), (to, 1.0)] {
-                let sum = self.loads.sums[group.get()][k];
-                let value = |sum| self.loads.relative_at(group, k, sum);
-                if let (Some(old), Some(new)) = (value(sum), value(sum + sign * demand[k])) {
+            for (group, more) in &touched {
+                let sum = loads.sums[group.get()][k];
+                let value = |sum| loads.relative_at(*group, k, sum);
+                if let (Some(old), Some(new)) = (value(sum), value(sum + more[k])) {
                     moments = moments.replaced(old - 1.0, new - 1.0);
                 }
             }
             score += moments.deviation();
         }
-        self.score - score
+        score
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`status`] says how the groups are and which pools connect them. [`redistribute`] takes
 //! instances out of groups that are not healthy until they are, [`compress`] finds groups
-//! that can be emptied, [`balance`] evens out the load of the groups.
+//! that can be emptied, [`balance`] evens out the load of the groups, with one move
+//! after the other or all together.
 //!
 //! An instance goes to the best place among all nodes of the groups that come into question
 //! ([`reach`]), as a new instance would; how it gets there is [`crossing`]. Only healthy
@@ -11,6 +12,7 @@
 
 pub mod balance;
 pub mod compress;
+mod deep;
 mod detour;
 pub mod health;
 pub mod load;

@@ -1,6 +1,7 @@
 //! Worked examples, small enough to be checked on paper. Every node has 9000 MiB memory and
 //! 9 CPUs, and keeps one MiB for itself.
 
+mod deep;
 mod detours;
 mod storage;
 

@@ -7,6 +7,8 @@ mod tests;
 
 use std::ffi::OsString;
 
+use anyhow::ensure;
+
 use super::cli::option::ArgumentKind::{Choices, Float};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt, hint};
 use super::options::catalogue::*;
@@ -61,6 +63,8 @@ impl Options {
             min_gain: self.balance.min_gain,
             min_score: self.balance.min_score,
             move_cost: self.move_cost,
+            deep: self.deep,
+            effort: self.effort,
         }
     }
 }
@@ -112,6 +116,8 @@ pub const SPEC: Spec = Spec {
             .added()
             .default(|o| o.move_cost.to_string())
             .only(BALANCE),
+        DEEP.says("balance: seek all moves together, not one after the other").only(BALANCE),
+        EFFORT.says("with --deep, try N changes altogether [by the number of instances]").only(BALANCE),
         MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
         TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
         NO_CAPACITY_CHECKS.only(PLANS),
@@ -180,6 +186,7 @@ fn unknown_command(word: &str) -> Stop {
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
+    ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
     if let Some(journal) = &options.execution.resume {
         let status = execution::resume(&execute::undertaking(&options), journal, &mut output);
         output.flush()?;
