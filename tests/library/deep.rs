@@ -2,11 +2,12 @@
 
 use crate::common::clusters::cases;
 use crate::placements::{case, visit_all};
-use htools::model::{Cluster, Draft, Mib, NodeIdx};
+use htools::load::merge::{MergeOptions, finish, merge};
+use htools::model::{Cluster, Draft, InstanceIdx, Mib, NodeIdx, Placement};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
 use htools::search::balance::deep::headway::Headway;
-use htools::search::balance::deep::order::order;
+use htools::search::balance::deep::order::{Ordered, order};
 use htools::search::balance::deep::{Deep, DeepOptions, search};
 use htools::search::{BalanceOptions, Deadline};
 use proptest::prelude::*;
@@ -36,6 +37,12 @@ struct Hits {
     far: usize,
 }
 
+/// Where an instance is.
+fn at(cluster: &Cluster, instance: InstanceIdx) -> Placement {
+    let instance = cluster.instance(instance);
+    Placement { primary: instance.primary, secondary: instance.secondary }
+}
+
 fn plans_hold(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -48,6 +55,10 @@ fn plans_hold(
         let replay = check(cluster, nodes, &ordered.steps, soft);
         prop_assert!(replay.is_ok(), "{:?}", replay.err());
         prop_assert!(check_scores(cluster, nodes, &ordered.steps).is_ok());
+        for instance in &ordered.given_up {
+            let home = at(cluster, *instance);
+            prop_assert_eq!(replay.as_ref().unwrap().placement(*instance), home, "left half-way");
+        }
         if ordered.given_up.is_empty() {
             let end = ordered.steps.last().map_or(found.initial.score(), |step| step.score);
             prop_assert!((end - point.score).abs() <= 1e-9 * end.abs().max(1.0), "{end} {}", point.score);
@@ -106,6 +117,59 @@ fn what_is_found_is_the_optimum_and_what_is_said_of_it_is_true() {
     }
     assert!(hits.found * 100 >= hits.all * 99, "{hits:?}");
     assert!(hits.far * 200 <= hits.all, "{hits:?}");
+}
+
+/// Nodes of 8 GiB, and instances with memory and nodes, mirrored if there are two; all with an exclusion tag.
+fn crowded(nodes: usize, instances: &[(i64, usize, Option<usize>)]) -> Cluster {
+    let mut text = "default|u|preferred||\n\n".to_owned();
+    for node in 0..nodes {
+        let used: i64 = instances.iter().filter(|i| i.1 == node).map(|i| i.0).sum();
+        text += &format!("n{node}|8192|512|{}|500000|400000|8|N|u|1||N|0|8|1.0\n", 7680 - used);
+    }
+    text += "\n";
+    for (at, (mem, primary, secondary)) in instances.iter().enumerate() {
+        let (template, secondary) = match secondary {
+            Some(secondary) => ("drbd", format!("n{secondary}")),
+            None => ("ext", String::new()),
+        };
+        text +=
+            &format!("i{at}|{mem}|1024|1|running|Y|n{primary}|{secondary}|{template}|svc:{}|1|-|N\n", at / 2);
+    }
+    text += "\nhtools:iextags:svc\n";
+    let raw = htools::load::text::parse(&text, "test").unwrap();
+    let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
+    finish(&mut cluster, Mib::ZERO);
+    cluster
+}
+
+/// Who goes where, and the order for it.
+fn exchanged(cluster: &Cluster, pair: [usize; 2]) -> Ordered {
+    let [a, b] = pair.map(|at| cluster.instances[at].idx);
+    let at = |i| at(cluster, i);
+    let ordered =
+        order(cluster, &cluster.all_nodes(), &BalanceOptions::default(), &[(a, at(b)), (b, at(a))], 8);
+    let replay = check(cluster, &cluster.all_nodes(), &ordered.steps, CheckOptions::default()).unwrap();
+    let there = |i| replay.placement(i);
+    match ordered.given_up.is_empty() {
+        true => assert_eq!((there(a), there(b)), (at(b), at(a))),
+        false => assert_eq!((there(a), there(b)), (at(a), at(b))),
+    }
+    ordered
+}
+
+#[test]
+fn who_cannot_pass_goes_round_or_stays() {
+    // neither comes to the other's node before that has left it
+    let ext = [(2048, 0, None), (1024, 1, None)];
+    let ordered = exchanged(&crowded(3, &ext), [0, 1]);
+    assert_eq!((ordered.steps.len(), ordered.detours.len()), (3, 1));
+    // there is no third node
+    let ordered = exchanged(&crowded(2, &ext), [0, 1]);
+    assert_eq!((ordered.steps.len(), ordered.given_up.len()), (0, 2));
+    // pairs: on four nodes the mirrors change places one at a time, as the tag is about primaries
+    let drbd = [(2048, 0, Some(1)), (1024, 2, Some(3))];
+    let ordered = exchanged(&crowded(4, &drbd), [0, 1]);
+    assert!(ordered.given_up.is_empty() && ordered.detours.len() == 1, "{ordered:?}");
 }
 
 #[test]

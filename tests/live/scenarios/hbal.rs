@@ -77,8 +77,8 @@ impl<'a> Hbal<'a> {
     }
 
     /// Starts it, and waits until jobs were submitted so many times.
-    pub fn start(&self, submissions: usize) -> anyhow::Result<Running> {
-        let mut running = Running::start(&mut self.execute(&[]))?;
+    pub fn start(&self, more: &[&str], submissions: usize) -> anyhow::Result<Running> {
+        let mut running = Running::start(&mut self.execute(more))?;
         let what = format!("{submissions} lines of job numbers");
         running.wait_for(&what, READING, |stdout| ids(stdout).len() >= submissions)?;
         Ok(running)

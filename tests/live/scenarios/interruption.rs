@@ -20,7 +20,7 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 pub fn interrupt(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(&[])?;
-    let running = hbal.start(1)?;
+    let running = hbal.start(&[], 1)?;
     running.signal(Signal::INT)?;
     let output = running.wait(WHOLE)?.good()?;
     let jobs = hbal.jobs()?;
@@ -46,7 +46,7 @@ pub fn interrupt(cluster: &Cluster) -> anyhow::Result<()> {
 pub fn terminate(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(&[])?;
-    let running = hbal.start(2)?;
+    let running = hbal.start(&[], 2)?;
     let start = Instant::now();
     running.signal(Signal::TERM)?;
     let output = running.wait(WHOLE)?.expect(2)?;
@@ -74,7 +74,7 @@ pub fn killed_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
 fn killed(cluster: &Cluster, hbal: Hbal<'_>) -> anyhow::Result<()> {
     let goal = hbal.goal(&[])?;
     // the last jobset has two jobs; over RAPI they are submitted one by one
-    kill(hbal.start(3)?)?;
+    kill(hbal.start(&[], 3)?)?;
     goes_on(cluster, &hbal, &goal)
 }
 
@@ -121,7 +121,7 @@ pub fn refused_journals(cluster: &Cluster) -> anyhow::Result<()> {
     let proxy = Proxy::before(cluster.socket())?;
     let hbal = Hbal::over(cluster, format!("-L{}", proxy.socket().display()))?;
     let goal = hbal.goal(&[])?;
-    let running = hbal.start(1)?;
+    let running = hbal.start(&[], 1)?;
     refused(&hbal, cluster, IN_USE)?;
     kill(running)?;
     hbal.finished_jobs()?;
@@ -177,14 +177,14 @@ fn refused(hbal: &Hbal<'_>, cluster: &Cluster, why: &str) -> anyhow::Result<()> 
 }
 
 /// The end that gives no time for anything.
-fn kill(running: Running) -> anyhow::Result<()> {
+pub fn kill(running: Running) -> anyhow::Result<()> {
     running.signal(Signal::KILL)?;
     running.wait(READING)?.expect(128 + 9)?;
     Ok(())
 }
 
 /// The rest of the plan is carried out, and nothing twice.
-fn goes_on(cluster: &Cluster, hbal: &Hbal<'_>, goal: &Goal) -> anyhow::Result<()> {
+pub fn goes_on(cluster: &Cluster, hbal: &Hbal<'_>, goal: &Goal) -> anyhow::Result<()> {
     let output = child::run(&mut hbal.resume(), WHOLE)?.good()?;
     complete(cluster, hbal, goal, &output)
 }
@@ -193,7 +193,7 @@ fn complete(cluster: &Cluster, hbal: &Hbal<'_>, goal: &Goal, last: &Output) -> a
     let jobs = hbal.finished_jobs()?;
     ensure!(jobs.iter().all(|job| job.status == "success"), "{jobs:?}{}", last.streams());
     nothing_twice(&jobs)?;
-    // every instance moves once, and every move is one job, whichever way it is submitted
+    // every step is one job, whichever way it is submitted
     ensure!(jobs.len() == goal.steps, "{} jobs for {} steps", jobs.len(), goal.steps);
     goal.is_reached(cluster)
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod allocator;
+mod deep;
 mod execution;
 mod failure;
 mod groups;
@@ -26,15 +27,18 @@ pub enum Kind {
     Small,
     /// Four nodes and instances on shared storage, which move within seconds.
     Shared,
+    /// Four small nodes and mirrored instances that hardly leave room.
+    Pairs,
 }
 
 /// Rows of instances, see `vcluster`.
 const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/small");
+const PAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/pairs");
 const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/shared");
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Large, Kind::Small, Kind::Shared];
+    pub const ALL: [Kind; 4] = [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs];
 
     /// How its directory is called.
     pub fn name(self) -> &'static str {
@@ -42,6 +46,7 @@ impl Kind {
             Kind::Large => "large",
             Kind::Small => "small",
             Kind::Shared => "shared",
+            Kind::Pairs => "pairs",
         }
     }
 
@@ -49,8 +54,12 @@ impl Kind {
     pub fn of(directory: &Path) -> Option<Kind> {
         let settings = std::fs::read_to_string(directory.join("settings")).ok()?;
         let is = |setting: &str| settings.lines().any(|line| line == setting);
-        let small = if is("VCLUSTER_DRBD=0") { Kind::Shared } else { Kind::Small };
-        Some(if is("VCLUSTER_NODES=6") { Kind::Large } else { small })
+        Some(match () {
+            () if is("VCLUSTER_NODES=6") => Kind::Large,
+            () if is("VCLUSTER_DRBD=0") => Kind::Shared,
+            () if is("VCLUSTER_MEM=8192") => Kind::Pairs,
+            () => Kind::Small,
+        })
     }
 
     /// Settings of such a cluster, see `vcluster help`.
@@ -59,6 +68,7 @@ impl Kind {
             Kind::Large => &[],
             Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
             Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)],
+            Kind::Pairs => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_MEM", "8192"), ("VCLUSTER_POPULATE", PAIRS)],
         }
     }
 }
@@ -124,6 +134,7 @@ pub const ALL: &[Scenario] = &[
     changes("groups-balance-rapi", Kind::Shared, groups::balance_over_rapi),
     changes("groups-hbal", Kind::Shared, groups::all_groups),
     changes("groups-redistribute", Kind::Shared, groups::redistribute),
+    changes("deep-pairs", Kind::Pairs, deep::pairs_change_places),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
 ];
 

@@ -112,6 +112,11 @@ impl Deep {
         &self.line[self.chosen]
     }
 
+    /// What a point of the line is worth, less being better: its score, and what its moves cost.
+    pub fn worth(&self, at: usize) -> f64 {
+        self.line[at].score + self.move_cost * self.line[at].moves as f64
+    }
+
     /// Whether no placement at all is better than a score, as far as doubles can tell.
     pub fn is_optimal(&self, score: f64) -> bool {
         score - self.floor <= 1e-9 * score.abs().max(1e-3)
@@ -160,14 +165,17 @@ pub fn search(
         line.push(LinePoint { moves: 0, data: Mib::ZERO, score, bound, placements: Vec::new() });
     }
     let move_cost = move_cost(deep, deviations, &archive);
-    let chosen = choose(&line, move_cost);
     let most = line.last().map_or(0, |last| last.moves);
     let bounds = if sane { bounds::line(&terrain, floor, most) } else { MoveLine::unknown() };
     for point in &mut line {
         // a bound is never above what was found, or rounding says so
         point.bound = bounds.after(point.moves).min(point.score);
     }
-    Deep { initial, line, chosen, floor, bounds, move_cost, evaluations, stopped: deadline.reached() }
+    let stopped = deadline.reached();
+    let mut found = Deep { initial, line, chosen: 0, floor, bounds, move_cost, evaluations, stopped };
+    let worth = |at: &usize| found.worth(*at);
+    found.chosen = (0..found.line.len()).min_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
+    found
 }
 
 /// A moved instance has to be worth this share of what one gains on average.
@@ -285,10 +293,4 @@ fn as_draft(terrain: &Terrain<'_>, at: &Arrangement<'_>) -> Draft {
         draft.relocate(of.instance, terrain.placement(*mobile, seat), location, &all);
     }
     draft
-}
-
-/// The point of a line whose score is smallest when every moved instance costs so much.
-fn choose(line: &[LinePoint], move_cost: f64) -> usize {
-    let worth = |at: &usize| line[*at].score + move_cost * line[*at].moves as f64;
-    (0..line.len()).min_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or(0)
 }

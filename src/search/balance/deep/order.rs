@@ -2,7 +2,8 @@
 //!
 //! Of those that are possible the one that gains most comes next, so that a plan cut short still pays. Where none is
 //! possible (two instances that are to change places, and no room for both), one of them makes a detour over a third
-//! node; where there is none either, the moves that are left are given up.
+//! node; where there is none either, the moves that are left are given up. Who is given up stays at home: nobody is
+//! left half-way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +31,10 @@ pub struct Ordered {
 /// best are made before all are looked at again.
 const MOST_TRIALS: usize = 60_000;
 
+/// Detours of one instance that come into question, and of all that are tried before the rest is given up.
+const MOST_WAYS: usize = 8;
+const MOST_TRIED: usize = 256;
+
 /// The steps that bring instances of the set `nodes` (ascending) to `placements`, with up to so many detours.
 pub fn order(
     cluster: &Cluster,
@@ -39,7 +44,27 @@ pub fn order(
     most_detours: usize,
 ) -> Ordered {
     let terrain = Terrain::of(cluster, nodes, options);
-    let mut sequence = StepSequence::of(&terrain, nodes, placements);
+    let (mut wanted, mut given_up) = (placements.to_vec(), Vec::new());
+    loop {
+        let mut ordered = sequence(&terrain, nodes, &wanted, most_detours);
+        let half_way = ordered.given_up.iter().any(|instance| ordered.detours.contains(instance));
+        given_up.append(&mut ordered.given_up);
+        if !half_way {
+            given_up.sort_unstable();
+            return Ordered { given_up, ..ordered };
+        }
+        wanted.retain(|(instance, _)| !given_up.contains(instance));
+    }
+}
+
+/// The steps to some placements, as far as there are any.
+fn sequence(
+    terrain: &Terrain<'_>,
+    nodes: &[NodeIdx],
+    placements: &[(InstanceIdx, Placement)],
+    most_detours: usize,
+) -> Ordered {
+    let mut sequence = StepSequence::of(terrain, nodes, placements);
     let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;
     while !sequence.left.is_empty() {
         let more = sequence.ordered.detours.len() < most_detours;
@@ -162,16 +187,44 @@ impl<'t> StepSequence<'t> {
         let step = Step { instance: instance.idx, mv, from, to, score: self.board.score() };
         self.ordered.steps.push(step);
         if self.ordered.steps.len().is_multiple_of(256) {
-            self.board = Board::new(&self.draft, self.nodes);
-            self.running = Running::of(&self.board);
+            self.score_anew();
         }
         true
     }
 
-    /// Sends one of those that are left to a third node, from which it can go on; the one that costs least of those
-    /// that let another go on, or any.
+    fn score_anew(&mut self) {
+        self.board = Board::new(&self.draft, self.nodes);
+        self.running = Running::of(&self.board);
+    }
+
+    /// Sends one of those that are left to a third node, from which it can go on: of those after whom somebody can the
+    /// one that costs least, or else the cheapest.
     fn detour(&mut self) -> bool {
-        let mut ways: Vec<(bool, f64, u32, Seat)> = Vec::new();
+        let ways = self.ways_round();
+        for (mobile, over) in ways.iter().copied() {
+            let mark = self.draft.mark();
+            if !self.make(mobile, over) {
+                continue;
+            }
+            if self.left.par_iter().any(|(other, to)| self.trial(*other, *to).is_some()) {
+                return self.note_detour(mobile);
+            }
+            self.draft.back_to(mark);
+            self.ordered.steps.pop();
+            self.score_anew();
+        }
+        // it may take two to make room
+        ways.first().is_some_and(|(mobile, over)| self.make(*mobile, *over) && self.note_detour(*mobile))
+    }
+
+    fn note_detour(&mut self, mobile: u32) -> bool {
+        self.ordered.detours.push(self.terrain.mobiles[mobile as usize].instance);
+        self.went_round.insert(mobile)
+    }
+
+    /// Detours that are possible, those first that leave a node on which somebody waits.
+    fn ways_round(&self) -> Vec<(u32, Seat)> {
+        let mut ways: Vec<WayRound> = Vec::new();
         for (mobile, end) in &self.left {
             if self.went_round.contains(mobile) {
                 continue;
@@ -182,21 +235,14 @@ impl<'t> StepSequence<'t> {
                     found.extend(self.trial(*mobile, over).map(|(score, _)| (score, over)));
                 }
             }
-            found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            let frees = |over: Seat| self.frees(*mobile, from, over);
-            let best = found.iter().find(|(_, over)| frees(*over)).map(|found| (false, found));
-            let best = best.or(found.first().map(|found| (true, found)));
-            ways.extend(best.map(|(blocked, (score, over))| (blocked, *score, *mobile, *over)));
+            let blocks = |over: Seat| !self.frees(*mobile, from, over);
+            let mut found: Vec<_> =
+                found.into_iter().map(|(score, over)| (blocks(over), score, *mobile, over)).collect();
+            found.sort_by(cheapest_way);
+            ways.extend(found.into_iter().take(MOST_WAYS));
         }
-        ways.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        for (_, _, mobile, over) in ways {
-            if self.make(mobile, over) {
-                self.went_round.insert(mobile);
-                self.ordered.detours.push(self.terrain.mobiles[mobile as usize].instance);
-                return true;
-            }
-        }
-        false
+        ways.sort_by(cheapest_way);
+        ways.into_iter().map(|(.., mobile, over)| (mobile, over)).take(MOST_TRIED).collect()
     }
 
     /// Seats over which a mobile could go.
@@ -225,6 +271,13 @@ impl<'t> StepSequence<'t> {
         };
         [from.primary, from.secondary].into_iter().any(|slot| gone(slot) && waits(slot))
     }
+}
+
+/// Whether it leaves others blocked, the score, who, and where to.
+type WayRound = (bool, f64, u32, Seat);
+
+fn cheapest_way(a: &WayRound, b: &WayRound) -> std::cmp::Ordering {
+    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then((a.2, a.3).cmp(&(b.2, b.3)))
 }
 
 /// A placement by slots.

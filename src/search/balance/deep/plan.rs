@@ -60,6 +60,43 @@ impl DeepPlan {
     }
 }
 
+/// Placements that are tried where those before could not be reached wholly.
+const MOST_ORDERED: usize = 12;
+
+/// The steps to the chosen placement; if there is no order in which all of them are possible, to that of the line that is
+/// worth most as far as it can be reached, which is then the chosen one.
+fn order_best(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    deep: &DeepOptions,
+    found: &mut Deep,
+) -> Ordered {
+    let mut by_worth: Vec<usize> = (0..found.line.len()).collect();
+    by_worth.sort_by(|a, b| found.worth(*a).total_cmp(&found.worth(*b)).then(a.cmp(b)));
+    let mut best: Option<(f64, usize, Ordered)> = None;
+    for at in by_worth.into_iter().take(MOST_ORDERED) {
+        let point = &found.line[at];
+        // each is one more move
+        let detours = deep.max_moves.map_or(usize::MAX, |most| {
+            usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(point.moves)
+        });
+        let ordered = order(cluster, nodes, options, &point.placements, detours);
+        let score = ordered.steps.last().map_or(found.initial.score(), |step| step.score);
+        let worth = score + found.move_cost * ordered.steps.len() as f64;
+        let complete = ordered.given_up.is_empty();
+        if best.as_ref().is_none_or(|(least, ..)| worth < *least) {
+            best = Some((worth, at, ordered));
+        }
+        if complete {
+            break;
+        }
+    }
+    let (_, at, ordered) = best.unwrap_or_default();
+    found.chosen = at;
+    ordered
+}
+
 /// Looks for the way to a goal within the set `nodes` (ascending) of a draft, which is then as the steps leave it.
 ///
 /// # Panics
@@ -72,27 +109,21 @@ pub fn plan(
     watch: (&Deadline, &Headway),
 ) -> DeepPlan {
     let cluster: &Cluster = draft;
-    let (found, placements, detours) = match goal {
+    let (found, ordered) = match goal {
         DeepGoal::Best(deep) => {
-            let found = search(cluster, nodes, options, deep, watch);
-            let best = found.best();
-            // each is one more move
-            let detours = deep.max_moves.map_or(usize::MAX, |most| {
-                usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(best.moves)
-            });
-            let placements = best.placements.clone();
-            (DeepFound::Best(found), placements, detours)
+            let mut found = search(cluster, nodes, options, deep, watch);
+            let ordered = order_best(cluster, nodes, options, deep, &mut found);
+            (DeepFound::Best(found), ordered)
         }
         DeepGoal::Repair | DeepGoal::Evacuate(_) => {
             let mending = match goal {
                 DeepGoal::Evacuate(emptied) => evacuate(cluster, nodes, options, emptied),
                 _ => repair(cluster, nodes, options),
             };
-            let placements = mending.placements.clone();
-            (DeepFound::Mended(mending), placements, usize::MAX)
+            let ordered = order(cluster, nodes, options, &mending.placements, usize::MAX);
+            (DeepFound::Mended(mending), ordered)
         }
     };
-    let ordered = order(cluster, nodes, options, &placements, detours);
     for step in &ordered.steps {
         perform(draft, step.instance, step.mv, &options.rules).expect("what was ordered is possible");
     }
