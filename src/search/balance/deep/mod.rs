@@ -60,12 +60,12 @@ pub struct DeepOptions {
 }
 
 impl DeepOptions {
-    /// The defaults for the set `nodes` (ascending). The effort follows the number of roles of its instances, primary and
-    /// secondary ones: a few seconds for a small cluster, and no more than a minute or two for a large one.
+    /// The defaults for the set `nodes` (ascending). The effort follows the number of its instances: a few seconds for a
+    /// small cluster, and no more than a minute or two for a large one.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> DeepOptions {
         let here = |i: &&Instance| nodes.binary_search(&i.primary).is_ok();
-        let roles: usize = cluster.instances.iter().filter(here).map(|i| i.nodes().count()).sum();
-        let effort = (roles as u64).saturating_mul(200_000).clamp(200_000, 120_000_000);
+        let instances = cluster.instances.iter().filter(here).count() as u64;
+        let effort = instances.saturating_mul(400_000).clamp(200_000, 120_000_000);
         DeepOptions { effort, max_moves: None, max_data: None, move_cost: None, streams: 8 }
     }
 }
