@@ -18,6 +18,9 @@ const ROUNDS: usize = 3;
 const MOST_PUSHES: usize = 30_000;
 const MOST_PUSHES_IN_ALL: usize = 300_000;
 
+/// Of up to so many moves all parts are tried.
+const FEW: usize = 10;
+
 /// A change that mends something, and what is then.
 struct Remedy {
     then: Faults,
@@ -308,17 +311,56 @@ impl<'t> Mender<'t> {
     }
 
     /// Sends everybody home whose move ends nothing: what was but a part of the way to a fault fewer, and led to none,
-    /// is not worth a move.
+    /// is not worth a move. Of few moves all parts are tried, of many each alone.
     pub fn discharge(&mut self) {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();
-        for mobile in moved {
-            let back = [Shift { mobile, to: self.at.terrain.mobiles[mobile as usize].home }];
-            let (then, _) = self.after(&back);
-            if self.counting(then).ended_or_not() <= self.counting(self.now).ended_or_not() {
-                self.make(&back);
+        if moved.len() > FEW {
+            moved.into_iter().for_each(|mobile| {
+                self.send_home(&[mobile]);
+            });
+            return;
+        }
+        // the most who can go home together
+        let mut parts: Vec<u32> = (1..1 << moved.len()).collect();
+        parts.sort_by_key(|part| (Reverse(part.count_ones()), *part));
+        let of = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
+        for part in parts {
+            let homesick: Vec<u32> = of(part).map(|at| moved[at]).collect();
+            if self.send_home(&homesick) {
+                return;
             }
         }
+    }
+
+    /// Sends some home, if nothing more is wrong then.
+    fn send_home(&mut self, mobiles: &[u32]) -> bool {
+        let terrain = self.at.terrain;
+        let home = |mobile: &u32| terrain.mobiles[*mobile as usize].home;
+        let back: Vec<Shift> =
+            mobiles.iter().map(|mobile| Shift { mobile: *mobile, to: home(mobile) }).collect();
+        let (then, _) = self.after(&back);
+        if self.counting(then).ended_or_not() > self.counting(self.now).ended_or_not() {
+            return false;
+        }
+        self.make(&back) || self.begin_without(mobiles)
+    }
+
+    /// As if some had never moved: where they come from may no longer take them.
+    fn begin_without(&mut self, mobiles: &[u32]) -> bool {
+        if self.at.moved.len() > FEW {
+            return false;
+        }
+        let stays = |mobile: &&u32| !mobiles.contains(*mobile);
+        let shift = |mobile: &u32| Shift { mobile: *mobile, to: self.at.seats[*mobile as usize] };
+        let others: Vec<Shift> = self.at.moved.iter().filter(stays).map(shift).collect();
+        let Some(at) = Arrangement::with(self.at.terrain, &others) else { return false };
+        let then = at.faults();
+        let harmless = self.counting(then).ended_or_not() <= self.counting(self.now).ended_or_not();
+        if harmless {
+            (self.at, self.now) = (at, then);
+        }
+        harmless
     }
 
     /// Those who moved look for a seat with a better score that mends as much; whether any found one.

@@ -22,6 +22,7 @@ pub mod remains;
 pub mod repair;
 pub mod schedules;
 mod sift;
+mod surplus;
 mod tag_state;
 pub mod terrain;
 mod ways;
@@ -253,8 +254,11 @@ fn line(terrain: &Terrain<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<Line
     let records: Vec<&SeenPlacement> = archive.front().collect();
     let scores: Vec<f64> = records.par_iter().map(|record| exact_score(terrain, nodes, record)).collect();
     for (record, score) in records.into_iter().zip(scores) {
+        // spindles that nobody counts depend on the way on which a state was reached
         debug_assert!(
-            !score.is_finite() || (score - record.appraisal.score).abs() <= 1e-7 * score.abs().max(1.0),
+            !score.is_finite()
+                || terrain.odd_spindles
+                || (score - record.appraisal.score).abs() <= 1e-7 * score.abs().max(1.0),
             "carried along: {}, computed: {score}",
             record.appraisal.score,
         );

@@ -3,6 +3,7 @@
 use super::headway::Headway;
 use super::order::{Ordered, order};
 use super::repair::{Mending, evacuate, repair};
+use super::surplus::without_surplus;
 use super::{Deep, DeepOptions, search};
 use crate::model::{Cluster, Draft, NodeIdx};
 use crate::score::{Board, Components};
@@ -121,6 +122,8 @@ pub fn plan(
                 _ => repair(cluster, nodes, options),
             };
             let ordered = order(cluster, nodes, options, &mending.placements, usize::MAX);
+            let emptied = if let DeepGoal::Evacuate(emptied) = goal { Some(&emptied[..]) } else { None };
+            let ordered = without_surplus((cluster, nodes, options), emptied, ordered);
             (DeepFound::Mended(mending), ordered)
         }
     };

@@ -1,6 +1,7 @@
 //! The fewest moves that end what is wrong, and the emptying of nodes. Neither looks for balance: among moves that
 //! mend as much, the one with the best score is made, and nothing else moves unless room must be made.
 
+use super::arrangement::Arrangement;
 use super::as_draft;
 use super::faults::Faults;
 use super::mender::Mender;
@@ -34,7 +35,7 @@ impl Mending {
 /// Ends what is wrong in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or their
 /// policy, exclusion tags and locations that meet.
 pub fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Mending {
-    mend(&Terrain::of(cluster, nodes, options), options, None)
+    mend(&terrain(cluster, nodes, options, None), options, None)
 }
 
 /// Empties some nodes of the set `nodes` (ascending), of primaries and secondaries.
@@ -44,7 +45,31 @@ pub fn evacuate(
     options: &BalanceOptions,
     emptied: &[NodeIdx],
 ) -> Mending {
-    mend(&Terrain::evacuating(cluster, nodes, options, emptied), options, Some(emptied))
+    mend(&terrain(cluster, nodes, options, Some(emptied)), options, Some(emptied))
+}
+
+/// What is left of what is to be ended on a cluster as it is.
+pub(super) fn left(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    emptied: Option<&[NodeIdx]>,
+) -> Faults {
+    let terrain = terrain(cluster, nodes, options, emptied);
+    let faults = Arrangement::of(&terrain).faults().ended_or_not();
+    if emptied.is_some() { faults.left_behind_only() } else { faults }
+}
+
+fn terrain<'c>(
+    cluster: &'c Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    emptied: Option<&[NodeIdx]>,
+) -> Terrain<'c> {
+    match emptied {
+        Some(emptied) => Terrain::evacuating(cluster, nodes, options, emptied),
+        None => Terrain::of(cluster, nodes, options),
+    }
 }
 
 /// Rounds in which everybody who moved looks for a better seat.
@@ -71,6 +96,7 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
         if !mender.settle() {
             break;
         }
+        mender.discharge();
     }
     let at = &mender.at;
     let mut placements: Vec<(InstanceIdx, Placement)> = (at.moved.iter())

@@ -2,6 +2,7 @@
 
 mod counts;
 mod level;
+mod reserves;
 mod tangent;
 
 use super::arrangement::Arrangement;
@@ -17,11 +18,20 @@ pub fn floor(terrain: &Terrain<'_>) -> f64 {
     if terrain.online.is_empty() {
         return f64::NEG_INFINITY;
     }
-    let deviations: f64 = (0..terrain.width())
-        .filter(|k| Some(*k) != terrain.lanes.reserve)
-        .map(|k| terrain.lanes.weight[k] * column(terrain, k).map_or(0.0, |c| least_deviation(&c)))
-        .sum();
-    let sum = terrain.constant + deviations + counts::unavoidable(terrain) + counts::reserve(terrain);
+    let lanes = (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve);
+    let columns: Vec<(usize, LaneColumn)> =
+        lanes.filter_map(|k| column(terrain, k).map(|column| (k, column))).collect();
+    let least: Vec<f64> = columns.iter().map(|(_, column)| least_deviation(column)).collect();
+    let part = |at: usize| terrain.lanes.weight[columns[at].0] * least[at];
+    let deviations: f64 = (0..columns.len()).map(part).sum();
+    let reserve = counts::reserve(terrain);
+    // what one lane and the reserves have together, beyond what each has alone
+    let beyond = columns.iter().enumerate().filter_map(|(at, (k, column))| {
+        let together = reserves::together(terrain, *k, column, (least[at], reserve))?;
+        Some(together - part(at) - reserve)
+    });
+    let beyond = beyond.fold(0.0, f64::max);
+    let sum = terrain.constant + deviations + counts::unavoidable(terrain) + reserve + beyond;
     sum - ROUNDING * sum.abs()
 }
 

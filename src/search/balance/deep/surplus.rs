@@ -1,0 +1,54 @@
+//! Steps of a repair that turn out to end nothing, once there is an order.
+
+use super::faults::Faults;
+use super::order::Ordered;
+use super::repair::left;
+use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
+use crate::score::Board;
+use crate::search::balance::BalanceOptions;
+use crate::search::moves::perform;
+
+/// Most steps that are left out on trial.
+const MOST_LEFT_OUT: usize = 64;
+
+/// The steps without those that turn out to end nothing: the place of a detour may do as well, and who is given up may
+/// be the one for whom another moved.
+pub fn without_surplus(
+    (cluster, nodes, options): (&Cluster, &[NodeIdx], &BalanceOptions),
+    emptied: Option<&[NodeIdx]>,
+    mut ordered: Ordered,
+) -> Ordered {
+    if ordered.detours.is_empty() && ordered.given_up.is_empty() {
+        return ordered;
+    }
+    let replayed = |steps: &[Step]| -> Option<(Vec<Step>, Faults)> {
+        let mut draft = Draft::of(cluster);
+        let place = |draft: &Draft, instance: InstanceIdx| {
+            let instance = draft.instance(instance);
+            Placement { primary: instance.primary, secondary: instance.secondary }
+        };
+        let mut made = Vec::with_capacity(steps.len());
+        for step in steps {
+            let from = place(&draft, step.instance);
+            // without the step before it may go where it is
+            if step.mv.targets().any(|target| from.nodes().any(|node| node == target)) {
+                return None;
+            }
+            perform(&mut draft, step.instance, step.mv, &options.rules).ok()?;
+            let (to, score) = (place(&draft, step.instance), Board::new(&draft, nodes).score());
+            made.push(Step { from, to, score, ..*step });
+        }
+        Some((made, left(&draft, nodes, options, emptied)))
+    };
+    let Some((_, needed)) = replayed(&ordered.steps) else { return ordered };
+    for at in (0..ordered.steps.len()).rev().take(MOST_LEFT_OUT) {
+        let mut fewer = ordered.steps.clone();
+        fewer.remove(at);
+        if let Some((steps, _)) = replayed(&fewer).filter(|(_, left)| *left <= needed) {
+            ordered.steps = steps;
+        }
+    }
+    let moves = |i: &InstanceIdx| ordered.steps.iter().filter(|step| step.instance == *i).count();
+    let detours = ordered.detours.iter().copied().filter(|i| moves(i) > 1).collect();
+    Ordered { detours, ..ordered }
+}
