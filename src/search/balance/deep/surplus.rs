@@ -21,12 +21,8 @@ pub fn without_surplus(
     if ordered.detours.is_empty() && ordered.given_up.is_empty() {
         return ordered;
     }
-    let replayed = |steps: &[Step]| -> Option<(Vec<Step>, Faults)> {
+    let replay = |steps: &[Step], scored: bool| -> Option<(Vec<Step>, Faults)> {
         let mut draft = Draft::of(cluster);
-        let place = |draft: &Draft, instance: InstanceIdx| {
-            let instance = draft.instance(instance);
-            Placement { primary: instance.primary, secondary: instance.secondary }
-        };
         let mut made = Vec::with_capacity(steps.len());
         for step in steps {
             let from = place(&draft, step.instance);
@@ -35,20 +31,28 @@ pub fn without_surplus(
                 return None;
             }
             perform(&mut draft, step.instance, step.mv, &options.rules).ok()?;
-            let (to, score) = (place(&draft, step.instance), Board::new(&draft, nodes).score());
-            made.push(Step { from, to, score, ..*step });
+            let score = if scored { Board::new(&draft, nodes).score() } else { step.score };
+            made.push(Step { from, to: place(&draft, step.instance), score, ..*step });
         }
         Some((made, left(&draft, nodes, options, emptied)))
     };
-    let Some((_, needed)) = replayed(&ordered.steps) else { return ordered };
+    let Some((_, needed)) = replay(&ordered.steps, false) else { return ordered };
     for at in (0..ordered.steps.len()).rev().take(MOST_LEFT_OUT) {
         let mut fewer = ordered.steps.clone();
         fewer.remove(at);
-        if let Some((steps, _)) = replayed(&fewer).filter(|(_, left)| *left <= needed) {
+        if let Some((steps, _)) = replay(&fewer, false).filter(|(_, left)| *left <= needed) {
             ordered.steps = steps;
         }
+    }
+    if let Some((steps, _)) = replay(&ordered.steps, true) {
+        ordered.steps = steps;
     }
     let moves = |i: &InstanceIdx| ordered.steps.iter().filter(|step| step.instance == *i).count();
     let detours = ordered.detours.iter().copied().filter(|i| moves(i) > 1).collect();
     Ordered { detours, ..ordered }
+}
+
+fn place(draft: &Draft, instance: InstanceIdx) -> Placement {
+    let instance = draft.instance(instance);
+    Placement { primary: instance.primary, secondary: instance.secondary }
 }
