@@ -12,6 +12,7 @@ mod drafts;
 mod fuzz_parsers;
 mod house;
 mod mend;
+mod merge;
 mod placements;
 mod properties;
 mod rolling;

@@ -157,7 +157,7 @@ fn completion_list() {
         .and(contains(
             "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--summary none\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
-                 --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n\
+                 --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
                  -V,--version none\n-h,--help none\n--help-completion none\n",
         )),

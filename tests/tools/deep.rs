@@ -176,12 +176,32 @@ fn a_node_is_emptied() {
 }
 
 #[test]
+fn what_would_move_twice_moves_once() {
+    let [plain, merged] = [&["-t", UNBALANCED][..], &["-t", UNBALANCED, "--merge"]].map(document);
+    let names = |document: &Value| -> Vec<String> {
+        let steps = document["steps"].as_array().unwrap();
+        steps.iter().map(|step| step["instance"].to_string()).collect()
+    };
+    let mut once = names(&merged);
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), names(&merged).len());
+    assert!(once.len() < names(&plain).len());
+    let score = |document: &Value| document["final_score"]["total"].as_f64().unwrap();
+    assert!((score(&plain) - score(&merged)).abs() < 1e-9);
+    let text = stdout(&["-t", UNBALANCED, "--merge"]);
+    assert!(text.contains("Merged 15 steps into 12\n") && text.contains("Solution length=12\n"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains(" a=")).count(), 12);
+}
+
+#[test]
 fn what_contradicts_itself_is_refused() {
     for (words, why) in [
         (&["--max-moves=3"][..], "option --max-moves means nothing without --deep"),
         (&["--effort=3"], "option --effort means nothing without --deep"),
         (&["--deep", "--repair-only"], "options --deep and --repair-only exclude each other"),
         (&["--deep", "--evacuate=node1"], "options --deep and --evacuate exclude each other"),
+        (&["--merge", "--deep"], "options --merge and --deep exclude each other"),
         (&["--pareto", "-X"], "options --pareto and --exec exclude each other"),
         (&["--svg"], "option --svg means nothing without --pareto"),
         (&["--evacuate=nobody"], "--evacuate: 'nobody' is not the name, or the unique beginning, of a node"),

@@ -118,6 +118,12 @@ pub const SPEC: Spec = Spec {
         OptionDef::new("evacuate", "empty NODE, primaries and secondaries, and move nothing else; may be repeated")
             .takes("NODE", ArgumentKind::OneNode, |o, g| g.string().map(|node| o.emptied.push(node)))
             .added(),
+        OptionDef::flag(
+            "merge",
+            "where an instance would move twice move it once, to the same end, if there is an order for that",
+            |o| o.merge = true,
+        )
+        .added(),
         TIME_LIMIT,
         YES,
         JOURNAL,

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
+
 use super::Options;
 use super::deep::goal;
 use super::scope::BalancedScope;
@@ -12,11 +14,13 @@ use crate::plan::command::notation;
 use crate::report::components::score;
 use crate::report::number::counted;
 use crate::report::table::Align;
-use crate::score::Components;
+use crate::score::{Board, Components};
 use crate::search::balance::deep;
 use crate::search::balance::deep::headway::Headway;
+use crate::search::balance::deep::merge::merged;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
 use crate::search::balance::{Balancing, run_watched};
+use crate::search::moves::perform;
 use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
 
@@ -96,16 +100,20 @@ fn step_by_step(
     let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
     let began = Instant::now();
     let mut progress = if watch.shown { Progress::start() } else { Progress::hidden() };
+    let before = options.merge.then(|| Cluster::clone(cluster));
     let observe = |balancer: &Balancer<'_>, steps: &[Step]| -> anyhow::Result<()> {
         let Some(step) = steps.last() else { return Ok(()) };
+        progress.step(steps.len(), step.score);
+        if options.merge {
+            // these may not be the steps that are made
+            return Ok(());
+        }
         let line = columns.line(balancer.cluster(), steps.len(), step);
         progress.aside(|| {
             text.line(line)?;
             // a reader should see each step as it is found
             anyhow::Ok(text.output.flush()?)
-        })?;
-        progress.step(steps.len(), step.score);
-        Ok(())
+        })
     };
     // however short the time, there is a step if there can be one
     let found = run_watched(cluster, &scope.nodes, options.balance, (watch.deadline, 1), observe)?;
@@ -117,7 +125,25 @@ fn step_by_step(
     if options.load.verbosity > 1 {
         text.output.error_line(&summary(steps, took, found.tally))?;
     }
-    let Balancing { steps, last, stopped, .. } = found;
+    let Balancing { mut steps, last, stopped, .. } = found;
+    if let Some(before) = before {
+        let count = steps.len();
+        if let Some(ordered) = merged(&before, &scope.nodes, &options.balance, &steps) {
+            steps = ordered.steps;
+            *cluster = Draft::from(before);
+            for step in &steps {
+                let done = perform(cluster, step.instance, step.mv, &options.balance.rules);
+                ensure!(done.is_ok(), "hbal: the merged steps are not possible");
+            }
+        }
+        for (number, step) in (1..).zip(&steps) {
+            text.line(columns.line(cluster, number, step))?;
+        }
+        if steps.len() < count {
+            text.line(format!("Merged {} into {}", counted(count, "step"), steps.len()))?;
+        }
+    }
+    let last = if options.merge { Board::new(cluster, &scope.nodes).components() } else { last };
     Ok(Searched { steps, last, stopped, deep: None })
 }
 

@@ -76,6 +76,8 @@ pub struct Options {
     /// Changes that the deep search tries.
     pub effort: Option<u64>,
     pub repair_only: bool,
+    /// Whether instances that step after step moves twice move once.
+    pub merge: bool,
     /// `--evacuate`: the nodes, as typed.
     pub emptied: Vec<String>,
 

@@ -14,6 +14,7 @@ pub mod faults;
 pub mod headway;
 mod ledgers;
 mod mender;
+pub mod merge;
 pub mod neighbourhood;
 pub mod order;
 pub mod plan;
