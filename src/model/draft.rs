@@ -165,7 +165,7 @@ impl Draft {
         ledgers: &[(NodeIdx, Ledger)],
     ) {
         let moved = self.cluster.instance(instance);
-        let from = Placement { primary: moved.primary, secondary: moved.secondary };
+        let from = moved.placement();
         let (before, old_mirror) = (moved.location_score, moved.mirror());
         let mut concerned: Vec<NodeIdx> = ledgers.iter().map(|(node, _)| *node).collect();
         concerned.extend(from.nodes().chain(to.nodes()));

@@ -2,6 +2,7 @@
 
 use super::index::{InstanceIdx, NodeIdx};
 use super::kinds::{DiskTemplate, RunStatus};
+use super::step::Placement;
 use super::tags::{ExclusionTags, TagSet};
 use super::units::Mib;
 use super::utilisation::Utilisation;
@@ -139,6 +140,11 @@ impl Instance {
     /// The secondary node, for templates where that means something.
     pub fn mirror(&self) -> Option<NodeIdx> {
         self.secondary.filter(|_| self.template.has_secondary())
+    }
+
+    /// Where it is.
+    pub fn placement(&self) -> Placement {
+        Placement { primary: self.primary, secondary: self.secondary }
     }
 
     /// Primary and, for mirrored templates, secondary node.

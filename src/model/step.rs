@@ -166,7 +166,7 @@ impl Move {
 
     /// Where the move takes an instance.
     pub fn placement(self, instance: &Instance) -> Placement {
-        let from = Placement { primary: instance.primary, secondary: instance.secondary };
+        let from = instance.placement();
         self.legs().fold(from, |at, leg| leg.from(at))
     }
 }

@@ -29,7 +29,7 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
         let primary = alias(p.primary);
         p.secondary.map_or_else(|| primary.clone(), |s| format!("{primary}:{}", alias(s)))
     };
-    let here = nodes(Placement { primary: i.primary, secondary: i.secondary });
+    let here = nodes(i.placement());
     let mut lines = vec![format!(
         "Instance {} ({}, {} MiB memory, {} MiB disk, {} vcpus) is on {here}.",
         i.name, i.template, i.mem.0, i.disk.0, i.vcpus

@@ -192,7 +192,7 @@ impl<'c> Balancer<'c> {
         Step {
             instance: instance.idx,
             mv: best.mv,
-            from: Placement { primary: instance.primary, secondary: instance.secondary },
+            from: instance.placement(),
             to: best.mv.placement(instance),
             score: best.score,
         }

@@ -3,7 +3,7 @@
 use crate::common::clusters::cases;
 use crate::placements::{case, visit_all};
 use htools::load::merge::{MergeOptions, finish, merge};
-use htools::model::{Cluster, Draft, InstanceIdx, Mib, NodeIdx, Placement};
+use htools::model::{Cluster, Draft, Mib, NodeIdx};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
 use htools::search::balance::deep::headway::Headway;
@@ -37,12 +37,6 @@ struct Hits {
     far: usize,
 }
 
-/// Where an instance is.
-fn at(cluster: &Cluster, instance: InstanceIdx) -> Placement {
-    let instance = cluster.instance(instance);
-    Placement { primary: instance.primary, secondary: instance.secondary }
-}
-
 fn plans_hold(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -56,7 +50,7 @@ fn plans_hold(
         prop_assert!(replay.is_ok(), "{:?}", replay.err());
         prop_assert!(check_scores(cluster, nodes, &ordered.steps).is_ok());
         for instance in &ordered.given_up {
-            let home = at(cluster, *instance);
+            let home = cluster.instance(*instance).placement();
             prop_assert_eq!(replay.as_ref().unwrap().placement(*instance), home, "left half-way");
         }
         if ordered.given_up.is_empty() {
@@ -145,7 +139,7 @@ fn crowded(nodes: usize, instances: &[(i64, usize, Option<usize>)]) -> Cluster {
 /// Who goes where, and the order for it.
 fn exchanged(cluster: &Cluster, pair: [usize; 2]) -> Ordered {
     let [a, b] = pair.map(|at| cluster.instances[at].idx);
-    let at = |i| at(cluster, i);
+    let at = |i| cluster.instance(i).placement();
     let ordered =
         order(cluster, &cluster.all_nodes(), &BalanceOptions::default(), &[(a, at(b)), (b, at(a))], 8);
     let replay = check(cluster, &cluster.all_nodes(), &ordered.steps, CheckOptions::default()).unwrap();

@@ -44,7 +44,7 @@ fn promised(draft: &Draft, board: &Board, instance: &Instance, mv: Move) -> Opti
     let rules = MoveRules::default();
     let trial = Trial::new(draft, instance, &rules);
     let outcome = trial.run(mv).ok()?;
-    let from = htools::model::Placement { primary: instance.primary, secondary: instance.secondary };
+    let from = instance.placement();
     let to = outcome.placement;
     let spec = |n: NodeIdx| Some(&draft.node(n).spec);
     let spread = match from.primary == to.primary {

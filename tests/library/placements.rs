@@ -90,7 +90,7 @@ impl Every<'_> {
     fn visit(&mut self, draft: &mut Draft, moved: u32) {
         let at = |i: &InstanceIdx| {
             let i = draft.instance(*i);
-            Placement { primary: i.primary, secondary: i.secondary }
+            i.placement()
         };
         let key: Vec<Placement> = self.mobiles.iter().map(at).collect();
         if !self.known.insert(key) {

@@ -5,8 +5,8 @@ use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recip
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{
-    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx, Placement, RunStatus,
-    Step, Strictness, TagArrival,
+    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx, RunStatus, Step,
+    Strictness, TagArrival,
 };
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
@@ -548,7 +548,7 @@ fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Res
         let of_set = |i: &&Instance| board.contains(i.primary) && balancer.is_candidate(i);
         for instance in cluster.instances.iter().filter(of_set) {
             let trial = Trial::new(cluster, instance, &options.rules);
-            let from = Placement { primary: instance.primary, secondary: instance.secondary };
+            let from = instance.placement();
             for mv in moves(cluster, board, instance, &balancer.repertoire(instance)) {
                 let to = mv.placement(instance);
                 let step = Step { instance: instance.idx, mv, from, to, score: 0.0 };

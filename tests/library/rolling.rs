@@ -19,7 +19,7 @@ fn options() -> impl Strategy<Value = RollingOptions> {
 
 /// Where every instance is while a part is down.
 fn replayed(cluster: &Cluster, part: &Part) -> Vec<Placement> {
-    let place = |i: &htools::model::Instance| Placement { primary: i.primary, secondary: i.secondary };
+    let place = |i: &htools::model::Instance| i.placement();
     let mut places: Vec<Placement> = cluster.instances.iter().map(place).collect();
     for moved in &part.moves {
         assert_eq!(places[moved.instance.get()], moved.from);
@@ -46,8 +46,7 @@ fn check_room(cluster: &Cluster, places: &[Placement]) {
         let nodes = |p: Placement| {
             [Some(p.primary), p.secondary.filter(|_| instance.template.has_secondary())].into_iter().flatten()
         };
-        nodes(Placement { primary: instance.primary, secondary: instance.secondary })
-            .for_each(|n| disk[n.get()] += instance.local_disk());
+        nodes(instance.placement()).for_each(|n| disk[n.get()] += instance.local_disk());
         for n in nodes(*place) {
             disk[n.get()] -= instance.local_disk();
             more_disk[n.get()] |=

@@ -50,7 +50,7 @@ fn what_is_missed_is_what_was_not_moved() {
     assert_eq!(missed(&work, &end), []);
     let mut now = Draft::of(&start);
     for step in &steps {
-        let at = |i: &Instance| Placement { primary: i.primary, secondary: i.secondary };
+        let at = |i: &Instance| i.placement();
         let both = now.instances.iter().zip(&end.instances);
         let mut wanted: Vec<&str> =
             both.filter(|(now, end)| at(now) != at(end)).map(|(now, _)| now.name.as_str()).collect();

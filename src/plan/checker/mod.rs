@@ -42,8 +42,7 @@ impl Replay {
 
     /// Whether every instance of `cluster` is where the plan leads.
     pub fn leads_to(&self, cluster: &Cluster) -> bool {
-        let there =
-            cluster.instances.iter().map(|i| Placement { primary: i.primary, secondary: i.secondary });
+        let there = cluster.instances.iter().map(|i| i.placement());
         self.placements.iter().copied().eq(there)
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::why::RefusalView;
 use super::{Nodes, kind};
-use crate::model::{Cluster, Placement};
+use crate::model::Cluster;
 use crate::plan::command::notation;
 use crate::report::explain::outlook_name;
 use crate::report::why::hold_words;
@@ -69,7 +69,7 @@ pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
     Explained {
         instance: instance.name.clone(),
         group: cluster.group(cluster.node(instance.primary).spec.group).name.clone(),
-        at: Nodes::of(cluster, Placement { primary: instance.primary, secondary: instance.secondary }),
+        at: Nodes::of(cluster, instance.placement()),
         score: e.score,
         outlook: outlook_name(&e.outlook),
         next_step,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cluster::{ClusterView, NodeView, nodes};
 use super::{Generator, Nodes};
-use crate::model::{Cluster, FailKind, Instance, NodeIdx, Placement};
+use crate::model::{Cluster, FailKind, Instance, NodeIdx};
 use crate::report::space::{AllocationRun, CapacityShare, FillStart, Tier, TotalAmounts, Totals, size_of};
 use crate::search::Stopped;
 use crate::search::fill::{FillGround, Size};
@@ -241,7 +241,7 @@ fn allocation(run: &AllocationRun) -> AllocationView {
     let cluster = &run.filled.cluster;
     let placed = |instance: &Instance| PlacedView {
         name: instance.name.clone(),
-        nodes: Nodes::of(cluster, Placement { primary: instance.primary, secondary: instance.secondary }),
+        nodes: Nodes::of(cluster, instance.placement()),
         size: instance_size(size_of(instance)),
     };
     let tier = |tier: Tier| SizeCount { size: instance_size(tier.size), count: tier.count };

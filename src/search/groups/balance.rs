@@ -94,28 +94,28 @@ pub fn balance(cluster: &Cluster, options: &GroupBalanceOptions) -> Balance {
 /// The same, with as many steps as there is time for.
 pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline: &Deadline) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
-    let course = Course::begin(cluster, &setting, options);
-    let before = course.loads.clone();
+    let shapes = shapes(cluster, &setting);
+    let of = (cluster, &setting, &shapes[..]);
+    let before = Loads::of(cluster, options.loads);
     let (course, stopped) = if options.deep {
-        even_out(cluster, &setting, options, deadline)
+        even_out(of, options, &before, deadline)
     } else {
-        step_by_step(cluster, &setting, options, course, deadline)
+        step_by_step(of, options, Course::begin(cluster, &setting, options), deadline)
     };
     let Course { steps, loads, after, .. } = course;
     Balance { before, steps, loads, after: after.into_cluster(), stopped }
 }
 
-/// Goes on with the best next move again and again; the instances of the steps that there are stay where they are
-/// if `course` is not at its beginning.
+/// Goes on with the best next move again and again; the instances of the steps that there are already stay where they are.
+/// `shapes` are those of [`shapes`].
 pub(super) fn step_by_step<'s>(
-    cluster: &Cluster,
-    setting: &'s Setting,
+    (cluster, setting, shapes): (&Cluster, &'s Setting, &'s [usize]),
     options: &'s GroupBalanceOptions,
     course: Course<'s>,
     deadline: &'s Deadline,
 ) -> (Course<'s>, Option<Stopped>) {
     let settled = course.steps.iter().map(|step| step.instance).collect();
-    let (shapes, refused) = (shapes(cluster, setting), HashSet::new());
+    let refused = HashSet::new();
     let mut search = NextMoveSearch { options, shapes, settled, course, refused, deadline, stopped: None };
     let most = options.regroup.max_moves.unwrap_or(usize::MAX);
     while search.course.steps.len() < most {
@@ -139,7 +139,7 @@ type PlaceShape<'c> = (
 
 /// By instance a number that instances of the same shape share. Where nodes have migration
 /// tags, it depends on the node where an instance can go, and all are different.
-pub(super) fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
+fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
     if cluster.nodes.iter().any(|node| node.spec.migration_tags.iter().next().is_some()) {
         return (0..cluster.instances.len()).collect();
     }
@@ -190,7 +190,7 @@ impl MoveCandidate {
 
 struct NextMoveSearch<'o> {
     options: &'o GroupBalanceOptions,
-    shapes: Vec<usize>,
+    shapes: &'o [usize],
     /// Who does not move any more.
     settled: HashSet<InstanceIdx>,
     course: Course<'o>,

@@ -11,7 +11,7 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use super::balance::{GroupBalanceOptions, shapes, step_by_step};
+use super::balance::{GroupBalanceOptions, step_by_step};
 use super::detour::Course;
 use super::health::Health;
 use super::load::{LoadState, Loads};
@@ -46,27 +46,26 @@ fn usual_effort(cluster: &Cluster) -> u64 {
 
 /// Evens out the load of the groups.
 pub(super) fn even_out<'s>(
-    cluster: &Cluster,
-    setting: &'s Setting,
+    of @ (cluster, setting, shapes): (&Cluster, &'s Setting, &'s [usize]),
     options: &'s GroupBalanceOptions,
+    start: &Loads,
     deadline: &'s Deadline,
 ) -> (Course<'s>, Option<Stopped>) {
     let begin = || Course::begin(cluster, setting, options);
-    let (mut best, mut stopped) = step_by_step(cluster, setting, options, begin(), deadline);
+    let (mut best, mut stopped) = step_by_step(of, options, begin(), deadline);
     let effort = options.effort.unwrap_or_else(|| usual_effort(cluster));
-    let start = begin().loads;
     let worth = |course: &Course<'_>| {
         let price = |step: &Step| options.price(cluster.instance(step.instance));
         course.loads.score().max(options.min_score) + course.steps.iter().map(price).sum::<f64>()
     };
-    let mut choices = Choices::of(cluster, setting);
+    let mut choices = Choices::of(cluster, setting, shapes);
     for round in 0..ROUNDS {
         if stopped.is_some() || choices.mobiles.is_empty() {
             break;
         }
-        let wanted = assign((cluster, options), &start, &choices, (effort, round), deadline);
+        let wanted = assign((cluster, options), start, &choices, (effort, round), deadline);
         let (course, refused) = make(begin(), &wanted, cluster, options);
-        let (course, ended) = step_by_step(cluster, setting, options, course, deadline);
+        let (course, ended) = step_by_step(of, options, course, deadline);
         stopped = ended.or(deadline.reached());
         choices.forbid(cluster, &refused, &course.placing);
         if worth(&course) < worth(&best) - 1e-9 {
@@ -80,17 +79,17 @@ pub(super) fn even_out<'s>(
 }
 
 /// Where instances may go.
-struct Choices {
+struct Choices<'s> {
     /// Instances that can go anywhere, each with its groups.
     mobiles: Vec<(InstanceIdx, Vec<GroupIdx>)>,
     /// By instance a number that those share for whom groups have the same places.
-    shapes: Vec<usize>,
+    shapes: &'s [usize],
 }
 
-impl Choices {
+impl<'s> Choices<'s> {
     /// A group that is not healthy may be once instances have left it. Groups of last resort are left to single moves, which
     /// come after everything else.
-    fn of(cluster: &Cluster, setting: &Setting) -> Choices {
+    fn of(cluster: &Cluster, setting: &Setting, shapes: &'s [usize]) -> Choices<'s> {
         let groups: Vec<_> = (cluster.groups.iter())
             .filter(|g| g.alloc_policy == AllocPolicy::Preferred)
             .map(|g| (g.idx, cluster.nodes_of(g.idx)))
@@ -108,7 +107,7 @@ impl Choices {
             (!targets.is_empty()).then_some((instance.idx, targets))
         };
         let mobiles = cluster.instances.par_iter().filter_map(mobile).collect();
-        Choices { mobiles, shapes: shapes(cluster, setting) }
+        Choices { mobiles, shapes }
     }
 
     /// Forbids what groups refused in a plan: a group that was not healthy even at its end takes nobody, others none of the
@@ -118,7 +117,7 @@ impl Choices {
             let home = cluster.node(cluster.instance(instance).primary).spec.group;
             (shapes[instance.get()], home, target)
         };
-        let shapes = &self.shapes;
+        let shapes = self.shapes;
         let kinds: HashSet<_> = refused.iter().map(|(i, target)| key(shapes, *i, *target)).collect();
         let ill: HashSet<GroupIdx> = (refused.iter().map(|(.., target)| *target))
             .filter(|target| placing.health(*target) != Health::Healthy)
@@ -134,7 +133,7 @@ impl Choices {
 fn assign(
     of: (&Cluster, &GroupBalanceOptions),
     start: &Loads,
-    choices: &Choices,
+    choices: &Choices<'_>,
     (effort, round): (u64, u64),
     deadline: &Deadline,
 ) -> Vec<(InstanceIdx, GroupIdx)> {
@@ -152,7 +151,7 @@ fn assign(
 /// An assignment on its way.
 struct Walk<'a> {
     options: &'a GroupBalanceOptions,
-    choices: &'a Choices,
+    choices: &'a Choices<'a>,
     loads: Loads,
     state: LoadState,
     /// By mobile, its group if that is another one than now; and what the move costs.
@@ -174,7 +173,7 @@ impl<'a> Walk<'a> {
     fn new(
         (cluster, options): (&Cluster, &'a GroupBalanceOptions),
         start: &Loads,
-        choices: &'a Choices,
+        choices: &'a Choices<'a>,
     ) -> Walk<'a> {
         let (loads, state) = (start.clone(), start.outlook());
         let mobiles = &choices.mobiles;

@@ -234,7 +234,7 @@ fn moves(cluster: &Cluster, instance: &Instance, targets: &[NodeIdx], rules: &Mo
 }
 
 fn step(cluster: &Cluster, board: &Board, instance: &Instance, mv: Move, outcome: &Outcome<'_>) -> Step {
-    let from = Placement { primary: instance.primary, secondary: instance.secondary };
+    let from = instance.placement();
     let to = outcome.placement;
     let spec = |n: NodeIdx| &cluster.node(n).spec;
     let spread = match from.primary == to.primary {

@@ -133,5 +133,5 @@ impl<'a> Layout<'a> {
 }
 
 fn place(instance: &Instance) -> Placement {
-    Placement { primary: instance.primary, secondary: instance.secondary }
+    instance.placement()
 }

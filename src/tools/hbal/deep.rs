@@ -16,15 +16,13 @@ use crate::tools::options::one_form;
 /// Which.
 pub fn check(options: &Options) -> anyhow::Result<()> {
     let goals = [
+        ("merge", options.merge),
         ("deep", options.is_deep()),
         ("repair-only", options.repair_only),
         ("evacuate", !options.emptied.is_empty()),
     ];
     one_form(&goals)?;
     one_form(&[("svg", options.svg), ("json", options.json)])?;
-    one_form(&[("merge", options.merge), ("deep", options.is_deep())])?;
-    one_form(&[("merge", options.merge), ("repair-only", options.repair_only)])?;
-    one_form(&[("merge", options.merge), ("evacuate", !options.emptied.is_empty())])?;
     one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
     let given = [
         ("max-moves", options.max_moves.is_some()),

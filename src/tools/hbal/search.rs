@@ -18,6 +18,7 @@ use crate::score::{Board, Components};
 use crate::search::balance::deep;
 use crate::search::balance::deep::headway::Headway;
 use crate::search::balance::deep::merge::merged;
+use crate::search::balance::deep::order::Ordered;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
 use crate::search::balance::{Balancing, run_watched};
 use crate::search::moves::perform;
@@ -79,9 +80,7 @@ fn deep_search(
         goal => plan(cluster, nodes, balance, goal, seen),
     };
     drop(progress);
-    for (number, step) in (1..).zip(&found.ordered.steps) {
-        text.line(columns.line(cluster, number, step))?;
-    }
+    columns.print(cluster, &found.ordered.steps, text)?;
     if let Some(stopped) = found.stopped {
         text.output.error_line(&early_end(stopped, found.ordered.steps.len()))?;
     }
@@ -125,26 +124,35 @@ fn step_by_step(
     if options.load.verbosity > 1 {
         text.output.error_line(&summary(steps, took, found.tally))?;
     }
-    let Balancing { mut steps, last, stopped, .. } = found;
-    if let Some(before) = before {
-        let count = steps.len();
-        if let Some(ordered) = merged(&before, &scope.nodes, &options.balance, &steps) {
-            steps = ordered.steps;
-            *cluster = Draft::from(before);
-            for step in &steps {
-                let done = perform(cluster, step.instance, step.mv, &options.balance.rules);
-                ensure!(done.is_ok(), "hbal: the merged steps are not possible");
-            }
-        }
-        for (number, step) in (1..).zip(&steps) {
-            text.line(columns.line(cluster, number, step))?;
-        }
-        if steps.len() < count {
-            text.line(format!("Merged {} into {}", counted(count, "step"), steps.len()))?;
-        }
+    let Balancing { steps, last, stopped, .. } = found;
+    let found = Searched { steps, last, stopped, deep: None };
+    let Some(before) = before else { return Ok(found) };
+    let (count, found) = (found.steps.len(), merge(options, before, cluster, scope, found)?);
+    columns.print(cluster, &found.steps, text)?;
+    if found.steps.len() < count {
+        text.line(format!("Merged {} into {}", counted(count, "step"), found.steps.len()))?;
     }
-    let last = if options.merge { Board::new(cluster, &scope.nodes).components() } else { last };
-    Ok(Searched { steps, last, stopped, deep: None })
+    Ok(found)
+}
+
+/// The same with one move for each instance, if there is an order for that; the cluster is then as those leave it.
+fn merge(
+    options: &Options,
+    before: Cluster,
+    cluster: &mut Draft,
+    scope: &BalancedScope,
+    found: Searched,
+) -> anyhow::Result<Searched> {
+    let balance = &options.balance;
+    let Some(Ordered { steps, .. }) = merged(&before, &scope.nodes, balance, &found.steps) else {
+        return Ok(found);
+    };
+    *cluster = Draft::from(before);
+    for step in &steps {
+        let done = perform(cluster, step.instance, step.mv, &balance.rules);
+        ensure!(done.is_ok(), "hbal: the merged steps are not possible");
+    }
+    Ok(Searched { steps, last: Board::new(cluster, &scope.nodes).components(), ..found })
 }
 
 /// The widths of the columns in the lines of the steps.
@@ -159,6 +167,10 @@ impl Columns {
         let instance = instances.iter().map(|i| width(cluster.instance(*i).alias())).max();
         let node = nodes.iter().map(|n| width(cluster.node(*n).spec.alias())).max();
         Columns { instance: instance.unwrap_or(0), nodes: 2 * node.unwrap_or(0) + 1 }
+    }
+
+    fn print(&self, cluster: &Cluster, steps: &[Step], text: &mut Text<'_>) -> anyhow::Result<()> {
+        (1..).zip(steps).try_for_each(|(number, step)| text.line(self.line(cluster, number, step)))
     }
 
     fn line(&self, cluster: &Cluster, number: usize, step: &Step) -> String {

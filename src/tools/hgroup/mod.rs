@@ -117,7 +117,7 @@ pub const SPEC: Spec = Spec {
             .default(|o| o.move_cost.to_string())
             .only(BALANCE),
         DEEP.says("balance: seek all moves together, not one after the other").only(BALANCE),
-        EFFORT.says("with --deep, try N changes altogether [by the number of instances]").only(BALANCE),
+        EFFORT.only(BALANCE),
         MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
         TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
         NO_CAPACITY_CHECKS.only(PLANS),

@@ -1,7 +1,6 @@
 //! How far a deep search is, for whoever looks on. Nothing here has an influence on what is found.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The best placement that is known while a search goes on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,14 +13,12 @@ pub struct Glimpse {
 
 /// What is told while a search goes on; any thread may look.
 #[derive(Debug, Default)]
-pub struct Headway {
-    effort: AtomicU64,
-    tried: AtomicU64,
-    told: Mutex<HeadwayNews>,
-}
+pub struct Headway(Mutex<HeadwayNews>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct HeadwayNews {
+    effort: u64,
+    tried: u64,
     floor: Option<f64>,
     best: Option<Glimpse>,
 }
@@ -29,39 +26,38 @@ struct HeadwayNews {
 impl Headway {
     /// A search begins that will try so many changes; no placement is below `floor`.
     pub fn begin(&self, effort: u64, floor: f64) {
-        self.effort.store(effort, Ordering::Relaxed);
-        self.tried.store(0, Ordering::Relaxed);
-        *self.told() = HeadwayNews { floor: floor.is_finite().then_some(floor), best: None };
+        let floor = floor.is_finite().then_some(floor);
+        *self.news() = HeadwayNews { effort, floor, ..HeadwayNews::default() };
     }
 
     /// So many changes more were tried, and this is the best placement that came of them.
     pub fn advance(&self, tried: u64, best: Option<Glimpse>) {
-        self.tried.fetch_add(tried, Ordering::Relaxed);
-        let mut told = self.told();
-        if let Some(best) = best.filter(|best| told.best.is_none_or(|known| best.score < known.score)) {
-            told.best = Some(best);
+        let mut news = self.news();
+        news.tried += tried;
+        if let Some(best) = best.filter(|best| news.best.is_none_or(|known| best.score < known.score)) {
+            news.best = Some(best);
         }
     }
 
     /// The share of the effort that is behind, from 0 to 1; 0 before the search begins.
     pub fn share(&self) -> f64 {
-        let (tried, effort) = (self.tried.load(Ordering::Relaxed), self.effort.load(Ordering::Relaxed));
+        let HeadwayNews { effort, tried, .. } = *self.news();
         if effort == 0 { 0.0 } else { (tried as f64 / effort as f64).min(1.0) }
     }
 
     /// The best placement so far.
     pub fn best(&self) -> Option<Glimpse> {
-        self.told().best
+        self.news().best
     }
 
     /// The score below which no placement is, if there is such a bound.
     pub fn floor(&self) -> Option<f64> {
-        self.told().floor
+        self.news().floor
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, HeadwayNews> {
+    fn news(&self) -> MutexGuard<'_, HeadwayNews> {
         // what was told is whole whatever happened to the thread that told it
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -37,16 +37,11 @@ struct Hope {
     edition: u32,
 }
 
-impl Hope {
-    fn cmp_key(&self) -> (Faults, u32, u32) {
-        (self.gain, self.mobile, self.edition)
-    }
-}
-
 impl Ord for Hope {
     fn cmp(&self, other: &Hope) -> Ordering {
         let scores = self.score.total_cmp(&other.score);
-        self.gain.cmp(&other.gain).then(scores).then(self.cmp_key().cmp(&other.cmp_key()))
+        let whose = (self.mobile, self.edition).cmp(&(other.mobile, other.edition));
+        self.gain.cmp(&other.gain).then(scores).then(whose)
     }
 }
 

@@ -16,12 +16,8 @@ pub fn merged(
     steps: &[Step],
 ) -> Option<Ordered> {
     let ends: BTreeMap<InstanceIdx, Placement> = steps.iter().map(|step| (step.instance, step.to)).collect();
-    let moved = |instance: &InstanceIdx, end: &Placement| {
-        let instance = cluster.instance(*instance);
-        (instance.primary, instance.secondary) != (end.primary, end.secondary)
-    };
     let placements: Vec<(InstanceIdx, Placement)> =
-        ends.into_iter().filter(|(instance, end)| moved(instance, end)).collect();
+        ends.into_iter().filter(|(instance, end)| cluster.instance(*instance).placement() != *end).collect();
     let spare = steps.len().checked_sub(placements.len() + 1)?;
     let ordered = order(cluster, nodes, options, &placements, spare);
     (ordered.given_up.is_empty() && ordered.steps.len() < steps.len()).then_some(ordered)

@@ -140,7 +140,7 @@ impl<'t> StepSequence<'t> {
 
     fn seat_of(&self, mobile: u32) -> Seat {
         let instance = self.instance(mobile);
-        let at = Placement { primary: instance.primary, secondary: instance.secondary };
+        let at = instance.placement();
         let home = self.terrain.mobiles[mobile as usize].home;
         seat(self.terrain, &self.slot_of, mobile, at).unwrap_or(home)
     }
@@ -171,7 +171,7 @@ impl<'t> StepSequence<'t> {
     fn make(&mut self, mobile: u32, to: Seat) -> bool {
         let Some((_, mv)) = self.trial(mobile, to) else { return false };
         let instance = self.instance(mobile).clone();
-        let from = Placement { primary: instance.primary, secondary: instance.secondary };
+        let from = instance.placement();
         let trial = Trial::new(&self.draft, &instance, &self.terrain.rules);
         let Ok(outcome) = trial.run(mv) else { return false };
         let (to, location, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());

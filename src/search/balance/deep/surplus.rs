@@ -3,7 +3,7 @@
 use super::faults::Faults;
 use super::order::Ordered;
 use super::repair::left;
-use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Step};
 use crate::score::Board;
 use crate::search::balance::BalanceOptions;
 use crate::search::moves::perform;
@@ -25,14 +25,14 @@ pub fn without_surplus(
         let mut draft = Draft::of(cluster);
         let mut made = Vec::with_capacity(steps.len());
         for step in steps {
-            let from = place(&draft, step.instance);
+            let from = draft.instance(step.instance).placement();
             // without the step before it may go where it is
             if step.mv.targets().any(|target| from.nodes().any(|node| node == target)) {
                 return None;
             }
             perform(&mut draft, step.instance, step.mv, &options.rules).ok()?;
             let score = if scored { Board::new(&draft, nodes).score() } else { step.score };
-            made.push(Step { from, to: place(&draft, step.instance), score, ..*step });
+            made.push(Step { from, to: draft.instance(step.instance).placement(), score, ..*step });
         }
         Some((made, left(&draft, nodes, options, emptied)))
     };
@@ -50,9 +50,4 @@ pub fn without_surplus(
     let moves = |i: &InstanceIdx| ordered.steps.iter().filter(|step| step.instance == *i).count();
     let detours = ordered.detours.iter().copied().filter(|i| moves(i) > 1).collect();
     Ordered { detours, ..ordered }
-}
-
-fn place(draft: &Draft, instance: InstanceIdx) -> Placement {
-    let instance = draft.instance(instance);
-    Placement { primary: instance.primary, secondary: instance.secondary }
 }
