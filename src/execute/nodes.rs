@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn step(task: Task) -> WorkStep {
-        WorkStep { subject: "n1".into(), task, opcodes: Vec::new(), after: Vec::new() }
+        WorkStep { subject: "n1".into(), task, opcodes: Vec::new() }
     }
 
     struct Stage {

@@ -13,7 +13,7 @@ use super::state::JobPart;
 use super::*;
 use crate::execute::job::{JobId, JobMark, RunInfo};
 use crate::model::{Move, Placement};
-use crate::plan::graph::StepIdx;
+use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
 use crate::plan::opcode::Opcode;
 use crate::plan::work::{Relocation, Task, Work, WorkStep};
@@ -42,7 +42,7 @@ impl Store for Full {
     }
 }
 
-fn step(number: usize, opcodes: usize, after: Vec<StepIdx>) -> WorkStep {
+fn step(number: usize, opcodes: usize) -> WorkStep {
     let instance = format!("i{number}");
     let opcode = |_| Opcode::Migrate {
         instance_name: instance.clone(),
@@ -58,7 +58,6 @@ fn step(number: usize, opcodes: usize, after: Vec<StepIdx>) -> WorkStep {
         opcodes: (0..opcodes).map(opcode).collect(),
         task: Task::Move(Relocation { mv: Move::Failover, from: place("a"), to: place("b") }),
         subject: instance,
-        after,
     }
 }
 
@@ -69,7 +68,12 @@ fn header(sets: &[usize], joins: bool) -> Header {
     for size in sets {
         let set: Jobset = (work.steps.len()..work.steps.len() + size).map(StepIdx::new).collect();
         for number in &set {
-            work.steps.push(step(number.get(), number.get() % 3 + 1, before.clone()));
+            work.steps.push(step(number.get(), number.get() % 3 + 1));
+            let edge = |before: &StepIdx| {
+                let why = EdgeReason::Order;
+                Edge { before: *before, after: *number, strength: Strength::Must, why }
+            };
+            work.edges.extend(before.iter().map(edge));
         }
         before.clone_from(&set);
         work.jobsets.push(set);
@@ -91,8 +95,10 @@ fn cluster(header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
     let mut cluster = FakeCluster::new(header.joins_opcodes, clock);
     cluster.parts = header.parts().collect();
     // every step of the set before, and with it all earlier ones
-    cluster.needs =
-        header.work.steps.iter().map(|step| step.after.iter().map(|before| before.get()).collect()).collect();
+    cluster.needs = vec![Vec::new(); header.work.steps.len()];
+    for edge in &header.work.edges {
+        cluster.needs[edge.after.get()].push(edge.before.get());
+    }
     cluster
 }
 
@@ -221,7 +227,7 @@ fn without_a_journal_nothing_is_submitted() {
 fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
     for (task, done) in [(Task::PowerOff, true), (Task::ConfirmEmpty, false)] {
         let mut header = header(&[1, 1, 1], true);
-        header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0, vec![StepIdx::new(0)]) };
+        header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0) };
         let mut around = FakeHost::default();
         let mut cluster = cluster(&header, &around.clock);
         cluster.needs.clear();

@@ -6,6 +6,8 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::kinds::words;
+
 /// A step, by its position in its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -45,25 +47,145 @@ impl fmt::Display for StepIdx {
 pub type Jobset = Vec<StepIdx>;
 
 /// Why a step waits for another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", content = "node", rename_all = "snake_case")]
 pub enum EdgeReason<N> {
-    /// Both touch this node.
-    Node(N),
+    /// Both move the same instance.
+    Instance,
+    /// The earlier step makes room on this node: memory, disk, spindles or processors.
+    Room(N),
+    /// The earlier step keeps what this node must have free for its mirrored instances (N+1).
+    Mirror(N),
+    /// An instance with the same exclusion tag leaves this node.
+    Tag(N),
     /// The power of nodes is switched one after the other.
     Power,
-    /// Something is done to all nodes before the next thing is done to any.
+    /// Something is done to a node before the next thing is: it is drained before it is emptied.
     Order,
 }
 
-/// That a step waits for another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl<N> EdgeReason<N> {
+    /// The same with other words for the nodes.
+    ///
+    /// # Errors
+    /// The first of `of`.
+    pub fn try_map<M, E>(self, of: impl FnOnce(N) -> Result<M, E>) -> Result<EdgeReason<M>, E> {
+        Ok(match self {
+            EdgeReason::Instance => EdgeReason::Instance,
+            EdgeReason::Room(node) => EdgeReason::Room(of(node)?),
+            EdgeReason::Mirror(node) => EdgeReason::Mirror(of(node)?),
+            EdgeReason::Tag(node) => EdgeReason::Tag(of(node)?),
+            EdgeReason::Power => EdgeReason::Power,
+            EdgeReason::Order => EdgeReason::Order,
+        })
+    }
+}
+
+words!(
+    /// What becomes of the later step if the earlier one fails.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub Strength, "strength of an edge" {
+        /// It is not done, nor anything that must follow it.
+        Must = "must",
+        /// It is done all the same: only the order counts.
+        Should = "should",
+        /// It lacks room, and is not done; another order may find room elsewhere.
+        Space = "space",
+    }
+);
+
+/// That a step waits for the end of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge<N> {
     /// The step that comes first.
     pub before: StepIdx,
     /// The one that waits for it.
     pub after: StepIdx,
+    /// What a failure means.
+    pub strength: Strength,
     /// What would go wrong otherwise.
+    #[serde(flatten)]
     pub why: EdgeReason<N>,
+}
+
+impl<N> Edge<N> {
+    /// The same edge of a plan that stands behind another one of so many steps.
+    #[must_use]
+    pub fn behind(self, steps: usize) -> Edge<N> {
+        Edge { before: self.before.behind(steps), after: self.after.behind(steps), ..self }
+    }
+}
+
+/// Which steps come before which, directly or by others in between.
+#[derive(Debug, Clone, Default)]
+pub struct Precedence {
+    /// By step, a bit for each earlier step.
+    before: Vec<StepSet>,
+}
+
+/// A set of steps.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StepSet(Vec<u64>);
+
+impl StepSet {
+    pub(super) fn insert(&mut self, step: StepIdx) {
+        let (word, bit) = (step.0 / 64, step.0 % 64);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << bit;
+    }
+
+    pub(super) fn contains(&self, step: StepIdx) -> bool {
+        self.0.get(step.0 / 64).is_some_and(|word| word >> (step.0 % 64) & 1 == 1)
+    }
+
+    fn extend(&mut self, other: &StepSet) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
+    }
+}
+
+impl Precedence {
+    /// What edges between so many steps say. Edges that should be there, and need not, count for nothing.
+    pub fn of<N>(steps: usize, edges: &[Edge<N>]) -> Precedence {
+        let mut direct: Vec<Vec<StepIdx>> = vec![Vec::new(); steps];
+        for edge in edges.iter().filter(|edge| edge.strength != Strength::Should) {
+            direct[edge.after.0].push(edge.before);
+        }
+        let mut precedence = Precedence::default();
+        direct.iter().for_each(|before| precedence.push(before));
+        precedence
+    }
+
+    /// All that come before a step that waits for these.
+    pub(super) fn all_before(&self, direct: &[StepIdx]) -> StepSet {
+        let mut all = StepSet::default();
+        for step in direct {
+            all.extend(&self.before[step.0]);
+            all.insert(*step);
+        }
+        all
+    }
+
+    /// Adds the next step, which waits for these.
+    pub fn push(&mut self, direct: &[StepIdx]) {
+        self.before.push(self.all_before(direct));
+    }
+
+    /// Whether one step comes before another one in every order.
+    pub fn precedes(&self, before: StepIdx, after: StepIdx) -> bool {
+        self.before[after.0].contains(before)
+    }
+
+    /// Those of some steps, ascending, of which none comes before another one of them.
+    pub fn last(&self, steps: &[StepIdx]) -> Vec<StepIdx> {
+        let implied = |step: &StepIdx| steps.iter().any(|other| self.precedes(*step, *other));
+        steps.iter().copied().filter(|step| !implied(step)).collect()
+    }
 }
 
 /// The steps of a plan, in an order that respects what they wait for, and the edges between them.

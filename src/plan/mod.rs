@@ -9,6 +9,7 @@ pub mod graph;
 pub mod jobset;
 pub mod maintenance;
 pub mod names;
+pub mod needs;
 pub(crate) mod opcode;
 pub mod power;
 pub mod shell;

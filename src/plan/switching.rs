@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::checker::CheckOptions;
 use super::jobset::jobsets;
 use super::names::Impossible;
 use super::opcode::Opcode;
@@ -61,7 +62,7 @@ pub fn power_down(
     let mut work = Builder::default();
     let named = || names(cluster, nodes);
     work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
-    work.moves(cluster, steps, &jobsets(cluster, steps));
+    work.moves(cluster, steps, &jobsets(cluster, steps), CheckOptions::default());
     work.nodes(&Task::ConfirmEmpty, named(), |_| Vec::new());
     let old = |node| tags_outdated(cluster, node).into_iter().chain(switched_tags(cluster, node)).collect();
     change_tags(&mut work, &Task::Untag, cluster, nodes, old);
@@ -99,7 +100,7 @@ pub fn power_up(cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) 
 /// # Errors
 /// A name that Ganeti cannot have.
 pub fn moves(cluster: &Cluster, steps: &[Step]) -> Result<Work, Impossible> {
-    Work::of(cluster, steps, &jobsets(cluster, steps))
+    Work::of(cluster, steps, &jobsets(cluster, steps), CheckOptions::default())
 }
 
 fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
@@ -124,7 +125,7 @@ fn change_tags(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::graph::{EdgeReason, StepIdx};
+    use crate::plan::graph::{EdgeReason, StepIdx, Strength};
     use crate::search::squeeze::{Decision, GroupPlan, SqueezeOptions, squeeze};
     use crate::testing::cluster;
 
@@ -177,16 +178,18 @@ mod tests {
         );
         assert!(text.contains(r#""tags":["htools:standby:auto","htools:standby-size:9000/0/90000/90000/9/1/1/0","htools:switched:17"]"#), "{text}");
         // that one node loses its power after the other is an edge like any other
-        let why = work.edges().map(|edge| (work.step(edge.after).title(), edge.why));
-        let why: Vec<_> = why.filter(|(title, _)| title.starts_with("power off")).collect();
-        let node = |name| (format!("power off {name}"), EdgeReason::Node(name));
-        let order = |name: &str, why| (format!("power off {name}"), why);
-        let all_are_offline = order("n3", EdgeReason::Order);
-        assert_eq!(why, [node("n3"), all_are_offline, node("n4"), order("n4", EdgeReason::Power)]);
+        let title = |step| work.step(step).title();
+        let why =
+            work.edges.iter().map(|edge| (title(edge.before), title(edge.after), edge.strength, &edge.why));
+        let why: Vec<_> = why.filter(|(_, title, ..)| title.starts_with("power off")).collect();
+        let power = |node| format!("power off {node}");
+        let offline = |node| (format!("set offline {node}"), power(node), Strength::Must, &EdgeReason::Order);
+        let one_by_one = (power("n3"), power("n4"), Strength::Should, &EdgeReason::Power);
+        assert_eq!(why, [offline("n3"), offline("n4"), one_by_one]);
         // every move from a node comes after its drain, and its check after the last move
-        for (at, step) in work.steps.iter().enumerate() {
-            let begins = matches!(step.task, Task::Drain);
-            assert!(begins || !step.after.is_empty(), "{at} {step:?}");
+        for at in work.all() {
+            let begins = matches!(work.step(at).task, Task::Drain);
+            assert!(begins || work.edges.iter().any(|edge| edge.after == at), "{at}");
         }
         let by_command = power_down(&cluster, &plan.nodes, &plan.steps, Switch::Command, 17).unwrap();
         assert_eq!(by_command.fault(), None);

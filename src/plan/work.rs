@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::builder::Builder;
 use self::names::ClusterNames;
-use super::graph::{Edge, EdgeReason, StepIdx};
+use super::checker::CheckOptions;
+use super::graph::{Edge, StepIdx};
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
@@ -76,9 +77,8 @@ impl Task {
     }
 }
 
-/// One step: what is done to what, and what must be done before.
+/// One step: what is done to what. Journals of older versions have `after` besides, of which jobsets tell enough.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct WorkStep {
     /// Full name of the instance or node.
     pub subject: String,
@@ -86,9 +86,6 @@ pub struct WorkStep {
     pub task: Task,
     /// What Ganeti has to do, in order; nothing if this program does it itself.
     pub opcodes: Vec<Opcode>,
-    /// The steps that must be done before this one begins: the last ones before it that touch one
-    /// of its nodes, or all before a barrier.
-    pub after: Vec<StepIdx>,
 }
 
 impl WorkStep {
@@ -110,19 +107,6 @@ impl WorkStep {
 }
 
 impl WorkStep {
-    /// The nodes that it touches; some perhaps twice.
-    fn nodes(&self) -> impl Iterator<Item = &str> {
-        let relocations: &[Relocation] = match &self.task {
-            Task::Move(relocation) => std::slice::from_ref(relocation),
-            Task::Cross(legs) => legs,
-            _ => &[],
-        };
-        let moved = relocations.iter().flat_map(|r| [&r.from, &r.to]);
-        let moved = moved.flat_map(|at| [Some(&at.primary), at.secondary.as_ref()]).flatten();
-        let own = relocations.is_empty().then_some(&self.subject);
-        moved.chain(own).map(String::as_str)
-    }
-
     /// Whether Ganeti can have all names in it.
     ///
     /// # Errors
@@ -145,6 +129,10 @@ pub struct Work {
     pub steps: Vec<WorkStep>,
     /// The jobsets. A set begins when the one before is done.
     pub jobsets: Vec<Jobset>,
+    /// What waits for what where steps do not go by jobsets: no more than some rule needs. By the step that waits,
+    /// then by the one that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<Edge<String>>,
 }
 
 /// Why a step of a plan means nothing on a cluster.
@@ -164,9 +152,14 @@ impl Work {
     ///
     /// # Errors
     /// A name that Ganeti cannot have.
-    pub fn of(cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Result<Work, Impossible> {
+    pub fn of(
+        cluster: &Cluster,
+        steps: &[Step],
+        jobsets: &[Jobset],
+        options: CheckOptions,
+    ) -> Result<Work, Impossible> {
         let mut builder = Builder::default();
-        builder.moves(cluster, steps, jobsets);
+        builder.moves(cluster, steps, jobsets, options);
         builder.finish()
     }
 
@@ -175,15 +168,12 @@ impl Work {
     pub fn side_by_side(all: impl IntoIterator<Item = Work>) -> Work {
         let all: Vec<Work> = all.into_iter().collect();
         let jobsets = side_by_side(all.iter().map(|work| (work.steps.len(), &work.jobsets[..])));
-        let mut steps: Vec<WorkStep> = Vec::new();
+        let (mut steps, mut edges) = (Vec::new(), Vec::new());
         for work in all {
-            let offset = steps.len();
-            steps.extend(work.steps.into_iter().map(|mut step| {
-                step.after.iter_mut().for_each(|at| *at = at.behind(offset));
-                step
-            }));
+            edges.extend(work.edges.into_iter().map(|edge| edge.behind(steps.len())));
+            steps.extend(work.steps);
         }
-        Work { steps, jobsets }
+        Work { steps, jobsets, edges }
     }
 
     /// The moves among some steps on a cluster, for the checker.
@@ -214,23 +204,6 @@ impl Work {
         &self.steps[step.get()]
     }
 
-    /// What waits for what, and why.
-    pub fn edges(&self) -> impl Iterator<Item = Edge<&str>> {
-        let edge = |before: StepIdx, after: StepIdx| {
-            let (first, then) = (self.step(before), self.step(after));
-            let shared = then.nodes().find(|node| first.nodes().any(|other| other == *node));
-            let is_power = |step: &WorkStep| matches!(step.task, Task::PowerOn | Task::PowerOff);
-            let why = match shared {
-                Some(node) => EdgeReason::Node(node),
-                None if is_power(first) && is_power(then) => EdgeReason::Power,
-                None => EdgeReason::Order,
-            };
-            Edge { before, after, why }
-        };
-        let steps = self.steps.iter().enumerate();
-        steps.flat_map(move |(at, step)| step.after.iter().map(move |b| edge(*b, StepIdx::new(at))))
-    }
-
     /// What is wrong with work that was read: positions that do not exist or come too late,
     /// names that Ganeti cannot have.
     pub fn fault(&self) -> Option<String> {
@@ -244,13 +217,20 @@ impl Work {
         for (number, set) in self.jobsets.iter().enumerate() {
             set.iter().for_each(|step| jobset[step.get()] = number);
         }
+        for Edge { before, after, .. } in &self.edges {
+            if before >= after || after.get() >= count {
+                return Some(format!("step {after} waits for step {before}"));
+            }
+            if jobset[before.get()] >= jobset[after.get()] {
+                return Some(format!(
+                    "step {after} waits for step {before}, which is in no jobset before its own"
+                ));
+            }
+        }
+        if !self.edges.is_sorted_by_key(|edge| (edge.after, edge.before)) {
+            return Some("what steps wait for is out of order".to_owned());
+        }
         for (at, step) in self.steps.iter().enumerate() {
-            if let Some(later) = step.after.iter().find(|other| other.get() >= at) {
-                return Some(format!("step {} waits for step {later}", at + 1));
-            }
-            if let Some(later) = step.after.iter().find(|other| jobset[other.get()] > jobset[at]) {
-                return Some(format!("step {} waits for a later jobset, for step {later}", at + 1));
-            }
             let by_ganeti =
                 !matches!(step.task, Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty);
             if step.opcodes.is_empty() && by_ganeti {

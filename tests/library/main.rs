@@ -16,4 +16,5 @@ mod merge;
 mod placements;
 mod properties;
 mod rolling;
+mod streams;
 mod whole;

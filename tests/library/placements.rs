@@ -25,7 +25,7 @@ pub fn case(seed: u64) -> (Cluster, BalanceOptions) {
 }
 
 /// The moves of an instance, one by one: those of the greedy search, and those that change both nodes.
-fn moves(cluster: &Cluster, nodes: &[NodeIdx], instance: InstanceIdx, rules: &MoveRules) -> Vec<Move> {
+pub fn moves(cluster: &Cluster, nodes: &[NodeIdx], instance: InstanceIdx, rules: &MoveRules) -> Vec<Move> {
     let i = cluster.instance(instance);
     let usable = |n: NodeIdx| nodes.contains(&n) && !cluster.node(n).spec.offline;
     let targets: Vec<NodeIdx> =

@@ -9,7 +9,7 @@ use crate::execute::job::JobStatus;
 use crate::execute::state::JobPart;
 use crate::plan::graph::StepIdx;
 
-const HEADER: &str = r#"{"journal":"htools.journal-1","cluster":{"name":"c","uuid":"u"},"run":{"tool":"hbal","began":17,"comment":"c","reason":"r","priority":0},"after":3,"joins_opcodes":true,"group":"g","ignore_soft_errors":false,"work":{"steps":[{"subject":"i","task":{"move":{"way":"replace_secondary","target":"n3","from":{"primary":"n1","secondary":"n2"},"to":{"primary":"n1","secondary":"n3"}}},"opcodes":[{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}],"after":[]}],"jobsets":[[0]]}}"#;
+const HEADER: &str = r#"{"journal":"htools.journal-1","cluster":{"name":"c","uuid":"u"},"run":{"tool":"hbal","began":17,"comment":"c","reason":"r","priority":0},"after":3,"joins_opcodes":true,"group":"g","ignore_soft_errors":false,"work":{"steps":[{"subject":"i","task":{"move":{"way":"replace_secondary","target":"n3","from":{"primary":"n1","secondary":"n2"},"to":{"primary":"n1","secondary":"n3"}}},"opcodes":[{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}]}],"jobsets":[[0]]}}"#;
 
 fn records() -> Vec<Record> {
     let mark = JobMark { step: StepIdx::new(0), part: 0 };
@@ -91,7 +91,11 @@ fn records_that_cannot_follow_are_refused_with_their_line() {
 #[test]
 fn plans_that_make_no_sense_are_refused() {
     for (old, new, problem) in [
-        (r#""after":[]"#, r#""after":[0]"#, "step 1 waits for step 1"),
+        (
+            r#""jobsets":[[0]]"#,
+            r#""jobsets":[[0]],"edges":[{"before":0,"after":0,"strength":"must","why":"instance"}]"#,
+            "step 1 waits for step 1",
+        ),
         (r#""jobsets":[[0]]"#, r#""jobsets":[[0],[0]]"#, "the jobsets do not list"),
         ("htools.journal-1", "htools.journal-9", "it is a 'htools.journal-9'"),
         (r#""priority":0"#, r#""priority":1000"#, "not a record"),

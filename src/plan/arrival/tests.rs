@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::{Draft, Move, Placement, Step};
+use crate::plan::checker::CheckOptions;
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::opcode::PowerCommand;
@@ -34,7 +35,11 @@ fn balanced(start: &Cluster) -> (Work, Vec<Step>, Cluster) {
     let all = end.all_nodes();
     let mut balancer = Balancer::new(&mut end, &all, BalanceOptions::default());
     let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
-    (Work::of(start, &steps, &jobsets(start, &steps)).unwrap(), steps, end.into_cluster())
+    (
+        Work::of(start, &steps, &jobsets(start, &steps), CheckOptions::default()).unwrap(),
+        steps,
+        end.into_cluster(),
+    )
 }
 
 fn missed(work: &Work, now: &Cluster) -> Vec<Missed> {
@@ -90,18 +95,16 @@ fn legs_lead_to_their_last_end() {
     };
     let leg = |from: Placement<String>, to: Placement<String>| Relocation { mv: Move::Failover, from, to };
     let legs = vec![leg(place("n1", "n2"), place("n2", "n1")), leg(place("n2", "n1"), place("n2", "n3"))];
-    let step = |legs| WorkStep {
-        subject: "i1".to_owned(),
-        task: Task::Cross(legs),
-        opcodes: Vec::new(),
-        after: Vec::new(),
-    };
-    let work = Work { steps: vec![step(legs)], jobsets: vec![vec![StepIdx::new(0)]] };
+    let step = |legs| WorkStep { subject: "i1".to_owned(), task: Task::Cross(legs), opcodes: Vec::new() };
+    let work = Work { steps: vec![step(legs)], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() };
     let text = &missed(&work, &crowded())[0].text;
     assert_eq!(text, "instance 'i1' is on n2 and n1, and should be on n2 and n3");
     // a step that leads nowhere says nothing about the end
     assert_eq!(
-        missed(&Work { steps: vec![step(Vec::new())], jobsets: vec![vec![StepIdx::new(0)]] }, &crowded()),
+        missed(
+            &Work { steps: vec![step(Vec::new())], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() },
+            &crowded()
+        ),
         []
     );
 }

@@ -6,6 +6,7 @@
 //! the search that made the plan, so that a mistake there does not hide here.
 
 mod crossing;
+mod moments;
 mod rules;
 mod score;
 mod state;
@@ -13,9 +14,10 @@ mod state;
 use std::collections::BTreeSet;
 
 pub use self::crossing::check_crossings;
+pub use self::moments::{Moment, check_beginning, check_moments};
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
-use self::state::ReplayedCluster;
+pub(super) use self::state::{NodeFigures, ReplayedCluster};
 use super::jobset::Jobset;
 use crate::model::{
     Cluster, InstanceIdx, Leg, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
@@ -71,6 +73,9 @@ pub enum Fault {
     /// Template or settings keep the instance where it is.
     #[error("it may not be moved")]
     Immovable,
+    /// It is under way already.
+    #[error("another step moves it at the same time")]
+    Moving,
     /// The plan is wrong about where the instance is.
     #[error("the plan sees it on {claimed}, but it is on {found}")]
     Elsewhere {

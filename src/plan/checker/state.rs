@@ -34,7 +34,7 @@ struct History {
 
 /// The figures of one node that are subject to rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct NodeFigures {
+pub(in crate::plan) struct NodeFigures {
     pub mem_unallocated: Mib,
     pub mem_reserved: Mib,
     pub mem_free_planned: Mib,
@@ -50,13 +50,15 @@ pub(super) struct NodeFigures {
 }
 
 /// The cluster in the course of a plan.
-pub(super) struct ReplayedCluster<'a> {
+pub(in crate::plan) struct ReplayedCluster<'a> {
     pub cluster: &'a Cluster,
     places: Vec<Whereabouts>,
     /// By node, at the start and now.
     before: Vec<Residents>,
     now: Vec<Residents>,
     history: Vec<History>,
+    /// The primary nodes that memory is kept against for copies that are about to go.
+    lingering: BTreeMap<(NodeIdx, InstanceIdx), NodeIdx>,
 }
 
 impl<'a> ReplayedCluster<'a> {
@@ -85,6 +87,7 @@ impl<'a> ReplayedCluster<'a> {
             history: history.collect(),
             before: residents.clone(),
             now: residents,
+            lingering: BTreeMap::new(),
         }
     }
 
@@ -160,6 +163,46 @@ impl<'a> ReplayedCluster<'a> {
         }
     }
 
+    /// Has an instance that was replayed as gone stay on a node: it runs there, or has a copy there, of what runs on
+    /// `backed`.
+    pub fn linger(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool, backed: NodeIdx) {
+        match as_primary {
+            true => self.now[node.get()].primaries.insert(instance),
+            false => {
+                self.lingering.insert((node, instance), backed);
+                self.now[node.get()].secondaries.insert(instance)
+            }
+        };
+        // what nobody knows was added to nothing when it left
+        if self.instance(instance).spindles.is_some() || !self.spec(node).exclusive_storage {
+            self.note_change(instance, node, true);
+        }
+    }
+
+    /// Takes an instance that has stayed off a node.
+    pub fn vanish(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool) {
+        match as_primary {
+            true => self.now[node.get()].primaries.remove(&instance),
+            false => {
+                self.lingering.remove(&(node, instance));
+                self.now[node.get()].secondaries.remove(&instance)
+            }
+        };
+        self.note_change(instance, node, false);
+    }
+
+    /// Has the copy of an instance, which was replayed as there, not be there yet.
+    pub fn defer_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+        self.now[node.get()].secondaries.remove(&instance);
+        self.note_change(instance, node, false);
+    }
+
+    /// Has the copy come.
+    pub fn come_as_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+        self.now[node.get()].secondaries.insert(instance);
+        self.note_change(instance, node, true);
+    }
+
     fn note_change(&mut self, instance: InstanceIdx, node: NodeIdx, arrives: bool) {
         let (instance, spec) = (self.instance(instance), self.spec(node));
         let history = &mut self.history[node.get()];
@@ -196,6 +239,16 @@ impl<'a> ReplayedCluster<'a> {
         let mut counts = BTreeMap::new();
         for tag in self.list(&self.now[node.get()].primaries).flat_map(|i| &i.exclusion_tags) {
             *counts.entry(*tag).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// How many primaries of a node, forthcoming included, have each exclusion tag, however often.
+    pub fn tag_holders(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
+        let mut counts = BTreeMap::new();
+        for instance in self.list(&self.now[node.get()].primaries) {
+            let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
+            tags.into_iter().for_each(|tag| *counts.entry(tag).or_insert(0) += 1);
         }
         counts
     }
@@ -279,10 +332,11 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// What a node reserves against the failure of each other node.
-    fn reserves(&self, node: NodeIdx) -> BTreeMap<NodeIdx, Mib> {
+    pub fn reserves(&self, node: NodeIdx) -> BTreeMap<NodeIdx, Mib> {
         let mut reserves = BTreeMap::new();
         for instance in self.secondaries(node) {
-            let against = self.places[instance.idx.get()].reserved_against;
+            let placed = self.places[instance.idx.get()].reserved_against;
+            let against = *self.lingering.get(&(node, instance.idx)).unwrap_or(&placed);
             *reserves.entry(against).or_insert(Mib::ZERO) += reserve(instance);
         }
         reserves

@@ -1,31 +1,62 @@
 //! Plans as work: in names and opcodes, each step with those that it waits for.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 
 use super::{Relocation, Task, Work, WorkStep};
 use crate::model::{Cluster, Move, NodeIdx, Placement, Step};
-use crate::plan::graph::Graph;
+use crate::plan::checker::CheckOptions;
+use crate::plan::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
+use crate::plan::needs;
 use crate::plan::opcode::{Opcode, job};
 
-/// Work that is put together, stage by stage: a step waits for the last ones before it that
-/// touch one of its nodes, and for the stage before.
+/// Work that is put together, stage by stage. By jobsets, a step waits for the last ones before it that touch
+/// one of its nodes, and for the stage before; by edges, for what is done to its nodes before, and for what it
+/// needs.
 #[derive(Debug, Default)]
 pub struct Builder {
     steps: Vec<WorkStep>,
     graph: Graph<String>,
+    edges: Vec<Edge<String>>,
+    precedence: Precedence,
+    /// By node, the last thing that was done to it and the moves since then.
+    open: HashMap<String, Vec<StepIdx>>,
+    /// The last node whose power was switched.
+    power: Option<StepIdx>,
 }
 
 impl Builder {
     /// One stage: moves, those of the given jobsets.
-    pub fn moves(&mut self, cluster: &Cluster, steps: &[Step], jobsets: &[Jobset]) {
+    pub fn moves(&mut self, cluster: &Cluster, steps: &[Step], jobsets: &[Jobset], options: CheckOptions) {
         self.graph.barrier();
-        for at in jobsets.iter().flatten() {
-            let step = &steps[at.get()];
-            let nodes: Vec<String> =
-                step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone()).collect();
-            self.push(work_step(cluster, step), nodes);
+        let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
+        let steps: Vec<Step> = jobsets.iter().flatten().map(|at| steps[at.get()]).collect();
+        let begin = self.steps.len();
+        let mut edges = needs::edges(cluster, &steps, options).into_iter().map(|edge| {
+            let Ok(why) = edge.why.try_map(|node| Ok::<_, Infallible>(name(node)));
+            let Edge { before, after, strength, .. } = edge;
+            Edge { before, after, strength, why }.behind(begin)
+        });
+        let mut next = edges.next();
+        for step in &steps {
+            let at = StepIdx::new(self.steps.len());
+            let mut waits = Vec::new();
+            while let Some(edge) = next.take_if(|edge| edge.after == at) {
+                waits.push(edge);
+                next = edges.next();
+            }
+            let mut nodes: Vec<String> = step.nodes(cluster).map(name).collect();
+            for node in &nodes {
+                let done =
+                    self.open.get(node).and_then(|open| open.first()).filter(|before| before.get() < begin);
+                waits.extend(done.map(|before| order(*before, at)));
+            }
+            self.push(work_step(cluster, step), &nodes, waits);
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes.into_iter().for_each(|node| self.open.entry(node).or_default().push(at));
         }
     }
 
@@ -38,15 +69,30 @@ impl Builder {
     ) {
         self.graph.barrier();
         for node in nodes {
-            let opcodes = opcodes(&node);
-            let task = task.clone();
-            self.push(WorkStep { subject: node.clone(), task, opcodes, after: Vec::new() }, [node]);
+            let at = StepIdx::new(self.steps.len());
+            let before = self.open.insert(node.clone(), vec![at]).unwrap_or_default();
+            let mut waits: Vec<Edge<String>> = before.into_iter().map(|before| order(before, at)).collect();
+            if matches!(task, Task::PowerOn | Task::PowerOff) {
+                let last = self.power.replace(at);
+                let why = EdgeReason::Power;
+                waits.extend(last.map(|before| Edge { before, after: at, strength: Strength::Should, why }));
+            }
+            let step = WorkStep { subject: node.clone(), task: task.clone(), opcodes: opcodes(&node) };
+            self.push(step, &[node], waits);
         }
     }
 
-    fn push(&mut self, step: WorkStep, nodes: impl IntoIterator<Item = String>) {
-        let at = self.graph.push(nodes);
-        self.steps.push(WorkStep { after: self.graph.before(at).to_vec(), ..step });
+    /// Adds a step with what it waits for, of which the first is the strongest; what follows from the rest is left out.
+    fn push(&mut self, step: WorkStep, nodes: &[String], mut waits: Vec<Edge<String>>) {
+        self.graph.push(nodes.iter().cloned());
+        self.steps.push(step);
+        waits.sort_by_key(|edge| edge.before);
+        waits.dedup_by_key(|edge| edge.before);
+        let hard = |edge: &&Edge<String>| edge.strength != Strength::Should;
+        let direct: Vec<StepIdx> = waits.iter().filter(hard).map(|edge| edge.before).collect();
+        let direct = self.precedence.last(&direct);
+        self.precedence.push(&direct);
+        self.edges.extend(waits.into_iter().filter(|edge| !hard(&edge) || direct.contains(&edge.before)));
     }
 
     /// The work.
@@ -55,8 +101,13 @@ impl Builder {
     /// A name that Ganeti cannot have: no jobs are made with it, and no command is given it.
     pub fn finish(self) -> Result<Work, Impossible> {
         self.steps.iter().try_for_each(WorkStep::check_names)?;
-        Ok(Work { jobsets: self.graph.jobsets(), steps: self.steps })
+        Ok(Work { jobsets: self.graph.jobsets(), steps: self.steps, edges: self.edges })
     }
+}
+
+/// That something is done to a node before something else is.
+fn order(before: StepIdx, after: StepIdx) -> Edge<String> {
+    Edge { before, after, strength: Strength::Must, why: EdgeReason::Order }
 }
 
 fn relocation(cluster: &Cluster, mv: Move, from: Placement, to: Placement) -> Relocation {
@@ -75,6 +126,5 @@ fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
             false => Task::Move(relocation(cluster, step.mv, step.from, step.to)),
         },
         opcodes: job(cluster, instance, &[step.mv]),
-        after: Vec::new(),
     }
 }

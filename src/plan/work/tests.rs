@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::Draft;
+use crate::plan::graph::{EdgeReason, Strength};
 use crate::plan::jobset::jobsets;
 use crate::search::{BalanceOptions, Balancer};
 use crate::testing::cluster;
@@ -27,7 +28,7 @@ fn planned() -> (Cluster, Vec<Step>) {
 fn plans_come_back_from_names() {
     let (start, steps) = planned();
     assert!(!steps.is_empty());
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps), CheckOptions::default()).unwrap();
     let text = serde_json::to_string(&work).unwrap();
     let read: Work = serde_json::from_str(&text).unwrap();
     assert_eq!(read, work);
@@ -36,27 +37,24 @@ fn plans_come_back_from_names() {
     assert_eq!(read.steps_on(&start, &read.all().collect::<Vec<_>>()).unwrap(), without_scores);
 }
 
+/// The edges of a plan, as far as any are needed.
 #[test]
-fn steps_wait_for_the_last_ones_on_their_nodes() {
+fn journals_of_older_versions_are_read() {
     let (start, steps) = planned();
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
-    for (at, step) in work.steps.iter().enumerate() {
-        let nodes = |step: &WorkStep| -> Vec<String> {
-            let Task::Move(relocation) = &step.task else { panic!("{step:?}") };
-            let places = [&relocation.from, &relocation.to];
-            places.iter().flat_map(|p| [Some(p.primary.clone()), p.secondary.clone()]).flatten().collect()
-        };
-        for node in nodes(step) {
-            let last = (0..at).rev().find(|other| nodes(&work.steps[*other]).contains(&node));
-            assert!(last.is_none_or(|last| step.after.contains(&StepIdx::new(last))), "{at}: {last:?}");
-        }
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps), CheckOptions::default()).unwrap();
+    let mut value = serde_json::to_value(&work).unwrap();
+    value.as_object_mut().unwrap().remove("edges");
+    for step in value["steps"].as_array_mut().unwrap() {
+        step["after"] = serde_json::json!([]);
     }
+    let read: Work = serde_json::from_value(value).unwrap();
+    assert_eq!(read, Work { edges: Vec::new(), ..work });
 }
 
 #[test]
 fn unknown_names_are_told() {
     let (start, steps) = planned();
-    let mut work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
+    let mut work = Work::of(&start, &steps, &jobsets(&start, &steps), CheckOptions::default()).unwrap();
     work.steps[0].subject = "nobody".into();
     let error = work.steps_on(&start, &[StepIdx::new(0)]).unwrap_err();
     assert_eq!(error.to_string(), "step 1: there is no instance 'nobody'");
@@ -65,10 +63,10 @@ fn unknown_names_are_told() {
 #[test]
 fn work_side_by_side() {
     let (start, steps) = planned();
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps), CheckOptions::default()).unwrap();
     let (count, sets) = (work.steps.len(), work.jobsets.len());
     assert!(sets > 1);
-    let first = Work::of(&start, &steps, &jobsets(&start, &steps)[..1]).unwrap();
+    let first = Work::of(&start, &steps, &jobsets(&start, &steps)[..1], CheckOptions::default()).unwrap();
     let joined = Work::side_by_side([work.clone(), Work::default(), first.clone(), work.clone()]);
     assert_eq!(joined.fault(), None);
     assert_eq!((joined.steps.len(), joined.jobsets.len()), (2 * count + first.steps.len(), sets));
@@ -76,22 +74,24 @@ fn work_side_by_side() {
     assert_eq!(begun, 2 * work.jobsets[0].len() + first.steps.len());
     let offset = count + first.steps.len();
     for (at, step) in work.steps.iter().enumerate() {
-        assert_eq!(joined.steps[at], *step);
-        let after = step.after.iter().map(|other| other.behind(offset)).collect();
-        assert_eq!(joined.steps[at + offset], WorkStep { after, ..step.clone() });
+        assert_eq!((&joined.steps[at], &joined.steps[at + offset]), (step, step));
     }
+    let moved = |edge: &Edge<String>| edge.clone().behind(offset);
+    assert!(work.edges.iter().map(moved).eq(joined.edges.iter().rev().take(work.edges.len()).rev().cloned()));
     assert_eq!(Work::side_by_side([work.clone()]), work);
 }
 
 #[test]
 fn jobsets_that_make_no_sense() {
     let (start, steps) = planned();
-    let work = Work::of(&start, &steps, &jobsets(&start, &steps)).unwrap();
+    let work = Work::of(&start, &steps, &jobsets(&start, &steps), CheckOptions::default()).unwrap();
     let count = work.steps.len();
     let once = format!("the jobsets do not list each of the {count} steps once");
-    let waiting = work.steps.iter().position(|step| !step.after.is_empty()).unwrap();
-    let waits =
-        format!("step {} waits for a later jobset, for step {}", waiting + 1, work.steps[waiting].after[0]);
+    let why = EdgeReason::Order;
+    let [before, after] = [0, count - 1].map(StepIdx::new);
+    let work = Work { edges: vec![Edge { before, after, strength: Strength::Must, why }], ..work };
+    assert_eq!(work.fault(), None);
+    let waits = format!("step {count} waits for step 1, which is in no jobset before its own");
     let reversed = work.jobsets.iter().rev().cloned().collect();
     let twice = work.jobsets.iter().chain(&work.jobsets[..1]).cloned().collect();
     let missing = work.jobsets[1..].to_vec();
@@ -105,7 +105,7 @@ fn jobsets_that_make_no_sense() {
 fn names_that_ganeti_cannot_have() {
     let (mut start, steps) = planned();
     let sets = jobsets(&start, &steps);
-    let work = Work::of(&start, &steps, &sets).unwrap();
+    let work = Work::of(&start, &steps, &sets, CheckOptions::default()).unwrap();
     let fault =
         "step 1: instance '$(x)': Ganeti can have no such name, so there are no commands or jobs with it";
     let mut read = work.clone();
@@ -126,5 +126,5 @@ fn names_that_ganeti_cannot_have() {
     assert_eq!(tags.finish().unwrap_err().name, "a;b");
     let instance = steps[0].instance;
     start.instances[instance.get()].name = "a\nb".to_owned();
-    assert_eq!(Work::of(&start, &steps, &sets).unwrap_err().name, "a\nb");
+    assert_eq!(Work::of(&start, &steps, &sets, CheckOptions::default()).unwrap_err().name, "a\nb");
 }

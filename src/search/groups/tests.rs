@@ -5,6 +5,7 @@ mod deep;
 mod detours;
 mod storage;
 
+use crate::plan::checker::CheckOptions;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -493,7 +494,7 @@ fn plans_are_data_for_the_execution() {
     let plan = balance(&cluster, &options(0.01, 0.0));
     let steps = plan.steps;
     let sets = jobsets(&cluster, &steps);
-    let work = Work::of(&cluster, &steps, &sets).unwrap();
+    let work = Work::of(&cluster, &steps, &sets, CheckOptions::default()).unwrap();
     assert_eq!(work.fault(), None);
     // each instance is one job: its legs cannot overtake each other
     let legs: Vec<usize> = work.steps.iter().map(|step| step.opcodes.len()).collect();

@@ -6,6 +6,7 @@ use super::balanced::Balanced;
 use super::views::{print_document, wanted_sets};
 use super::{ExitStatus, Options};
 use crate::model::{Cluster, Placement};
+use crate::plan::checker::CheckOptions;
 use crate::plan::names::Impossible;
 use crate::plan::work::{Relocation, Task, Work};
 use crate::search::Stopped;
@@ -53,7 +54,8 @@ pub fn proposed(
     if !complete {
         output.error_line(incomplete(options, empties))?;
     }
-    let work = |part: &Balanced| Work::of(&before, &part.steps, wanted_sets(options, &part.jobsets));
+    let check = CheckOptions { ignore_soft_errors: options.balance.rules.ignore_soft_errors };
+    let work = |part: &Balanced| Work::of(&before, &part.steps, wanted_sets(options, &part.jobsets), check);
     let work = Work::side_by_side(parts.iter().map(work).collect::<Result<Vec<_>, Impossible>>()?);
     Ok(Continue(Box::new(Proposal {
         groups: parts.iter().map(|part| part.scope.group).collect(),

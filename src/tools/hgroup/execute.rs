@@ -2,6 +2,7 @@
 
 use super::Options;
 use crate::model::{Cluster, GroupIdx, Step};
+use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::work::Work;
@@ -33,7 +34,7 @@ pub fn proposed(
     (stopped, complete): (Option<Stopped>, bool),
     document: Option<String>,
 ) -> Result<Proposal, Impossible> {
-    let work = Work::of(cluster, steps, jobsets)?;
+    let work = Work::of(cluster, steps, jobsets, CheckOptions::default())?;
     Ok(Proposal {
         before: cluster.clone(),
         groups: groups(cluster, steps),

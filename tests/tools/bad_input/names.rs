@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{Cluster, Draft, Mib};
+use htools::plan::checker::CheckOptions;
 use htools::plan::jobset::jobsets;
 use htools::plan::maintenance::{self, Maintenance};
 use htools::plan::names::{Impossible, NameOf};
@@ -105,7 +106,7 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
     let hbal = Planned::new(
         start.clone(),
         move |c| Ok(shell::script("# hbal\n", "job", &command::command_list(c, &steps, &sets)?)),
-        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets))),
+        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets, CheckOptions::default()))),
     );
 
     let groups = loaded(&sample("groups.data"));
@@ -116,7 +117,7 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
     let hgroup = Planned::new(
         groups,
         move |c| Ok(shell::script("# hgroup\n", "job", &command::command_list(c, &steps, &sets)?)),
-        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets))),
+        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets, CheckOptions::default()))),
     );
 
     let squeezed = |file: &str| {

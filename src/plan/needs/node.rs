@@ -1,0 +1,253 @@
+//! One node in all orders that are possible: what is taken of it at worst, and what may be.
+
+use std::collections::BTreeMap;
+
+use super::surplus::Choice;
+use super::touch::{Amounts, Limited, Role, Touch};
+use crate::model::units::trunc_to_i64;
+use crate::model::{Cluster, NodeIdx, NodeSpec, TagId};
+use crate::plan::checker::{NodeFigures, ReplayedCluster};
+use crate::plan::graph::{EdgeReason, Precedence, StepIdx, StepSet};
+
+/// What a step must find on its node, in every order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demand {
+    pub(super) node: NodeIdx,
+    limited: Limited,
+    /// Whose arrival it is, by its position among those that touch the node.
+    of: usize,
+    /// How much more may be taken then than at the start.
+    limit: i64,
+}
+
+impl Demand {
+    /// What is missing where it is not met.
+    pub(super) fn reason(&self) -> EdgeReason<NodeIdx> {
+        match self.limited {
+            Limited::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
+            Limited::Tag(_) => EdgeReason::Tag(self.node),
+            _ => EdgeReason::Room(self.node),
+        }
+    }
+}
+
+/// A node, and the steps so far that touch it.
+pub(super) struct TouchedNode<'c> {
+    cluster: &'c Cluster,
+    spec: &'c NodeSpec,
+    start: NodeFigures,
+    /// The memory kept against the loss of each node that something is kept against in the course of the plan.
+    reserves: BTreeMap<NodeIdx, i64>,
+    tags: BTreeMap<TagId, i64>,
+    touches: Vec<Touch>,
+    /// What would be taken if nothing were ever given back.
+    begun: Amounts,
+    /// What is taken at this point of the plan.
+    now: Amounts,
+    /// The most memory that must be free for one that comes.
+    most_needed: i64,
+    /// Whether it fails N+1 at this point of the plan.
+    failing: bool,
+    /// Whether nobody knows how many of its spindles are taken.
+    is_unknown: bool,
+    /// The last step that had to follow all before it.
+    pub(super) settled: Option<StepIdx>,
+}
+
+impl<'c> TouchedNode<'c> {
+    pub(super) fn of(state: &ReplayedCluster<'c>, node: NodeIdx) -> TouchedNode<'c> {
+        let start = state.figures(node);
+        TouchedNode {
+            cluster: state.cluster,
+            spec: state.spec(node),
+            start,
+            reserves: state.reserves(node).into_iter().map(|(peer, mem)| (peer, mem.0)).collect(),
+            tags: state.tag_holders(node),
+            touches: Vec::new(),
+            begun: Amounts::default(),
+            now: Amounts::default(),
+            most_needed: 0,
+            failing: start.n1_fail,
+            is_unknown: false,
+            settled: None,
+        }
+    }
+
+    /// The steps so far.
+    pub(super) fn steps(&self) -> impl Iterator<Item = StepIdx> {
+        self.touches.iter().map(|touch| touch.step)
+    }
+
+    /// Adds the next step of the plan. Whether it has to follow all before it, as what holds for it depends on them: the
+    /// node fails N+1 before or after it, so that the rule does not hold for all that come; or something came that takes an
+    /// unknown number of spindles, which counts as more than there are left.
+    pub(super) fn push(&mut self, touch: Touch) -> bool {
+        for peer in touch.begin.peers().chain(touch.end.peers()) {
+            self.reserves.entry(peer).or_insert(0);
+        }
+        self.begun.absorb_taken(&touch.begin);
+        self.begun.absorb_taken(&touch.end);
+        self.now.absorb(&touch.begin);
+        self.now.absorb(&touch.end);
+        if touch.coming.is_some_and(|coming| coming.role == Role::Secondary) {
+            let need = self.cluster.instance(touch.instance).mem_reserved().0;
+            self.most_needed = self.most_needed.max(need);
+        }
+        let spindles = self.cluster.instance(touch.instance).spindles;
+        self.is_unknown |= self.spec.exclusive_storage && spindles.is_none();
+        self.touches.push(touch);
+        let taken = |limited| self.now.of(limited);
+        let kept = self.reserves.iter().map(|(peer, kept)| kept + taken(Limited::MemoryAgainst(*peer)));
+        let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Limited::Memory));
+        std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown
+    }
+
+    /// What the last step and those whom it may trouble must find, and perhaps would not in some order.
+    pub(super) fn demands(&self, node: NodeIdx) -> Vec<Demand> {
+        let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
+        let of = earlier.len();
+        let taken = |(limited, limit): &(Limited, i64)| self.begun.of(*limited) > *limit;
+        let own = self.limits(last).into_iter().filter(taken);
+        let mut demands: Vec<Demand> =
+            own.map(|(limited, limit)| Demand { node, limited, of, limit }).collect();
+        let takes = |limited: Limited| last.begin.of(limited) > 0 || last.end.of(limited) > 0;
+        let troubles = |limited: Limited| takes(limited) && self.begun.of(limited) > self.strictest(limited);
+        for (of, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
+            let limits = self.limits(touch).into_iter();
+            let troubled = limits.filter(|(limited, limit)| troubles(*limited) && taken(&(*limited, *limit)));
+            demands.extend(troubled.map(|(limited, limit)| Demand { node, limited, of, limit }));
+        }
+        demands
+    }
+
+    /// The most of what the node has that is taken at the moment of a demand, in any order of the steps in which
+    /// `before` come before the last one; nothing if its moment is over by then.
+    fn worst(&self, demand: &Demand, before: &StepSet, precedence: &Precedence) -> Option<i64> {
+        let last = self.touches.len() - 1;
+        let event = &self.touches[demand.of];
+        if before.contains(event.step) {
+            return None;
+        }
+        let amounts = |touch: &Touch| (touch.begin.of(demand.limited), touch.end.of(demand.limited));
+        let is_done = |step: StepIdx| {
+            before.contains(step) || demand.of != last && precedence.precedes(step, event.step)
+        };
+        let mut taken = 0;
+        let mut free = Vec::new();
+        for (at, touch) in self.touches.iter().enumerate() {
+            let (begin, end) = amounts(touch);
+            if at == demand.of || at == last {
+                // under way or done, whichever is worse
+                let at_end = at == demand.of && touch.coming.is_some_and(|coming| coming.at_end);
+                taken += if at_end { begin + end } else { begin + end.max(0) };
+            } else if is_done(touch.step) {
+                taken += begin + end;
+            } else if demand.of == last || !precedence.precedes(event.step, touch.step) {
+                // what is given back is so at the end only
+                free.push((touch.step, begin.max(0) + end.max(0), -(begin.min(0) + end.min(0))));
+            }
+        }
+        let mut choice = Choice::default();
+        let given = free.iter().filter(|(_, _, given)| *given > 0);
+        let given: Vec<(StepIdx, usize)> =
+            given.map(|(step, _, given)| (*step, choice.cost(*given))).collect();
+        for (step, more, _) in free.iter().filter(|(_, more, _)| *more > 0) {
+            let needed = given.iter().filter(|(other, _)| precedence.precedes(*other, *step));
+            choice.profit(*more, needed.map(|(_, cost)| *cost).collect());
+        }
+        Some(taken + choice.best())
+    }
+
+    /// Whether a demand is met in every order in which `before` come before the last step.
+    pub(super) fn is_met(&self, demand: &Demand, before: &StepSet, precedence: &Precedence) -> bool {
+        self.worst(demand, before, precedence).is_none_or(|worst| worst <= demand.limit)
+    }
+
+    /// The steps that help a demand if they come before the last one.
+    pub(super) fn helpers(&self, demand: &Demand) -> impl Iterator<Item = StepIdx> {
+        let helps = move |(at, touch): &(usize, &Touch)| {
+            touch.end.of(demand.limited) < 0 || touch.begin.of(demand.limited) < 0 || *at == demand.of
+        };
+        let earlier = &self.touches[..self.touches.len() - 1];
+        earlier.iter().enumerate().filter(helps).map(|(_, touch)| touch.step)
+    }
+
+    /// The least that any rule leaves.
+    fn strictest(&self, limited: Limited) -> i64 {
+        let (spec, start) = (self.spec, &self.start);
+        let low = spec.disk_low.0.max(1);
+        match limited {
+            Limited::Memory => start.mem_unallocated.0 - 1,
+            Limited::MemoryAgainst(peer) => {
+                start.mem_unallocated.0 - self.reserves.get(&peer).copied().unwrap_or(0) - 1
+            }
+            Limited::PlannedMemory => start.mem_free_planned.0 - self.most_needed - 1,
+            Limited::Disk => start.disk_free.0 - low,
+            Limited::PlannedDisk => start.disk_free_planned.0 - low,
+            Limited::Spindles => start.spindles_free,
+            Limited::PlannedSpindles => start.spindles_free_planned,
+            Limited::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
+            Limited::PlannedSpindleUse => room_for(start.spindles_used_planned, spec.spindle_limit),
+            Limited::Vcpus => cpu_room(start.vcpus, spec),
+            Limited::PlannedVcpus => cpu_room(start.vcpus_planned, spec),
+            Limited::Tag(tag) => 1 - self.tags.get(&tag).copied().unwrap_or(0),
+        }
+    }
+
+    /// How much more than at the start may be taken when a touch has come, by the rules that it is subject to.
+    fn limits(&self, touch: &Touch) -> Vec<(Limited, i64)> {
+        let Some(coming) = touch.coming else { return Vec::new() };
+        let (instance, start) = (self.cluster.instance(touch.instance), &self.start);
+        let local = instance.template.uses_local_storage();
+        let exclusive = local && self.spec.exclusive_storage;
+        let (primary, forced) = (coming.role == Role::Primary, coming.forced);
+        let mut limits = Vec::new();
+        let mut strict = |limited: Limited, holds: bool| {
+            limits.extend(holds.then(|| (limited, self.strictest(limited))));
+        };
+        let (real, planned) = (!instance.forthcoming, !forced);
+        strict(Limited::Memory, real && primary);
+        strict(Limited::Spindles, real && exclusive);
+        strict(Limited::PlannedSpindles, planned && exclusive);
+        strict(Limited::Disk, real && local && !forced);
+        strict(Limited::SpindleUse, real && local && !forced);
+        strict(Limited::Vcpus, real && primary && !forced);
+        strict(Limited::PlannedDisk, planned && local);
+        strict(Limited::PlannedSpindleUse, planned && local);
+        strict(Limited::PlannedVcpus, planned && primary);
+        for peer in self.reserves.keys() {
+            strict(Limited::MemoryAgainst(*peer), real && !forced);
+        }
+        for tag in &instance.exclusion_tags {
+            strict(Limited::Tag(*tag), real && primary && !forced);
+        }
+        if real && local && forced && !coming.has_disk {
+            limits.push((Limited::Disk, start.disk_free.0 - 1));
+        }
+        if planned {
+            let need = if primary { 0 } else { instance.mem_reserved().0 };
+            limits.push((Limited::PlannedMemory, start.mem_free_planned.0 - need - 1));
+        }
+        limits
+    }
+}
+
+/// How much more weight spindles can bear.
+fn room_for(used: f64, limit: f64) -> i64 {
+    // far beyond what can be taken where there is no limit
+    let most = trunc_to_i64((limit - used).floor().clamp(-1e15, 1e15));
+    if used + most as f64 > limit { most - 1 } else { most }
+}
+
+/// How many more virtual processors there may be.
+fn cpu_room(vcpus: i64, spec: &NodeSpec) -> i64 {
+    const UNLIMITED: i64 = 1 << 50;
+    if spec.vcpu_ratio < 0.0 {
+        return UNLIMITED;
+    }
+    let fits = |more: i64| (vcpus.saturating_add(more)) as f64 / spec.cpu_total <= spec.vcpu_ratio;
+    let most = (spec.vcpu_ratio * spec.cpu_total).floor().clamp(-1e15, 1e15);
+    let most = trunc_to_i64(most).saturating_sub(vcpus);
+    // what is rounded may be one off
+    (most - 1..=most + 1).rev().find(|more| fits(*more)).unwrap_or(most - 1)
+}
