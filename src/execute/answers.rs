@@ -70,18 +70,32 @@ pub fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, CallError> 
 /// program failed; its result tells, and it counts as an error here.
 pub fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, CallError> {
     if status.is_null() {
-        return Ok(JobState { status: None, message: None });
+        return Ok(JobState::default());
     }
     let known = status.as_str().and_then(|word| word.parse().ok());
     let status = known.ok_or_else(|| nonsense("status of a job", status))?;
     if status == JobStatus::Success && results.as_array().is_some_and(|r| r.iter().any(is_power_failure)) {
         let message = last_message(log).unwrap_or_else(|| "the power helper of the node failed".to_owned());
-        return Ok(JobState { status: Some(JobStatus::Error), message: Some(message) });
+        return Ok(JobState { status: Some(JobStatus::Error), message: Some(message), is_passing: false });
     }
     let failed = matches!(status, JobStatus::Error | JobStatus::Canceled);
-    let message = results.as_array().filter(|_| failed);
-    let message = message.and_then(|results| results.iter().find_map(failure));
-    Ok(JobState { status: Some(status), message })
+    let results = results.as_array().filter(|_| failed).map_or(&[][..], Vec::as_slice);
+    let message = results.iter().find_map(failure);
+    let is_passing = status == JobStatus::Error && results.first().is_some_and(will_pass);
+    Ok(JobState { status: Some(status), message, is_passing })
+}
+
+/// Whether an error will pass by itself, by its class, or its code where the class tells too little.
+fn will_pass(result: &Value) -> bool {
+    let Some([Value::String(class), Value::Array(args)]) = result.as_array().map(Vec::as_slice) else {
+        return false;
+    };
+    let code = || args.get(1).and_then(Value::as_str);
+    match class.as_str() {
+        "LockError" | "TimeoutError" | "JobQueueFull" => true,
+        "OpPrereqError" => code() == Some("temp_insufficient_resources"),
+        _ => false,
+    }
 }
 
 /// Whether this is the result of switching the power of nodes, and it failed for one: by
@@ -197,14 +211,11 @@ mod tests {
         let message = Some("Instance 'x' not known".to_owned());
         assert_eq!(
             state(&json!("error"), &results, &json!(null)),
-            Ok(JobState { status: Some(JobStatus::Error), message })
+            Ok(JobState { status: Some(JobStatus::Error), message, is_passing: false })
         );
-        let running = JobState { status: Some(JobStatus::Running), message: None };
+        let running = JobState { status: Some(JobStatus::Running), ..JobState::default() };
         assert_eq!(state(&json!("running"), &results, &json!(null)), Ok(running));
-        assert_eq!(
-            state(&json!(null), &json!(null), &json!(null)),
-            Ok(JobState { status: None, message: None })
-        );
+        assert_eq!(state(&json!(null), &json!(null), &json!(null)), Ok(JobState::default()));
         assert!(state(&json!("foo"), &json!([]), &json!([])).is_err());
         assert!(state(&json!(3), &json!([]), &json!([])).is_err());
     }
@@ -215,10 +226,10 @@ mod tests {
         let result = |status: u64| json!([[[[0, "node4.vc.test"], [status, null]]]]);
         let text = " - WARNING: Out-of-band RPC failed on node 'node4.vc.test': no power\n";
         let log = json!([[[1, [1795311733, 358265], "message", text]]]);
-        let good = JobState { status: Some(JobStatus::Success), message: None };
+        let good = JobState { status: Some(JobStatus::Success), ..JobState::default() };
         assert_eq!(state(&json!("success"), &result(0), &log), Ok(good.clone()));
         let message = Some("Out-of-band RPC failed on node 'node4.vc.test': no power".to_owned());
-        let bad = JobState { status: Some(JobStatus::Error), message };
+        let bad = JobState { status: Some(JobStatus::Error), message, is_passing: false };
         assert_eq!(state(&json!("success"), &result(2), &log), Ok(bad));
         let unexplained = state(&json!("success"), &result(2), &json!([[]])).unwrap();
         assert_eq!(unexplained.message.unwrap(), "the power helper of the node failed");

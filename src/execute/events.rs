@@ -63,6 +63,22 @@ pub enum Event {
         /// Why.
         problem: String,
     },
+    /// A job failed for a reason that passes; after a pause it will be submitted again.
+    Again {
+        /// The step.
+        step: usize,
+        /// What it is about, in words: the name of an instance for a move.
+        title: String,
+        /// What the job said.
+        problem: String,
+        /// How long the pause is, in seconds.
+        #[serde(serialize_with = "seconds")]
+        pause: Duration,
+    },
+    /// No new jobs are submitted for a while.
+    Paused,
+    /// New jobs are submitted again.
+    Continued,
     /// No new jobs are submitted.
     Stopping {
         /// Why, in words.

@@ -15,6 +15,10 @@ pub trait RunHost {
     fn event(&mut self, event: &Event);
     /// Whether no new jobs should be submitted.
     fn wants_to_stop(&self) -> bool;
+    /// Whether new jobs should wait.
+    fn is_paused(&self) -> bool {
+        false
+    }
     /// Does what Ganeti has no job for. It may be done again after a crash.
     ///
     /// # Errors

@@ -49,12 +49,15 @@ impl JobStatus {
 }
 
 /// What Ganeti says about a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobState {
     /// How far it is; none if Ganeti does not know the job (any more).
     pub status: Option<JobStatus>,
     /// What its failed opcode said.
     pub message: Option<String>,
+    /// Whether it failed before it had done anything, for a reason that passes: locks that somebody else holds, something
+    /// of which there is too little at this moment.
+    pub is_passing: bool,
 }
 
 /// What is known of a job that is waited for.

@@ -186,7 +186,7 @@ pub(super) fn with_reasons(
             let states = client.states(&[id])?;
             return Ok(states.into_iter().next().map(|state| (id, state)));
         }
-        Ok(Some((id, JobState { status: Some(status), message: None })))
+        Ok(Some((id, JobState { status: Some(status), ..JobState::default() })))
     };
     changes.into_iter().map(state).filter_map(Result::transpose).collect()
 }

@@ -9,6 +9,7 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 mod answers;
+mod awaiting;
 mod client;
 mod events;
 mod host;
@@ -23,6 +24,7 @@ mod report;
 mod runner;
 pub(crate) mod signals;
 mod state;
+mod stream;
 mod undo;
 mod watch;
 
@@ -40,4 +42,5 @@ pub use rapi::RapiClient;
 pub use report::{Ending, Report, StepReport, StepState};
 pub use runner::Runner;
 pub use state::{RecordError, State};
+pub use stream::RunTerms;
 pub use undo::undo;

@@ -18,7 +18,7 @@ const QUESTIONS: u32 = 5;
 /// The time between two of them.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The time between two attempts to reach a node that starts.
-const RETRY: Duration = Duration::from_secs(10);
+pub(super) const RETRY: Duration = Duration::from_secs(10);
 /// How long one such attempt may take.
 const TRIAL: Duration = Duration::from_secs(180);
 /// How long the command that switches the power may take: as long as Ganeti gives its own
@@ -131,7 +131,7 @@ fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result
     for _ in 0..20 {
         let changes = client.next_change(&[Watched { id, status }], TRIAL)?;
         let state = changes.into_iter().map(|(_, state)| state).next_back();
-        let JobState { status: Some(now), message } = (match state {
+        let JobState { status: Some(now), message, .. } = (match state {
             Some(state) => state,
             None => client.states(&[id])?.into_iter().next().unwrap_or(GONE),
         }) else {
@@ -146,7 +146,7 @@ fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result
     Err(TrialError::Endless(id))
 }
 
-const GONE: JobState = JobState { status: None, message: None };
+const GONE: JobState = JobState { status: None, message: None, is_passing: false };
 
 #[cfg(test)]
 mod tests {

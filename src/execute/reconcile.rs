@@ -69,8 +69,10 @@ impl Runner<'_> {
         let found = self.persist(|client: &mut dyn JobClient| client.jobs_of(run, after))?;
         for (job, mark) in found {
             match self.state.part(mark) {
-                Some(JobPart::Submitting) => self.enter(mark, job)?,
+                Some(JobPart::Submitting) if !self.state.knows(job) => self.enter(mark, job)?,
                 Some(part) if part.job() == Some(job) => {}
+                // it failed, and was or will be submitted again
+                Some(_) if self.state.knows(job) => {}
                 _ => return Err(Ending::Contradiction(unexpected(job, mark))),
             }
         }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::job::{JobId, JobStatus};
 use super::state::{JobPart, State};
 use crate::model::kinds::words;
+use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
 
 /// How a run ended.
@@ -17,6 +18,8 @@ pub enum Ending {
     Failed,
     /// It was asked to stop, and did.
     Interrupted,
+    /// What is left would not end in time.
+    OutOfTime,
     /// Ganeti could not be reached any more, or its answers made no sense.
     Lost(String),
     /// The journal could not be written.
@@ -31,6 +34,7 @@ impl Ending {
             Ending::Done => "done",
             Ending::Failed => "failed",
             Ending::Interrupted => "interrupted",
+            Ending::OutOfTime => "out of time",
             Ending::Lost(_) => "connection lost",
             Ending::Unrecorded(_) => "not recorded",
             Ending::Contradiction(_) => "contradiction",
@@ -55,6 +59,8 @@ words!(
         Unknown = "unknown",
         /// Nothing was done about it.
         NotStarted = "not started",
+        /// Nothing was done about it, as it must follow a step that was not done.
+        Dropped = "dropped",
     }
 );
 
@@ -121,6 +127,13 @@ impl Report {
 }
 
 impl StepReport {
+    /// The same of a step that is not done because another one was not.
+    #[must_use]
+    pub fn dropped(self, cause: StepIdx) -> StepReport {
+        let message = Some(format!("step {cause} was not done"));
+        StepReport { state: StepState::Dropped, message, ..self }
+    }
+
     /// What became of a step, by its jobs.
     pub fn of(parts: &[JobPart]) -> StepReport {
         StepReport {

@@ -1,16 +1,19 @@
 //! The walk over a plan: jobset by jobset, never a step before those that it
 //! depends on, never a step twice.
 
+use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};
 
+use super::awaiting::AwaitedNode;
 use super::client::JobClient;
 use super::events::Event;
 use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, Watched};
-use super::journal::{Header, Journal, Record};
+use super::journal::{Header, Journal, OnFailure, Record};
 use super::nodes;
 use super::report::{Ending, Report, StepReport, StepState};
 use super::state::{JobPart, State};
+use super::stream::{RunTerms, Streaming};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Task;
 use crate::remote::CallError;
@@ -21,6 +24,8 @@ pub(super) const ATTEMPTS: u32 = 12;
 const SUBMISSIONS: u32 = 5;
 /// How long to wait for a change before asking anyway.
 const CHANGE: Duration = Duration::from_secs(60);
+/// The shortest wait.
+const TICK: Duration = Duration::from_secs(1);
 
 /// A run under way.
 pub struct Runner<'a> {
@@ -30,7 +35,13 @@ pub struct Runner<'a> {
     journal: Journal,
     pub(super) state: State,
     /// Whether no new step is begun.
-    stopping: bool,
+    pub(super) stopping: bool,
+    pub(super) terms: RunTerms,
+    pub(super) streaming: Streaming,
+    /// The nodes that are waited for.
+    pub(super) awaited: Vec<AwaitedNode>,
+    /// When jobs were seen running first, in milliseconds since 1970.
+    running_since: HashMap<JobId, u64>,
     /// Attempts to submit that came to nothing, since the last one that did not.
     vain: u32,
     /// Attempts to wait that failed, since the last one that did not.
@@ -51,20 +62,42 @@ impl<'a> Runner<'a> {
         journal: Journal,
         state: State,
     ) -> Runner<'a> {
-        Runner { client, around, header, journal, state, stopping: false, vain: 0, deaf: 0, got: Vec::new() }
+        let terms = RunTerms::default();
+        let streaming = Streaming::of(&header.work, header.stream.as_ref(), &terms);
+        Runner {
+            client,
+            around,
+            header,
+            journal,
+            state,
+            stopping: false,
+            terms,
+            streaming,
+            awaited: Vec::new(),
+            running_since: HashMap::new(),
+            vain: 0,
+            deaf: 0,
+            got: Vec::new(),
+        }
+    }
+
+    /// The same with what is known besides the plan; before anything is done.
+    #[must_use]
+    pub fn with(self, terms: RunTerms) -> Runner<'a> {
+        let streaming = Streaming::of(&self.header.work, self.header.stream.as_ref(), &terms);
+        Runner { streaming, terms, ..self }
     }
 
     /// Carries the plan out, as far as that is possible.
     pub fn walk(&mut self) -> Report {
-        let ending =
-            self.advance(|runner| runner.free_steps()).map_or_else(|ending| ending, |()| self.ending());
+        let ending = self.advance(Runner::free_steps).map_or_else(|ending| ending, |()| self.ending());
         self.close(ending)
     }
 
     /// Finishes the steps that have begun, and begins no other. Nothing if all is well
     /// and the walk can go on; otherwise the report on the run, which is over.
     pub fn settle(&mut self) -> Option<Report> {
-        let begun = |runner: &Runner<'_>| {
+        let begun = |runner: &mut Runner<'a>| {
             let steps = runner.state.steps();
             steps.filter(|step| runner.state.has_begun(*step)).collect()
         };
@@ -90,16 +123,18 @@ impl<'a> Runner<'a> {
     }
 
     /// Submits what `wanted` gives and follows it, until there is nothing left to do.
-    fn advance(&mut self, wanted: impl Fn(&Self) -> Vec<StepIdx>) -> MayEnd<()> {
+    fn advance(&mut self, wanted: impl Fn(&mut Self) -> Vec<StepIdx>) -> MayEnd<()> {
         loop {
             self.look_for_reasons_to_stop();
+            self.look_for_a_pause();
             let mut steps = wanted(self);
             // what has begun is brought to its end
-            steps.retain(|step| !self.stopping || self.state.has_begun(*step));
+            let may_begin = self.may_begin();
+            steps.retain(|step| may_begin || self.state.has_begun(*step));
             if self.submit_next(&steps)? {
                 continue;
             }
-            if !self.follow()? {
+            if !self.follow()? && !self.wait_idle() {
                 return Ok(());
             }
         }
@@ -108,7 +143,7 @@ impl<'a> Runner<'a> {
     fn look_for_reasons_to_stop(&mut self) {
         if !self.stopping {
             let failed = self.state.steps().any(|step| self.state.has_failed(step));
-            if failed {
+            if failed && self.on_failure() != OnFailure::Continue {
                 self.stop("a step failed");
             } else if self.around.wants_to_stop() {
                 self.stop("asked to stop");
@@ -121,20 +156,15 @@ impl<'a> Runner<'a> {
         self.around.event(&Event::Stopping { why: why.to_owned() });
     }
 
-    /// The steps of the first jobset that is not done.
-    fn free_steps(&self) -> Vec<StepIdx> {
-        let sets = &self.header.work.jobsets;
-        let open = |set: &&Vec<StepIdx>| set.iter().any(|step| !self.state.is_done(*step));
-        sets.iter().find(open).cloned().unwrap_or_default()
-    }
-
     /// Submits the next jobs of these steps; false if there are none.
     fn submit_next(&mut self, steps: &[StepIdx]) -> MayEnd<bool> {
         let mut next: Vec<JobMark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
         let own = |mark: &&JobMark| self.header.work.step(mark.step).opcodes.is_empty();
         if let Some(mark) = next.iter().find(own).copied() {
-            if *self.task(mark) != Task::PowerOff || self.may_power_off(mark)? {
-                self.perform(mark)?;
+            match self.task(mark) {
+                Task::Await if self.header.stream.is_some() => self.await_node(mark)?,
+                Task::PowerOff if !self.may_power_off(mark)? => {}
+                _ => self.perform(mark)?,
             }
             return Ok(true);
         }
@@ -270,10 +300,15 @@ impl<'a> Runner<'a> {
                 _ => None,
             })
             .collect();
+        self.try_nodes()?;
+        let watched: Vec<Watched> = watched.into_iter().chain(self.trials()).collect();
+        let due = self.next_trial();
         if watched.is_empty() {
-            return Ok(false);
+            due.into_iter().for_each(|time| self.around.pause(time.max(TICK)));
+            return Ok(due.is_some());
         }
-        let changes = match self.client.next_change(&watched, CHANGE) {
+        let at_most = due.unwrap_or(CHANGE).min(self.streaming.patience(CHANGE)).max(TICK);
+        let changes = match self.client.next_change(&watched, at_most) {
             Ok(changes) => {
                 self.deaf = 0;
                 if changes.is_empty() { self.states(&watched)? } else { changes }
@@ -302,6 +337,9 @@ impl<'a> Runner<'a> {
 
     /// Takes note of what Ganeti says about a job.
     fn take(&mut self, id: JobId, state: JobState) -> MayEnd<()> {
+        if self.take_trial(id, &state)? {
+            return Ok(());
+        }
         let Some(mark) = self.state.find(id) else { return Ok(()) };
         let Some(JobPart::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
         let before = *before;
@@ -309,10 +347,21 @@ impl<'a> Runner<'a> {
         match state.status {
             None => self.record(Record::Gone { mark, job: id })?,
             Some(status) if status.is_final() => {
-                self.record(Record::Ended { mark, job: id, status, message: state.message })?;
+                let took = self.running_since.remove(&id).map(|since| self.millis().saturating_sub(since));
+                let message = state.message.clone();
+                self.record(Record::Ended { mark, job: id, status, message, took })?;
+                if self.submit_again(mark, &state)? {
+                    return Ok(());
+                }
             }
             Some(status) if status == before => return Ok(()),
-            Some(status) => self.state.note(mark, status),
+            Some(status) => {
+                if status == JobStatus::Running {
+                    let now = self.millis();
+                    self.running_since.entry(id).or_insert(now);
+                }
+                self.state.note(mark, status);
+            }
         }
         let (step, title) = (mark.step.number(), self.header.work.step(mark.step).title());
         if let Some(status) = state.status {
@@ -336,11 +385,19 @@ impl<'a> Runner<'a> {
     }
 
     /// Tells of a step that came to its end, if it did.
-    fn tell_of_end(&mut self, step: StepIdx) {
-        let StepReport { state, message, .. } = StepReport::of(self.state.step(step));
-        if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown) {
+    pub(super) fn tell_of_end(&mut self, step: StepIdx) {
+        let StepReport { state, message, .. } = self.report_on(step);
+        if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown | StepState::Dropped) {
             let title = self.header.work.step(step).title();
             self.around.event(&Event::StepEnded { step: step.number(), title, state, message });
+        }
+    }
+
+    fn report_on(&self, step: StepIdx) -> StepReport {
+        let report = StepReport::of(self.state.step(step));
+        match self.streaming.dropped.get(&step) {
+            Some(cause) => report.dropped(*cause),
+            None => report,
         }
     }
 
@@ -389,6 +446,8 @@ impl<'a> Runner<'a> {
             Ending::Failed
         } else if steps().all(|step| self.state.is_done(step)) {
             Ending::Done
+        } else if self.streaming.is_late && !self.stopping {
+            Ending::OutOfTime
         } else {
             Ending::Interrupted
         }
@@ -400,11 +459,11 @@ impl<'a> Runner<'a> {
             // the run is over either way
             let _ = self.record(Record::Closed { at: self.millis(), ending: ending.word().to_owned() });
         }
-        let report = Report::of(ending, &self.state);
+        let report = Report { ending, steps: self.state.steps().map(|step| self.report_on(step)).collect() };
         use StepState::*;
         let (done, failed) = (report.count(&[Done]), report.count(&[Failed]));
         let running = report.count(&[Running, Begun, Unknown]);
-        let not_started = report.count(&[NotStarted]);
+        let not_started = report.count(&[NotStarted, Dropped]);
         let ending = report.ending.clone();
         self.around.event(&Event::Ended { ending, done, failed, running, not_started });
         report

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals as Incoming;
 
 /// What a signal asks for.
@@ -18,9 +18,10 @@ pub enum SignalWish {
     Leave,
 }
 
-/// Listens to SIGINT and SIGTERM from now on.
+/// Listens to SIGINT, SIGTERM and SIGUSR1 from now on.
 pub struct Signals {
     stop: Arc<AtomicBool>,
+    paused: Arc<AtomicBool>,
     busy: Arc<Mutex<()>>,
 }
 
@@ -31,12 +32,18 @@ impl Signals {
     /// # Errors
     /// If the system does not let the program handle signals.
     pub fn listen(status: i32, heard: impl Fn(SignalWish) + Send + 'static) -> io::Result<Signals> {
-        let mut incoming = Incoming::new([SIGINT, SIGTERM])?;
+        let mut incoming = Incoming::new([SIGINT, SIGTERM, SIGUSR1])?;
         let stop = Arc::new(AtomicBool::new(false));
+        let paused = Arc::new(AtomicBool::new(false));
         let busy = Arc::new(Mutex::new(()));
-        let signals = Signals { stop: Arc::clone(&stop), busy: Arc::clone(&busy) };
+        let signals =
+            Signals { stop: Arc::clone(&stop), paused: Arc::clone(&paused), busy: Arc::clone(&busy) };
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in incoming.forever() {
+                if signal == SIGUSR1 {
+                    paused.fetch_xor(true, Ordering::SeqCst);
+                    continue;
+                }
                 let first = !stop.swap(true, Ordering::SeqCst);
                 if signal == SIGINT && first {
                     heard(SignalWish::Stop);
@@ -53,6 +60,11 @@ impl Signals {
     /// Whether no new jobs should be submitted.
     pub fn wants_to_stop(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Whether new jobs should wait: SIGUSR1 says so, and the next one that they should not.
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::SeqCst)
     }
 
     /// Does something that must not be torn apart by the end of the program, like

@@ -131,6 +131,11 @@ impl State {
         self.parts().find(|(_, part)| part.job() == Some(id)).map(|(mark, _)| mark)
     }
 
+    /// Whether a number is in use, or was.
+    pub fn knows(&self, id: JobId) -> bool {
+        self.jobs.contains(&id)
+    }
+
     /// Whether all jobs of a step ended well.
     pub fn is_done(&self, step: StepIdx) -> bool {
         self.steps[step.get()].iter().all(JobPart::is_done)
@@ -181,7 +186,11 @@ impl State {
                 let submitting = |part: &JobPart| *part == JobPart::Submitting;
                 self.change(*mark, "refused", submitting, JobPart::Refused(why.clone()))
             }),
-            Record::Ended { mark, job, status, message } => {
+            Record::Again { mark } => {
+                let failed = |part: &JobPart| matches!(part, JobPart::Ended(_, JobStatus::Error, _));
+                self.change(*mark, "submitted again", failed, JobPart::NotStarted)
+            }
+            Record::Ended { mark, job, status, message, .. } => {
                 if !status.is_final() {
                     return Err(RecordError::NotFinal { job: *job, status: *status });
                 }

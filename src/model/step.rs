@@ -48,13 +48,14 @@ pub enum Leg<N = NodeIdx> {
     ReplaceSecondary(N),
 }
 
-impl Leg {
+impl<N: Clone> Leg<N> {
     /// Where it takes an instance.
-    pub fn from(self, at: Placement) -> Placement {
+    pub fn from(self, at: Placement<N>) -> Placement<N> {
         match self {
-            Leg::Failover => {
-                Placement { primary: at.secondary.unwrap_or(at.primary), secondary: Some(at.primary) }
-            }
+            Leg::Failover => Placement {
+                primary: at.secondary.unwrap_or_else(|| at.primary.clone()),
+                secondary: Some(at.primary),
+            },
             Leg::FailoverTo(node) => Placement { primary: node, ..at },
             Leg::ReplaceSecondary(node) => Placement { secondary: Some(node), ..at },
         }

@@ -4,6 +4,7 @@
 pub(crate) mod arrival;
 pub mod checker;
 pub mod command;
+pub mod durations;
 pub mod fresh;
 pub mod graph;
 pub mod jobset;
@@ -13,5 +14,6 @@ pub mod needs;
 pub(crate) mod opcode;
 pub mod power;
 pub mod shell;
+pub mod stream;
 pub mod switching;
 pub mod work;

@@ -83,6 +83,11 @@ pub fn power_down(
 /// A name that Ganeti cannot have.
 pub fn power_up(cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
+    up(&mut work, cluster, nodes, switch, now);
+    work.finish()
+}
+
+fn up(work: &mut Builder, cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) {
     let named = || names(cluster, nodes);
     // one after the other: not all machines should draw their first current at once
     for node in named() {
@@ -90,8 +95,23 @@ pub fn power_up(cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) 
     }
     work.nodes(&Task::Await, named(), |_| Vec::new());
     work.nodes(&Task::SetOnline, named(), |node| vec![Opcode::set_offline(node, false)]);
-    change_tags(&mut work, &Task::Untag, cluster, nodes, |node| tags_removed(cluster, node));
-    change_tags(&mut work, &Task::Tag, cluster, nodes, |_| vec![switched_tag(now)]);
+    change_tags(work, &Task::Untag, cluster, nodes, |node| tags_removed(cluster, node));
+    change_tags(work, &Task::Tag, cluster, nodes, |_| vec![switched_tag(now)]);
+}
+
+/// All steps of a plan, with the moves to nodes that come up as they would be if the nodes are what they were.
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn whole(cluster: &Cluster, plan: &Switching<'_>, switch: Switch, now: u64) -> Result<Work, Impossible> {
+    if plan.power == PowerCommand::PowerOff {
+        return power_down(cluster, plan.nodes, plan.steps, switch, now);
+    }
+    let mut work = Builder::default();
+    up(&mut work, cluster, plan.nodes, switch, now);
+    let mut ready = cluster.clone();
+    plan.nodes.iter().for_each(|node| ready.nodes[node.get()].spec.offline = false);
+    work.moves(&ready, plan.steps, &jobsets(&ready, plan.steps), CheckOptions::default());
     work.finish()
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::builder::Builder;
 use self::names::ClusterNames;
 use super::checker::CheckOptions;
+use super::durations::Freight;
 use super::graph::{Edge, StepIdx};
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
@@ -86,6 +87,9 @@ pub struct WorkStep {
     pub task: Task,
     /// What Ganeti has to do, in order; nothing if this program does it itself.
     pub opcodes: Vec<Opcode>,
+    /// How much a move moves; older journals do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freight: Option<Freight>,
 }
 
 impl WorkStep {
@@ -107,6 +111,15 @@ impl WorkStep {
 }
 
 impl WorkStep {
+    /// The moves that it consists of.
+    pub fn relocations(&self) -> &[Relocation] {
+        match &self.task {
+            Task::Move(relocation) => std::slice::from_ref(relocation),
+            Task::Cross(legs) => legs,
+            _ => &[],
+        }
+    }
+
     /// Whether Ganeti can have all names in it.
     ///
     /// # Errors

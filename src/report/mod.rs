@@ -23,4 +23,10 @@ pub(crate) mod squeeze;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub mod text;
+pub(crate) mod timetable;
 mod why;
+
+/// A text in XML.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

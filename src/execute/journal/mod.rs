@@ -13,15 +13,42 @@ mod write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use read::{JournalError, LineError, Read, go_on, open, parse};
+pub use read::{JournalError, LineError, Read, go_on, open, parse, read};
 pub use write::{Journal, Store};
 
 use super::client::ClusterId;
 use super::job::{JobId, JobMark, JobStatus, RunInfo};
+use crate::model::kinds::words;
+use crate::plan::stream::Limits;
 use crate::plan::work::Work;
 
 /// The form of journals that this version reads and writes.
 pub const SCHEMA: &str = "htools.journal-1";
+
+words!(
+    /// What becomes of the other steps when one fails.
+    #[derive(Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub OnFailure, "way to go on after a failure" {
+        /// No other step begins.
+        #[default]
+        Stop = "stop",
+        /// What must follow it is dropped, and the rest goes on.
+        Continue = "continue",
+        /// No other step begins; then another plan is made.
+        Replan = "replan",
+    }
+);
+
+/// How steps follow each other that do not go by jobsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pace {
+    /// How much may be under way at the same time.
+    pub limits: Limits,
+    /// What happens after a failure.
+    pub on_failure: OnFailure,
+}
 
 /// What the first line says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +68,9 @@ pub struct Header {
     pub group: String,
     /// Whether the plan was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
+    /// How steps follow each other; jobset by jobset if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Pace>,
     /// The plan.
     pub work: Work,
 }
@@ -99,6 +129,14 @@ pub enum Record {
         /// What its failed opcode said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// How long it ran, in milliseconds, where that was seen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took: Option<u64>,
+    },
+    /// A job failed for a reason that passes, and will be submitted again.
+    Again {
+        /// Which.
+        mark: JobMark,
     },
     /// What this program does itself was done.
     Performed {

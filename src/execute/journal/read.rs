@@ -1,16 +1,20 @@
 //! Reading journals.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 
 use super::{Chain, Header, Journal, Record, Store};
+use crate::execute::job::JobId;
 use crate::execute::state::{RecordError, State};
 use crate::model::shown::{printable, shown_source};
+use crate::plan::durations::Measured;
 
 /// The largest journal that is read: some hundred thousand steps.
 const MOST: u64 = 256 << 20;
@@ -79,8 +83,36 @@ pub struct Read {
     pub header: Header,
     /// How far the run got.
     pub state: State,
+    /// How long jobs ran, in milliseconds, where that was seen.
+    pub times: HashMap<JobId, u64>,
     /// The number of lines.
     pub lines: usize,
+}
+
+impl Read {
+    /// The steps of one job that ended well, and how long that took.
+    pub fn measured(&self) -> impl Iterator<Item = Measured<'_>> {
+        let steps = self.state.steps().filter(|step| self.state.is_done(*step));
+        let times = steps.filter_map(|step| {
+            let parts = self.state.step(step);
+            let took = parts.iter().map(|part| self.times.get(&part.job()?)).collect::<Option<Vec<_>>>()?;
+            Some((step, Duration::from_millis(took.into_iter().sum())))
+        });
+        times.map(|(step, took)| Measured { step: self.header.work.step(step), took })
+    }
+}
+
+/// Reads a journal that is not gone on with; another program may be writing it.
+///
+/// # Errors
+/// What is wrong with the file or its content, and where.
+pub fn read(path: &Path) -> Result<Read, JournalError> {
+    let shown = shown_source(&path.to_string_lossy());
+    let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(unreadable)?;
+    let bytes = content_of(&file).map_err(unreadable)?;
+    parse(&bytes).map_err(|(line, problem)| damaged(&shown, line, &problem))
 }
 
 /// Reads a journal, to go on writing it.
@@ -92,22 +124,31 @@ pub fn open(path: &Path) -> Result<(Read, Journal), JournalError> {
     let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
     // the end of a pipe might never come
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
-    let mut file =
+    let file =
         OpenOptions::new().read(true).append(true).custom_flags(at_once).open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(unreadable(io::Error::other("not a regular file")));
     }
     lock(&file, &shown)?;
-    let mut bytes = Vec::new();
-    (&mut file).take(MOST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST {
-        return Err(unreadable(io::Error::other(format!("more than {MOST} bytes"))));
+    let bytes = content_of(&file).map_err(unreadable)?;
+    go_on(&bytes, Box::new(file)).map_err(|(line, problem)| damaged(&shown, line, &problem))
+}
+
+/// The bytes of a file, unless there are too many.
+fn content_of(mut file: &File) -> io::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
     }
-    go_on(&bytes, Box::new(file)).map_err(|(line, problem)| JournalError::Damaged {
-        path: shown.clone(),
-        line,
-        problem: printable(&problem.to_string(), 230),
-    })
+    let mut bytes = Vec::new();
+    (&mut file).take(MOST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST {
+        true => Err(io::Error::other(format!("more than {MOST} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+fn damaged(path: &str, line: usize, problem: &LineError) -> JournalError {
+    JournalError::Damaged { path: path.to_owned(), line, problem: printable(&problem.to_string(), 230) }
 }
 
 /// Reads the content of a journal, to go on writing it in `store`.
@@ -146,10 +187,14 @@ fn parse_chain(bytes: &[u8]) -> Result<(Read, Chain), (usize, LineError)> {
     if let Some(fault) = header.fault() {
         return Err((number, LineError::Plan(fault)));
     }
-    let mut read = Read { state: State::new(header.parts()), header, lines: 1 };
+    let state = State::new(header.parts());
+    let mut read = Read { state, header, times: HashMap::new(), lines: 1 };
     for (number, line) in lines {
         let record: Record = content(line, &mut chain).map_err(|problem| (number, problem))?;
         read.state.apply(&record).map_err(|problem| (number, problem.into()))?;
+        if let Record::Ended { job, took: Some(took), .. } = record {
+            read.times.insert(job, took);
+        }
         read.lines = number;
     }
     Ok((read, chain))

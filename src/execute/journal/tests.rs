@@ -20,7 +20,13 @@ fn records() -> Vec<Record> {
         Record::Resumed { at: 5 },
         Record::Submitting { jobs: vec![mark] },
         Record::Submitted { mark, job },
-        Record::Ended { mark, job, status: JobStatus::Error, message: Some("no \"room\"\nleft".into()) },
+        Record::Ended {
+            mark,
+            job,
+            status: JobStatus::Error,
+            message: Some("no \"room\"\nleft".into()),
+            took: None,
+        },
         Record::Closed { at: 6, ending: "failed".into() },
     ]
 }
@@ -84,6 +90,7 @@ fn records_that_cannot_follow_are_refused_with_their_line() {
         job: JobId(17),
         status: JobStatus::Running,
         message: None,
+        took: None,
     };
     assert_eq!(wrong(&[ended]).0, 2);
 }

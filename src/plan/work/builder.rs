@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use super::{Relocation, Task, Work, WorkStep};
 use crate::model::{Cluster, Move, NodeIdx, Placement, Step};
 use crate::plan::checker::CheckOptions;
+use crate::plan::durations::Freight;
 use crate::plan::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
@@ -77,7 +78,12 @@ impl Builder {
                 let why = EdgeReason::Power;
                 waits.extend(last.map(|before| Edge { before, after: at, strength: Strength::Should, why }));
             }
-            let step = WorkStep { subject: node.clone(), task: task.clone(), opcodes: opcodes(&node) };
+            let step = WorkStep {
+                subject: node.clone(),
+                task: task.clone(),
+                opcodes: opcodes(&node),
+                freight: None,
+            };
             self.push(step, &[node], waits);
         }
     }
@@ -116,6 +122,16 @@ fn relocation(cluster: &Cluster, mv: Move, from: Placement, to: Placement) -> Re
     Relocation { mv, from, to }
 }
 
+fn freight(cluster: &Cluster, step: &Step) -> Freight {
+    let instance = cluster.instance(step.instance);
+    let runs = instance.status.is_running() && !cluster.node(step.from.primary).spec.offline;
+    let mut groups: Vec<String> =
+        step.nodes(cluster).map(|node| cluster.group(cluster.node(node).spec.group).name.clone()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    Freight { memory: runs.then_some(instance.mem.0), disk: instance.disk.0, groups }
+}
+
 fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
     let instance = cluster.instance(step.instance);
     let leg = |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, from, to));
@@ -126,5 +142,6 @@ fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
             false => Task::Move(relocation(cluster, step.mv, step.from, step.to)),
         },
         opcodes: job(cluster, instance, &[step.mv]),
+        freight: Some(freight(cluster, step)),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::status::condition_text;
 use crate::model::{AllocPolicy, Cluster};
+use crate::report::escaped;
 use crate::report::number::counted;
 use crate::search::groups::health::Health;
 use crate::search::groups::status::{GroupStatus, GroupsStatus};
@@ -146,5 +147,5 @@ fn fitting(text: &str, most: usize) -> String {
         short.pop();
         short.push('…');
     }
-    short.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    escaped(&short)
 }

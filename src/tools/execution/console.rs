@@ -174,6 +174,12 @@ impl<'a> Console<'a> {
                     self.error_line(&text);
                 }
             }
+            Event::Again { step, problem, pause, .. } => {
+                let name = self.name(*step);
+                self.error_line(&format!("{name}: {problem}; submitted again in {} s", pause.as_secs()));
+            }
+            Event::Paused => self.error_line("Paused: no new steps are begun until the next SIGUSR1"),
+            Event::Continued => self.error_line("Going on"),
             Event::Stopping { why } => self.error_line(&format!("No new steps are begun: {why}")),
             Event::ConnectionLost { problem, pause, .. } => {
                 self.error_line(&format!("{problem}; next attempt in {} s", pause.as_secs()));
@@ -202,6 +208,10 @@ impl RunHost for Console<'_> {
 
     fn wants_to_stop(&self) -> bool {
         self.signals.wants_to_stop()
+    }
+
+    fn is_paused(&self) -> bool {
+        self.signals.is_paused()
     }
 
     fn perform(

@@ -4,7 +4,9 @@ mod arrival;
 mod console;
 mod fresh;
 mod lock;
+mod pace;
 mod place;
+mod present;
 mod proposal;
 mod question;
 mod resume;
@@ -18,7 +20,9 @@ use anyhow::{Context, bail, ensure};
 pub use arrival::Confirmation;
 pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
+pub use pace::check as check_pace;
 pub use place::check as check_journal;
+pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
 pub use question::{Consent, ask};
 pub use resume::{resume, resume_with};
@@ -32,7 +36,9 @@ use super::output::Output;
 use crate::execute::job::RunInfo;
 use crate::execute::journal::{self, Header, Journal};
 use crate::execute::signals::Signals;
-use crate::execute::{ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State};
+use crate::execute::{
+    ClusterId, Ending, JobClient, LuxiClient, RapiClient, Report, Runner, State, StepState,
+};
 use crate::model::Cluster;
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
@@ -152,15 +158,17 @@ pub fn carry_out(
         joins_opcodes: client.joins_opcodes(),
         group: order.group,
         ignore_soft_errors: stage.undertaking.ignore_soft_errors,
+        stream: pace::pace(options),
         cluster,
         work: order.work,
     };
+    let terms = pace::terms(options, &header.work)?;
     let path = place::journal(options.journal.as_deref(), stage.number, &header)?;
     let mut console = Console::begin(&header.work, stage, output)?;
     let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;
     console.note(&format!("Journal: {}", path.display()));
     let state = State::new(header.parts());
-    let report = Runner::new(client, &mut console, &header, journal, state).walk();
+    let report = Runner::new(client, &mut console, &header, journal, state).with(terms).walk();
     console.finish(&report);
     let arrival = Confirmation::of(&header.work, &report, client, stage.undertaking.load);
     Ok(Ran { header, report, journal: path, arrival })
@@ -233,6 +241,16 @@ pub fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<
             Some(problem) => bail!("{tool}: {problem}"),
             None => Ok(ExitStatus::Success),
         },
+        Ending::OutOfTime => {
+            let done = report.count(&[StepState::Done]);
+            let left = report.steps.len() - done;
+            output.error_line(&format!(
+                "The time is up: {done} of {} steps are done, {left} are left; {}",
+                report.steps.len(),
+                goes_on()
+            ))?;
+            Ok(ExitStatus::Success)
+        }
         Ending::Interrupted => {
             for line in console::interrupted(&header.work, report) {
                 if silent { output.error_line(&line)? } else { output.line(&line)? }

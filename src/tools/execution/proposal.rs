@@ -6,6 +6,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use anyhow::bail;
 
 use super::fresh::{announce, read_again};
+use super::present::shown;
 use super::{Consent, ExecutionOrder, Undertaking, ask, carry_out_alone, client};
 use crate::execute::Ending;
 use crate::model::shown::shown_name;
@@ -99,6 +100,8 @@ pub struct Proposal {
     pub document: Option<String>,
     /// Whether it brings about all that was asked for.
     pub complete: bool,
+    /// How the command ends if it is not carried out.
+    pub status: ExitStatus,
 }
 
 /// What came of planning: something to carry out, or the exit status.
@@ -178,10 +181,24 @@ pub fn plan_and_execute(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let Undertaking { tool, load, .. } = *undertaking;
-    let first = match plan(cluster, output)? {
+    let mut plan = |cluster, output: &mut Output| -> anyhow::Result<Planned> {
+        let mut planned = plan(cluster, output)?;
+        if let Continue(proposal) = &mut planned {
+            let Undertaking { execution, silent, .. } = undertaking;
+            if let Some(document) = shown(execution, &proposal.work, *silent, output)? {
+                proposal.document = Some(document);
+            }
+        }
+        Ok(planned)
+    };
+    let mut first = match plan(cluster, output)? {
         Continue(first) => first,
         Break(status) => return Ok(status),
     };
+    if !undertaking.execution.exec {
+        first.show_document(output)?;
+        return Ok(first.status);
+    }
     output.flush()?;
     let mut client = client(&load.source)?;
     let fits = fitting(&mut Proposing { undertaking, output: &mut *output, plan }, first);

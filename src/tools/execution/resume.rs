@@ -9,7 +9,7 @@ use super::{
     Confirmation, Consent, ExecutionStage, Ran, Undertaking, ask, check_resumed, client, conclude, failures,
     listen, read_again, take_back, takes_jobs,
 };
-use crate::execute::journal::{self, Header};
+use crate::execute::journal::{self, Header, OnFailure};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, Report, Runner, State};
 use crate::plan::graph::StepIdx;
@@ -45,7 +45,8 @@ pub fn resume_with(
         let ran = undertaking.over(header, Report::of(Ending::Done, &state), path, client);
         return conclude(&ran, undertaking.silent, output);
     }
-    if let Some(step) = state.steps().find(|step| state.has_failed(*step)) {
+    let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
+    if let Some(step) = state.steps().find(|step| state.has_failed(*step) && !goes_on) {
         let what = header.work.step(step).described();
         let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step.number());
         drop(journal);
@@ -61,7 +62,8 @@ pub fn resume_with(
     let signals = listen(undertaking.silent)?;
     let stage = undertaking.stage(&signals, 1);
     let mut console = Console::begin(&header.work, &stage, output)?;
-    let mut runner = Runner::new(client, &mut console, &header, journal, state);
+    let terms = super::pace::terms(execution, &header.work)?;
+    let mut runner = Runner::new(client, &mut console, &header, journal, state).with(terms);
     let mut found = None;
     let report = match runner.settle() {
         Some(report) => report,

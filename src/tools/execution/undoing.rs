@@ -39,7 +39,7 @@ pub fn take_back(
         Ending::Lost(why) | Ending::Unrecorded(why) | Ending::Contradiction(why) => {
             format!("; it is unknown whether everything was taken back: {why}")
         }
-        Ending::Interrupted => {
+        Ending::Interrupted | Ending::OutOfTime => {
             let open = |at: usize| undone.report.steps[at].state != crate::execute::StepState::Done;
             format!("; not taken back, as asked to stop: {}", listed(work, open))
         }

@@ -19,7 +19,7 @@ pub fn undertaking(options: &Options) -> Undertaking<'_> {
         tool: super::SPEC.name,
         load: &options.load,
         execution: &options.execution,
-        silent: options.json,
+        silent: options.json || options.execution.prints_document(),
         takes_back: false,
         ignore_soft_errors: options.balance.rules.ignore_soft_errors,
         detailed_status: false,
@@ -44,7 +44,10 @@ pub fn proposed(
     let empties = !options.emptied.is_empty();
     // who wants a node switched off is not helped by one that is half empty
     let Some(before) = before.filter(|_| !parts.is_empty() && (complete || !empties)) else {
-        print_document(document, output)?;
+        let nothing = parts.is_empty() && options.execution.print_plan.is_some();
+        let nothing =
+            nothing.then(|| execution::shown(&options.execution, &Work::default(), options.json, output));
+        print_document(nothing.transpose()?.flatten().or(document), output)?;
         if complete {
             return Ok(Break(ExitStatus::Success));
         }
@@ -70,6 +73,7 @@ pub fn proposed(
         stopped,
         document,
         complete,
+        status: if complete { ExitStatus::Success } else { ExitStatus::Failure },
     })))
 }
 

@@ -13,6 +13,7 @@ mod views;
 use super::cli::option::ArgumentKind;
 use super::cli::{OptionDef, Spec};
 use super::options::catalogue::*;
+use super::options::pace::*;
 use super::options::{Options, count, not_negative, size};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
@@ -129,6 +130,21 @@ pub const SPEC: Spec = Spec {
         JOURNAL,
         RESUME,
         JSON_EVENTS,
+        PRINT_PLAN,
+        SAVE_PLAN,
+        STREAM,
+        MAX_PARALLEL,
+        MAX_OUT_PER_NODE,
+        MAX_IN_PER_NODE,
+        MAX_SYNCS,
+        MAX_PER_GROUP,
+        ON_FAILURE,
+        REPLANS,
+        MAX_DURATION,
+        UNTIL,
+        BANDWIDTH,
+        SYNC_RATE,
+        DURATIONS_FROM,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -145,6 +161,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
         // before the cluster is asked
         run::Groups::of(&options)?;
         deep::check(&options)?;
+        execution::check_pace(&options)?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
         let cluster = source::load(&options.load, &mut output)?;

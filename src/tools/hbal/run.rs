@@ -55,7 +55,8 @@ impl Groups {
 pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let level = options.load.verbosity;
     let groups = Groups::of(options)?;
-    let mut text = Text { output, json: options.json || options.svg };
+    let silent = options.json || options.svg || options.execution.prints_document();
+    let mut text = Text { output, json: silent };
     if level > 1 {
         text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
@@ -95,7 +96,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         let scope = BalancedScope::of(cluster, group);
         (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
-    let before = options.execution.exec.then(|| Cluster::clone(cluster));
+    let before = options.execution.wants_work().then(|| Cluster::clone(cluster));
     let moment = wants_summary(options, &text).then(|| Moment::of(cluster, &cluster.nodes_of(group)));
     let found = {
         // after the search an interrupt ends the program

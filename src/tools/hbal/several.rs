@@ -93,7 +93,7 @@ impl GroupsRun<'_> {
             options,
             choice,
             deadline: Interruptible::begin(options.time_limit)?,
-            before: options.execution.exec.then(|| cluster.clone()),
+            before: options.execution.wants_work().then(|| cluster.clone()),
             state: options.json.then(|| json::cluster::ClusterView::whole(cluster)),
             moment: wants_summary(options, text).then(|| Moment::of_groups(cluster)),
         })

@@ -7,6 +7,7 @@ use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::work::Work;
 use crate::search::Stopped;
+use crate::tools::ExitStatus;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation};
 
 /// What carrying plans out goes by.
@@ -15,7 +16,7 @@ pub fn undertaking(options: &Options) -> Undertaking<'_> {
         tool: super::SPEC.name,
         load: &options.load,
         execution: &options.execution,
-        silent: options.is_silent(),
+        silent: options.is_silent() || options.execution.prints_document(),
         takes_back: false,
         ignore_soft_errors: false,
         detailed_status: options.detailed_status,
@@ -33,6 +34,7 @@ pub fn proposed(
     (steps, jobsets): (&[Step], &[Jobset]),
     (stopped, complete): (Option<Stopped>, bool),
     document: Option<String>,
+    status: ExitStatus,
 ) -> Result<Proposal, Impossible> {
     let work = Work::of(cluster, steps, jobsets, CheckOptions::default())?;
     Ok(Proposal {
@@ -48,6 +50,7 @@ pub fn proposed(
         stopped,
         document,
         complete,
+        status,
     })
 }
 

@@ -12,6 +12,7 @@ use anyhow::ensure;
 use super::cli::option::ArgumentKind::{Choices, Float};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt, hint};
 use super::options::catalogue::*;
+use super::options::pace::*;
 use super::options::{Options, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
@@ -144,6 +145,21 @@ pub const SPEC: Spec = Spec {
         JOURNAL.only(PLANS),
         RESUME.only(PLANS),
         JSON_EVENTS.only(PLANS),
+        PRINT_PLAN.only(PLANS),
+        SAVE_PLAN.only(PLANS),
+        STREAM.only(PLANS),
+        MAX_PARALLEL.only(PLANS),
+        MAX_OUT_PER_NODE.only(PLANS),
+        MAX_IN_PER_NODE.only(PLANS),
+        MAX_SYNCS.only(PLANS),
+        MAX_PER_GROUP.only(PLANS),
+        ON_FAILURE.only(PLANS),
+        REPLANS.only(PLANS),
+        MAX_DURATION.only(PLANS),
+        UNTIL.only(PLANS),
+        BANDWIDTH.only(PLANS),
+        SYNC_RATE.only(PLANS),
+        DURATIONS_FROM.only(PLANS),
         REASON.added().only(PLANS),
         PRIORITY.added().only(PLANS),
         VERBOSE,
@@ -192,6 +208,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
         output.flush()?;
         return status;
     }
+    execution::check_pace(&options)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "regrouped"])?;
     let cluster = source::load(&options.load, &mut output)?;

@@ -171,14 +171,15 @@ fn finish(
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &shell::script(REGROUP_TITLE, "job", &lines))?;
     }
-    let executes = options.execution.exec && !plan.steps.is_empty();
+    let executes = options.execution.wants_work() && (!options.execution.exec || !plan.steps.is_empty());
+    let prints_plan = options.execution.prints_document();
     let mut document = plan.document.as_ref().map(json::text).transpose()?;
     if options.json {
         // of several plans the last one only
         if !executes {
             document.take().map_or(Ok(()), |document| output.write(&document))?;
         }
-    } else {
+    } else if !prints_plan {
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
         shown.iter().try_for_each(|line| output.line(line))?;
@@ -189,16 +190,17 @@ fn finish(
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
         summing_up::of_moves(cluster, plan.after, plan.steps, output)?;
     }
-    if executes {
-        let how = (plan.stopped, plan.success);
-        let proposal = proposed(options, cluster, (plan.steps, &plan.jobsets), how, document)?;
-        return Ok(Continue(Box::new(proposal)));
-    }
-    Ok(Break(match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
+    let status = match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,
-    }))
+    };
+    if executes {
+        let how = (plan.stopped, plan.success);
+        let proposal = proposed(options, cluster, (plan.steps, &plan.jobsets), how, document, status)?;
+        return Ok(Continue(Box::new(proposal)));
+    }
+    Ok(Break(status))
 }
 
 fn print_nodes(title: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {

@@ -13,8 +13,9 @@ use super::cli::value::shown_time;
 use super::cli::{Given, OptionDef, Spec, ValueError};
 use super::options::Options;
 use super::options::catalogue::*;
+use super::options::pace::*;
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::{ExitStatus, ahead, execution, source};
 use crate::search::squeeze::Reach;
 
 /// The reserve that is asked for unless the command line says otherwise.
@@ -106,6 +107,19 @@ pub const SPEC: Spec = Spec {
         JOURNAL,
         RESUME,
         JSON_EVENTS,
+        PRINT_PLAN,
+        STREAM,
+        MAX_PARALLEL,
+        MAX_OUT_PER_NODE,
+        MAX_IN_PER_NODE,
+        MAX_SYNCS,
+        MAX_PER_GROUP,
+        ON_FAILURE,
+        MAX_DURATION,
+        UNTIL,
+        BANDWIDTH,
+        SYNC_RATE,
+        DURATIONS_FROM,
         REASON.added(),
         PRIORITY.added(),
         STATIC_KVM_NODE_MEMORY,
@@ -143,6 +157,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     }
     run::check_reserves(&options, &mut output)?;
     let planning = Planning::new(&options, run::known_sizes(&options)?);
+    execution::check_pace(&options)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "squeezed"])?;
     let access = options.execution.exec.then(|| execute::access(&options)).transpose()?;

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Options;
 use crate::model::{Cluster, GroupIdx};
+use crate::plan::switching::Switch;
 use crate::report::squeeze as view;
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
@@ -57,7 +58,12 @@ impl<'a> Planning<'a> {
         squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
     }
 
-    /// Seconds since 1970.
+    /// Who switches the power.
+    pub fn switch(&self) -> Switch {
+        if self.options.execution.handling.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
+    }
+
+    /// The time, in seconds since 1970.
     pub fn now(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
     }

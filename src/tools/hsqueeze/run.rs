@@ -7,8 +7,10 @@ use super::planning::{Planning, show_text};
 use super::squeeze_run::HsqueezeEnd;
 use super::{ExitStatus, Options};
 use crate::model::{Cluster, GroupIdx, Step};
+use crate::plan::names::Impossible;
 use crate::plan::power::{self, SCRIPT_TITLE};
-use crate::plan::shell;
+use crate::plan::work::Work;
+use crate::plan::{shell, switching};
 use crate::report::file::write_whole;
 use crate::report::{json, squeeze as view};
 use crate::search::Stopped;
@@ -16,7 +18,7 @@ use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
     Decision, GroupPlan, Squeeze, SqueezeOptions, SqueezeProgress, SqueezeWatch, squeeze_watched,
 };
-use crate::tools::execution::{Consent, ask};
+use crate::tools::execution::{Consent, ask, shown};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -68,7 +70,12 @@ pub fn run(
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
-    show(options, &asked, cluster, &found, output)?;
+    if !options.execution.prints_document() {
+        show(options, &asked, cluster, &found, output)?;
+    }
+    if options.execution.print_plan.is_some() {
+        show_graph(planning, cluster, &found, output)?;
+    }
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
         let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
         summing_up::of_moves(cluster, &found.after, &steps, output)?;
@@ -147,6 +154,21 @@ fn when(found: &Squeeze) -> &'static str {
         (false, true) => "after hsqueeze expansion",
         (false, false) => "after hsqueeze doing nothing",
     }
+}
+
+/// The plans of all groups as one graph.
+fn show_graph(
+    planning: &Planning<'_>,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let execution = &planning.options.execution;
+    let plans = found.plans.iter().filter_map(view::switching);
+    let work = plans.map(|plan| switching::whole(cluster, &plan, planning.switch(), planning.now()));
+    let work = Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?);
+    let document = shown(execution, &work, planning.options.json, output)?;
+    Ok(document.map_or(Ok(()), |document| output.write(&document))?)
 }
 
 /// Everything that is said about the plans.

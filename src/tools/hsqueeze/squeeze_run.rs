@@ -13,7 +13,7 @@ use crate::model::Cluster;
 use crate::model::shown::shown_name;
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
-use crate::plan::switching::{self, Switch};
+use crate::plan::switching;
 use crate::plan::work::{Task, Work, WorkStep};
 use crate::report::squeeze::GroupResult;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
@@ -135,15 +135,16 @@ impl<'a> SqueezeRun<'a> {
         Some(Current { before: now, plan })
     }
 
-    fn switch(&self) -> Switch {
-        if self.options.execution.handling.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
-    }
-
     /// Powers nodes down; if that fails, what was done is taken back.
     fn condense(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
         let Current { before, plan } = current;
-        let work =
-            switching::power_down(before, &plan.nodes, &plan.steps, self.switch(), self.planning.now())?;
+        let work = switching::power_down(
+            before,
+            &plan.nodes,
+            &plan.steps,
+            self.planning.switch(),
+            self.planning.now(),
+        )?;
         let purpose = format!("condensing by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         count(&ran, &Task::PowerOff, result);
@@ -198,7 +199,7 @@ impl<'a> SqueezeRun<'a> {
     /// Whether all nodes came up.
     fn power_up(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<bool> {
         let Current { before, plan } = current;
-        let work = switching::power_up(before, &plan.nodes, self.switch(), self.planning.now())?;
+        let work = switching::power_up(before, &plan.nodes, self.planning.switch(), self.planning.now())?;
         let purpose = format!("expanding by {} nodes", plan.nodes.len());
         let ran = self.run(current, purpose, work)?;
         let known = result.nodes.len();

@@ -1,6 +1,7 @@
 //! What the options of the programs mean: typed, with every default in place.
 
 pub mod catalogue;
+pub mod pace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,8 +9,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use self::pace::{PlanForm, Window};
 use super::cli::{Given, ValueError};
 use super::hgroup::GroupCommand;
+use crate::execute::journal::OnFailure;
 use crate::execute::nodes::Handling;
 use crate::generate::ClusterSpec;
 use crate::load::Detail;
@@ -17,6 +20,8 @@ use crate::load::merge::{MergeOptions, NodeOptions};
 use crate::load::units::parse_size;
 use crate::model::kinds::words;
 use crate::model::{DiskTemplate, Mib};
+use crate::plan::durations::Rates;
+use crate::plan::stream::Limits;
 use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
@@ -177,7 +182,7 @@ impl Priority {
 }
 
 /// What is asked for about carrying plans out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ExecutionOptions {
     /// `-X`
     pub exec: bool,
@@ -189,6 +194,52 @@ pub struct ExecutionOptions {
     pub priority: Option<Priority>,
     /// How nodes are powered up and down.
     pub handling: Handling,
+    pub print_plan: Option<PlanForm>,
+    pub save_plan: Option<PathBuf>,
+    /// How long steps take, unless journals tell.
+    pub rates: Rates,
+    pub durations_from: Vec<PathBuf>,
+    pub stream: bool,
+    pub limits: Limits,
+    pub window: Window,
+    pub on_failure: Option<OnFailure>,
+    pub replans: usize,
+}
+
+impl Default for ExecutionOptions {
+    fn default() -> Self {
+        ExecutionOptions {
+            exec: false,
+            yes: false,
+            journal: None,
+            resume: None,
+            json_events: None,
+            reason: None,
+            priority: None,
+            handling: Handling::default(),
+            print_plan: None,
+            save_plan: None,
+            rates: Rates::default(),
+            durations_from: Vec::new(),
+            stream: false,
+            limits: Limits::default(),
+            window: Window::default(),
+            on_failure: None,
+            replans: 3,
+        }
+    }
+}
+
+impl ExecutionOptions {
+    /// Whether the plan is needed as work, not only as lines.
+    pub fn wants_work(&self) -> bool {
+        self.exec || self.print_plan.is_some() || self.save_plan.is_some()
+    }
+
+    /// Whether standard output is for a form of the plan alone.
+    pub fn prints_document(&self) -> bool {
+        self.print_plan.is_some_and(PlanForm::is_document)
+    }
 }
 
 /// Where the cluster is to be read from. Several may be given; which of them

@@ -1,0 +1,188 @@
+//! Steps as a stream: each begins as soon as what it waits for has ended, within limits and in time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use super::events::Event;
+use super::job::{JobMark, JobState, JobStatus};
+use super::journal::{OnFailure, Pace, Record};
+use super::nodes::BOOT;
+use super::runner::{MayEnd, Runner};
+use super::state::JobPart;
+use crate::plan::graph::StepIdx;
+use crate::plan::stream::{Dispatch, Schedule};
+use crate::plan::work::Work;
+
+/// How often a job is submitted again that failed for a reason that passes.
+const RETRIES: u32 = 6;
+/// The first pause before that; each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// How often to look whether new jobs may be submitted again.
+const PAUSED: Duration = Duration::from_secs(1);
+
+/// What a run has to know that is not a part of its plan.
+#[derive(Debug, Clone)]
+pub struct RunTerms {
+    /// By step, how long it takes, in seconds; nothing if nobody asked.
+    pub seconds: Vec<f64>,
+    /// When the last step has to have ended.
+    pub deadline: Option<SystemTime>,
+    /// How long a node may take to answer after it was powered on.
+    pub boot: Duration,
+}
+
+impl Default for RunTerms {
+    fn default() -> RunTerms {
+        RunTerms { seconds: Vec::new(), deadline: None, boot: BOOT }
+    }
+}
+
+/// Where a stream is.
+#[derive(Debug, Default)]
+pub(super) struct Streaming {
+    /// What may begin; none if the walk is by jobsets.
+    dispatch: Option<Dispatch>,
+    /// Those that were let begin, and have not ended.
+    admitted: BTreeSet<StepIdx>,
+    /// Those whose end was taken note of.
+    over: BTreeSet<StepIdx>,
+    /// Those that must follow one that was not done, with which.
+    pub(super) dropped: BTreeMap<StepIdx, StepIdx>,
+    /// Those that are to be submitted again: when, and how often they were.
+    again: BTreeMap<StepIdx, (SystemTime, u32)>,
+    /// Whether a step was not begun because it would end too late.
+    pub(super) is_late: bool,
+    /// Whether it was said that new jobs have to wait.
+    is_paused: bool,
+}
+
+impl Streaming {
+    pub(super) fn of(work: &Work, pace: Option<&Pace>, terms: &RunTerms) -> Streaming {
+        let mut seconds = terms.seconds.clone();
+        seconds.resize(work.steps.len(), 1.0);
+        let dispatch = pace.map(|pace| Schedule::best(work, &seconds, pace.limits).0);
+        Streaming { dispatch, ..Streaming::default() }
+    }
+
+    /// How long to wait for jobs while something else may happen.
+    pub(super) fn patience(&self, usual: Duration) -> Duration {
+        let is_waiting = self.again.keys().any(|step| self.admitted.contains(step));
+        if is_waiting || self.is_paused { FIRST_PAUSE } else { usual }
+    }
+}
+
+impl Runner<'_> {
+    /// What is done about failures of this run.
+    pub(super) fn on_failure(&self) -> OnFailure {
+        self.header.stream.as_ref().map_or(OnFailure::Stop, |pace| pace.on_failure)
+    }
+
+    /// The steps that are under way, or may begin now.
+    pub(super) fn free_steps(&mut self) -> Vec<StepIdx> {
+        let Some(mut dispatch) = self.streaming.dispatch.take() else { return self.first_jobset() };
+        for step in self.state.steps() {
+            let (done, failed) = (self.state.is_done(step), self.state.has_failed(step));
+            if (done || failed) && self.streaming.over.insert(step) {
+                self.streaming.admitted.remove(&step);
+                for dropped in dispatch.end(step, done) {
+                    self.drop_step(dropped, step);
+                }
+            } else if !done && !failed && self.state.has_begun(step) && self.streaming.admitted.insert(step) {
+                // of the run that this one goes on with
+                dispatch.begin(step);
+            }
+        }
+        while !self.stopping && !self.streaming.is_paused {
+            let Some(step) = dispatch.next(|step| self.is_in_time(step)) else { break };
+            dispatch.begin(step);
+            self.streaming.admitted.insert(step);
+        }
+        self.streaming.is_late |= !self.stopping && dispatch.next(|step| !self.is_in_time(step)).is_some();
+        self.streaming.dispatch = Some(dispatch);
+        self.streaming.admitted.iter().copied().filter(|step| self.is_due(*step)).collect()
+    }
+
+    /// The steps of the first jobset that is not done.
+    fn first_jobset(&mut self) -> Vec<StepIdx> {
+        let sets = &self.header.work.jobsets;
+        let open = |set: &&Vec<StepIdx>| set.iter().any(|step| !self.state.is_done(*step));
+        let mut set = sets.iter().find(open).cloned().unwrap_or_default();
+        set.retain(|step| {
+            self.state.has_begun(*step) || self.is_in_time(*step) || {
+                self.streaming.is_late = true;
+                false
+            }
+        });
+        set
+    }
+
+    fn drop_step(&mut self, step: StepIdx, cause: StepIdx) {
+        self.streaming.dropped.insert(step, cause);
+        self.tell_of_end(step);
+    }
+
+    /// Whether a step that begins now will have ended in time.
+    fn is_in_time(&self, step: StepIdx) -> bool {
+        let Some(deadline) = self.terms.deadline else { return true };
+        let takes = self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
+        let takes = Duration::try_from_secs_f64(takes).unwrap_or(Duration::MAX);
+        self.around.now().checked_add(takes).is_some_and(|end| end <= deadline)
+    }
+
+    fn is_due(&self, step: StepIdx) -> bool {
+        self.streaming.again.get(&step).is_none_or(|(at, _)| *at <= self.around.now())
+    }
+
+    /// Whether new steps have to wait at the wish of whoever looks on; says so when that changes.
+    pub(super) fn look_for_a_pause(&mut self) {
+        let is_paused = self.around.is_paused() && !self.stopping;
+        if is_paused != self.streaming.is_paused {
+            self.streaming.is_paused = is_paused;
+            self.around.event(if is_paused { &Event::Paused } else { &Event::Continued });
+        }
+    }
+
+    /// Whether a step that has not begun may do so as far as that is about the whole run.
+    pub(super) fn may_begin(&self) -> bool {
+        !self.stopping && !self.streaming.is_paused
+    }
+
+    /// Waits where nothing is under way and something will be; false if nothing will.
+    pub(super) fn wait_idle(&mut self) -> bool {
+        if self.stopping {
+            return false;
+        }
+        let now = self.around.now();
+        let waiting = |step: &&StepIdx| !self.streaming.over.contains(step);
+        let again =
+            self.streaming.admitted.iter().filter(waiting).filter_map(|step| self.streaming.again.get(step));
+        let next = again.map(|(at, _)| at.duration_since(now).unwrap_or_default()).min();
+        let is_open = self.state.steps().any(|step| !self.state.is_done(step));
+        let pause = match (self.streaming.is_paused && is_open, next) {
+            (true, _) => PAUSED,
+            (false, Some(time)) => time.max(PAUSED),
+            (false, None) => return false,
+        };
+        self.around.pause(pause);
+        true
+    }
+
+    /// Has a job submitted again that failed for a reason that passes; false if it is to be a failure.
+    pub(super) fn submit_again(&mut self, mark: JobMark, state: &JobState) -> MayEnd<bool> {
+        let (step, parts) = (mark.step, self.state.step(mark.step));
+        // what waits for it in the queue has failed with it
+        let is_last = parts[mark.part + 1..].iter().all(|part| *part == JobPart::NotStarted);
+        let tries = self.streaming.again.get(&step).map_or(0, |(_, tries)| *tries);
+        let wanted = state.is_passing && state.status == Some(JobStatus::Error);
+        if !wanted || !is_last || self.streaming.dispatch.is_none() || tries >= RETRIES || self.stopping {
+            return Ok(false);
+        }
+        let pause = FIRST_PAUSE * (1 << tries);
+        self.record(Record::Again { mark })?;
+        self.streaming.again.insert(step, (self.around.now() + pause, tries + 1));
+        let title = self.header.work.step(step).title();
+        let problem = state.message.clone().unwrap_or_default();
+        self.around.event(&Event::Again { step: step.number(), title, problem, pause });
+        Ok(true)
+    }
+}

@@ -1,0 +1,209 @@
+//! How long steps take: by how much they move, and how fast that goes.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::StepIdx;
+use super::work::{Relocation, Task, Work, WorkStep};
+use crate::model::{Leg, Mib};
+
+/// What a leg of a move does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Its memory is copied while it runs.
+    Migrates,
+    /// It is started elsewhere; its memory is nowhere.
+    FailsOver,
+    /// Its disks are copied.
+    Syncs,
+}
+
+/// What a step moves.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Freight {
+    /// Memory that a live migration copies, in MiB; none if the instance does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<i64>,
+    /// Disks that are copied when the secondary node is replaced, in MiB.
+    pub disk: i64,
+    /// Names of the node groups that it touches.
+    pub groups: Vec<String>,
+}
+
+/// How fast things go. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Memory of a live migration.
+    pub bandwidth: f64,
+    /// Disks being copied.
+    pub sync_rate: f64,
+    /// What a migration takes however small the instance is.
+    pub migration: f64,
+    /// A failover: the instance stops and starts.
+    pub failover: f64,
+    /// What replacing a secondary takes however small the disks are.
+    pub replace: f64,
+    /// A change of a node's flags or tags.
+    pub change: f64,
+    /// Switching the power of a node.
+    pub power: f64,
+    /// A node that boots.
+    pub boot: f64,
+}
+
+/// A network of 1 Gbit/s, of which some is left; disks by what Ganeti lets DRBD take (60 MiB/s).
+impl Default for Rates {
+    fn default() -> Rates {
+        Rates {
+            bandwidth: 100.0,
+            sync_rate: 60.0,
+            migration: 10.0,
+            failover: 60.0,
+            replace: 15.0,
+            change: 2.0,
+            power: 10.0,
+            boot: 180.0,
+        }
+    }
+}
+
+/// A step that was carried out, and how long that took.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'w> {
+    /// The step.
+    pub step: &'w WorkStep,
+    /// From the moment its job ran to its end.
+    pub took: Duration,
+}
+
+impl Rates {
+    /// How long a step takes, in seconds.
+    pub fn seconds(&self, step: &WorkStep) -> f64 {
+        match &step.task {
+            Task::Move(_) | Task::Cross(_) => self.of_ways(step, &ways(step)),
+            Task::Drain | Task::Undrain | Task::Tag | Task::Untag | Task::SetOffline | Task::SetOnline => {
+                self.change
+            }
+            Task::PowerOff | Task::PowerOn => self.power,
+            Task::Await => self.boot,
+            Task::ConfirmEmpty => 0.0,
+        }
+    }
+
+    /// How long each step of a plan takes, in seconds.
+    pub fn of(&self, work: &Work) -> Vec<f64> {
+        work.steps.iter().map(|step| self.seconds(step)).collect()
+    }
+
+    fn of_ways(&self, step: &WorkStep, ways: &[Way]) -> f64 {
+        let freight = step.freight.as_ref();
+        let memory = freight.and_then(|freight| freight.memory).map_or(0.0, |mib| Mib(mib).as_f64());
+        let disk = freight.map_or(0.0, |freight| Mib(freight.disk).as_f64());
+        let seconds = |way: &Way| match way {
+            Way::Migrates => self.migration + memory / self.bandwidth,
+            Way::FailsOver => self.failover,
+            Way::Syncs => self.replace + disk / self.sync_rate,
+        };
+        ways.iter().map(seconds).sum()
+    }
+
+    /// The same with the speeds that were seen: each the sum of what was copied by the time that was left for it, first of
+    /// steps that only migrate, then of those that copy disks. What nothing was seen of stays.
+    #[must_use]
+    pub fn refined(mut self, seen: &[Measured<'_>]) -> Rates {
+        let known: Vec<(&Measured<'_>, Vec<Way>)> = seen.iter().map(|seen| (seen, ways(seen.step))).collect();
+        let only = |wanted: Way| {
+            let them =
+                known.iter().filter(move |(_, ways)| !ways.is_empty() && ways.iter().all(|w| *w == wanted));
+            them.map(|(seen, ways)| (*seen, ways.len() as f64))
+        };
+        let (mut copied, mut took) = (0.0, 0.0);
+        for (Measured { step, took: time }, legs) in only(Way::Migrates) {
+            let memory = step.freight.as_ref().and_then(|freight| freight.memory).unwrap_or(0);
+            copied += legs * Mib(memory).as_f64();
+            took += (time.as_secs_f64() - legs * self.migration).max(0.0);
+        }
+        self.bandwidth = speed(copied, took, self.bandwidth);
+        let failovers: Vec<f64> =
+            only(Way::FailsOver).map(|(seen, legs)| seen.took.as_secs_f64() / legs).collect();
+        if !failovers.is_empty() {
+            self.failover = failovers.iter().sum::<f64>() / failovers.len() as f64;
+        }
+        let (mut copied, mut took) = (0.0, 0.0);
+        for (Measured { step, took: time }, ways) in
+            known.iter().filter(|(_, ways)| ways.contains(&Way::Syncs))
+        {
+            let syncs = ways.iter().filter(|way| **way == Way::Syncs).count() as f64;
+            let others: Vec<Way> = ways.iter().copied().filter(|way| *way != Way::Syncs).collect();
+            copied += syncs * step.freight.as_ref().map_or(0.0, |freight| Mib(freight.disk).as_f64());
+            took += (time.as_secs_f64() - syncs * self.replace - self.of_ways(step, &others)).max(0.0);
+        }
+        self.sync_rate = speed(copied, took, self.sync_rate);
+        self
+    }
+}
+
+fn speed(copied: f64, took: f64, otherwise: f64) -> f64 {
+    if copied > 0.0 && took > 0.0 { copied / took } else { otherwise }
+}
+
+/// What a step does, leg by leg.
+fn ways(step: &WorkStep) -> Vec<Way> {
+    let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
+    let way = |leg: Leg<String>| match leg {
+        Leg::ReplaceSecondary(_) => Way::Syncs,
+        _ if runs => Way::Migrates,
+        _ => Way::FailsOver,
+    };
+    step.relocations().iter().flat_map(|relocation| relocation.mv.clone().legs().map(way)).collect()
+}
+
+/// Where a step copies something from, and where to: a pair of nodes for each leg.
+pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
+    let of = |relocation: &Relocation| {
+        let legs = relocation.mv.clone().legs().scan(relocation.from.clone(), |at, leg| {
+            let to = leg.clone().from(at.clone());
+            let from = std::mem::replace(at, to).primary;
+            let to = if matches!(leg, Leg::ReplaceSecondary(_)) { at.secondary.clone() } else { None };
+            Some((from, to.unwrap_or_else(|| at.primary.clone())))
+        });
+        legs.collect::<Vec<_>>()
+    };
+    step.relocations().iter().flat_map(of).collect()
+}
+
+/// Whether a step copies disks.
+pub(super) fn syncs(step: &WorkStep) -> bool {
+    ways(step).contains(&Way::Syncs)
+}
+
+/// What a plan copies: memory and disks.
+pub fn data(work: &Work) -> (Mib, Mib) {
+    let of = |wanted: Way, size: fn(&Freight) -> i64| -> Mib {
+        let times = |step: &WorkStep| ways(step).iter().filter(|way| **way == wanted).count() as i64;
+        let each = |step: &WorkStep| Mib(times(step).saturating_mul(step.freight.as_ref().map_or(0, size)));
+        work.steps.iter().map(each).sum()
+    };
+    (of(Way::Migrates, |freight| freight.memory.unwrap_or(0)), of(Way::Syncs, |freight| freight.disk))
+}
+
+/// The steps of a longest chain in which each waits for the one before, and how long it takes, in seconds.
+pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
+    let mut ends: Vec<(f64, Option<StepIdx>)> = seconds.iter().map(|time| (*time, None)).collect();
+    // edges are by the step that waits, so that those before it are known
+    for edge in &work.edges {
+        let (before, after) = (edge.before.get(), edge.after.get());
+        let end = ends[before].0 + seconds[after];
+        if end > ends[after].0 || ends[after].1.is_none() {
+            ends[after] = (end, Some(edge.before));
+        }
+    }
+    let longest = |at: &usize, other: &usize| ends[*at].0.total_cmp(&ends[*other].0).then(other.cmp(at));
+    let Some(last) = (0..ends.len()).max_by(longest) else { return (Vec::new(), 0.0) };
+    let path = std::iter::successors(Some(StepIdx::new(last)), |step| ends[step.get()].1);
+    let mut path: Vec<StepIdx> = path.collect();
+    path.reverse();
+    (path, ends[last].0)
+}

@@ -1,0 +1,283 @@
+//! A plan as a stream: each step begins as soon as what it waits for has ended, within limits.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::checker::Moment;
+use super::durations::{copies, syncs};
+use super::graph::{StepIdx, Strength};
+use super::work::{Work, WorkStep};
+
+/// How much may be under way at the same time; nothing where there is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Steps in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<usize>,
+    /// Steps that copy memory or disks from the same node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_per_node: Option<usize>,
+    /// Steps that copy memory or disks to the same node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_per_node: Option<usize>,
+    /// Steps that copy disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<usize>,
+    /// Steps in the same node group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_group: Option<usize>,
+}
+
+/// Something of which a limit allows only so many.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Counted {
+    /// Steps.
+    All,
+    /// Steps that copy from a node.
+    Out(String),
+    /// Steps that copy to a node.
+    In(String),
+    /// Steps that copy disks.
+    Sync,
+    /// Steps in a node group.
+    Group(String),
+}
+
+impl Counted {
+    /// All that a step counts as.
+    pub fn of(step: &WorkStep) -> BTreeSet<Counted> {
+        let copies = copies(step).into_iter().flat_map(|(from, to)| [Counted::Out(from), Counted::In(to)]);
+        let groups =
+            step.freight.iter().flat_map(|freight| freight.groups.iter().cloned()).map(Counted::Group);
+        let sync = syncs(step).then_some(Counted::Sync);
+        copies.chain(groups).chain(sync).chain([Counted::All]).collect()
+    }
+}
+
+impl Limits {
+    /// How many there may be.
+    pub fn of(&self, counted: &Counted) -> Option<usize> {
+        match counted {
+            Counted::All => self.parallel,
+            Counted::Out(_) => self.out_per_node,
+            Counted::In(_) => self.in_per_node,
+            Counted::Sync => self.syncs,
+            Counted::Group(_) => self.per_group,
+        }
+    }
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It waits for so many others.
+    Waiting(usize),
+    Running,
+    Over,
+    /// What it must follow was not done.
+    Dropped,
+}
+
+/// Which step may begin next: a walk of a plan's graph.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    limits: Limits,
+    stages: Vec<Stage>,
+    /// By step, those that wait for it.
+    followers: Vec<Vec<(StepIdx, Strength)>>,
+    /// By step, what it counts as: positions in `counts`, and the limit.
+    counted: Vec<Vec<(usize, usize)>>,
+    /// How many are under way.
+    counts: Vec<usize>,
+    /// Those that wait for nothing, most urgent first: by what is left after them, then by their position.
+    free: BTreeSet<(std::cmp::Reverse<u64>, StepIdx)>,
+    urgency: Vec<u64>,
+}
+
+impl Dispatch {
+    /// The beginning of a plan whose steps take so many seconds. The step with the longest way to the end behind it comes
+    /// first, then the one that comes first in the plan.
+    pub fn new(work: &Work, seconds: &[f64], limits: Limits) -> Dispatch {
+        let mut left = seconds.to_vec();
+        for edge in work.edges.iter().rev() {
+            let (before, after) = (edge.before.get(), edge.after.get());
+            left[before] = left[before].max(seconds[before] + left[after]);
+        }
+        // milliseconds are enough to tell them apart
+        let urgency = left.iter().map(|seconds| (seconds * 1000.0).clamp(0.0, 1e15) as u64).collect();
+        Dispatch::by(work, urgency, limits)
+    }
+
+    /// The same, where the step that comes first in the plan comes first.
+    pub fn in_order(work: &Work, limits: Limits) -> Dispatch {
+        Dispatch::by(work, vec![0; work.steps.len()], limits)
+    }
+
+    fn by(work: &Work, urgency: Vec<u64>, limits: Limits) -> Dispatch {
+        let mut followers = vec![Vec::new(); work.steps.len()];
+        let mut waits = vec![0; work.steps.len()];
+        for edge in &work.edges {
+            followers[edge.before.get()].push((edge.after, edge.strength));
+            waits[edge.after.get()] += 1;
+        }
+        let mut known: HashMap<Counted, usize> = HashMap::new();
+        let mut of_step = |step: &WorkStep| -> Vec<(usize, usize)> {
+            let limited =
+                Counted::of(step).into_iter().filter_map(|what| limits.of(&what).map(|most| (what, most)));
+            let next = |known: &HashMap<Counted, usize>| known.len();
+            limited
+                .map(|(what, most)| {
+                    let new = next(&known);
+                    (*known.entry(what).or_insert(new), most)
+                })
+                .collect()
+        };
+        let counted = work.steps.iter().map(&mut of_step).collect();
+        let mut dispatch = Dispatch {
+            limits,
+            stages: waits.into_iter().map(Stage::Waiting).collect(),
+            followers,
+            counted,
+            counts: vec![0; known.len()],
+            free: BTreeSet::new(),
+            urgency,
+        };
+        work.all().for_each(|step| dispatch.free_if_ready(step));
+        dispatch
+    }
+
+    fn free_if_ready(&mut self, step: StepIdx) {
+        if self.stages[step.get()] == Stage::Waiting(0) {
+            self.free.insert((std::cmp::Reverse(self.urgency[step.get()]), step));
+        }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The most urgent step that waits for nothing, that the limits allow, and of which `may` says so.
+    pub fn next(&self, may: impl Fn(StepIdx) -> bool) -> Option<StepIdx> {
+        if self.limits.parallel == Some(0) {
+            return None;
+        }
+        let allowed = |step: &StepIdx| {
+            self.counted[step.get()].iter().all(|(what, most)| self.counts[*what] < *most) && may(*step)
+        };
+        self.free.iter().map(|(_, step)| *step).find(allowed)
+    }
+
+    /// A step is under way from now on.
+    pub fn begin(&mut self, step: StepIdx) {
+        self.free.remove(&(std::cmp::Reverse(self.urgency[step.get()]), step));
+        self.stages[step.get()] = Stage::Running;
+        self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] += 1);
+    }
+
+    /// A step has ended. If it was not done, what must follow it is dropped; gives what was.
+    pub fn end(&mut self, step: StepIdx, done: bool) -> Vec<StepIdx> {
+        if self.stages[step.get()] == Stage::Running {
+            self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] -= 1);
+        }
+        self.stages[step.get()] = Stage::Over;
+        let mut dropped = Vec::new();
+        let mut left = vec![(step, done)];
+        while let Some((step, done)) = left.pop() {
+            for (follower, strength) in std::mem::take(&mut self.followers[step.get()]) {
+                let Stage::Waiting(waits) = self.stages[follower.get()] else { continue };
+                if done || strength == Strength::Should {
+                    self.stages[follower.get()] = Stage::Waiting(waits - 1);
+                    self.free_if_ready(follower);
+                } else {
+                    self.stages[follower.get()] = Stage::Dropped;
+                    dropped.push(follower);
+                    left.push((follower, false));
+                }
+            }
+        }
+        dropped.sort_unstable();
+        dropped
+    }
+}
+
+/// When the steps of a plan begin and end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// By step, the begin and the end, in seconds.
+    pub spans: Vec<(f64, f64)>,
+}
+
+impl Schedule {
+    /// The end of the last step, in seconds.
+    pub fn total(&self) -> f64 {
+        self.spans.iter().map(|(_, end)| *end).fold(0.0, f64::max)
+    }
+
+    /// Jobset by jobset: each begins when all steps of the one before have ended.
+    pub fn by_jobsets(work: &Work, seconds: &[f64]) -> Schedule {
+        let mut spans = vec![(0.0, 0.0); seconds.len()];
+        let mut begin = 0.0;
+        for set in &work.jobsets {
+            let end = |step: &StepIdx| begin + seconds[step.get()];
+            set.iter().for_each(|step| spans[step.get()] = (begin, end(step)));
+            begin = set.iter().map(end).fold(begin, f64::max);
+        }
+        Schedule { spans }
+    }
+
+    /// As a stream.
+    pub fn stream(work: &Work, seconds: &[f64], limits: Limits) -> Schedule {
+        Schedule::best(work, seconds, limits).1
+    }
+
+    /// The beginning of a stream, and how it goes. Of two orders of urgency the one that ends first: the longest way to
+    /// the end first, or the order of the plan.
+    pub fn best(work: &Work, seconds: &[f64], limits: Limits) -> (Dispatch, Schedule) {
+        let run = |dispatch: Dispatch| {
+            let schedule = Schedule::dispatched(dispatch.clone(), seconds);
+            (dispatch, schedule)
+        };
+        let urgent = run(Dispatch::new(work, seconds, limits));
+        if limits == Limits::default() {
+            // nobody has to wait for a turn
+            return urgent;
+        }
+        let in_order = run(Dispatch::in_order(work, limits));
+        if in_order.1.total() < urgent.1.total() { in_order } else { urgent }
+    }
+
+    fn dispatched(mut dispatch: Dispatch, seconds: &[f64]) -> Schedule {
+        let mut spans = vec![(0.0, 0.0); seconds.len()];
+        let mut running: BTreeSet<(ordered_float::OrderedFloat<f64>, StepIdx)> = BTreeSet::new();
+        let mut now = 0.0;
+        loop {
+            while let Some(step) = dispatch.next(|_| true) {
+                dispatch.begin(step);
+                let end = now + seconds[step.get()];
+                spans[step.get()] = (now, end);
+                running.insert((end.into(), step));
+            }
+            let Some((end, step)) = running.pop_first() else { return Schedule { spans } };
+            now = end.0;
+            dispatch.end(step, true);
+        }
+    }
+
+    /// What happens, in order; what ends at a moment does so before anything begins.
+    pub fn moments(&self) -> Vec<Moment> {
+        let steps = || self.spans.iter().enumerate();
+        let mut moments: Vec<(f64, bool, Moment)> = steps()
+            .flat_map(|(at, (begin, end))| {
+                let step = StepIdx::new(at);
+                // who takes no time ends after it began
+                let late = end <= begin;
+                [(*begin, true, Moment::Begins(step)), (*end, late, Moment::Ends(step))]
+            })
+            .collect();
+        moments.sort_by(|(a, late, _), (b, other, _)| a.total_cmp(b).then(late.cmp(other)));
+        moments.into_iter().map(|(.., moment)| moment).collect()
+    }
+}

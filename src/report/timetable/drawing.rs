@@ -1,0 +1,158 @@
+//! The graph for Graphviz, and the time table as a picture: a row a node, a bar a step.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Timetable, duration, what, why};
+use crate::model::shown::shown_name;
+use crate::plan::graph::{StepIdx, Strength};
+use crate::plan::work::WorkStep;
+use crate::report::escaped;
+
+/// The graph: steps on a critical path are bold, what need not be done before is dashed.
+pub fn dot(table: &Timetable<'_>) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut out = String::from(
+        "digraph plan {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\", fontsize=11];\n",
+    );
+    for at in table.work.all() {
+        let style = if table.is_critical(at) { ", style=bold" } else { "" };
+        let label = quoted(&what(table.work.step(at)));
+        let time = duration(table.seconds[at.get()]);
+        // writing to a string cannot fail
+        let _ = writeln!(out, "  s{at} [label=\"{at}. {label}\\n{time}\"{style}];");
+    }
+    for edge in &table.work.edges {
+        let critical = table.critical.windows(2).any(|pair| pair == [edge.before, edge.after]);
+        let style = match (edge.strength, critical) {
+            (Strength::Should, _) => "dashed",
+            (_, true) => "bold",
+            _ => "solid",
+        };
+        let label = quoted(&why(&edge.why));
+        let _ = writeln!(
+            out,
+            "  s{} -> s{} [style={style}, label=\"{label}\", fontsize=9];",
+            edge.before, edge.after
+        );
+    }
+    out.push_str("}\n");
+    out
+}
+
+const LEFT: f64 = 150.0;
+const WIDTH: f64 = 900.0;
+const ROW: f64 = 18.0;
+const TOP: f64 = 46.0;
+const MARGIN: f64 = 16.0;
+/// Most characters of a node's name.
+const NAME: usize = 22;
+/// The narrowest bar that has room for a step's number.
+const LABELLED: f64 = 16.0;
+
+/// The nodes that a step touches.
+fn nodes(step: &WorkStep) -> Vec<&str> {
+    let places = step.relocations().iter().flat_map(|relocation| [&relocation.from, &relocation.to]);
+    let mut nodes: Vec<&str> = places
+        .flat_map(|at| [Some(&at.primary), at.secondary.as_ref()])
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    if nodes.is_empty() {
+        nodes.push(&step.subject);
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// The time table of the stream.
+pub fn svg(table: &Timetable<'_>) -> String {
+    // each node has as many lines as it has steps at the same time
+    let mut lanes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut bars: Vec<(StepIdx, &str, usize)> = Vec::new();
+    let mut order: Vec<StepIdx> = table.work.all().collect();
+    order.sort_by(|a, b| {
+        table.stream.spans[a.get()].0.total_cmp(&table.stream.spans[b.get()].0).then(a.cmp(b))
+    });
+    for step in order {
+        let (begin, end) = table.stream.spans[step.get()];
+        for node in nodes(table.work.step(step)) {
+            let ends = lanes.entry(node).or_default();
+            let lane = ends.iter().position(|last| *last <= begin).unwrap_or(ends.len());
+            if lane == ends.len() {
+                ends.push(end);
+            }
+            ends[lane] = end;
+            bars.push((step, node, lane));
+        }
+    }
+    let mut tops: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut y = TOP;
+    for (node, ends) in &lanes {
+        tops.insert(node, y);
+        y += ROW * ends.len() as f64 + 4.0;
+    }
+    let total = table.stream.total();
+    let x = |seconds: f64| LEFT + if total > 0.0 { WIDTH * seconds / total } else { 0.0 };
+    let (width, height) = (LEFT + WIDTH + MARGIN, y + 30.0);
+    let mut out = String::new();
+    let title = format!(
+        "{} steps: {} as a stream, {} by jobsets, critical path {}",
+        table.work.steps.len(),
+        duration(total),
+        duration(table.by_jobsets.total()),
+        duration(table.critical_seconds)
+    );
+    // writing to a string cannot fail
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <title>{title}</title>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
+         <text x=\"{MARGIN}\" y=\"20\" font-size=\"13\">{title}</text>"
+    );
+    for quarter in 0..=4 {
+        let at = total * f64::from(quarter) / 4.0;
+        let _ = writeln!(
+            out,
+            "<path d=\"M {0:.1} {TOP} V {y:.1}\" stroke=\"#ddd\"/><text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",
+            x(at),
+            y + 16.0,
+            duration(at)
+        );
+    }
+    for (node, top) in &tops {
+        let name: String = shown_name(node).to_string().chars().take(NAME).collect();
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 8.0,
+            top + 13.0,
+            escaped(&name)
+        );
+    }
+    for (step, node, lane) in bars {
+        let (begin, end) = table.stream.spans[step.get()];
+        let (left, bar) = (x(begin), (x(end) - x(begin)).max(1.0));
+        let top = tops[node] + ROW * lane as f64;
+        let (line, ground) =
+            if table.is_critical(step) { ("#c62828", "#ffcdd2") } else { ("#1565c0", "#bbdefb") };
+        let label = if bar >= LABELLED { step.to_string() } else { String::new() };
+        let _ = writeln!(
+            out,
+            "<g><title>{step}. {}: {} from {}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{bar:.1}\" height=\"{:.1}\" \
+             fill=\"{ground}\" stroke=\"{line}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\">{label}</text></g>",
+            escaped(&what(table.work.step(step))),
+            duration(end - begin),
+            duration(begin),
+            top + 1.0,
+            ROW - 3.0,
+            left + bar / 2.0,
+            top + 12.0
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}

@@ -1,0 +1,161 @@
+//! A plan as a graph and a time table: what waits for what, and when, by the duration model.
+
+mod document;
+mod drawing;
+
+pub use self::document::document;
+pub use self::drawing::{dot, svg};
+use super::number::counted;
+use crate::model::Mib;
+use crate::model::shown::shown_name;
+use crate::plan::durations::{Rates, critical_path, data};
+use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
+use crate::plan::stream::{Limits, Schedule};
+use crate::plan::work::{Relocation, Task, Work, WorkStep};
+
+/// A plan with its times.
+#[derive(Debug, Clone)]
+pub struct Timetable<'w> {
+    /// The plan.
+    pub work: &'w Work,
+    /// How fast things go.
+    pub rates: Rates,
+    /// How much may be under way at the same time.
+    pub limits: Limits,
+    /// By step, how long it takes, in seconds.
+    pub seconds: Vec<f64>,
+    /// When steps begin and end jobset by jobset.
+    pub by_jobsets: Schedule,
+    /// When they do as a stream.
+    pub stream: Schedule,
+    /// A longest chain of steps that wait for each other.
+    pub critical: Vec<StepIdx>,
+    /// How long that takes, in seconds.
+    pub critical_seconds: f64,
+    /// Memory and disks that are copied.
+    pub data: (Mib, Mib),
+}
+
+impl<'w> Timetable<'w> {
+    /// The time table of a plan.
+    pub fn of(work: &'w Work, rates: Rates, limits: Limits) -> Timetable<'w> {
+        let seconds = rates.of(work);
+        let (critical, critical_seconds) = critical_path(work, &seconds);
+        Timetable {
+            rates,
+            limits,
+            by_jobsets: Schedule::by_jobsets(work, &seconds),
+            stream: Schedule::stream(work, &seconds, limits),
+            critical,
+            critical_seconds,
+            data: data(work),
+            seconds,
+            work,
+        }
+    }
+
+    fn is_critical(&self, step: StepIdx) -> bool {
+        self.critical.contains(&step)
+    }
+
+    /// What a step waits for.
+    fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<String>> {
+        let begin = self.work.edges.partition_point(|edge| edge.after < step);
+        self.work.edges[begin..].iter().take_while(move |edge| edge.after == step)
+    }
+}
+
+/// The time table as a person reads it.
+pub fn text(table: &Timetable<'_>) -> Vec<String> {
+    let work = table.work;
+    let mut lines = vec![format!("Plan of {}:", counted(work.steps.len(), "step"))];
+    let width = work.steps.len().to_string().len().max(3);
+    for step in work.all() {
+        let it = work.step(step);
+        let time = duration(table.seconds[step.get()]);
+        lines.push(format!("  {:>width$}. {}, {time}", step.number(), what(it)));
+        for edge in table.before(step) {
+            let hard = if edge.strength == Strength::Should { ", if that is done" } else { "" };
+            lines.push(format!("  {:width$}  waits for {}: {}{hard}", "", edge.before, why(&edge.why)));
+        }
+    }
+    let path: Vec<String> = table.critical.iter().map(ToString::to_string).collect();
+    let (memory, disk) = table.data;
+    lines.push(format!("Time by jobsets: {}", duration(table.by_jobsets.total())));
+    lines.push(format!("Time as a stream: {}{}", duration(table.stream.total()), limits(&table.limits)));
+    if !path.is_empty() {
+        lines.push(format!(
+            "Critical path: {} (steps {})",
+            duration(table.critical_seconds),
+            path.join(", ")
+        ));
+    }
+    lines.push(format!("Data moved: {} of memory, {} of disk", size(memory), size(disk)));
+    let Rates { bandwidth, sync_rate, migration, failover, replace, .. } = table.rates;
+    lines.push(format!(
+        "Model: {bandwidth:.1} MiB/s of memory and {migration:.0} s a migration, {failover:.0} s a failover, {sync_rate:.1} MiB/s of disk and {replace:.0} s a copy"
+    ));
+    lines
+}
+
+/// What a step does.
+fn what(step: &WorkStep) -> String {
+    let name = shown_name(&step.subject);
+    match &step.task {
+        Task::Move(_) | Task::Cross(_) => match (step.relocations().first(), step.relocations().last()) {
+            (Some(Relocation { from, .. }), Some(Relocation { to, .. })) => {
+                let place = |at: &crate::model::Placement<String>| {
+                    let secondary = at.secondary.as_ref().map(|node| format!(":{}", shown_name(node)));
+                    format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
+                };
+                format!("{name} {} => {}", place(from), place(to))
+            }
+            _ => name.to_string(),
+        },
+        task => format!("{} {name}", task.as_str()),
+    }
+}
+
+/// Why a step waits.
+fn why(why: &EdgeReason<String>) -> String {
+    match why {
+        EdgeReason::Instance => "the same instance".to_owned(),
+        EdgeReason::Room(node) => format!("room on {}", shown_name(node)),
+        EdgeReason::Mirror(node) => format!("N+1 on {}", shown_name(node)),
+        EdgeReason::Tag(node) => format!("an exclusion tag on {}", shown_name(node)),
+        EdgeReason::Power => "the power of one node after the other".to_owned(),
+        EdgeReason::Order => "one thing after the other".to_owned(),
+    }
+}
+
+fn limits(limits: &Limits) -> String {
+    let Limits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
+    let named = [
+        (parallel, "in all"),
+        (out_per_node, "out of a node"),
+        (in_per_node, "into a node"),
+        (syncs, "copying disks"),
+        (per_group, "in a group"),
+    ];
+    let given = named.iter().filter_map(|(most, what)| most.map(|most| format!("{most} {what}")));
+    let given: Vec<String> = given.collect();
+    if given.is_empty() { String::new() } else { format!(" (at most {})", given.join(", ")) }
+}
+
+/// A time in words: `1 h 2 min`, `3 min 4 s`, `5 s`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round().clamp(0.0, 1e15) as u64;
+    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{rest} s"),
+        (0, _) => format!("{minutes} min {rest} s"),
+        _ => format!("{hours} h {minutes} min"),
+    }
+}
+
+fn size(size: Mib) -> String {
+    match size.0 {
+        mib if mib < 10 * 1024 => format!("{mib} MiB"),
+        _ => format!("{:.1} GiB", size.as_f64() / 1024.0),
+    }
+}

@@ -1,0 +1,67 @@
+//! How the steps of a plan follow each other, by the options: limits, speeds, the window.
+
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+
+use crate::execute::RunTerms;
+use crate::execute::journal::{self, OnFailure, Pace};
+use crate::plan::durations::Rates;
+use crate::plan::stream::Limits;
+use crate::plan::work::Work;
+use crate::tools::options::{ExecutionOptions, Options, one_form};
+
+/// Refuses options that mean nothing without others.
+///
+/// # Errors
+/// The first that does.
+pub fn check(options: &Options) -> anyhow::Result<()> {
+    let document = options.execution.prints_document();
+    one_form(&[("print-plan", document), ("json", options.json), ("pareto", options.pareto)])?;
+    let options = &options.execution;
+    let limited = options.limits != Limits::default();
+    // a time table has limits, too
+    if limited && !options.stream && options.print_plan.is_none() {
+        bail!(
+            "the limits --max-parallel, --max-out-per-node, --max-in-per-node, --max-syncs and --max-per-group need --stream"
+        );
+    }
+    if options.on_failure.is_some() && !options.stream {
+        bail!("--on-failure needs --stream");
+    }
+    if options.stream && !options.exec && options.resume.is_none() && options.print_plan.is_none() {
+        bail!("--stream needs --exec or --print-plan");
+    }
+    Ok(())
+}
+
+/// How fast things go, by the options and the journals that they name.
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
+    let mut read = Vec::new();
+    for path in &options.durations_from {
+        read.push(journal::read(path).context("--durations-from")?);
+    }
+    let measured: Vec<_> = read.iter().flat_map(journal::Read::measured).collect();
+    Ok(options.rates.refined(&measured))
+}
+
+/// How the steps of a run follow each other, if not by jobsets.
+pub fn pace(options: &ExecutionOptions) -> Option<Pace> {
+    let on_failure = options.on_failure.unwrap_or(OnFailure::Stop);
+    options.stream.then_some(Pace { limits: options.limits, on_failure })
+}
+
+/// What a run that begins now has to know besides its plan.
+///
+/// # Errors
+/// See [`rates`].
+pub fn terms(options: &ExecutionOptions, work: &Work) -> anyhow::Result<RunTerms> {
+    Ok(RunTerms {
+        seconds: rates(options)?.of(work),
+        deadline: options.window.end(SystemTime::now()),
+        boot: options.handling.boot,
+    })
+}

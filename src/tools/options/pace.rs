@@ -1,0 +1,194 @@
+//! The options about how the steps of a plan follow each other, and how long they take.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::civil::Time;
+use jiff::{Span, ZonedDateTime};
+
+use super::count;
+use crate::execute::journal::OnFailure;
+use crate::model::kinds::words;
+use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer, Text};
+use crate::tools::cli::{Given, OptionDef, ValueError};
+
+words!(
+    /// What a plan is shown as.
+    pub PlanForm, "form of a plan" {
+        Text = "text",
+        Json = "json",
+        Dot = "dot",
+        Svg = "svg",
+    }
+);
+
+impl PlanForm {
+    /// Whether standard output has room for nothing else.
+    pub fn is_document(self) -> bool {
+        self != PlanForm::Text
+    }
+}
+
+/// When no step may be under way any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Window {
+    /// So long after the begin.
+    pub max_duration: Option<Duration>,
+    /// At this time of the day.
+    pub until: Option<Time>,
+}
+
+impl Window {
+    /// The moment, for a run that begins now; the earlier one of two.
+    pub fn end(&self, now: SystemTime) -> Option<SystemTime> {
+        let by_length = self.max_duration.and_then(|length| now.checked_add(length));
+        let by_clock = self.until.and_then(|time| next(time, now));
+        by_length.into_iter().chain(by_clock).min()
+    }
+}
+
+/// The next moment at which it is so late, by the clock of this machine.
+fn next(time: Time, now: SystemTime) -> Option<SystemTime> {
+    let now = ZonedDateTime::try_from(now).ok()?;
+    let today = now.date().to_datetime(time).to_zoned_datetime(now.time_zone().clone()).ok()?;
+    let found = match today > now {
+        true => today,
+        false => {
+            let tomorrow = now.date().checked_add(Span::new().days(1)).ok()?;
+            tomorrow.to_datetime(time).to_zoned_datetime(now.time_zone().clone()).ok()?
+        }
+    };
+    found.timestamp().try_into().ok()
+}
+
+/// A number of things, 1 or more.
+fn some(given: &Given) -> Result<usize, ValueError> {
+    match count(given)? {
+        0 => Err(given.out_of_range("a whole number, 1 or more")),
+        number => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
+    }
+}
+
+fn speed(given: &Given) -> Result<f64, ValueError> {
+    let speed = given.float()?;
+    if speed > 0.0 && speed.is_finite() { Ok(speed) } else { Err(given.out_of_range("a number above 0")) }
+}
+
+fn length(given: &Given) -> Result<Duration, ValueError> {
+    match humantime::parse_duration(given.text()?) {
+        Ok(length) if !length.is_zero() => Ok(length),
+        _ => Err(given.out_of_range("a time such as 90min or 2h 30min")),
+    }
+}
+
+fn time_of_day(given: &Given) -> Result<Time, ValueError> {
+    let text = given.text()?;
+    let is_plain = text.len() == 5 && text.as_bytes()[2] == b':';
+    let time = is_plain.then(|| Time::strptime("%H:%M", text).ok()).flatten();
+    time.ok_or_else(|| given.out_of_range("a time of the day such as 06:00"))
+}
+
+pub const PRINT_PLAN: OptionDef = OptionDef::new(
+    "print-plan",
+    "show the plan as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table",
+)
+.takes("FORM", Choices(PlanForm::WORDS), |o, g| {
+    g.choice().map(|word| o.execution.print_plan = word.parse().ok())
+})
+.added();
+pub const SAVE_PLAN: OptionDef =
+    OptionDef::new("save-plan", "write the plan to FILE, for htools show and htools apply")
+        .takes("FILE", File, |o, g| g.path().map(|path| o.execution.save_plan = path))
+        .added();
+pub const BANDWIDTH: OptionDef =
+    OptionDef::new("bandwidth", "MiB of memory that a live migration copies in a second")
+        .takes("MIB", Float, |o, g| speed(g).map(|speed| o.execution.rates.bandwidth = speed))
+        .default(|o| o.execution.rates.bandwidth.to_string())
+        .added();
+pub const SYNC_RATE: OptionDef =
+    OptionDef::new("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
+        .takes("MIB", Float, |o, g| speed(g).map(|speed| o.execution.rates.sync_rate = speed))
+        .default(|o| o.execution.rates.sync_rate.to_string())
+        .added();
+pub const DURATIONS_FROM: OptionDef =
+    OptionDef::new("durations-from", "take the speeds that the run of this journal had; may be repeated")
+        .takes("JOURNAL", File, |o, g| g.path().map(|path| o.execution.durations_from.extend(path)))
+        .added();
+pub const STREAM: OptionDef = OptionDef::flag(
+    "stream",
+    "with --exec, begin each step as soon as what it waits for has ended, not jobset by jobset",
+    |o| o.execution.stream = true,
+)
+.added();
+pub const MAX_PARALLEL: OptionDef =
+    OptionDef::new("max-parallel", "with --stream, at most N steps at a time")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.parallel = Some(most)))
+        .added();
+pub const MAX_OUT_PER_NODE: OptionDef = OptionDef::new(
+    "max-out-per-node",
+    "with --stream, at most N steps at a time that copy memory or disks from the same node",
+)
+.takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.out_per_node = Some(most)))
+.added();
+pub const MAX_IN_PER_NODE: OptionDef = OptionDef::new(
+    "max-in-per-node",
+    "with --stream, at most N steps at a time that copy memory or disks to the same node",
+)
+.takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.in_per_node = Some(most)))
+.added();
+pub const MAX_SYNCS: OptionDef =
+    OptionDef::new("max-syncs", "with --stream, at most N steps at a time that copy disks")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.syncs = Some(most)))
+        .added();
+pub const MAX_PER_GROUP: OptionDef =
+    OptionDef::new("max-per-group", "with --stream, at most N steps at a time in the same node group")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.per_group = Some(most)))
+        .added();
+pub const MAX_DURATION: OptionDef = OptionDef::new(
+    "max-duration",
+    "with --exec, begin no step that would not have ended TIME after the begin, such as 90min or 2h",
+)
+.takes("TIME", Text, |o, g| length(g).map(|length| o.execution.window.max_duration = Some(length)))
+.added();
+pub const UNTIL: OptionDef = OptionDef::new(
+    "until",
+    "with --exec, begin no step that would not have ended at HH:MM by the clock of this machine",
+)
+.takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.execution.window.until = Some(time)))
+.added();
+pub const ON_FAILURE: OptionDef = OptionDef::new(
+    "on-failure",
+    "with --stream, when a step fails: stop, continue with all that need not follow it, or replan once those under way have ended",
+)
+.takes("WHAT", Choices(OnFailure::WORDS), |o, g| {
+    g.choice().map(|word| o.execution.on_failure = word.parse().ok())
+})
+.added();
+pub const REPLANS: OptionDef =
+    OptionDef::new("replans", "with --on-failure=replan, make another plan at most N times")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.replans = most))
+        .default(|o| o.execution.replans.to_string())
+        .added();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_closes_at_the_next_such_time() {
+        let zone = jiff::tz::TimeZone::system();
+        let at = |text: &str| -> SystemTime {
+            let time: jiff::civil::DateTime = text.parse().unwrap();
+            time.to_zoned_datetime(zone.clone()).unwrap().timestamp().try_into().unwrap()
+        };
+        let now = at("2026-03-02T23:30:00");
+        let hour = Some(Duration::from_secs(3600));
+        let until = |h, m| Some(Time::constant(h, m, 0, 0));
+        let end = |max_duration, until| Window { max_duration, until }.end(now);
+        assert_eq!(end(None, None), None);
+        assert_eq!(end(hour, None), Some(at("2026-03-03T00:30:00")));
+        assert_eq!(end(None, until(6, 0)), Some(at("2026-03-03T06:00:00")));
+        assert_eq!(end(None, until(23, 45)), Some(at("2026-03-02T23:45:00")));
+        assert_eq!(end(hour, until(23, 45)), Some(at("2026-03-02T23:45:00")));
+        assert_eq!(end(hour, until(23, 30)), Some(at("2026-03-03T00:30:00")));
+    }
+}
