@@ -1,7 +1,7 @@
 //! A cluster for tests: a job queue with faults at chosen calls.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +13,7 @@ use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
+use crate::plan::stream::{Counted, Limits};
 use crate::plan::work::{Task, WorkStep};
 use crate::remote::CallError;
 
@@ -47,6 +48,8 @@ pub enum Fate {
     /// Somebody cancels it.
     Canceled,
     Gone,
+    /// It fails for a reason that passes, the first time.
+    Passing,
 }
 
 /// A job in the queue.
@@ -58,6 +61,8 @@ pub struct FakeJob {
     pub depends: Option<JobId>,
     pub status: JobStatus,
     fate: Fate,
+    /// For how many more looks it runs.
+    looks: u64,
 }
 
 pub struct FakeCluster {
@@ -74,6 +79,13 @@ pub struct FakeCluster {
     next: u64,
     /// What the jobs of each step wait for: these steps must be done before.
     pub needs: Vec<Vec<usize>>,
+    /// What must not be under way when the jobs of each step come.
+    pub follows: Vec<Vec<usize>>,
+    /// How many may be under way at the same time, and what each step counts as.
+    pub limits: Limits,
+    pub counted: Vec<BTreeSet<Counted>>,
+    /// By step, for how many more looks its jobs run.
+    pub lasts: Vec<u64>,
     /// The number of jobs of each step.
     pub parts: Vec<usize>,
     /// What was submitted too early, or twice.
@@ -100,6 +112,10 @@ impl FakeCluster {
             clock: Rc::clone(clock),
             next: 100,
             needs: Vec::new(),
+            follows: Vec::new(),
+            limits: Limits::default(),
+            counted: Vec::new(),
+            lasts: Vec::new(),
             parts: Vec::new(),
             broken: Vec::new(),
             held: Vec::new(),
@@ -137,8 +153,10 @@ impl FakeCluster {
 
     fn job(&mut self, run: &RunInfo, job: &Job<'_>) -> FakeJob {
         self.next += 1;
-        let fate =
-            self.fates.iter().find(|(mark, _)| *mark == job.mark).map_or(Fate::Success, |(_, fate)| *fate);
+        let fate = self.fates.iter().find(|(mark, _)| *mark == job.mark);
+        let again = self.jobs.iter().any(|other| other.mark == job.mark);
+        let fate = fate.map_or(Fate::Success, |(_, fate)| if again { Fate::Success } else { *fate });
+        let looks = self.lasts.get(job.mark.step.get()).copied().unwrap_or(0);
         FakeJob {
             id: JobId(self.next),
             comment: run.comment(job.mark),
@@ -146,11 +164,13 @@ impl FakeCluster {
             depends: job.depends,
             status: JobStatus::Queued,
             fate,
+            looks,
         }
     }
 
     fn enter(&mut self, job: FakeJob) {
-        if self.jobs.iter().any(|other| other.mark == job.mark) {
+        let is_over = |other: &FakeJob| other.fate == Fate::Passing && other.status == JobStatus::Error;
+        if self.jobs.iter().any(|other| other.mark == job.mark && !is_over(other)) {
             self.broken.push(format!("{:?} was submitted twice", job.mark));
         }
         for before in self.needs.get(job.mark.step.get()).into_iter().flatten() {
@@ -158,7 +178,29 @@ impl FakeCluster {
                 self.broken.push(format!("{:?} was submitted before step {before} was done", job.mark));
             }
         }
+        let step = job.mark.step.get();
+        for before in self.follows.get(step).into_iter().flatten().copied() {
+            if self.is_under_way(before) {
+                self.broken.push(format!("{:?} was submitted while step {before} was under way", job.mark));
+            }
+        }
         self.jobs.push(job);
+        let begun = (0..self.counted.len()).filter(|step| self.is_under_way(*step));
+        let mut counts: BTreeMap<&Counted, usize> = BTreeMap::new();
+        begun.flat_map(|step| &self.counted[step]).for_each(|what| *counts.entry(what).or_default() += 1);
+        let most = |what: &Counted| self.limits.of(what).unwrap_or(usize::MAX);
+        let exceeded = counts.iter().find(|(what, count)| **count > most(what));
+        let exceeded = exceeded.map(|(what, count)| format!("{count} of {what:?} under way"));
+        self.broken.extend(exceeded);
+    }
+
+    /// Whether a step has begun, and has jobs that are not over, or are still to come.
+    fn is_under_way(&self, step: usize) -> bool {
+        let mut jobs = self.jobs.iter().filter(|job| job.mark.step.get() == step).peekable();
+        let failed = |job: &FakeJob| {
+            job.status.is_final() && (job.status != JobStatus::Success || job.fate == Fate::Gone)
+        };
+        jobs.peek().is_some() && !self.is_done(step) && !jobs.any(failed)
     }
 
     /// Everything in the queue gets a little further.
@@ -173,9 +215,13 @@ impl FakeCluster {
                 (_, Some(status)) if !status.is_final() => JobStatus::Waiting,
                 (JobStatus::Queued, _) => JobStatus::Waiting,
                 (JobStatus::Waiting, _) => JobStatus::Running,
+                _ if job.looks > 0 => {
+                    job.looks -= 1;
+                    JobStatus::Running
+                }
                 _ => match job.fate {
                     Fate::Success | Fate::Gone => JobStatus::Success,
-                    Fate::Error => JobStatus::Error,
+                    Fate::Error | Fate::Passing => JobStatus::Error,
                     Fate::Canceled => JobStatus::Canceled,
                 },
             };
@@ -193,13 +239,18 @@ impl FakeCluster {
     fn state(&self, id: JobId) -> JobState {
         if let Some((_, good)) = self.trials.iter().find(|(trial, _)| *trial == id) {
             let status = if *good { JobStatus::Success } else { JobStatus::Error };
-            return JobState { status: Some(status), message: (!good).then(|| "it broke".to_owned()) };
+            return JobState {
+                status: Some(status),
+                message: (!good).then(|| "it broke".to_owned()),
+                is_passing: false,
+            };
         }
         let job = self.jobs.iter().find(|job| job.id == id);
         let there = job.filter(|job| !(job.fate == Fate::Gone && job.status.is_final()));
         let status = there.map(|job| job.status);
         let message = (status == Some(JobStatus::Error)).then(|| "it broke".to_owned());
-        JobState { status, message }
+        let is_passing = message.is_some() && job.is_some_and(|job| job.fate == Fate::Passing);
+        JobState { status, message, is_passing }
     }
 }
 
@@ -290,6 +341,8 @@ pub struct FakeHost {
     pub events: Vec<Event>,
     /// After so many events, no new jobs should be submitted.
     pub stop_after: Option<usize>,
+    /// Between these moments, new jobs should wait.
+    pub paused: Option<(u64, u64)>,
     /// In seconds.
     pub clock: Rc<Cell<u64>>,
     /// What Ganeti had no job for.
@@ -303,6 +356,10 @@ impl RunHost for FakeHost {
 
     fn wants_to_stop(&self) -> bool {
         self.stop_after.is_some_and(|count| self.events.len() >= count)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.paused.is_some_and(|(from, to)| (from..to).contains(&self.clock.get()))
     }
 
     fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, step: &WorkStep) -> Result<(), NodeTaskError> {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn step(task: Task) -> WorkStep {
-        WorkStep { subject: "n1".into(), task, opcodes: Vec::new() }
+        WorkStep { subject: "n1".into(), task, opcodes: Vec::new(), freight: None }
     }
 
     struct Stage {

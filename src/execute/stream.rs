@@ -186,3 +186,6 @@ impl Runner<'_> {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests;

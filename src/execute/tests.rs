@@ -55,6 +55,7 @@ fn step(number: usize, opcodes: usize) -> WorkStep {
     };
     let place = |primary: &str| Placement { primary: primary.to_owned(), secondary: None };
     WorkStep {
+        freight: None,
         opcodes: (0..opcodes).map(opcode).collect(),
         task: Task::Move(Relocation { mv: Move::Failover, from: place("a"), to: place("b") }),
         subject: instance,
@@ -86,6 +87,7 @@ fn header(sets: &[usize], joins: bool) -> Header {
         joins_opcodes: joins,
         group: "g".into(),
         ignore_soft_errors: false,
+        stream: None,
         work,
     }
 }
@@ -296,7 +298,7 @@ proptest! {
             Ending::Failed => prop_assert!(!fates.is_empty()),
             Ending::Interrupted => prop_assert!(stop_after.is_some()),
             Ending::Lost(_) => {}
-            Ending::Unrecorded(_) | Ending::Contradiction(_) => prop_assert!(false, "{report:?}"),
+            Ending::OutOfTime | Ending::Unrecorded(_) | Ending::Contradiction(_) => prop_assert!(false, "{report:?}"),
         }
     }
 

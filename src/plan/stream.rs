@@ -183,6 +183,8 @@ impl Dispatch {
             self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] -= 1);
         }
         self.stages[step.get()] = Stage::Over;
+        // of a run that this one goes on with
+        self.free.remove(&(std::cmp::Reverse(self.urgency[step.get()]), step));
         let mut dropped = Vec::new();
         let mut left = vec![(step, done)];
         while let Some((step, done)) = left.pop() {

@@ -95,7 +95,12 @@ fn legs_lead_to_their_last_end() {
     };
     let leg = |from: Placement<String>, to: Placement<String>| Relocation { mv: Move::Failover, from, to };
     let legs = vec![leg(place("n1", "n2"), place("n2", "n1")), leg(place("n2", "n1"), place("n2", "n3"))];
-    let step = |legs| WorkStep { subject: "i1".to_owned(), task: Task::Cross(legs), opcodes: Vec::new() };
+    let step = |legs| WorkStep {
+        subject: "i1".to_owned(),
+        task: Task::Cross(legs),
+        opcodes: Vec::new(),
+        freight: None,
+    };
     let work = Work { steps: vec![step(legs)], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() };
     let text = &missed(&work, &crowded())[0].text;
     assert_eq!(text, "instance 'i1' is on n2 and n1, and should be on n2 and n3");

@@ -1,0 +1,315 @@
+//! Streams on a cluster that does not exist: random plans, random times, failures at any step, killed at any point.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::execute::client::ClusterId;
+use crate::execute::fake::{CallFault, FakeCluster, FakeHost, Fate, Killed};
+use crate::execute::job::{JobId, RunInfo};
+use crate::execute::journal::{self, Header, Journal, Store};
+use crate::execute::report::{Ending, Report, StepState};
+use crate::execute::state::State;
+use crate::model::{Move, Placement};
+use crate::plan::durations::Freight;
+use crate::plan::graph::{Edge, EdgeReason, Strength};
+use crate::plan::opcode::Opcode;
+use crate::plan::stream::{Counted, Limits};
+use crate::plan::work::{Relocation, Task, WorkStep};
+
+/// A journal that survives the program.
+#[derive(Clone, Default)]
+struct Sheet(Rc<RefCell<Vec<u8>>>);
+
+impl Store for Sheet {
+    fn append(&mut self, line: &str) -> io::Result<()> {
+        self.0.borrow_mut().extend_from_slice(line.as_bytes());
+        Ok(())
+    }
+}
+
+/// A random plan, and how its jobs go.
+#[derive(Debug, Clone)]
+struct Case {
+    /// By step: the nodes that it moves between, the number of its opcodes, and for how many looks each runs.
+    steps: Vec<(u8, u8, usize, u64)>,
+    edges: Vec<(usize, usize, Strength)>,
+    limits: Limits,
+    joins: bool,
+    fates: Vec<(usize, usize, Fate)>,
+}
+
+fn strength() -> impl Strategy<Value = Strength> {
+    prop_oneof![3 => Just(Strength::Must), 2 => Just(Strength::Space), 2 => Just(Strength::Should)]
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let some = || prop::option::of(1usize..4);
+    (some(), some(), some(), some(), some()).prop_map(
+        |(parallel, out_per_node, in_per_node, syncs, per_group)| Limits {
+            parallel,
+            out_per_node,
+            in_per_node,
+            syncs,
+            per_group,
+        },
+    )
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![Just(Fate::Error), Just(Fate::Canceled), Just(Fate::Gone), Just(Fate::Passing)]
+}
+
+fn any_case(failures: usize) -> impl Strategy<Value = Case> {
+    let steps = prop::collection::vec((0u8..5, 0u8..5, 1usize..4, 0u64..6), 1..12);
+    let edges = prop::collection::vec(
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), strength()),
+        0..16,
+    );
+    let fates = prop::collection::vec((any::<prop::sample::Index>(), 0usize..3, fate()), 0..=failures);
+    (steps, edges, limits(), any::<bool>(), fates).prop_map(|(steps, edges, limits, joins, fates)| {
+        let count = steps.len();
+        let edge = |(a, b, strength): &(prop::sample::Index, prop::sample::Index, Strength)| {
+            let (a, b) = (a.index(count), b.index(count));
+            (a != b).then_some((a.min(b), a.max(b), *strength))
+        };
+        let mut edges: Vec<_> = edges.iter().filter_map(edge).collect();
+        edges.sort_by_key(|(before, after, _)| (*after, *before));
+        edges.dedup_by_key(|(before, after, _)| (*after, *before));
+        let fates = fates.into_iter().map(|(step, part, fate)| (step.index(count), part, fate)).collect();
+        Case { steps, edges, limits, joins, fates }
+    })
+}
+
+fn header(case: &Case, on_failure: OnFailure) -> Header {
+    let step = |(number, (from, to, opcodes, _)): (usize, &(u8, u8, usize, u64))| {
+        let instance = format!("i{number}");
+        let place = |primary: u8, secondary: u8| Placement {
+            primary: format!("n{primary}"),
+            secondary: Some(format!("n{}", 10 + secondary)),
+        };
+        let opcode = |_| Opcode::Migrate {
+            instance_name: instance.clone(),
+            target_node: None,
+            allow_runtime_changes: false,
+            ignore_ipolicy: false,
+            cleanup: false,
+            allow_failover: true,
+            ignore_hvversions: true,
+        };
+        let mv = if number % 2 == 0 {
+            Move::FailoverTo(format!("n{to}"))
+        } else {
+            Move::ReplaceSecondary(format!("n{}", 10 + to))
+        };
+        let end = if number % 2 == 0 { place(*to, *from) } else { place(*from, *to) };
+        WorkStep {
+            task: Task::Move(Relocation { mv, from: place(*from, *from), to: end }),
+            freight: Some(Freight { memory: Some(1), disk: 1, groups: vec![format!("g{}", from % 2)] }),
+            opcodes: (0..*opcodes).map(opcode).collect(),
+            subject: instance,
+        }
+    };
+    let edge = |(before, after, strength): &(usize, usize, Strength)| Edge {
+        before: StepIdx::new(*before),
+        after: StepIdx::new(*after),
+        strength: *strength,
+        why: EdgeReason::Order,
+    };
+    let work = Work {
+        steps: case.steps.iter().enumerate().map(step).collect(),
+        jobsets: (0..case.steps.len()).map(|at| vec![StepIdx::new(at)]).collect(),
+        edges: case.edges.iter().map(edge).collect(),
+    };
+    assert_eq!(work.fault(), None);
+    Header {
+        journal: journal::SCHEMA.to_owned(),
+        cluster: ClusterId { name: "fake".into(), uuid: "f".into() },
+        run: RunInfo { tool: "hbal".into(), began: 17, comment: "c".into(), reason: "r".into(), priority: 0 },
+        after: JobId(100),
+        joins_opcodes: case.joins,
+        group: "g".into(),
+        ignore_soft_errors: false,
+        stream: Some(Pace { limits: case.limits, on_failure }),
+        work,
+    }
+}
+
+fn cluster(case: &Case, header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
+    let mut cluster = FakeCluster::new(case.joins, clock);
+    cluster.parts = header.parts().collect();
+    cluster.needs = vec![Vec::new(); case.steps.len()];
+    cluster.follows = cluster.needs.clone();
+    for (before, after, strength) in &case.edges {
+        match strength {
+            Strength::Should => cluster.follows[*after].push(*before),
+            _ => cluster.needs[*after].push(*before),
+        }
+    }
+    cluster.limits = case.limits;
+    cluster.counted = header.work.steps.iter().map(Counted::of).collect();
+    cluster.lasts = case.steps.iter().map(|(.., looks)| *looks).collect();
+    let fate = |(step, part, fate): &(usize, usize, Fate)| {
+        (JobMark { step: StepIdx::new(*step), part: *part }, *fate)
+    };
+    cluster.fates = case.fates.iter().map(fate).collect();
+    cluster
+}
+
+fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost, terms: RunTerms) -> Report {
+    let journal = Journal::begin(Box::new(Sheet::default()), header).unwrap();
+    Runner::new(cluster, around, header, journal, State::new(header.parts())).with(terms).walk()
+}
+
+/// The steps that must follow one of some that were not done.
+fn followers(case: &Case, not_done: &BTreeSet<usize>) -> BTreeSet<usize> {
+    let mut dropped = BTreeSet::new();
+    // edges are in the order of the steps that wait
+    for (before, after, strength) in &case.edges {
+        let lacks = not_done.contains(before) || dropped.contains(before);
+        if lacks && *strength != Strength::Should {
+            dropped.insert(*after);
+        }
+    }
+    dropped
+}
+
+fn of_state(report: &Report, states: &[StepState]) -> BTreeSet<usize> {
+    let steps = report.steps.iter().enumerate();
+    steps.filter(|(_, step)| states.contains(&step.state)).map(|(at, _)| at).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Who need not follow a step that failed is done, who must is dropped; nothing is done twice, too early, or beyond
+    /// the limits.
+    #[test]
+    fn failures_drop_what_must_follow(case in any_case(3)) {
+        let header = header(&case, OnFailure::Continue);
+        let mut around = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &around.clock);
+        let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+        prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
+        use StepState::*;
+        let failed = of_state(&report, &[Failed, Unknown, Begun]);
+        let dropped = of_state(&report, &[Dropped]);
+        let expected: BTreeSet<usize> = followers(&case, &failed).difference(&failed).copied().collect();
+        prop_assert_eq!(&dropped, &expected);
+        let done = of_state(&report, &[Done]);
+        prop_assert_eq!(done.len() + failed.len() + dropped.len(), case.steps.len(), "{:?}", report);
+        prop_assert_eq!(report.ending, if failed.is_empty() { Ending::Done } else { Ending::Failed });
+    }
+
+    /// After a failure no other step begins.
+    #[test]
+    fn failures_stop(case in any_case(2)) {
+        let header = header(&case, OnFailure::Stop);
+        let mut around = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &around.clock);
+        let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+        prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
+        let failed = of_state(&report, &[StepState::Failed, StepState::Unknown]);
+        prop_assert_eq!(report.ending == Ending::Failed, !failed.is_empty());
+        prop_assert!(report.count(&[StepState::Running]) == 0);
+    }
+
+    /// Killed at any point, any number of times, with a pause somewhere: every step is done once in the end.
+    #[test]
+    fn streams_are_resumed(
+        case in any_case(0),
+        kills in prop::collection::vec((0usize..30, any::<bool>()), 0..5),
+        paused in prop::option::of((0u64..20, 0u64..40)),
+    ) {
+        let header = header(&case, OnFailure::Stop);
+        let paper = Sheet::default();
+        let mut around = FakeHost { paused, ..FakeHost::default() };
+        let mut cluster = cluster(&case, &header, &around.clock);
+        Journal::begin(Box::new(paper.clone()), &header).unwrap();
+        for kill in kills.into_iter().map(Some).chain([None]) {
+            cluster.faults.clear();
+            if let Some((calls, after)) = kill {
+                cluster.faults = vec![CallFault::None; calls].into();
+                cluster.faults.push_back(if after { CallFault::KilledAfter } else { CallFault::KilledBefore });
+            }
+            let bytes = paper.0.borrow().clone();
+            let (read, journal) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+                runner.settle().unwrap_or_else(|| runner.walk())
+            }));
+            prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
+            match ended {
+                Ok(report) => prop_assert_eq!(report.ending, Ending::Done),
+                Err(killed) => prop_assert!(killed.is::<Killed>(), "a panic"),
+            }
+        }
+        prop_assert_eq!(cluster.jobs.len(), header.parts().sum::<usize>());
+    }
+
+    /// What would end too late does not begin, and is left for a run that goes on.
+    #[test]
+    fn windows_close(case in any_case(0), minutes in 0u64..40) {
+        let header = header(&case, OnFailure::Stop);
+        let mut around = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &around.clock);
+        let deadline = SystemTime::UNIX_EPOCH + Duration::from_secs(minutes);
+        let seconds = vec![8.0; case.steps.len()];
+        let terms = RunTerms { seconds, deadline: Some(deadline), ..RunTerms::default() };
+        let report = run(&header, &mut cluster, &mut around, terms);
+        prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
+        let done = report.count(&[StepState::Done]);
+        prop_assert_eq!(done + report.count(&[StepState::NotStarted]), case.steps.len());
+        prop_assert_eq!(report.ending, if done == case.steps.len() { Ending::Done } else { Ending::OutOfTime });
+        prop_assert!(minutes >= 8 || done == 0);
+    }
+}
+
+#[test]
+fn what_passes_is_tried_again_and_nothing_else() {
+    let case = Case {
+        steps: vec![(0, 1, 1, 0), (1, 2, 1, 0)],
+        edges: vec![(0, 1, Strength::Must)],
+        limits: Limits::default(),
+        joins: true,
+        fates: vec![(0, 0, Fate::Passing)],
+    };
+    let header = header(&case, OnFailure::Stop);
+    let mut around = FakeHost::default();
+    let mut cluster = cluster(&case, &header, &around.clock);
+    let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+    assert_eq!((report.ending, cluster.jobs.len()), (Ending::Done, 3));
+    let again = |event: &&Event| matches!(event, Event::Again { .. });
+    assert_eq!(around.events.iter().filter(again).count(), 1);
+}
+
+#[test]
+fn a_node_that_boots_holds_nobody_up() {
+    let case = Case {
+        steps: vec![(0, 1, 1, 0), (1, 2, 1, 0), (2, 3, 1, 0)],
+        edges: vec![(0, 2, Strength::Must)],
+        limits: Limits::default(),
+        joins: true,
+        fates: Vec::new(),
+    };
+    let mut header = header(&case, OnFailure::Stop);
+    let node = WorkStep { task: Task::Await, opcodes: Vec::new(), subject: "n1".into(), freight: None };
+    header.work.steps[0] = node;
+    for (answers_from, ending, jobs) in [(95, Ending::Done, 2), (10_000, Ending::Failed, 1)] {
+        let mut around = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &around.clock);
+        (cluster.needs, cluster.answers_from) = (Vec::new(), answers_from);
+        let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+        assert_eq!((report.ending, cluster.jobs.len()), (ending, jobs), "{:?}", report.steps);
+        let ended = |step: usize| {
+            around.events.iter().position(|e| matches!(e, Event::StepEnded { step: s, .. } if *s == step))
+        };
+        assert!(ended(2) < ended(1), "{:?}", around.events);
+    }
+}
