@@ -22,6 +22,7 @@ mod rapi;
 mod reconcile;
 mod report;
 mod runner;
+pub mod saved;
 pub(crate) mod signals;
 mod state;
 mod stream;

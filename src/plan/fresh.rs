@@ -2,8 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use sha2::{Digest, Sha256};
+
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, Instance, NodeIdx};
+use super::work::Work;
+use crate::model::{Cluster, GroupIdx, Instance, Node, NodeIdx};
 
 /// What has changed in a group since a plan was made: nodes and instances that came, went
 /// or moved, and nodes that went offline or came back; a line each. Names tell what is
@@ -31,6 +34,62 @@ pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<Stri
     };
     compare("instance", &placed(before, group), &placed(now, group_now.idx), &mut found);
     found
+}
+
+/// What some groups are like as far as a plan is about them, in a few characters: the names of their nodes and
+/// whether these are offline, and where their instances are. Half of SHA-256, in hexadecimal digits.
+pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
+    let mut lines = Vec::new();
+    for group in groups {
+        lines.push(format!("group {}", cluster.group(*group).uuid));
+        let nodes = cluster.nodes_of(*group).into_iter().map(|node| &cluster.node(node).spec);
+        lines.extend(nodes.map(|spec| format!("node {} {}", spec.name, spec.offline)));
+        let instances = cluster.instances_of(*group).into_iter().map(|instance| cluster.instance(instance));
+        lines.extend(instances.map(|instance| format!("instance {} {}", instance.name, place(cluster, instance))));
+    }
+    lines.sort_unstable();
+    let digest = Sha256::digest(lines.join("\n"));
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The steps of some work that mean nothing on a cluster as it is now, a line each: instances or nodes are gone, or
+/// elsewhere than the first step that moves them has them.
+pub fn broken_steps(work: &Work, now: &Cluster) -> Vec<String> {
+    let nodes: HashMap<&str, &Node> = now.nodes.iter().map(|node| (node.spec.name.as_str(), node)).collect();
+    let instances: HashMap<&str, &Instance> = now.instances.iter().map(|i| (i.name.as_str(), i)).collect();
+    let mut moved: HashSet<&str> = HashSet::new();
+    let mut broken = Vec::new();
+    for at in work.all() {
+        let step = work.step(at);
+        let Some(first) = step.relocations().first() else { continue };
+        let name = shown_name(&step.subject);
+        let mut say = |problem: String| broken.push(format!("step {at}, instance '{name}': {problem}"));
+        let Some(instance) = instances.get(step.subject.as_str()) else {
+            say("it is gone".to_owned());
+            continue;
+        };
+        let of = |node: NodeIdx| now.node(node).spec.name.as_str();
+        let here = (of(instance.primary), instance.mirror().map(of));
+        let there = (first.from.primary.as_str(), first.from.secondary.as_deref());
+        let mirrored = instance.template.has_secondary();
+        let there = (there.0, there.1.filter(|_| mirrored));
+        if moved.insert(&step.subject) && here != there {
+            let shown = |place: (&str, Option<&str>)| {
+                let secondary = place.1.map(|node| format!(":{}", shown_name(node))).unwrap_or_default();
+                format!("{}{secondary}", shown_name(place.0))
+            };
+            say(format!("it is on {}, and the plan moves it from {}", shown(here), shown(there)));
+        }
+        let targets = step.relocations().iter().flat_map(|relocation| relocation.mv.clone().targets());
+        for target in targets {
+            match nodes.get(target.as_str()) {
+                None => say(format!("node '{}' is gone", shown_name(&target))),
+                Some(node) if node.spec.offline => say(format!("node '{}' is offline", shown_name(&target))),
+                Some(_) => {}
+            }
+        }
+    }
+    broken
 }
 
 /// A name that two instances of a group have: jobs name instances, so that nobody can tell

@@ -94,6 +94,7 @@ impl Spec {
         }
         let mut options = Options::default();
         words.options.iter().try_for_each(|given| given.apply(&mut options))?;
+        options.typed = words.options.iter().map(Given::typed).collect();
         let asked = |option: &OptionDef| words.options.iter().any(|given| given.option == option);
         if asked(&HELP) {
             return Err(Stop::Text(usage::usage(self, hint::width())));

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction};
 
 use super::getopt::Given;
 use super::value::ValueError;
-use crate::tools::options::Options;
+use crate::tools::options::{Options, TypedOption};
 
 /// Whether an option takes an argument, and what the argument is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,6 +238,12 @@ impl OptionDef {
 }
 
 impl Given {
+    /// What was given, to be given again.
+    pub fn typed(&self) -> TypedOption {
+        let value = self.value.as_ref().map(|value| value.to_string_lossy().into_owned());
+        TypedOption { long: self.option.long, value }
+    }
+
     /// Sets what the option sets.
     pub fn apply(&self, options: &mut Options) -> Result<(), ValueError> {
         match self.option.effect {

@@ -10,6 +10,7 @@ mod present;
 mod proposal;
 mod question;
 mod resume;
+mod saving;
 mod undoing;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub use undoing::take_back;
 use console::Console;
 
 use super::ExitStatus;
-use super::options::{ExecutionOptions, LoadOptions, SourceOptions};
+use super::options::{ExecutionOptions, LoadOptions, SourceOptions, TypedOption};
 use super::output::Output;
 use crate::execute::job::RunInfo;
 use crate::execute::journal::{self, Header, Journal};
@@ -69,6 +70,8 @@ pub fn takes_jobs(source: &SourceOptions) -> bool {
 /// A tool that has plans carried out, or goes on with one of its runs.
 pub struct Undertaking<'a> {
     pub tool: &'static str,
+    /// The options as they were given.
+    pub typed: &'a [TypedOption],
     /// Reading the cluster.
     pub load: &'a LoadOptions,
     /// Carrying plans out.
@@ -172,23 +175,6 @@ pub fn carry_out(
     console.finish(&report);
     let arrival = Confirmation::of(&header.work, &report, client, stage.undertaking.load);
     Ok(Ran { header, report, journal: path, arrival })
-}
-
-/// Carries the only plan of a command out, and concludes.
-///
-/// # Errors
-/// What keeps it from being begun, and what went wrong.
-pub fn carry_out_alone(
-    order: ExecutionOrder,
-    client: &mut dyn JobClient,
-    undertaking: &Undertaking<'_>,
-    output: &mut Output,
-) -> anyhow::Result<(Ran, ExitStatus)> {
-    output.flush()?;
-    let signals = listen(undertaking.silent)?;
-    let ran = carry_out(order, client, &undertaking.stage(&signals, 1), output)?;
-    let status = conclude(&ran, undertaking.silent, output)?;
-    Ok((ran, status))
 }
 
 /// What went wrong with each step that failed, in one line.

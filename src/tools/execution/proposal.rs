@@ -7,10 +7,12 @@ use anyhow::bail;
 
 use super::fresh::{announce, read_again};
 use super::present::shown;
-use super::{Consent, ExecutionOrder, Undertaking, ask, carry_out_alone, client};
-use crate::execute::Ending;
+use super::saving::{PlanToSave, save_plan};
+use super::{Consent, ExecutionOrder, Ran, Undertaking, ask, carry_out, client, conclude, failures, listen};
+use crate::execute::journal::OnFailure;
+use crate::execute::{Ending, JobClient};
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx};
+use crate::model::{Cluster, GroupIdx, Immobile};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
@@ -108,6 +110,11 @@ pub struct Proposal {
 pub type Planned = ControlFlow<ExitStatus, Box<Proposal>>;
 
 impl Proposal {
+    fn to_save(&self) -> PlanToSave<'_> {
+        let Proposal { before, groups, group, purpose, work, .. } = self;
+        PlanToSave { before, groups, group, purpose, work }
+    }
+
     fn show_document(&mut self, output: &mut Output) -> anyhow::Result<()> {
         self.document.take().map_or(Ok(()), |document| Ok(output.write(&document)?))
     }
@@ -181,17 +188,21 @@ pub fn plan_and_execute(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let Undertaking { tool, load, .. } = *undertaking;
-    let mut plan = |cluster, output: &mut Output| -> anyhow::Result<Planned> {
+    let mut make = |cluster, output: &mut Output| -> anyhow::Result<Planned> {
         let mut planned = plan(cluster, output)?;
         if let Continue(proposal) = &mut planned {
             let Undertaking { execution, silent, .. } = undertaking;
             if let Some(document) = shown(execution, &proposal.work, *silent, output)? {
                 proposal.document = Some(document);
             }
+            if let Some(path) = &execution.save_plan {
+                save_plan(undertaking, &proposal.to_save(), path)?;
+                output.error_line(&format!("The plan has been written to '{}'", path.display()))?;
+            }
         }
         Ok(planned)
     };
-    let mut first = match plan(cluster, output)? {
+    let mut first = match make(cluster, output)? {
         Continue(first) => first,
         Break(status) => return Ok(status),
     };
@@ -201,20 +212,70 @@ pub fn plan_and_execute(
     }
     output.flush()?;
     let mut client = client(&load.source)?;
-    let fits = fitting(&mut Proposing { undertaking, output: &mut *output, plan }, first);
+    let fits = fitting(&mut Proposing { undertaking, output: &mut *output, plan: &mut make }, first);
     let named =
         |error: anyhow::Error| if error.is::<RestlessCluster>() { error.context(tool) } else { error };
     let plan = match fits.map_err(named)? {
         Continue(plan) => plan,
         Break(status) => return Ok(status),
     };
-    let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, work: plan.work };
-    let (ran, status) = carry_out_alone(order, &mut *client, undertaking, output)?;
-    let done = ran.report.ending == Ending::Done;
-    Ok(match (done && undertaking.detailed_status, plan.complete) {
+    let complete = plan.complete;
+    let (done, status) = carry_out_and_replan(undertaking, plan, &mut *client, &mut make, output)?;
+    Ok(match (done && undertaking.detailed_status, complete) {
         // what could be done was, and it was not all
         (_, false) => ExitStatus::Failure,
         (true, true) => ExitStatus::Done,
         (false, true) => status,
     })
+}
+
+/// Carries a plan out, and where steps fail and that is wanted, others for what is left: no instance of a step that
+/// failed moves in them. Whether all is done, and the exit status.
+fn carry_out_and_replan(
+    undertaking: &Undertaking<'_>,
+    mut plan: Box<Proposal>,
+    client: &mut dyn JobClient,
+    make: &mut impl FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>,
+    output: &mut Output,
+) -> anyhow::Result<(bool, ExitStatus)> {
+    output.flush()?;
+    let Undertaking { tool, execution, .. } = *undertaking;
+    let signals = listen(undertaking.silent)?;
+    let replans = if execution.on_failure == Some(OnFailure::Replan) { execution.replans } else { 0 };
+    let (mut failed, mut told): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for number in 1.. {
+        let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, work: plan.work };
+        let ran = carry_out(order, client, &undertaking.stage(&signals, number), output)?;
+        if ran.report.ending != Ending::Failed || number > replans {
+            if ran.report.ending == Ending::Done && !told.is_empty() {
+                conclude(&ran, undertaking.silent, output)?;
+                break;
+            }
+            let status = conclude(&ran, undertaking.silent, output)?;
+            return Ok((ran.report.ending == Ending::Done, status));
+        }
+        told.push(failures(&ran));
+        failed.extend(subjects(&ran));
+        output.error_line(&format!("{}; another plan is made for what is left", failures(&ran)))?;
+        let now = excluding(read_again(undertaking.load)?, &failed);
+        let Continue(next) = make(now, output)? else { break };
+        let mut again = |now, output: &mut Output| make(excluding(now, &failed), output);
+        let mut planner = Proposing { undertaking, output: &mut *output, plan: &mut again };
+        let Continue(next) = fitting(&mut planner, next)? else { break };
+        plan = next;
+    }
+    bail!("{tool}: Not all jobs completed successfully: {}; what was left was planned anew", told.join("; "))
+}
+
+/// What the steps are about that failed.
+fn subjects(ran: &Ran) -> impl Iterator<Item = String> {
+    let failed = ran.report.failed(&ran.header.work).map(|(step, ..)| step - 1);
+    failed.map(|at| ran.header.work.steps[at].subject.clone())
+}
+
+/// A cluster in which some instances stay where they are.
+fn excluding(mut cluster: Cluster, names: &[String]) -> Cluster {
+    let named = cluster.instances.iter_mut().filter(|instance| names.contains(&instance.name));
+    named.for_each(|instance| instance.immobile = Some(Immobile::Excluded));
+    cluster
 }

@@ -17,6 +17,7 @@ use crate::tools::output::Output;
 pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
+        typed: &options.typed,
         load: &options.load,
         execution: &options.execution,
         silent: options.json || options.execution.prints_document(),

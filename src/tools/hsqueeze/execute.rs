@@ -42,6 +42,7 @@ pub fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
 pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
+        typed: &options.typed,
         load: &options.load,
         execution: &options.execution,
         silent: options.is_silent(),

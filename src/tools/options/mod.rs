@@ -34,6 +34,8 @@ use crate::search::squeeze::Reach;
 /// accepted; a program reads what the options of its list can set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
+    /// The options as they were given, each with its long name.
+    pub typed: Vec<TypedOption>,
     /// Reading the cluster.
     pub load: LoadOptions,
     /// How groups are balanced.
@@ -159,6 +161,15 @@ impl Options {
     pub fn is_deep(&self) -> bool {
         self.deep || self.pareto
     }
+}
+
+/// An option as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedOption {
+    /// Its long name, without dashes.
+    pub long: &'static str,
+    /// Its argument, as far as that is text.
+    pub value: Option<String>,
 }
 
 words!(

@@ -1,0 +1,97 @@
+//! Plans that are written to files, for `htools show` and `htools apply`.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Undertaking, client, takes_jobs};
+use crate::execute::saved::{SCHEMA, SavedPlan};
+use crate::model::{Cluster, GroupIdx};
+use crate::plan::fresh::fingerprint;
+use crate::plan::work::Work;
+use crate::report::file::write_whole;
+use crate::tools::options::TypedOption;
+
+/// Options that say where a cluster is, who may ask it, and what becomes of a plan: whoever applies it has their own.
+const LEFT_OUT: [&str; 27] = [
+    "text-data",
+    "master",
+    "rapi-credentials",
+    "rapi-cacert",
+    "insecure-http",
+    "luxi",
+    "ialloc-src",
+    "simulate",
+    "exec",
+    "yes",
+    "journal",
+    "resume",
+    "json-events",
+    "json",
+    "svg",
+    "reason",
+    "print-plan",
+    "save-plan",
+    "print-commands",
+    "print-nodes",
+    "print-instances",
+    "save",
+    "summary",
+    "verbose",
+    "quiet",
+    "durations-from",
+    "time-limit",
+];
+
+/// A plan that is to be saved.
+pub struct PlanToSave<'p> {
+    pub before: &'p Cluster,
+    /// The groups that it touches.
+    pub groups: &'p [GroupIdx],
+    pub group: &'p str,
+    pub purpose: &'p str,
+    pub work: &'p Work,
+}
+
+/// Writes a plan to a file.
+///
+/// # Errors
+/// A cluster that does not say which it is; the file.
+pub fn save_plan(undertaking: &Undertaking<'_>, plan: &PlanToSave<'_>, path: &Path) -> anyhow::Result<()> {
+    let source = &undertaking.load.source;
+    let cluster = if takes_jobs(source) { Some(client(source)?.cluster()?) } else { None };
+    let made_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let saved = SavedPlan {
+        schema: SCHEMA.to_owned(),
+        tool: undertaking.tool.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        made_by: maker(),
+        made_at: u64::try_from(made_at).unwrap_or(u64::MAX),
+        cluster,
+        fingerprint: fingerprint(plan.before, plan.groups),
+        options: undertaking.typed.iter().filter_map(again).collect(),
+        purpose: plan.purpose.to_owned(),
+        group: plan.group.to_owned(),
+        groups: plan.groups.iter().map(|group| plan.before.group(*group).uuid.clone()).collect(),
+        ignore_soft_errors: undertaking.ignore_soft_errors,
+        work: plan.work.clone(),
+        sum: String::new(),
+    };
+    Ok(write_whole(path, &saved.sealed().text())?)
+}
+
+/// An option as whoever makes the plan anew gives it.
+fn again(typed: &TypedOption) -> Option<String> {
+    let wanted = !LEFT_OUT.contains(&typed.long);
+    wanted.then(|| match &typed.value {
+        None => format!("--{}", typed.long),
+        Some(value) => format!("--{}={value}", typed.long),
+    })
+}
+
+/// Who makes the plan: user and machine.
+fn maker() -> String {
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let system = rustix::system::uname();
+    let machine = system.nodename().to_string_lossy();
+    format!("{}@{machine}", user.unwrap_or_else(|| "unknown".to_owned()))
+}
