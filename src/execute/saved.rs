@@ -121,7 +121,8 @@ impl SavedPlan {
     /// What is wrong with the file or its content.
     pub fn read(path: &Path) -> Result<SavedPlan, SavedPlanError> {
         let shown = shown_source(&path.to_string_lossy());
-        let bytes = content(path).map_err(|source| SavedPlanError::Unreadable { path: shown.clone(), source })?;
+        let bytes =
+            content(path).map_err(|source| SavedPlanError::Unreadable { path: shown.clone(), source })?;
         SavedPlan::parse(&bytes)
             .map_err(|problem| SavedPlanError::Damaged { path: shown, problem: printable(&problem, 230) })
     }

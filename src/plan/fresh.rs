@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
-use crate::model::shown::shown_name;
 use super::work::Work;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Instance, Node, NodeIdx};
 
 /// What has changed in a group since a plan was made: nodes and instances that came, went
@@ -45,7 +45,9 @@ pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
         let nodes = cluster.nodes_of(*group).into_iter().map(|node| &cluster.node(node).spec);
         lines.extend(nodes.map(|spec| format!("node {} {}", spec.name, spec.offline)));
         let instances = cluster.instances_of(*group).into_iter().map(|instance| cluster.instance(instance));
-        lines.extend(instances.map(|instance| format!("instance {} {}", instance.name, place(cluster, instance))));
+        lines.extend(
+            instances.map(|instance| format!("instance {} {}", instance.name, place(cluster, instance))),
+        );
     }
     lines.sort_unstable();
     let digest = Sha256::digest(lines.join("\n"));

@@ -2,6 +2,7 @@
 //! and a checker that replays them by the plain rules.
 
 pub(crate) mod arrival;
+pub mod back;
 pub mod checker;
 pub mod command;
 pub mod durations;

@@ -10,7 +10,7 @@ use super::completion::{self, SHELLS};
 use super::options::Options;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, find, generate, links};
+use super::{ExitStatus, TOOLS, find, generate, links, plans};
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec = Spec {
@@ -21,6 +21,9 @@ pub const SPEC: Spec = Spec {
         "install-links [--force] DIR",
         "completion SHELL",
         "generate [OPTION...] NODES INSTANCES TEMPLATE",
+        "show [OPTION...] FILE",
+        "apply [OPTION...] FILE",
+        "undo [OPTION...] JOURNAL",
         "--list",
     ],
     options: &[
@@ -67,6 +70,9 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         if first == "generate" {
             return generate::start(rest);
         }
+        if let Some(result) = plans::start(&first.to_string_lossy(), rest) {
+            return result;
+        }
     }
     let mut output = Output::standard();
     let (Options { list, force, .. }, words) = match SPEC.read(args) {
@@ -103,7 +109,11 @@ fn misuse(words: &[&str]) -> Stop {
 
 /// The words that may come first.
 fn commands() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.spec.name).chain(["install-links", "completion", "generate"])
+    TOOLS
+        .iter()
+        .map(|tool| tool.spec.name)
+        .chain(["install-links", "completion", "generate"])
+        .chain(plans::COMMANDS.map(plans::word))
 }
 
 fn tool_list() -> String {
@@ -126,6 +136,7 @@ pub fn command() -> clap::Command {
         .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
         .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
         .subcommand(generate::command())
+        .subcommands(plans::COMMANDS.map(|spec| spec.command().name(plans::word(spec))))
 }
 
 /// The complaint about a name that is no tool's.

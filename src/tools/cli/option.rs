@@ -241,7 +241,7 @@ impl Given {
     /// What was given, to be given again.
     pub fn typed(&self) -> TypedOption {
         let value = self.value.as_ref().map(|value| value.to_string_lossy().into_owned());
-        TypedOption { long: self.option.long, value }
+        TypedOption { long: Some(self.option.long), value }
     }
 
     /// Sets what the option sets.

@@ -81,11 +81,8 @@ pub fn save_plan(undertaking: &Undertaking<'_>, plan: &PlanToSave<'_>, path: &Pa
 
 /// An option as whoever makes the plan anew gives it.
 fn again(typed: &TypedOption) -> Option<String> {
-    let wanted = !LEFT_OUT.contains(&typed.long);
-    wanted.then(|| match &typed.value {
-        None => format!("--{}", typed.long),
-        Some(value) => format!("--{}={value}", typed.long),
-    })
+    let wanted = typed.long.is_none_or(|long| !LEFT_OUT.contains(&long));
+    wanted.then(|| typed.again())
 }
 
 /// Who makes the plan: user and machine.

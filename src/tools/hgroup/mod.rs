@@ -13,7 +13,7 @@ use super::cli::option::ArgumentKind::{Choices, Float};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt, hint};
 use super::options::catalogue::*;
 use super::options::pace::*;
-use super::options::{Options, one_form};
+use super::options::{Options, TypedOption, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
@@ -182,6 +182,7 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let word = word.to_string_lossy();
     options.group_command = word.parse().map_err(|_| unknown_command(&word))?;
     let name = options.group_command.as_str();
+    options.typed.insert(0, TypedOption { long: None, value: Some(name.to_owned()) });
     let given = getopt::canonicalise(SPEC.options, args).options;
     let means_nothing = |option: &&OptionDef| !option.only.is_empty() && !option.only.contains(&name);
     match given.iter().map(|given| given.option).find(means_nothing) {

@@ -83,6 +83,8 @@ pub struct Options {
     /// Changes that the deep search tries.
     pub effort: Option<u64>,
     pub repair_only: bool,
+    /// `htools apply`: whether another plan is made where the first one does not fit.
+    pub replan: bool,
     /// Whether instances that step after step moves twice move once.
     pub merge: bool,
     /// `--evacuate`: the nodes, as typed.
@@ -166,10 +168,21 @@ impl Options {
 /// An option as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedOption {
-    /// Its long name, without dashes.
-    pub long: &'static str,
+    /// Its long name, without dashes; none for a word that is no option.
+    pub long: Option<&'static str>,
     /// Its argument, as far as that is text.
     pub value: Option<String>,
+}
+
+impl TypedOption {
+    /// The same, to be typed again.
+    pub fn again(&self) -> String {
+        match (self.long, &self.value) {
+            (None, word) => word.clone().unwrap_or_default(),
+            (Some(long), None) => format!("--{long}"),
+            (Some(long), Some(value)) => format!("--{long}={value}"),
+        }
+    }
 }
 
 words!(

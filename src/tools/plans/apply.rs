@@ -1,0 +1,178 @@
+//! `htools apply FILE`.
+
+use std::ops::ControlFlow::Continue;
+use std::path::Path;
+
+use super::*;
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, GroupIdx};
+use crate::plan::fresh::{broken_steps, fingerprint};
+use crate::plan::graph::StepIdx;
+use crate::report::number::counted;
+use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute, takes_jobs};
+use crate::tools::{ahead, source};
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools apply",
+    summary: "look whether a plan that --save-plan wrote can be carried out on a cluster, and with --exec do so",
+    forms: &["[OPTION...] FILE"],
+    options: &[
+        TEXT_DATA,
+        MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
+        INSECURE_HTTP,
+        LUXI,
+        EXEC,
+        OptionDef::flag(
+            "replan",
+            "where the plan does not fit the cluster any more, make another one with the same options",
+            |o| o.replan = true,
+        )
+        .added(),
+        YES,
+        JOURNAL,
+        RESUME,
+        JSON_EVENTS,
+        PRINT_PLAN,
+        STREAM,
+        MAX_PARALLEL,
+        MAX_OUT_PER_NODE,
+        MAX_IN_PER_NODE,
+        MAX_SYNCS,
+        MAX_PER_GROUP,
+        ON_FAILURE
+            .says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
+        MAX_DURATION,
+        UNTIL,
+        BANDWIDTH,
+        SYNC_RATE,
+        DURATIONS_FROM,
+        REASON.added(),
+        PRIORITY.added(),
+        VERBOSE,
+        QUIET,
+        HELP,
+    ],
+    words: &[FILE],
+};
+
+/// Applies a plan.
+pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    execution::check_pace(options)?;
+    let plan = read(&path)?;
+    let (tool, check) = maker(&plan.tool).with_context(|| path.display().to_string())?;
+    let undertaking = Undertaking {
+        tool: tool.spec.name,
+        typed: &options.typed,
+        load: &options.load,
+        execution: &options.execution,
+        silent: options.execution.prints_document(),
+        takes_back: false,
+        ignore_soft_errors: plan.ignore_soft_errors,
+        detailed_status: false,
+        obstacle: check,
+    };
+    if let Some(journal) = &options.execution.resume {
+        return execution::resume(&undertaking, journal, output);
+    }
+    ahead::execution(tool.spec.name, &options.execution, &options.load.source)?;
+    is_the_cluster(&plan, options, &path)?;
+    let cluster = source::load(&options.load, output)?;
+    let misfits = misfits(&plan, &undertaking, &cluster);
+    if !misfits.is_empty() {
+        output.error_line("The plan does not fit the cluster any more:")?;
+        misfits.iter().try_for_each(|line| output.error_line(&format!("  {line}")))?;
+        if options.replan {
+            return anew(&plan, tool, options, output);
+        }
+        bail!("{}: nothing was done; --replan makes another plan", path.display());
+    }
+    let propose = |cluster: Cluster, output: &mut Output| propose(&plan, &undertaking, cluster, output);
+    plan_and_execute(&undertaking, cluster, propose, output)
+}
+
+/// Refuses a plan for another cluster, where that can be known.
+fn is_the_cluster(plan: &SavedPlan, options: &Options, path: &Path) -> anyhow::Result<()> {
+    let source = &options.load.source;
+    let Some(its) = plan.cluster.as_ref().filter(|_| takes_jobs(source)) else { return Ok(()) };
+    let this = execution::client(source)?.cluster()?;
+    if its.uuid != this.uuid {
+        let name =
+            |id: &crate::execute::ClusterId| format!("{} ({})", shown_name(&id.name), shown_name(&id.uuid));
+        bail!(
+            "{}: this is a plan for cluster {}, but the options name cluster {}",
+            path.display(),
+            name(its),
+            name(&this)
+        );
+    }
+    Ok(())
+}
+
+/// The groups that the plan touches.
+///
+/// # Errors
+/// One that the cluster does not have, in a line.
+fn groups(plan: &SavedPlan, now: &Cluster) -> Result<Vec<GroupIdx>, String> {
+    let find = |uuid: &String| now.groups.iter().find(|group| group.uuid == *uuid).map(|group| group.idx);
+    let found =
+        |uuid: &String| find(uuid).ok_or_else(|| format!("node group '{}' is gone", shown_name(uuid)));
+    plan.groups.iter().map(found).collect()
+}
+
+/// Which steps do not hold on a cluster, and why; nothing if the plan can be carried out.
+fn misfits(plan: &SavedPlan, undertaking: &Undertaking<'_>, now: &Cluster) -> Vec<String> {
+    let groups = match groups(plan, now) {
+        Ok(groups) => groups,
+        Err(line) => return vec![line],
+    };
+    if fingerprint(now, &groups) != plan.fingerprint {
+        let broken = broken_steps(&plan.work, now);
+        if !broken.is_empty() {
+            return broken;
+        }
+    }
+    let all: Vec<StepIdx> = plan.work.all().collect();
+    (undertaking.obstacle)(&plan.work, &all, &plan.group, plan.ignore_soft_errors, now).into_iter().collect()
+}
+
+/// The plan, ready to be carried out on a cluster that it fits.
+fn propose(
+    plan: &SavedPlan,
+    undertaking: &Undertaking<'_>,
+    now: Cluster,
+    output: &mut Output,
+) -> anyhow::Result<Planned> {
+    let groups = groups(plan, &now).map_err(anyhow::Error::msg)?;
+    let wrong = misfits(plan, undertaking, &now);
+    if let Some(line) = wrong.first() {
+        bail!("the plan does not fit the cluster any more: {line}; nothing was done");
+    }
+    let steps = counted(plan.work.steps.len(), "step");
+    if !undertaking.silent {
+        output.line(&format!("The plan fits the cluster: {steps} can be carried out"))?;
+    }
+    Ok(Continue(Box::new(Proposal {
+        before: now,
+        groups,
+        work: plan.work.clone(),
+        purpose: plan.purpose.clone(),
+        group: plan.group.clone(),
+        question: format!("Execute {steps}?"),
+        stopped: None,
+        document: None,
+        complete: true,
+        status: ExitStatus::Success,
+    })))
+}
+
+/// Has the tool that made the plan make another one, with the options of then and the cluster of now.
+fn anew(plan: &SavedPlan, tool: &Tool, options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    output.flush()?;
+    let own = options.typed.iter().filter(|typed| typed.long != Some("replan"));
+    let words = plan.options.iter().cloned().chain(own.map(|typed| typed.again()));
+    let words: Vec<OsString> = words.map(OsString::from).collect();
+    (tool.start)(&words)
+}

@@ -1,0 +1,55 @@
+//! `htools show FILE`.
+
+use super::*;
+use crate::model::shown::shown_name;
+use crate::report::number::counted;
+use crate::tools::execution::shown;
+use crate::tools::options::pace::PlanForm;
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools show",
+    summary: "show a plan that --save-plan wrote: who made it, its steps, what they wait for, and how long they take",
+    forms: &["[OPTION...] FILE"],
+    options: &[
+        PRINT_PLAN.says("show it as text, or nothing but json, dot or an svg time table [text]"),
+        MAX_PARALLEL.says("time table for at most N steps at a time"),
+        MAX_OUT_PER_NODE.says("time table for at most N steps at a time that copy from the same node"),
+        MAX_IN_PER_NODE.says("time table for at most N steps at a time that copy to the same node"),
+        MAX_SYNCS.says("time table for at most N steps at a time that copy disks"),
+        MAX_PER_GROUP.says("time table for at most N steps at a time in the same node group"),
+        BANDWIDTH,
+        SYNC_RATE,
+        DURATIONS_FROM,
+        HELP,
+    ],
+    words: &[FILE],
+};
+
+/// Shows a plan.
+pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let plan = read(&path)?;
+    let mut execution = options.execution.clone();
+    let form = *execution.print_plan.get_or_insert(PlanForm::Text);
+    if !form.is_document() {
+        let made = jiff::Timestamp::from_millisecond(i64::try_from(plan.made_at).unwrap_or(i64::MAX));
+        let made = made.map_or_else(|_| plan.made_at.to_string(), |time| time.to_string());
+        let by = (shown_name(&plan.tool), shown_name(&plan.version), shown_name(&plan.made_by));
+        output.line(&format!("Made by {} {} of {}, {made}", by.0, by.1, by.2))?;
+        if let Some(cluster) = &plan.cluster {
+            output.line(&format!(
+                "Cluster: {} ({})",
+                shown_name(&cluster.name),
+                shown_name(&cluster.uuid)
+            ))?;
+        }
+        if !plan.options.is_empty() {
+            let options: Vec<String> = plan.options.iter().map(|o| shown_name(o).to_string()).collect();
+            output.line(&format!("Options: {}", options.join(" ")))?;
+        }
+        output.line(&format!("Touches {}", counted(plan.groups.len(), "node group")))?;
+    }
+    let document = shown(&execution, &plan.work, false, output)?;
+    document.map_or(Ok(()), |document| output.write(&document))?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,148 @@
+//! `htools undo JOURNAL`.
+
+use std::ops::ControlFlow::{Break, Continue};
+
+use super::*;
+use crate::execute::journal::{self, Header};
+use crate::model::{Cluster, GroupIdx};
+use crate::plan::back::taken_back;
+use crate::plan::checker::CheckOptions;
+use crate::plan::graph::StepIdx;
+use crate::plan::jobset::jobsets;
+use crate::plan::work::{Work, WorkStep};
+use crate::report::number::counted;
+use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute};
+use crate::tools::{ahead, source};
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools undo",
+    summary: "plan how the moves that a run has finished are taken back, the last one first, and with --exec do so",
+    forms: &["[OPTION...] JOURNAL"],
+    options: &[
+        TEXT_DATA,
+        MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
+        INSECURE_HTTP,
+        LUXI,
+        EXEC,
+        IGNORE_SOFT_ERRORS.added(),
+        YES,
+        OptionDef::new("journal", "with --exec, keep the journal of the run that takes back in FILE, which must not exist [a file in the user's state directory]")
+            .takes("FILE", ArgumentKind::File, |o, g| g.path().map(|path| o.execution.journal = path))
+            .added(),
+        JSON_EVENTS,
+        PRINT_PLAN,
+        SAVE_PLAN,
+        STREAM,
+        MAX_PARALLEL,
+        MAX_OUT_PER_NODE,
+        MAX_IN_PER_NODE,
+        MAX_SYNCS,
+        MAX_PER_GROUP,
+        MAX_DURATION,
+        UNTIL,
+        BANDWIDTH,
+        SYNC_RATE,
+        DURATIONS_FROM,
+        REASON.added(),
+        PRIORITY.added(),
+        VERBOSE,
+        QUIET,
+        HELP,
+    ],
+    words: &[JOURNAL_FILE],
+};
+
+/// Takes a run back.
+pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    execution::check_pace(options)?;
+    let journal::Read { header, state, .. } = journal::read(&path)?;
+    let (tool, check) = maker(&header.run.tool).with_context(|| path.display().to_string())?;
+    let done: Vec<(usize, &WorkStep)> = state
+        .steps()
+        .filter(|step| state.is_done(*step))
+        .map(|step| (step.number(), header.work.step(step)))
+        .collect();
+    let undertaking = Undertaking {
+        tool: tool.spec.name,
+        typed: &[],
+        load: &options.load,
+        execution: &options.execution,
+        silent: options.execution.prints_document(),
+        takes_back: false,
+        ignore_soft_errors: header.ignore_soft_errors || options.balance.rules.ignore_soft_errors,
+        detailed_status: false,
+        obstacle: check,
+    };
+    ahead::execution(tool.spec.name, &options.execution, &options.load.source)?;
+    if let Some(step) =
+        state.steps().find(|step| state.has_begun(*step) && !state.is_done(*step) && !state.has_failed(*step))
+    {
+        bail!(
+            "{}: step {step} is under way, or perhaps; {} --resume brings it to its end",
+            path.display(),
+            tool.spec.name
+        );
+    }
+    let cluster = source::load(&options.load, output)?;
+    let propose = |cluster: Cluster, output: &mut Output| {
+        propose(&header, &done, &undertaking, cluster, output).with_context(|| path.display().to_string())
+    };
+    plan_and_execute(&undertaking, cluster, propose, output)
+}
+
+fn propose(
+    header: &Header,
+    done: &[(usize, &WorkStep)],
+    undertaking: &Undertaking<'_>,
+    now: Cluster,
+    output: &mut Output,
+) -> anyhow::Result<Planned> {
+    let steps = taken_back(&now, done)?;
+    if steps.is_empty() {
+        output.error_line("The run has finished no moves: there is nothing to take back")?;
+        return Ok(Break(ExitStatus::Success));
+    }
+    let soft = undertaking.ignore_soft_errors;
+    let work = Work::of(&now, &steps, &jobsets(&now, &steps), CheckOptions { ignore_soft_errors: soft })?;
+    let all: Vec<StepIdx> = work.all().collect();
+    if let Some(why) = (undertaking.obstacle)(&work, &all, &header.group, soft, &now) {
+        bail!("the moves cannot be taken back as the cluster is now: {why}");
+    }
+    let mut groups: Vec<GroupIdx> =
+        steps.iter().flat_map(|step| <[GroupIdx; 2]>::from(step.groups(&now))).collect();
+    groups.sort();
+    groups.dedup();
+    let moves = counted(steps.len(), "move");
+    if !undertaking.silent {
+        output.line(&format!("{moves} taken back:"))?;
+        for at in &all {
+            let step = work.step(*at);
+            if let (Some(first), Some(last)) = (step.relocations().first(), step.relocations().last()) {
+                let place = |place: &crate::model::Placement<String>| {
+                    place.clone().nodes().collect::<Vec<_>>().join(":")
+                };
+                output.line(&format!(
+                    "{at:>5}. {} {} => {}",
+                    step.subject,
+                    place(&first.from),
+                    place(&last.to)
+                ))?;
+            }
+        }
+    }
+    Ok(Continue(Box::new(Proposal {
+        before: now,
+        groups,
+        work,
+        purpose: format!("taking back run {} of {}", header.run.began, header.run.tool),
+        group: header.group.clone(),
+        question: format!("Take back {moves}?"),
+        stopped: None,
+        document: None,
+        complete: true,
+        status: ExitStatus::Success,
+    })))
+}
