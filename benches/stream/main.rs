@@ -106,8 +106,8 @@ fn main() -> anyhow::Result<()> {
         let templates = [TemplateMix::Drbd, TemplateMix::Ext, TemplateMix::Mixed][at % 3];
         let kind = Kind {
             templates,
-            heterogeneous: at % 2 == 0,
-            tags: at % 5 == 0,
+            heterogeneous: at.is_multiple_of(2),
+            tags: at.is_multiple_of(5),
             seed,
             ..Kind::drbd(4 + at % 17, 20 + at * 7 % 120)
         };

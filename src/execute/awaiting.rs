@@ -1,24 +1,14 @@
 //! Nodes that boot: whether they answer is asked now and then, and holds nobody else up.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use super::course::AwaitedNode;
 use super::host::{NodeTaskError, TrialError};
 use super::job::{JobId, JobMark, JobState, JobStatus, Watched};
 use super::journal::Record;
 use super::nodes::RETRY;
 use super::runner::{MayEnd, Runner};
 use crate::plan::opcode::Opcode;
-
-/// A node that is waited for.
-#[derive(Debug)]
-pub(super) struct AwaitedNode {
-    mark: JobMark,
-    began: SystemTime,
-    /// When it is tried again.
-    next: SystemTime,
-    /// The trial under way.
-    trial: Option<Watched>,
-}
 
 impl Runner<'_> {
     /// Begins to wait for a node.

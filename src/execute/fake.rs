@@ -13,7 +13,7 @@ use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
-use crate::plan::stream::{Counted, Limits};
+use crate::plan::stream::{LimitKey, Limits};
 use crate::plan::work::{Task, WorkStep};
 use crate::remote::CallError;
 
@@ -83,7 +83,7 @@ pub struct FakeCluster {
     pub follows: Vec<Vec<usize>>,
     /// How many may be under way at the same time, and what each step counts as.
     pub limits: Limits,
-    pub counted: Vec<BTreeSet<Counted>>,
+    pub counted: Vec<BTreeSet<LimitKey>>,
     /// By step, for how many more looks its jobs run.
     pub lasts: Vec<u64>,
     /// The number of jobs of each step.
@@ -186,9 +186,9 @@ impl FakeCluster {
         }
         self.jobs.push(job);
         let begun = (0..self.counted.len()).filter(|step| self.is_under_way(*step));
-        let mut counts: BTreeMap<&Counted, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<&LimitKey, usize> = BTreeMap::new();
         begun.flat_map(|step| &self.counted[step]).for_each(|what| *counts.entry(what).or_default() += 1);
-        let most = |what: &Counted| self.limits.of(what).unwrap_or(usize::MAX);
+        let most = |what: &LimitKey| self.limits.of(what).unwrap_or(usize::MAX);
         let exceeded = counts.iter().find(|(what, count)| **count > most(what));
         let exceeded = exceeded.map(|(what, count)| format!("{count} of {what:?} under way"));
         self.broken.extend(exceeded);

@@ -11,6 +11,7 @@
 mod answers;
 mod awaiting;
 mod client;
+mod course;
 mod events;
 mod host;
 pub mod job;
@@ -35,6 +36,7 @@ mod fake;
 mod tests;
 
 pub use client::{ClusterId, JobClient};
+pub use course::RunTerms;
 pub use events::{Event, EventLine};
 pub use host::{NodeTaskError, RunHost, TrialError};
 pub use luxi::LuxiClient;
@@ -43,5 +45,4 @@ pub use rapi::RapiClient;
 pub use report::{Ending, Report, StepReport, StepState};
 pub use runner::Runner;
 pub use state::{RecordError, State};
-pub use stream::RunTerms;
 pub use undo::undo;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::awaiting::AwaitedNode;
 use super::client::JobClient;
+use super::course::{AwaitedNode, RunTerms, Streaming};
 use super::events::Event;
 use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, Watched};
@@ -13,7 +13,6 @@ use super::journal::{Header, Journal, OnFailure, Record};
 use super::nodes;
 use super::report::{Ending, Report, StepReport, StepState};
 use super::state::{JobPart, State};
-use super::stream::{RunTerms, Streaming};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Task;
 use crate::remote::CallError;

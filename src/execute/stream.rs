@@ -1,75 +1,19 @@
 //! Steps as a stream: each begins as soon as what it waits for has ended, within limits and in time.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use super::course::FIRST_PAUSE;
 use super::events::Event;
 use super::job::{JobMark, JobState, JobStatus};
-use super::journal::{OnFailure, Pace, Record};
-use super::nodes::BOOT;
+use super::journal::{OnFailure, Record};
 use super::runner::{MayEnd, Runner};
 use super::state::JobPart;
 use crate::plan::graph::StepIdx;
-use crate::plan::stream::{Dispatch, Schedule};
-use crate::plan::work::Work;
 
 /// How often a job is submitted again that failed for a reason that passes.
 const RETRIES: u32 = 6;
-/// The first pause before that; each is twice the one before.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// How often to look whether new jobs may be submitted again.
 const PAUSED: Duration = Duration::from_secs(1);
-
-/// What a run has to know that is not a part of its plan.
-#[derive(Debug, Clone)]
-pub struct RunTerms {
-    /// By step, how long it takes, in seconds; nothing if nobody asked.
-    pub seconds: Vec<f64>,
-    /// When the last step has to have ended.
-    pub deadline: Option<SystemTime>,
-    /// How long a node may take to answer after it was powered on.
-    pub boot: Duration,
-}
-
-impl Default for RunTerms {
-    fn default() -> RunTerms {
-        RunTerms { seconds: Vec::new(), deadline: None, boot: BOOT }
-    }
-}
-
-/// Where a stream is.
-#[derive(Debug, Default)]
-pub(super) struct Streaming {
-    /// What may begin; none if the walk is by jobsets.
-    dispatch: Option<Dispatch>,
-    /// Those that were let begin, and have not ended.
-    admitted: BTreeSet<StepIdx>,
-    /// Those whose end was taken note of.
-    over: BTreeSet<StepIdx>,
-    /// Those that must follow one that was not done, with which.
-    pub(super) dropped: BTreeMap<StepIdx, StepIdx>,
-    /// Those that are to be submitted again: when, and how often they were.
-    again: BTreeMap<StepIdx, (SystemTime, u32)>,
-    /// Whether a step was not begun because it would end too late.
-    pub(super) is_late: bool,
-    /// Whether it was said that new jobs have to wait.
-    is_paused: bool,
-}
-
-impl Streaming {
-    pub(super) fn of(work: &Work, pace: Option<&Pace>, terms: &RunTerms) -> Streaming {
-        let mut seconds = terms.seconds.clone();
-        seconds.resize(work.steps.len(), 1.0);
-        let dispatch = pace.map(|pace| Schedule::best(work, &seconds, pace.limits).0);
-        Streaming { dispatch, ..Streaming::default() }
-    }
-
-    /// How long to wait for jobs while something else may happen.
-    pub(super) fn patience(&self, usual: Duration) -> Duration {
-        let is_waiting = self.again.keys().any(|step| self.admitted.contains(step));
-        if is_waiting || self.is_paused { FIRST_PAUSE } else { usual }
-    }
-}
 
 impl Runner<'_> {
     /// What is done about failures of this run.

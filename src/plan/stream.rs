@@ -32,7 +32,7 @@ pub struct Limits {
 
 /// Something of which a limit allows only so many.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Counted {
+pub enum LimitKey {
     /// Steps.
     All,
     /// Steps that copy from a node.
@@ -45,26 +45,26 @@ pub enum Counted {
     Group(String),
 }
 
-impl Counted {
+impl LimitKey {
     /// All that a step counts as.
-    pub fn of(step: &WorkStep) -> BTreeSet<Counted> {
-        let copies = copies(step).into_iter().flat_map(|(from, to)| [Counted::Out(from), Counted::In(to)]);
+    pub fn of(step: &WorkStep) -> BTreeSet<LimitKey> {
+        let copies = copies(step).into_iter().flat_map(|(from, to)| [LimitKey::Out(from), LimitKey::In(to)]);
         let groups =
-            step.freight.iter().flat_map(|freight| freight.groups.iter().cloned()).map(Counted::Group);
-        let sync = syncs(step).then_some(Counted::Sync);
-        copies.chain(groups).chain(sync).chain([Counted::All]).collect()
+            step.freight.iter().flat_map(|freight| freight.groups.iter().cloned()).map(LimitKey::Group);
+        let sync = syncs(step).then_some(LimitKey::Sync);
+        copies.chain(groups).chain(sync).chain([LimitKey::All]).collect()
     }
 }
 
 impl Limits {
     /// How many there may be.
-    pub fn of(&self, counted: &Counted) -> Option<usize> {
+    pub fn of(&self, counted: &LimitKey) -> Option<usize> {
         match counted {
-            Counted::All => self.parallel,
-            Counted::Out(_) => self.out_per_node,
-            Counted::In(_) => self.in_per_node,
-            Counted::Sync => self.syncs,
-            Counted::Group(_) => self.per_group,
+            LimitKey::All => self.parallel,
+            LimitKey::Out(_) => self.out_per_node,
+            LimitKey::In(_) => self.in_per_node,
+            LimitKey::Sync => self.syncs,
+            LimitKey::Group(_) => self.per_group,
         }
     }
 }
@@ -122,11 +122,11 @@ impl Dispatch {
             followers[edge.before.get()].push((edge.after, edge.strength));
             waits[edge.after.get()] += 1;
         }
-        let mut known: HashMap<Counted, usize> = HashMap::new();
+        let mut known: HashMap<LimitKey, usize> = HashMap::new();
         let mut of_step = |step: &WorkStep| -> Vec<(usize, usize)> {
             let limited =
-                Counted::of(step).into_iter().filter_map(|what| limits.of(&what).map(|most| (what, most)));
-            let next = |known: &HashMap<Counted, usize>| known.len();
+                LimitKey::of(step).into_iter().filter_map(|what| limits.of(&what).map(|most| (what, most)));
+            let next = |known: &HashMap<LimitKey, usize>| known.len();
             limited
                 .map(|(what, most)| {
                     let new = next(&known);

@@ -29,7 +29,7 @@ mod listing;
 mod nodes;
 pub(crate) mod options;
 pub(crate) mod output;
-mod plans;
+pub mod plans;
 mod progress;
 mod save;
 mod source;

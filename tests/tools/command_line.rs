@@ -159,6 +159,10 @@ fn completion_list() {
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
+             --print-plan choices=text,json,dot,svg\n--save-plan file\n--stream none\n--max-parallel integer\n\
+             --max-out-per-node integer\n--max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\
+             --on-failure choices=stop,continue,replan\n--replans integer\n--max-duration string\n--until string\n\
+             --bandwidth float\n--sync-rate float\n--durations-from file\n\
                  -V,--version none\n-h,--help none\n--help-completion none\n",
         )),
     );

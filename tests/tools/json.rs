@@ -121,6 +121,8 @@ fn the_schemas_are_schemas() {
         "htools.squeeze-1.json",
         "htools.group-status-1.json",
         "htools.regroup-1.json",
+        "htools.plan-graph-1.json",
+        "htools.saved-plan-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");

@@ -11,17 +11,18 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::execute::client::ClusterId;
+use crate::execute::course::RunTerms;
 use crate::execute::fake::{CallFault, FakeCluster, FakeHost, Fate, Killed};
 use crate::execute::job::{JobId, RunInfo};
-use crate::execute::journal::{self, Header, Journal, Store};
+use crate::execute::journal::{self, Header, Journal, Pace, Store};
 use crate::execute::report::{Ending, Report, StepState};
 use crate::execute::state::State;
 use crate::model::{Move, Placement};
 use crate::plan::durations::Freight;
 use crate::plan::graph::{Edge, EdgeReason, Strength};
 use crate::plan::opcode::Opcode;
-use crate::plan::stream::{Counted, Limits};
-use crate::plan::work::{Relocation, Task, WorkStep};
+use crate::plan::stream::{LimitKey, Limits};
+use crate::plan::work::{Relocation, Task, Work, WorkStep};
 
 /// A journal that survives the program.
 #[derive(Clone, Default)]
@@ -153,7 +154,7 @@ fn cluster(case: &Case, header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
         }
     }
     cluster.limits = case.limits;
-    cluster.counted = header.work.steps.iter().map(Counted::of).collect();
+    cluster.counted = header.work.steps.iter().map(LimitKey::of).collect();
     cluster.lasts = case.steps.iter().map(|(.., looks)| *looks).collect();
     let fate = |(step, part, fate): &(usize, usize, Fate)| {
         (JobMark { step: StepIdx::new(*step), part: *part }, *fate)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::surplus::Choice;
-use super::touch::{Amounts, Limited, Role, Touch};
+use super::touch::{Limited, Role, Touch, TouchAmounts};
 use crate::model::units::trunc_to_i64;
 use crate::model::{Cluster, NodeIdx, NodeSpec, TagId};
 use crate::plan::checker::{NodeFigures, ReplayedCluster};
@@ -41,9 +41,9 @@ pub(super) struct TouchedNode<'c> {
     tags: BTreeMap<TagId, i64>,
     touches: Vec<Touch>,
     /// What would be taken if nothing were ever given back.
-    begun: Amounts,
+    begun: TouchAmounts,
     /// What is taken at this point of the plan.
-    now: Amounts,
+    now: TouchAmounts,
     /// The most memory that must be free for one that comes.
     most_needed: i64,
     /// Whether it fails N+1 at this point of the plan.
@@ -64,8 +64,8 @@ impl<'c> TouchedNode<'c> {
             reserves: state.reserves(node).into_iter().map(|(peer, mem)| (peer, mem.0)).collect(),
             tags: state.tag_holders(node),
             touches: Vec::new(),
-            begun: Amounts::default(),
-            now: Amounts::default(),
+            begun: TouchAmounts::default(),
+            now: TouchAmounts::default(),
             most_needed: 0,
             failing: start.n1_fail,
             is_unknown: false,

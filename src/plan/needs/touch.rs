@@ -30,13 +30,13 @@ pub(super) enum Limited {
 
 /// Changes of what is taken.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Amounts {
+pub(super) struct TouchAmounts {
     each: Vec<(Limited, i64)>,
     /// Memory that is kept, by the primary node that it is kept against.
     reserves: Vec<(NodeIdx, i64)>,
 }
 
-impl Amounts {
+impl TouchAmounts {
     /// How much more is taken.
     pub(super) fn of(&self, limited: Limited) -> i64 {
         let find = |wanted| self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| a).sum::<i64>();
@@ -60,13 +60,13 @@ impl Amounts {
     }
 
     /// Adds other changes.
-    pub(super) fn absorb(&mut self, other: &Amounts) {
+    pub(super) fn absorb(&mut self, other: &TouchAmounts) {
         other.each.iter().for_each(|(limited, amount)| add_to(&mut self.each, *limited, *amount));
         other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, *amount));
     }
 
     /// Adds what others take, and not what they give back.
-    pub(super) fn absorb_taken(&mut self, other: &Amounts) {
+    pub(super) fn absorb_taken(&mut self, other: &TouchAmounts) {
         other.each.iter().for_each(|(limited, amount)| add_to(&mut self.each, *limited, (*amount).max(0)));
         other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, (*amount).max(0)));
     }
@@ -146,9 +146,9 @@ pub(super) struct Touch {
     pub(super) instance: InstanceIdx,
     pub(super) coming: Option<Coming>,
     /// From its begin on.
-    pub(super) begin: Amounts,
+    pub(super) begin: TouchAmounts,
     /// From its end on.
-    pub(super) end: Amounts,
+    pub(super) end: TouchAmounts,
 }
 
 impl Touch {
@@ -182,7 +182,7 @@ pub(super) fn touches(cluster: &Cluster, at: StepIdx, step: &Step, terms: &Terms
             () => None,
         };
         let (was, is) = (role(step.from), role(step.to));
-        let (mut begin, mut end) = (Amounts::default(), Amounts::default());
+        let (mut begin, mut end) = (TouchAmounts::default(), TouchAmounts::default());
         // it runs there from the begin on, if only meanwhile
         let runs = was != Some(Role::Primary) && visited(node);
         if runs {

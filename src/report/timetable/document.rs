@@ -6,11 +6,13 @@ use super::Timetable;
 use crate::model::{Mib, Placement};
 use crate::plan::graph::{Edge, StepIdx};
 use crate::plan::stream::Limits;
+use crate::report::json::Generator;
 
 /// The document of `--print-plan=json`. Steps are counted from 0.
 #[derive(Debug, Serialize)]
 pub struct TimetableDocument<'w> {
     schema: &'static str,
+    generator: Generator,
     steps: Vec<TimedStep<'w>>,
     edges: &'w [Edge<String>],
     jobsets: &'w [Vec<StepIdx>],
@@ -83,7 +85,8 @@ pub fn document<'w>(table: &'w Timetable<'w>) -> TimetableDocument<'w> {
     let (Mib(memory), Mib(disk)) = table.data;
     let rates = table.rates;
     TimetableDocument {
-        schema: "htools.plan-graph-1",
+        schema: "htools.plan-graph/1",
+        generator: Generator::this(),
         steps: work.all().map(step).collect(),
         edges: &work.edges,
         jobsets: &work.jobsets,

@@ -84,11 +84,9 @@ pub fn text(table: &Timetable<'_>) -> Vec<String> {
     lines.push(format!("Time by jobsets: {}", duration(table.by_jobsets.total())));
     lines.push(format!("Time as a stream: {}{}", duration(table.stream.total()), limits(&table.limits)));
     if !path.is_empty() {
-        lines.push(format!(
-            "Critical path: {} (steps {})",
-            duration(table.critical_seconds),
-            path.join(", ")
-        ));
+        let steps = if path.len() == 1 { "step" } else { "steps" };
+        let time = duration(table.critical_seconds);
+        lines.push(format!("Critical path: {time} ({steps} {})", path.join(", ")));
     }
     lines.push(format!("Data moved: {} of memory, {} of disk", size(memory), size(disk)));
     let Rates { bandwidth, sync_rate, migration, failover, replace, .. } = table.rates;

@@ -17,7 +17,8 @@ use crate::tools::options::{ExecutionOptions, Options, one_form};
 /// The first that does.
 pub fn check(options: &Options) -> anyhow::Result<()> {
     let document = options.execution.prints_document();
-    one_form(&[("print-plan", document), ("json", options.json), ("pareto", options.pareto)])?;
+    one_form(&[("print-plan", document), ("json", options.json)])?;
+    one_form(&[("print-plan", options.execution.print_plan.is_some()), ("pareto", options.pareto)])?;
     let options = &options.execution;
     let limited = options.limits != Limits::default();
     // a time table has limits, too

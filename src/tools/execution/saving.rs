@@ -87,8 +87,8 @@ fn again(typed: &TypedOption) -> Option<String> {
 
 /// Who makes the plan: user and machine.
 fn maker() -> String {
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let system = rustix::system::uname();
     let machine = system.nodename().to_string_lossy();
-    format!("{}@{machine}", user.unwrap_or_else(|| "unknown".to_owned()))
+    format!("{}@{machine}", user.unwrap_or_else(|_| "unknown".to_owned()))
 }

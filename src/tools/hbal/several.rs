@@ -178,7 +178,8 @@ pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Re
             return Ok(recording);
         }
         let mut output = recording.output();
-        let mut text = Text { output: &mut output, json: options.json };
+        let json = options.json || options.execution.prints_document();
+        let mut text = Text { output: &mut output, json };
         text.line("")?;
         let mut found = begin(options, start, candidate.start.clone(), &mut text)?;
         if found.was_searched() {

@@ -24,10 +24,12 @@ pub const COMMANDS: [&Spec; 3] = [&show::SPEC, &apply::SPEC, &undo::SPEC];
 const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 1, most: Some(1) };
 const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
 
+/// Does what such a command does with its file.
+type FileCommand = fn(&Options, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>;
+
 /// Reads the words behind one of these commands, and does what they say; nothing if it is another one.
 pub fn start(command: &str, args: &[OsString]) -> Option<anyhow::Result<ExitStatus>> {
-    let (spec, run): (&Spec, fn(&Options, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>) = match command
-    {
+    let (spec, run): (&Spec, FileCommand) = match command {
         "show" => (&show::SPEC, show::run),
         "apply" => (&apply::SPEC, apply::run),
         "undo" => (&undo::SPEC, undo::run),
@@ -36,11 +38,7 @@ pub fn start(command: &str, args: &[OsString]) -> Option<anyhow::Result<ExitStat
     Some(with_file(spec, args, run))
 }
 
-fn with_file(
-    spec: &'static Spec,
-    args: &[OsString],
-    run: fn(&Options, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>,
-) -> anyhow::Result<ExitStatus> {
+fn with_file(spec: &'static Spec, args: &[OsString], run: FileCommand) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let (options, words) = match spec.read(args) {
         Ok(read) => read,

@@ -23,4 +23,5 @@ mod resume;
 mod several;
 mod signals;
 mod squeeze;
+mod stream;
 mod terminal;

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use htools::model::known_tags::{Bearer, KNOWN};
 use htools::report::nodes::{DEFAULT_FIELDS, fields};
 use htools::score::metrics::{Aggregate, TABLE};
-use htools::tools::{TOOLS, generate, launcher};
+use htools::tools::{TOOLS, generate, launcher, plans};
 
 use super::{PAGES, path, read};
 
@@ -89,6 +89,12 @@ fn pages_describe_what_there_is_and_have_the_usual_sections() {
     // a heading below the page's own options
     let of_generate = of_generate.replacen(".SH OPTIONS", ".SS \"Options of generate\"", 1);
     check("htools.1", "options of generate", &of_generate);
+    for spec in plans::COMMANDS {
+        let word = plans::word(spec);
+        let heading = format!(".SS \"Options of {word}\"");
+        let options = options_section(spec.command().name(word)).replacen(".SH OPTIONS", &heading, 1);
+        check("htools.1", &format!("options of {word}"), &options);
+    }
     check("htools.1", "fields", &fields_section());
     check("htools.1", "metrics", &metrics_section());
     check("htools.1", "tags", &tags_section());

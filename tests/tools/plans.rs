@@ -1,0 +1,240 @@
+//! Plans as graphs: shown in four forms, saved, looked at again, and held to a cluster.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::str::{contains, starts_with};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SAMPLE: &str = "data/unbalanced-drbd.data";
+
+fn htools(words: &[&str]) -> Assert {
+    Command::new(env!("CARGO_BIN_EXE_htools")).env_remove("HTOOLS").args(words).assert()
+}
+
+fn stdout(words: &[&str]) -> String {
+    String::from_utf8(htools(words).code(0).get_output().stdout.clone()).unwrap()
+}
+
+fn validated(text: &str, schema: &str) -> Value {
+    let schema = fs::read_to_string(Path::new("docs/schema").join(schema)).unwrap();
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let document: Value = serde_json::from_str(text).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    document
+}
+
+/// What every graph has to be: forward edges, times that respect them, a critical path that is one.
+fn is_sound(document: &Value) {
+    let steps = document["steps"].as_array().unwrap();
+    let time = |step: &Value, key: &str| steps[step.as_u64().unwrap() as usize][key].as_f64().unwrap();
+    for edge in document["edges"].as_array().unwrap() {
+        assert!(edge["before"].as_u64() < edge["after"].as_u64());
+        assert!(time(&edge["before"], "end") <= time(&edge["after"], "begin") + 1e-9);
+    }
+    let seconds = &document["seconds"];
+    let [sets, stream, critical] =
+        ["by_jobsets", "stream", "critical_path"].map(|key| seconds[key].as_f64().unwrap());
+    assert!(critical <= stream + 1e-6 && stream <= sets + 1e-6, "{seconds}");
+    let path: f64 =
+        document["critical_path"].as_array().unwrap().iter().map(|step| time(step, "seconds")).sum();
+    assert!((path - critical).abs() < 1e-6);
+}
+
+#[test]
+fn plans_of_all_tools_follow_their_schema() {
+    let one_by_one = ["--max-out-per-node=1", "--max-in-per-node=1"];
+    for words in [
+        &["hbal", "-t", SAMPLE][..],
+        &["hbal", "-t", SAMPLE, "-l", "0"],
+        &["hbal", "-t", "data/balanced.data"],
+        &["hbal", "-t", "data/groups.data", "--all-groups"],
+        &["hbal", "-t", "data/tags.data", "--repair-only"],
+        &["hsqueeze", "-t", "data/week.data"],
+        &["hgroup", "balance", "-t", "data/pools.data"],
+    ] {
+        for limits in [&[][..], &one_by_one] {
+            let words = [words, limits].concat();
+            let text = String::from_utf8(
+                htools(&[&words[..], &["--print-plan=json"]].concat()).get_output().stdout.clone(),
+            )
+            .unwrap();
+            is_sound(&validated(&text, "htools.plan-graph-1.json"));
+        }
+    }
+    // a balanced cluster has an empty one
+    let text = stdout(&["hbal", "-t", "data/balanced.data", "--print-plan=json"]);
+    assert_eq!(validated(&text, "htools.plan-graph-1.json")["steps"], serde_json::json!([]));
+}
+
+#[test]
+fn the_text_comes_after_what_is_said_without_it() {
+    let usual = stdout(&["hbal", "-t", SAMPLE]);
+    let with = stdout(&["hbal", "-t", SAMPLE, "--print-plan=text"]);
+    let plan = with.strip_prefix(&usual).unwrap();
+    assert!(plan.starts_with("Plan of 15 steps:\n"), "{plan}");
+    for line in [
+        "       waits for 4: the same instance\n",
+        "\nTime by jobsets: ",
+        "\nTime as a stream: ",
+        "\nCritical path: ",
+        "\nData moved: ",
+    ] {
+        assert!(plan.contains(line), "{line}");
+    }
+    let slow = stdout(&["hbal", "-t", SAMPLE, "--print-plan=text", "--bandwidth=10", "--sync-rate=5.5"]);
+    assert!(
+        slow.contains(
+            "\nModel: 10.0 MiB/s of memory and 10 s a migration, 60 s a failover, 5.5 MiB/s of disk"
+        )
+    );
+}
+
+#[test]
+fn pictures_hold_one_shape_a_step_and_a_row_a_node() {
+    let dot = stdout(&["hbal", "-t", SAMPLE, "--print-plan=dot"]);
+    assert!(dot.starts_with("digraph plan {\n") && dot.ends_with("}\n"));
+    assert_eq!(dot.matches(" [label=\"").count(), 15);
+    let document = stdout(&["hbal", "-t", SAMPLE, "--print-plan=json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(dot.matches(" -> ").count(), document["edges"].as_array().unwrap().len());
+    let svg = stdout(&["hbal", "-t", SAMPLE, "--print-plan=svg"]);
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    for node in 1..=7 {
+        assert!(svg.contains(&format!(">node{node}.example.com</text>")), "{node}");
+    }
+    let tree = roughly_xml(&svg);
+    assert_eq!(tree, 0, "tags that are not closed");
+}
+
+#[test]
+fn the_picture_in_the_documents_is_what_is_drawn() {
+    let words = ["hbal", "-t", SAMPLE, "--print-plan=svg", "--max-out-per-node=1", "--max-in-per-node=1"];
+    let drawn = stdout(&words);
+    assert!(
+        drawn == fs::read_to_string("docs/timetable.svg").unwrap(),
+        "htools {} > docs/timetable.svg",
+        words.join(" ")
+    );
+}
+
+/// How many more elements are opened than closed.
+fn roughly_xml(text: &str) -> i64 {
+    let opened = text.matches('<').count() as i64;
+    let closing = text.matches("</").count() as i64;
+    let empty = text.matches("/>").count() as i64;
+    opened - 2 * closing - empty
+}
+
+#[test]
+fn options_that_mean_nothing_alone_are_refused() {
+    for (words, problem) in [
+        (&["--stream"][..], "--stream needs --exec or --print-plan"),
+        (&["--max-parallel=2"], "need --stream"),
+        (&["--on-failure=continue"], "--on-failure needs --stream"),
+        (&["--print-plan=json", "--json"], "options --print-plan and --json exclude each other"),
+        (&["--max-parallel=0"], "a whole number, 1 or more"),
+        (&["--bandwidth=0"], "a number above 0"),
+        (&["--sync-rate=nan"], "sync-rate"),
+        (&["--until=25:00"], "a time of the day such as 06:00"),
+        (&["--until=6"], "a time of the day such as 06:00"),
+        (&["--max-duration=soon"], "a time such as 90min"),
+        (&["--print-plan=png"], "print-plan"),
+        (&["--durations-from=README.md", "--print-plan=text"], "README.md, line 1: "),
+    ] {
+        htools(&[&["hbal", "-t", SAMPLE], words].concat()).code(1).stderr(contains(problem));
+    }
+}
+
+/// A folder with a saved plan of the sample.
+fn saved(words: &[&str]) -> (TempDir, String) {
+    let place = TempDir::new().unwrap();
+    let path = place.path().join("plan").to_str().unwrap().to_owned();
+    let save = format!("--save-plan={path}");
+    htools(&[&["hbal", "-t", SAMPLE, &save], words].concat())
+        .code(0)
+        .stderr(contains(format!("The plan has been written to '{path}'\n")));
+    (place, path)
+}
+
+#[test]
+fn a_saved_plan_is_what_was_planned() {
+    let (_place, path) = saved(&["-l", "4", "--merge"]);
+    let document = validated(&fs::read_to_string(&path).unwrap(), "htools.saved-plan-1.json");
+    assert_eq!(document["options"], serde_json::json!(["--max-length=4", "--merge"]));
+    let graph = stdout(&["hbal", "-t", SAMPLE, "-l", "4", "--merge", "--print-plan=json"]);
+    assert_eq!(stdout(&["show", &path, "--print-plan=json"]), graph);
+    assert!(
+        stdout(&["show", &path])
+            .contains("\nOptions: --max-length=4 --merge\nTouches 1 node group\nPlan of 4 steps:\n")
+    );
+    htools(&["apply", &path, "-t", SAMPLE])
+        .code(0)
+        .stdout("The plan fits the cluster: 4 steps can be carried out\n");
+    htools(&["apply", &path, "-t", SAMPLE, "-X"]).code(1).stderr(contains("possible only on LUXI"));
+}
+
+#[test]
+fn a_plan_that_was_changed_is_refused_in_one_line() {
+    let (place, path) = saved(&["-l", "4"]);
+    let text = fs::read_to_string(&path).unwrap();
+    let other = place.path().join("other").to_str().unwrap().to_owned();
+    for (changed, problem) in [
+        (text.replace("node6", "node5"), "the check sum is wrong: the plan was changed since it was saved"),
+        (text[..text.len() / 3].to_owned(), "not a saved plan: "),
+        (
+            text.replace("saved-plan-1", "saved-plan-7"),
+            "it is a 'htools.saved-plan-7', and this version reads",
+        ),
+        (String::new(), "not a saved plan: "),
+    ] {
+        fs::write(&other, changed).unwrap();
+        for words in [&["show", &other][..], &["apply", &other, "-t", SAMPLE]] {
+            let run =
+                htools(words).code(1).stdout("").stderr(starts_with(format!("Error: {other}: {problem}")));
+            assert_eq!(run.get_output().stderr.iter().filter(|byte| **byte == b'\n').count(), 1);
+        }
+    }
+}
+
+#[test]
+fn steps_that_do_not_hold_any_more_are_named() {
+    let (place, path) = saved(&["-l", "4"]);
+    let cluster = fs::read_to_string(SAMPLE).unwrap();
+    let other = place.path().join("cluster").to_str().unwrap().to_owned();
+    // mail has failed over, and node6 has gone out of use
+    let row = |name: &str| cluster.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    let (mail, node) = (row("mail.example.com|"), row("node6.example.com|"));
+    let swapped = mail.replace("node1.example.com|node4.example.com", "node4.example.com|node1.example.com");
+    let offline = node.replace("|N|", "|Y|");
+    assert!(swapped != mail && offline != node);
+    fs::write(&other, cluster.replace(&mail, &swapped).replace(&node, &offline)).unwrap();
+    htools(&["apply", &path, "-t", &other])
+        .code(1)
+        .stdout("")
+        .stderr(contains("The plan does not fit the cluster any more:\n"))
+        .stderr(contains("step 1, instance 'db1.example.com': node 'node6.example.com' is offline\n"))
+        .stderr(contains("step 3, instance 'mail.example.com': it is on node4.example.com:node1.example.com, and the plan moves it from node1.example.com:node4.example.com\n"))
+        .stderr(contains("nothing was done; --replan makes another plan\n"));
+    // with the options that it was made with
+    htools(&["apply", &path, "-t", &other, "--replan", "--print-plan=text"])
+        .code(0)
+        .stdout(contains("Solution length=4\nPlan of 4 steps:\n"));
+    // what the plan is not about may have changed
+    let grown = cluster.replace("|65536|", "|65537|");
+    fs::write(&other, grown).unwrap();
+    htools(&["apply", &path, "-t", &other]).code(0);
+}
+
+#[test]
+fn the_commands_want_one_file() {
+    htools(&["show"]).code(1).stderr("Error: htools show needs one FILE\n");
+    htools(&["undo", "a", "b"]).code(1).stderr("Error: htools undo needs one JOURNAL\n");
+    htools(&["undo", "README.md", "-t", SAMPLE]).code(1).stderr(starts_with("Error: README.md, line 1: "));
+    htools(&["apply", "nowhere", "-t", SAMPLE]).code(1).stderr(starts_with("Error: nowhere: cannot be read"));
+}
