@@ -48,15 +48,17 @@
 //!   the loss of nodes would mean.
 //!   [`why`](search::why) is the words in which all of them say why something cannot be: the rule,
 //!   what is missing, where it would nearly do.
-//! * [`plan`]: the steps in order, as a [`graph`](plan::graph) of what waits for what and why, of
-//!   which jobsets are one walk; with which commands or opcodes they are done; and a checker that
-//!   replays them by the plain rules. It knows nothing but the model.
+//! * [`plan`]: the steps in order, as a [`graph`](plan::graph) of what waits for what and why, no more than
+//!   [is needed](plan::needs), of which jobsets are one walk and the [`stream`](plan::stream) another; how
+//!   long they take ([`durations`](plan::durations)); with which commands or opcodes they are done, and how they are
+//!   [taken back](plan::back); and a checker that replays them by the plain rules, also where they overlap. It knows
+//!   nothing but the model.
 //!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;
 //!   [`fresh`](plan::fresh) tells what has changed since it was made.
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
 //!   may be in commands and jobs.
 //! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
-//!   with a journal from which a run goes on after a crash. docs/execution.md explains
+//!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)). docs/execution.md explains
 //!   the rules.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.

@@ -94,6 +94,8 @@ pub struct Dispatch {
     /// Those that wait for nothing, most urgent first: by what is left after them, then by their position.
     free: BTreeSet<(std::cmp::Reverse<u64>, StepIdx)>,
     urgency: Vec<u64>,
+    /// If steps go by jobsets for all that: of each its set, and how many of each set have not ended.
+    sets: Option<(Vec<usize>, Vec<usize>)>,
 }
 
 impl Dispatch {
@@ -113,6 +115,17 @@ impl Dispatch {
     /// The same, where the step that comes first in the plan comes first.
     pub fn in_order(work: &Work, limits: Limits) -> Dispatch {
         Dispatch::by(work, vec![0; work.steps.len()], limits)
+    }
+
+    /// The same, where no step begins before all of the jobset before its own have ended: what limits on nodes hold back
+    /// is never in one jobset.
+    pub fn by_jobsets(work: &Work, limits: Limits) -> Dispatch {
+        let mut set = vec![0; work.steps.len()];
+        for (number, steps) in work.jobsets.iter().enumerate() {
+            steps.iter().for_each(|step| set[step.get()] = number);
+        }
+        let left = work.jobsets.iter().map(Vec::len).collect();
+        Dispatch { sets: Some((set, left)), ..Dispatch::in_order(work, limits) }
     }
 
     fn by(work: &Work, urgency: Vec<u64>, limits: Limits) -> Dispatch {
@@ -143,6 +156,7 @@ impl Dispatch {
             counts: vec![0; known.len()],
             free: BTreeSet::new(),
             urgency,
+            sets: None,
         };
         work.all().for_each(|step| dispatch.free_if_ready(step));
         dispatch
@@ -164,10 +178,22 @@ impl Dispatch {
         if self.limits.parallel == Some(0) {
             return None;
         }
+        let turn = |step: &StepIdx| match &self.sets {
+            Some((sets, left)) => left[..sets[step.get()]].iter().all(|left| *left == 0),
+            None => true,
+        };
         let allowed = |step: &StepIdx| {
-            self.counted[step.get()].iter().all(|(what, most)| self.counts[*what] < *most) && may(*step)
+            self.counted[step.get()].iter().all(|(what, most)| self.counts[*what] < *most)
+                && turn(step)
+                && may(*step)
         };
         self.free.iter().map(|(_, step)| *step).find(allowed)
+    }
+
+    fn leave_set(&mut self, step: StepIdx) {
+        if let Some((sets, left)) = &mut self.sets {
+            left[sets[step.get()]] -= 1;
+        }
     }
 
     /// A step is under way from now on.
@@ -183,6 +209,7 @@ impl Dispatch {
             self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] -= 1);
         }
         self.stages[step.get()] = Stage::Over;
+        self.leave_set(step);
         // of a run that this one goes on with
         self.free.remove(&(std::cmp::Reverse(self.urgency[step.get()]), step));
         let mut dropped = Vec::new();
@@ -195,6 +222,7 @@ impl Dispatch {
                     self.free_if_ready(follower);
                 } else {
                     self.stages[follower.get()] = Stage::Dropped;
+                    self.leave_set(follower);
                     dropped.push(follower);
                     left.push((follower, false));
                 }
@@ -235,8 +263,8 @@ impl Schedule {
         Schedule::best(work, seconds, limits).1
     }
 
-    /// The beginning of a stream, and how it goes. Of two orders of urgency the one that ends first: the longest way to
-    /// the end first, or the order of the plan.
+    /// The beginning of a stream, and how it goes. Of three orders of urgency the one that ends first: the longest way to
+    /// the end first, the order of the plan, or jobset by jobset, so that limits on nodes make it no longer than those.
     pub fn best(work: &Work, seconds: &[f64], limits: Limits) -> (Dispatch, Schedule) {
         let run = |dispatch: Dispatch| {
             let schedule = Schedule::dispatched(dispatch.clone(), seconds);
@@ -247,8 +275,11 @@ impl Schedule {
             // nobody has to wait for a turn
             return urgent;
         }
-        let in_order = run(Dispatch::in_order(work, limits));
-        if in_order.1.total() < urgent.1.total() { in_order } else { urgent }
+        let others = [Dispatch::in_order(work, limits), Dispatch::by_jobsets(work, limits)].map(run);
+        let shorter = |best: (Dispatch, Schedule), other: (Dispatch, Schedule)| {
+            if other.1.total() < best.1.total() { other } else { best }
+        };
+        others.into_iter().fold(urgent, shorter)
     }
 
     fn dispatched(mut dispatch: Dispatch, seconds: &[f64]) -> Schedule {

@@ -110,14 +110,25 @@ impl<'c> TouchedNode<'c> {
         let own = self.limits(last).into_iter().filter(taken);
         let mut demands: Vec<Demand> =
             own.map(|(limited, limit)| Demand { node, limited, of, limit }).collect();
-        let takes = |limited: Limited| last.begin.of(limited) > 0 || last.end.of(limited) > 0;
-        let troubles = |limited: Limited| takes(limited) && self.begun.of(limited) > self.strictest(limited);
+        let scarce = self.scarce(last);
+        if scarce.is_empty() {
+            return demands;
+        }
         for (of, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
             let limits = self.limits(touch).into_iter();
-            let troubled = limits.filter(|(limited, limit)| troubles(*limited) && taken(&(*limited, *limit)));
+            let troubled = limits.filter(|limit| scarce.contains(&limit.0) && taken(limit));
             demands.extend(troubled.map(|(limited, limit)| Demand { node, limited, of, limit }));
         }
         demands
+    }
+
+    /// What a touch takes of which there may be too little.
+    fn scarce(&self, touch: &Touch) -> Vec<Limited> {
+        let takes = |limited: &Limited| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
+        let against = self.reserves.keys().map(|peer| Limited::MemoryAgainst(*peer));
+        let all = touch.begin.limited().chain(touch.end.limited()).chain(against);
+        let short = |limited: &Limited| self.begun.of(*limited) > self.strictest(*limited);
+        all.filter(takes).filter(short).collect()
     }
 
     /// The most of what the node has that is taken at the moment of a demand, in any order of the steps in which

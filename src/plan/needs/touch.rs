@@ -49,6 +49,11 @@ impl TouchAmounts {
         }
     }
 
+    /// What changes, but for memory against some node.
+    pub(super) fn limited(&self) -> impl Iterator<Item = Limited> {
+        self.each.iter().map(|(limited, _)| *limited)
+    }
+
     /// Whether nothing changes.
     fn is_empty(&self) -> bool {
         self.each.is_empty() && self.reserves.is_empty()

@@ -13,6 +13,7 @@ mod placement;
 mod power;
 mod reading;
 mod squeeze;
+mod stream;
 
 use std::path::{Path, PathBuf};
 
@@ -135,6 +136,9 @@ pub const ALL: &[Scenario] = &[
     changes("groups-hbal", Kind::Shared, groups::all_groups),
     changes("groups-redistribute", Kind::Shared, groups::redistribute),
     changes("deep-pairs", Kind::Pairs, deep::pairs_change_places),
+    changes("stream-undo", Kind::Shared, stream::applied_and_undone),
+    changes("stream-window", Kind::Shared, stream::window_and_pause),
+    changes("stream-replan", Kind::Small, stream::replanned),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
 ];
 
