@@ -22,13 +22,18 @@ use htools::model::{Cluster, Draft, Mib, Step};
 use htools::plan::checker::{CheckOptions, check_moments};
 use htools::plan::durations::{Rates, critical_path};
 use htools::plan::jobset::jobsets;
-use htools::plan::stream::{Limits, Schedule};
+use htools::plan::stream::{PlanSchedule, StreamLimits};
 use htools::plan::work::Work;
 use htools::search::{BalanceOptions, Balancer};
 
 /// One migration or copy out of each node and into each node at a time.
-const ONE_BY_ONE: Limits =
-    Limits { parallel: None, out_per_node: Some(1), in_per_node: Some(1), syncs: None, per_group: None };
+const ONE_BY_ONE: StreamLimits = StreamLimits {
+    parallel: None,
+    out_per_node: Some(1),
+    in_per_node: Some(1),
+    syncs: None,
+    per_group: None,
+};
 
 /// A plan and what is said of it.
 struct Row {
@@ -156,9 +161,9 @@ fn row(cluster: &Cluster) -> anyhow::Result<Row> {
     let work = Work::of(cluster, &steps, &sets, options)?;
     let built = began.elapsed().as_secs_f64();
     let seconds = Rates::default().of(&work);
-    let by_jobsets = Schedule::by_jobsets(&work, &seconds);
-    let stream = |limits| Schedule::stream(&work, &seconds, limits);
-    let (free, limited) = (stream(Limits::default()), stream(ONE_BY_ONE));
+    let by_jobsets = PlanSchedule::by_jobsets(&work, &seconds);
+    let stream = |limits| PlanSchedule::stream(&work, &seconds, limits);
+    let (free, limited) = (stream(StreamLimits::default()), stream(ONE_BY_ONE));
     let began = Instant::now();
     check_moments(cluster, &cluster.all_nodes(), &steps, options, free.moments())?;
     let checked = began.elapsed().as_secs_f64();

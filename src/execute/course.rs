@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::job::{JobMark, Watched};
-use super::journal::Pace;
+use super::journal::StreamPace;
 use super::nodes::BOOT;
 use crate::plan::graph::StepIdx;
-use crate::plan::stream::{Dispatch, Schedule};
+use crate::plan::stream::{Dispatch, PlanSchedule};
 use crate::plan::work::Work;
 
 /// The first pause before a job is submitted again; each is twice the one before.
@@ -50,10 +50,10 @@ pub(super) struct Streaming {
 }
 
 impl Streaming {
-    pub(super) fn of(work: &Work, pace: Option<&Pace>, terms: &RunTerms) -> Streaming {
+    pub(super) fn of(work: &Work, pace: Option<&StreamPace>, terms: &RunTerms) -> Streaming {
         let mut seconds = terms.seconds.clone();
         seconds.resize(work.steps.len(), 1.0);
-        let dispatch = pace.map(|pace| Schedule::best(work, &seconds, pace.limits).0);
+        let dispatch = pace.map(|pace| PlanSchedule::best(work, &seconds, pace.limits).0);
         Streaming { dispatch, ..Streaming::default() }
     }
 

@@ -13,7 +13,7 @@ use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
-use crate::plan::stream::{LimitKey, Limits};
+use crate::plan::stream::{LimitKey, StreamLimits};
 use crate::plan::work::{Task, WorkStep};
 use crate::remote::CallError;
 
@@ -82,7 +82,7 @@ pub struct FakeCluster {
     /// What must not be under way when the jobs of each step come.
     pub follows: Vec<Vec<usize>>,
     /// How many may be under way at the same time, and what each step counts as.
-    pub limits: Limits,
+    pub limits: StreamLimits,
     pub counted: Vec<BTreeSet<LimitKey>>,
     /// By step, for how many more looks its jobs run.
     pub lasts: Vec<u64>,
@@ -113,7 +113,7 @@ impl FakeCluster {
             next: 100,
             needs: Vec::new(),
             follows: Vec::new(),
-            limits: Limits::default(),
+            limits: StreamLimits::default(),
             counted: Vec::new(),
             lasts: Vec::new(),
             parts: Vec::new(),

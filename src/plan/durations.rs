@@ -2,34 +2,19 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::graph::StepIdx;
-use super::work::{Relocation, Task, Work, WorkStep};
+use super::work::{Freight, Relocation, Task, Work, WorkStep};
 use crate::model::{Leg, Mib};
 
 /// What a leg of a move does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum LegKind {
     /// Its memory is copied while it runs.
     Migrates,
     /// It is started elsewhere; its memory is nowhere.
     FailsOver,
     /// Its disks are copied.
     Syncs,
-}
-
-/// What a step moves.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Freight {
-    /// Memory that a live migration copies, in MiB; none if the instance does not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<i64>,
-    /// Disks that are copied when the secondary node is replaced, in MiB.
-    pub disk: i64,
-    /// Names of the node groups that it touches.
-    pub groups: Vec<String>,
 }
 
 /// How fast things go. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
@@ -97,14 +82,14 @@ impl Rates {
         work.steps.iter().map(|step| self.seconds(step)).collect()
     }
 
-    fn of_ways(&self, step: &WorkStep, ways: &[Way]) -> f64 {
+    fn of_ways(&self, step: &WorkStep, ways: &[LegKind]) -> f64 {
         let freight = step.freight.as_ref();
         let memory = freight.and_then(|freight| freight.memory).map_or(0.0, |mib| Mib(mib).as_f64());
         let disk = freight.map_or(0.0, |freight| Mib(freight.disk).as_f64());
-        let seconds = |way: &Way| match way {
-            Way::Migrates => self.migration + memory / self.bandwidth,
-            Way::FailsOver => self.failover,
-            Way::Syncs => self.replace + disk / self.sync_rate,
+        let seconds = |way: &LegKind| match way {
+            LegKind::Migrates => self.migration + memory / self.bandwidth,
+            LegKind::FailsOver => self.failover,
+            LegKind::Syncs => self.replace + disk / self.sync_rate,
         };
         ways.iter().map(seconds).sum()
     }
@@ -113,30 +98,31 @@ impl Rates {
     /// steps that only migrate, then of those that copy disks. What nothing was seen of stays.
     #[must_use]
     pub fn refined(mut self, seen: &[Measured<'_>]) -> Rates {
-        let known: Vec<(&Measured<'_>, Vec<Way>)> = seen.iter().map(|seen| (seen, ways(seen.step))).collect();
-        let only = |wanted: Way| {
+        let known: Vec<(&Measured<'_>, Vec<LegKind>)> =
+            seen.iter().map(|seen| (seen, ways(seen.step))).collect();
+        let only = |wanted: LegKind| {
             let them =
                 known.iter().filter(move |(_, ways)| !ways.is_empty() && ways.iter().all(|w| *w == wanted));
             them.map(|(seen, ways)| (*seen, ways.len() as f64))
         };
         let (mut copied, mut took) = (0.0, 0.0);
-        for (Measured { step, took: time }, legs) in only(Way::Migrates) {
+        for (Measured { step, took: time }, legs) in only(LegKind::Migrates) {
             let memory = step.freight.as_ref().and_then(|freight| freight.memory).unwrap_or(0);
             copied += legs * Mib(memory).as_f64();
             took += (time.as_secs_f64() - legs * self.migration).max(0.0);
         }
         self.bandwidth = speed(copied, took, self.bandwidth);
         let failovers: Vec<f64> =
-            only(Way::FailsOver).map(|(seen, legs)| seen.took.as_secs_f64() / legs).collect();
+            only(LegKind::FailsOver).map(|(seen, legs)| seen.took.as_secs_f64() / legs).collect();
         if !failovers.is_empty() {
             self.failover = failovers.iter().sum::<f64>() / failovers.len() as f64;
         }
         let (mut copied, mut took) = (0.0, 0.0);
         for (Measured { step, took: time }, ways) in
-            known.iter().filter(|(_, ways)| ways.contains(&Way::Syncs))
+            known.iter().filter(|(_, ways)| ways.contains(&LegKind::Syncs))
         {
-            let syncs = ways.iter().filter(|way| **way == Way::Syncs).count() as f64;
-            let others: Vec<Way> = ways.iter().copied().filter(|way| *way != Way::Syncs).collect();
+            let syncs = ways.iter().filter(|way| **way == LegKind::Syncs).count() as f64;
+            let others: Vec<LegKind> = ways.iter().copied().filter(|way| *way != LegKind::Syncs).collect();
             copied += syncs * step.freight.as_ref().map_or(0.0, |freight| Mib(freight.disk).as_f64());
             took += (time.as_secs_f64() - syncs * self.replace - self.of_ways(step, &others)).max(0.0);
         }
@@ -150,12 +136,12 @@ fn speed(copied: f64, took: f64, otherwise: f64) -> f64 {
 }
 
 /// What a step does, leg by leg.
-fn ways(step: &WorkStep) -> Vec<Way> {
+fn ways(step: &WorkStep) -> Vec<LegKind> {
     let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
     let way = |leg: Leg<String>| match leg {
-        Leg::ReplaceSecondary(_) => Way::Syncs,
-        _ if runs => Way::Migrates,
-        _ => Way::FailsOver,
+        Leg::ReplaceSecondary(_) => LegKind::Syncs,
+        _ if runs => LegKind::Migrates,
+        _ => LegKind::FailsOver,
     };
     step.relocations().iter().flat_map(|relocation| relocation.mv.clone().legs().map(way)).collect()
 }
@@ -176,17 +162,17 @@ pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
 
 /// Whether a step copies disks.
 pub(super) fn syncs(step: &WorkStep) -> bool {
-    ways(step).contains(&Way::Syncs)
+    ways(step).contains(&LegKind::Syncs)
 }
 
 /// What a plan copies: memory and disks.
 pub fn data(work: &Work) -> (Mib, Mib) {
-    let of = |wanted: Way, size: fn(&Freight) -> i64| -> Mib {
+    let of = |wanted: LegKind, size: fn(&Freight) -> i64| -> Mib {
         let times = |step: &WorkStep| ways(step).iter().filter(|way| **way == wanted).count() as i64;
         let each = |step: &WorkStep| Mib(times(step).saturating_mul(step.freight.as_ref().map_or(0, size)));
         work.steps.iter().map(each).sum()
     };
-    (of(Way::Migrates, |freight| freight.memory.unwrap_or(0)), of(Way::Syncs, |freight| freight.disk))
+    (of(LegKind::Migrates, |freight| freight.memory.unwrap_or(0)), of(LegKind::Syncs, |freight| freight.disk))
 }
 
 /// The steps of a longest chain in which each waits for the one before, and how long it takes, in seconds.

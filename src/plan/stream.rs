@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::checker::Moment;
+use super::checker::PlanMoment;
 use super::durations::{copies, syncs};
 use super::graph::{StepIdx, Strength};
 use super::work::{Work, WorkStep};
@@ -12,7 +12,7 @@ use super::work::{Work, WorkStep};
 /// How much may be under way at the same time; nothing where there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct StreamLimits {
     /// Steps in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<usize>,
@@ -56,7 +56,7 @@ impl LimitKey {
     }
 }
 
-impl Limits {
+impl StreamLimits {
     /// How many there may be.
     pub fn of(&self, counted: &LimitKey) -> Option<usize> {
         match counted {
@@ -83,7 +83,7 @@ enum Stage {
 /// Which step may begin next: a walk of a plan's graph.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
-    limits: Limits,
+    limits: StreamLimits,
     stages: Vec<Stage>,
     /// By step, those that wait for it.
     followers: Vec<Vec<(StepIdx, Strength)>>,
@@ -101,7 +101,7 @@ pub struct Dispatch {
 impl Dispatch {
     /// The beginning of a plan whose steps take so many seconds. The step with the longest way to the end behind it comes
     /// first, then the one that comes first in the plan.
-    pub fn new(work: &Work, seconds: &[f64], limits: Limits) -> Dispatch {
+    pub fn new(work: &Work, seconds: &[f64], limits: StreamLimits) -> Dispatch {
         let mut left = seconds.to_vec();
         for edge in work.edges.iter().rev() {
             let (before, after) = (edge.before.get(), edge.after.get());
@@ -113,13 +113,13 @@ impl Dispatch {
     }
 
     /// The same, where the step that comes first in the plan comes first.
-    pub fn in_order(work: &Work, limits: Limits) -> Dispatch {
+    pub fn in_order(work: &Work, limits: StreamLimits) -> Dispatch {
         Dispatch::by(work, vec![0; work.steps.len()], limits)
     }
 
     /// The same, where no step begins before all of the jobset before its own have ended: what limits on nodes hold back
     /// is never in one jobset.
-    pub fn by_jobsets(work: &Work, limits: Limits) -> Dispatch {
+    pub fn by_jobsets(work: &Work, limits: StreamLimits) -> Dispatch {
         let mut set = vec![0; work.steps.len()];
         for (number, steps) in work.jobsets.iter().enumerate() {
             steps.iter().for_each(|step| set[step.get()] = number);
@@ -128,7 +128,7 @@ impl Dispatch {
         Dispatch { sets: Some((set, left)), ..Dispatch::in_order(work, limits) }
     }
 
-    fn by(work: &Work, urgency: Vec<u64>, limits: Limits) -> Dispatch {
+    fn by(work: &Work, urgency: Vec<u64>, limits: StreamLimits) -> Dispatch {
         let mut followers = vec![Vec::new(); work.steps.len()];
         let mut waits = vec![0; work.steps.len()];
         for edge in &work.edges {
@@ -169,7 +169,7 @@ impl Dispatch {
     }
 
     /// The limits.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> StreamLimits {
         self.limits
     }
 
@@ -235,19 +235,19 @@ impl Dispatch {
 
 /// When the steps of a plan begin and end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Schedule {
+pub struct PlanSchedule {
     /// By step, the begin and the end, in seconds.
     pub spans: Vec<(f64, f64)>,
 }
 
-impl Schedule {
+impl PlanSchedule {
     /// The end of the last step, in seconds.
     pub fn total(&self) -> f64 {
         self.spans.iter().map(|(_, end)| *end).fold(0.0, f64::max)
     }
 
     /// Jobset by jobset: each begins when all steps of the one before have ended.
-    pub fn by_jobsets(work: &Work, seconds: &[f64]) -> Schedule {
+    pub fn by_jobsets(work: &Work, seconds: &[f64]) -> PlanSchedule {
         let mut spans = vec![(0.0, 0.0); seconds.len()];
         let mut begin = 0.0;
         for set in &work.jobsets {
@@ -255,34 +255,34 @@ impl Schedule {
             set.iter().for_each(|step| spans[step.get()] = (begin, end(step)));
             begin = set.iter().map(end).fold(begin, f64::max);
         }
-        Schedule { spans }
+        PlanSchedule { spans }
     }
 
     /// As a stream.
-    pub fn stream(work: &Work, seconds: &[f64], limits: Limits) -> Schedule {
-        Schedule::best(work, seconds, limits).1
+    pub fn stream(work: &Work, seconds: &[f64], limits: StreamLimits) -> PlanSchedule {
+        PlanSchedule::best(work, seconds, limits).1
     }
 
     /// The beginning of a stream, and how it goes. Of three orders of urgency the one that ends first: the longest way to
     /// the end first, the order of the plan, or jobset by jobset, so that limits on nodes make it no longer than those.
-    pub fn best(work: &Work, seconds: &[f64], limits: Limits) -> (Dispatch, Schedule) {
+    pub fn best(work: &Work, seconds: &[f64], limits: StreamLimits) -> (Dispatch, PlanSchedule) {
         let run = |dispatch: Dispatch| {
-            let schedule = Schedule::dispatched(dispatch.clone(), seconds);
+            let schedule = PlanSchedule::dispatched(dispatch.clone(), seconds);
             (dispatch, schedule)
         };
         let urgent = run(Dispatch::new(work, seconds, limits));
-        if limits == Limits::default() {
+        if limits == StreamLimits::default() {
             // nobody has to wait for a turn
             return urgent;
         }
         let others = [Dispatch::in_order(work, limits), Dispatch::by_jobsets(work, limits)].map(run);
-        let shorter = |best: (Dispatch, Schedule), other: (Dispatch, Schedule)| {
+        let shorter = |best: (Dispatch, PlanSchedule), other: (Dispatch, PlanSchedule)| {
             if other.1.total() < best.1.total() { other } else { best }
         };
         others.into_iter().fold(urgent, shorter)
     }
 
-    fn dispatched(mut dispatch: Dispatch, seconds: &[f64]) -> Schedule {
+    fn dispatched(mut dispatch: Dispatch, seconds: &[f64]) -> PlanSchedule {
         let mut spans = vec![(0.0, 0.0); seconds.len()];
         let mut running: BTreeSet<(ordered_float::OrderedFloat<f64>, StepIdx)> = BTreeSet::new();
         let mut now = 0.0;
@@ -293,21 +293,21 @@ impl Schedule {
                 spans[step.get()] = (now, end);
                 running.insert((end.into(), step));
             }
-            let Some((end, step)) = running.pop_first() else { return Schedule { spans } };
+            let Some((end, step)) = running.pop_first() else { return PlanSchedule { spans } };
             now = end.0;
             dispatch.end(step, true);
         }
     }
 
     /// What happens, in order; what ends at a moment does so before anything begins.
-    pub fn moments(&self) -> Vec<Moment> {
+    pub fn moments(&self) -> Vec<PlanMoment> {
         let steps = || self.spans.iter().enumerate();
-        let mut moments: Vec<(f64, bool, Moment)> = steps()
+        let mut moments: Vec<(f64, bool, PlanMoment)> = steps()
             .flat_map(|(at, (begin, end))| {
                 let step = StepIdx::new(at);
                 // who takes no time ends after it began
                 let late = end <= begin;
-                [(*begin, true, Moment::Begins(step)), (*end, late, Moment::Ends(step))]
+                [(*begin, true, PlanMoment::Begins(step)), (*end, late, PlanMoment::Ends(step))]
             })
             .collect();
         moments.sort_by(|(a, late, _), (b, other, _)| a.total_cmp(b).then(late.cmp(other)));

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 pub use self::builder::Builder;
 use self::names::ClusterNames;
 use super::checker::CheckOptions;
-use super::durations::Freight;
 use super::graph::{Edge, StepIdx};
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
@@ -76,6 +75,19 @@ impl Task {
             Task::ConfirmEmpty => "make sure that nothing is on",
         }
     }
+}
+
+/// What a step moves.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Freight {
+    /// Memory that a live migration copies, in MiB; none if the instance does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<i64>,
+    /// Disks that are copied when the secondary node is replaced, in MiB.
+    pub disk: i64,
+    /// Names of the node groups that it touches.
+    pub groups: Vec<String>,
 }
 
 /// One step: what is done to what. Journals of older versions have `after` besides, of which jobsets tell enough.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::common::clusters::{Dice, Recipe, Style, cases};
 use crate::placements::moves;
 use htools::model::{Cluster, InstanceIdx, NodeIdx, Placement, Step};
-use htools::plan::checker::{CheckOptions, Moment, check, check_beginning, check_moments};
+use htools::plan::checker::{CheckOptions, PlanMoment, check, check_beginning, check_moments};
 use htools::plan::graph::{Edge, EdgeReason, Precedence, StepIdx};
 use htools::plan::needs::edges;
 use htools::search::MoveRules;
@@ -145,11 +145,11 @@ fn streams_of_long_plans_are_legal() {
                 if !free.is_empty() && (running.is_empty() || dice.chance(60)) {
                     let step = left.remove(free[dice.below(free.len())]);
                     running.push(step);
-                    moments.push(Moment::Begins(step));
+                    moments.push(PlanMoment::Begins(step));
                 } else {
                     let step = running.swap_remove(dice.below(running.len()));
                     done.insert(step);
-                    moments.push(Moment::Ends(step));
+                    moments.push(PlanMoment::Ends(step));
                 }
             }
             let found = check_moments(&cluster, &nodes, &steps, options, moments);

@@ -63,6 +63,7 @@ impl Cluster {
         // what scenarios leave in files that a reset does not know
         let _ = fs::remove_file(self.path("faults"));
         let _ = fs::remove_file(self.path("sync-seconds"));
+        let _ = fs::remove_file(self.path("sync-rate"));
         child::run(&mut self.script(&["reset"]), RESET)?.good().context("cannot reset the cluster")?;
         Ok(())
     }

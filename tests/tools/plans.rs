@@ -143,7 +143,7 @@ fn options_that_mean_nothing_alone_are_refused() {
         (&["--sync-rate=nan"], "sync-rate"),
         (&["--until=25:00"], "a time of the day such as 06:00"),
         (&["--until=6"], "a time of the day such as 06:00"),
-        (&["--max-duration=soon"], "a time such as 90min"),
+        (&["--max-duration=soon"], "a time such as 90s"),
         (&["--print-plan=png"], "print-plan"),
         (&["--durations-from=README.md", "--print-plan=text"], "README.md, line 1: "),
     ] {

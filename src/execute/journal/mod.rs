@@ -19,7 +19,7 @@ pub use write::{Journal, Store};
 use super::client::ClusterId;
 use super::job::{JobId, JobMark, JobStatus, RunInfo};
 use crate::model::kinds::words;
-use crate::plan::stream::Limits;
+use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
 
 /// The form of journals that this version reads and writes.
@@ -43,9 +43,9 @@ words!(
 /// How steps follow each other that do not go by jobsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pace {
+pub struct StreamPace {
     /// How much may be under way at the same time.
-    pub limits: Limits,
+    pub limits: StreamLimits,
     /// What happens after a failure.
     pub on_failure: OnFailure,
 }
@@ -70,7 +70,7 @@ pub struct Header {
     pub ignore_soft_errors: bool,
     /// How steps follow each other; jobset by jobset if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stream: Option<Pace>,
+    pub stream: Option<StreamPace>,
     /// The plan.
     pub work: Work,
 }

@@ -14,15 +14,14 @@ use crate::execute::client::ClusterId;
 use crate::execute::course::RunTerms;
 use crate::execute::fake::{CallFault, FakeCluster, FakeHost, Fate, Killed};
 use crate::execute::job::{JobId, RunInfo};
-use crate::execute::journal::{self, Header, Journal, Pace, Store};
+use crate::execute::journal::{self, Header, Journal, Store, StreamPace};
 use crate::execute::report::{Ending, Report, StepState};
 use crate::execute::state::State;
 use crate::model::{Move, Placement};
-use crate::plan::durations::Freight;
 use crate::plan::graph::{Edge, EdgeReason, Strength};
 use crate::plan::opcode::Opcode;
-use crate::plan::stream::{LimitKey, Limits};
-use crate::plan::work::{Relocation, Task, Work, WorkStep};
+use crate::plan::stream::{LimitKey, StreamLimits};
+use crate::plan::work::{Freight, Relocation, Task, Work, WorkStep};
 
 /// A journal that survives the program.
 #[derive(Clone, Default)]
@@ -41,7 +40,7 @@ struct Case {
     /// By step: the nodes that it moves between, the number of its opcodes, and for how many looks each runs.
     steps: Vec<(u8, u8, usize, u64)>,
     edges: Vec<(usize, usize, Strength)>,
-    limits: Limits,
+    limits: StreamLimits,
     joins: bool,
     fates: Vec<(usize, usize, Fate)>,
 }
@@ -50,10 +49,10 @@ fn strength() -> impl Strategy<Value = Strength> {
     prop_oneof![3 => Just(Strength::Must), 2 => Just(Strength::Space), 2 => Just(Strength::Should)]
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
+fn limits() -> impl Strategy<Value = StreamLimits> {
     let some = || prop::option::of(1usize..4);
     (some(), some(), some(), some(), some()).prop_map(
-        |(parallel, out_per_node, in_per_node, syncs, per_group)| Limits {
+        |(parallel, out_per_node, in_per_node, syncs, per_group)| StreamLimits {
             parallel,
             out_per_node,
             in_per_node,
@@ -137,7 +136,7 @@ fn header(case: &Case, on_failure: OnFailure) -> Header {
         joins_opcodes: case.joins,
         group: "g".into(),
         ignore_soft_errors: false,
-        stream: Some(Pace { limits: case.limits, on_failure }),
+        stream: Some(StreamPace { limits: case.limits, on_failure }),
         work,
     }
 }
@@ -277,7 +276,7 @@ fn what_passes_is_tried_again_and_nothing_else() {
     let case = Case {
         steps: vec![(0, 1, 1, 0), (1, 2, 1, 0)],
         edges: vec![(0, 1, Strength::Must)],
-        limits: Limits::default(),
+        limits: StreamLimits::default(),
         joins: true,
         fates: vec![(0, 0, Fate::Passing)],
     };
@@ -295,7 +294,7 @@ fn a_node_that_boots_holds_nobody_up() {
     let case = Case {
         steps: vec![(0, 1, 1, 0), (1, 2, 1, 0), (2, 3, 1, 0)],
         edges: vec![(0, 2, Strength::Must)],
-        limits: Limits::default(),
+        limits: StreamLimits::default(),
         joins: true,
         fates: Vec::new(),
     };

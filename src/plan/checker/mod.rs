@@ -14,7 +14,7 @@ mod state;
 use std::collections::BTreeSet;
 
 pub use self::crossing::check_crossings;
-pub use self::moments::{Moment, check_beginning, check_moments};
+pub use self::moments::{PlanMoment, check_beginning, check_moments};
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
 pub(super) use self::state::{NodeFigures, ReplayedCluster};

@@ -12,7 +12,7 @@ use crate::plan::graph::StepIdx;
 
 /// What happens to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum PlanMoment {
     /// It begins.
     Begins(StepIdx),
     /// It ends.
@@ -29,13 +29,13 @@ pub fn check_moments(
     nodes: &[NodeIdx],
     steps: &[Step],
     options: CheckOptions,
-    moments: impl IntoIterator<Item = Moment>,
+    moments: impl IntoIterator<Item = PlanMoment>,
 ) -> Result<Replay, Violation> {
     let mut replay = Overlapping::of(cluster, nodes, steps, options);
     for moment in moments {
         match moment {
-            Moment::Begins(at) => replay.begin(at)?,
-            Moment::Ends(at) => replay.end(at),
+            PlanMoment::Begins(at) => replay.begin(at)?,
+            PlanMoment::Ends(at) => replay.end(at),
         }
     }
     Ok(replay.checker.state.replay())

@@ -15,8 +15,8 @@ mod touch;
 
 use std::collections::HashMap;
 
-use self::node::{Demand, TouchedNode};
-use self::touch::{Terms, touches};
+use self::node::{NodeNeed, TouchedNode};
+use self::touch::{ArrivalTerms, touches};
 use super::checker::{CheckOptions, ReplayedCluster};
 use super::graph::{Edge, EdgeReason, Precedence, StepIdx, Strength};
 use crate::model::{Cluster, InstanceIdx, NodeIdx, Step};
@@ -32,7 +32,7 @@ pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Ed
         precedence: Precedence::default(),
         edges: Vec::new(),
     };
-    let terms = Terms { ignore_soft_errors: options.ignore_soft_errors };
+    let terms = ArrivalTerms { ignore_soft_errors: options.ignore_soft_errors };
     for (at, step) in steps.iter().enumerate() {
         needs.push(StepIdx::new(at), step, &terms);
     }
@@ -50,7 +50,7 @@ struct Needs<'c> {
 }
 
 impl Needs<'_> {
-    fn push(&mut self, at: StepIdx, step: &Step, terms: &Terms) {
+    fn push(&mut self, at: StepIdx, step: &Step, terms: &ArrivalTerms) {
         let cluster = self.state.cluster;
         let mut waits: Vec<(StepIdx, Strength, EdgeReason<NodeIdx>)> = Vec::new();
         waits.extend(
@@ -84,9 +84,9 @@ impl Needs<'_> {
     }
 
     /// The steps that the next one has to wait for besides some, so that all demands are met: none too many.
-    fn needed(&self, demands: &[Demand], fixed: &[StepIdx]) -> Vec<(StepIdx, EdgeReason<NodeIdx>)> {
+    fn needed(&self, demands: &[NodeNeed], fixed: &[StepIdx]) -> Vec<(StepIdx, EdgeReason<NodeIdx>)> {
         // the first demand that is not met after these
-        let unmet = |among: &[StepIdx]| -> Option<&Demand> {
+        let unmet = |among: &[StepIdx]| -> Option<&NodeNeed> {
             let before = self.precedence.all_before(&[fixed, among].concat());
             demands.iter().find(|demand| !self.nodes[&demand.node].is_met(demand, &before, &self.precedence))
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::surplus::Choice;
-use super::touch::{Limited, Role, Touch, TouchAmounts};
+use super::touch::{NodeTouch, Role, Scarce, TouchAmounts};
 use crate::model::units::trunc_to_i64;
 use crate::model::{Cluster, NodeIdx, NodeSpec, TagId};
 use crate::plan::checker::{NodeFigures, ReplayedCluster};
@@ -11,21 +11,21 @@ use crate::plan::graph::{EdgeReason, Precedence, StepIdx, StepSet};
 
 /// What a step must find on its node, in every order.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Demand {
+pub(super) struct NodeNeed {
     pub(super) node: NodeIdx,
-    limited: Limited,
+    limited: Scarce,
     /// Whose arrival it is, by its position among those that touch the node.
     of: usize,
     /// How much more may be taken then than at the start.
     limit: i64,
 }
 
-impl Demand {
+impl NodeNeed {
     /// What is missing where it is not met.
     pub(super) fn reason(&self) -> EdgeReason<NodeIdx> {
         match self.limited {
-            Limited::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
-            Limited::Tag(_) => EdgeReason::Tag(self.node),
+            Scarce::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
+            Scarce::Tag(_) => EdgeReason::Tag(self.node),
             _ => EdgeReason::Room(self.node),
         }
     }
@@ -39,7 +39,7 @@ pub(super) struct TouchedNode<'c> {
     /// The memory kept against the loss of each node that something is kept against in the course of the plan.
     reserves: BTreeMap<NodeIdx, i64>,
     tags: BTreeMap<TagId, i64>,
-    touches: Vec<Touch>,
+    touches: Vec<NodeTouch>,
     /// What would be taken if nothing were ever given back.
     begun: TouchAmounts,
     /// What is taken at this point of the plan.
@@ -81,7 +81,7 @@ impl<'c> TouchedNode<'c> {
     /// Adds the next step of the plan. Whether it has to follow all before it, as what holds for it depends on them: the
     /// node fails N+1 before or after it, so that the rule does not hold for all that come; or something came that takes an
     /// unknown number of spindles, which counts as more than there are left.
-    pub(super) fn push(&mut self, touch: Touch) -> bool {
+    pub(super) fn push(&mut self, touch: NodeTouch) -> bool {
         for peer in touch.begin.peers().chain(touch.end.peers()) {
             self.reserves.entry(peer).or_insert(0);
         }
@@ -97,19 +97,19 @@ impl<'c> TouchedNode<'c> {
         self.is_unknown |= self.spec.exclusive_storage && spindles.is_none();
         self.touches.push(touch);
         let taken = |limited| self.now.of(limited);
-        let kept = self.reserves.iter().map(|(peer, kept)| kept + taken(Limited::MemoryAgainst(*peer)));
-        let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Limited::Memory));
+        let kept = self.reserves.iter().map(|(peer, kept)| kept + taken(Scarce::MemoryAgainst(*peer)));
+        let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Scarce::Memory));
         std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown
     }
 
     /// What the last step and those whom it may trouble must find, and perhaps would not in some order.
-    pub(super) fn demands(&self, node: NodeIdx) -> Vec<Demand> {
+    pub(super) fn demands(&self, node: NodeIdx) -> Vec<NodeNeed> {
         let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
         let of = earlier.len();
-        let taken = |(limited, limit): &(Limited, i64)| self.begun.of(*limited) > *limit;
+        let taken = |(limited, limit): &(Scarce, i64)| self.begun.of(*limited) > *limit;
         let own = self.limits(last).into_iter().filter(taken);
-        let mut demands: Vec<Demand> =
-            own.map(|(limited, limit)| Demand { node, limited, of, limit }).collect();
+        let mut demands: Vec<NodeNeed> =
+            own.map(|(limited, limit)| NodeNeed { node, limited, of, limit }).collect();
         let scarce = self.scarce(last);
         if scarce.is_empty() {
             return demands;
@@ -117,29 +117,29 @@ impl<'c> TouchedNode<'c> {
         for (of, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
             let limits = self.limits(touch).into_iter();
             let troubled = limits.filter(|limit| scarce.contains(&limit.0) && taken(limit));
-            demands.extend(troubled.map(|(limited, limit)| Demand { node, limited, of, limit }));
+            demands.extend(troubled.map(|(limited, limit)| NodeNeed { node, limited, of, limit }));
         }
         demands
     }
 
     /// What a touch takes of which there may be too little.
-    fn scarce(&self, touch: &Touch) -> Vec<Limited> {
-        let takes = |limited: &Limited| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
-        let against = self.reserves.keys().map(|peer| Limited::MemoryAgainst(*peer));
+    fn scarce(&self, touch: &NodeTouch) -> Vec<Scarce> {
+        let takes = |limited: &Scarce| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
+        let against = self.reserves.keys().map(|peer| Scarce::MemoryAgainst(*peer));
         let all = touch.begin.limited().chain(touch.end.limited()).chain(against);
-        let short = |limited: &Limited| self.begun.of(*limited) > self.strictest(*limited);
+        let short = |limited: &Scarce| self.begun.of(*limited) > self.strictest(*limited);
         all.filter(takes).filter(short).collect()
     }
 
     /// The most of what the node has that is taken at the moment of a demand, in any order of the steps in which
     /// `before` come before the last one; nothing if its moment is over by then.
-    fn worst(&self, demand: &Demand, before: &StepSet, precedence: &Precedence) -> Option<i64> {
+    fn worst(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> Option<i64> {
         let last = self.touches.len() - 1;
         let event = &self.touches[demand.of];
         if before.contains(event.step) {
             return None;
         }
-        let amounts = |touch: &Touch| (touch.begin.of(demand.limited), touch.end.of(demand.limited));
+        let amounts = |touch: &NodeTouch| (touch.begin.of(demand.limited), touch.end.of(demand.limited));
         let is_done = |step: StepIdx| {
             before.contains(step) || demand.of != last && precedence.precedes(step, event.step)
         };
@@ -170,13 +170,13 @@ impl<'c> TouchedNode<'c> {
     }
 
     /// Whether a demand is met in every order in which `before` come before the last step.
-    pub(super) fn is_met(&self, demand: &Demand, before: &StepSet, precedence: &Precedence) -> bool {
+    pub(super) fn is_met(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> bool {
         self.worst(demand, before, precedence).is_none_or(|worst| worst <= demand.limit)
     }
 
     /// The steps that help a demand if they come before the last one.
-    pub(super) fn helpers(&self, demand: &Demand) -> impl Iterator<Item = StepIdx> {
-        let helps = move |(at, touch): &(usize, &Touch)| {
+    pub(super) fn helpers(&self, demand: &NodeNeed) -> impl Iterator<Item = StepIdx> {
+        let helps = move |(at, touch): &(usize, &NodeTouch)| {
             touch.end.of(demand.limited) < 0 || touch.begin.of(demand.limited) < 0 || *at == demand.of
         };
         let earlier = &self.touches[..self.touches.len() - 1];
@@ -184,60 +184,60 @@ impl<'c> TouchedNode<'c> {
     }
 
     /// The least that any rule leaves.
-    fn strictest(&self, limited: Limited) -> i64 {
+    fn strictest(&self, limited: Scarce) -> i64 {
         let (spec, start) = (self.spec, &self.start);
         let low = spec.disk_low.0.max(1);
         match limited {
-            Limited::Memory => start.mem_unallocated.0 - 1,
-            Limited::MemoryAgainst(peer) => {
+            Scarce::Memory => start.mem_unallocated.0 - 1,
+            Scarce::MemoryAgainst(peer) => {
                 start.mem_unallocated.0 - self.reserves.get(&peer).copied().unwrap_or(0) - 1
             }
-            Limited::PlannedMemory => start.mem_free_planned.0 - self.most_needed - 1,
-            Limited::Disk => start.disk_free.0 - low,
-            Limited::PlannedDisk => start.disk_free_planned.0 - low,
-            Limited::Spindles => start.spindles_free,
-            Limited::PlannedSpindles => start.spindles_free_planned,
-            Limited::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
-            Limited::PlannedSpindleUse => room_for(start.spindles_used_planned, spec.spindle_limit),
-            Limited::Vcpus => cpu_room(start.vcpus, spec),
-            Limited::PlannedVcpus => cpu_room(start.vcpus_planned, spec),
-            Limited::Tag(tag) => 1 - self.tags.get(&tag).copied().unwrap_or(0),
+            Scarce::PlannedMemory => start.mem_free_planned.0 - self.most_needed - 1,
+            Scarce::Disk => start.disk_free.0 - low,
+            Scarce::PlannedDisk => start.disk_free_planned.0 - low,
+            Scarce::Spindles => start.spindles_free,
+            Scarce::PlannedSpindles => start.spindles_free_planned,
+            Scarce::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
+            Scarce::PlannedSpindleUse => room_for(start.spindles_used_planned, spec.spindle_limit),
+            Scarce::Vcpus => cpu_room(start.vcpus, spec),
+            Scarce::PlannedVcpus => cpu_room(start.vcpus_planned, spec),
+            Scarce::Tag(tag) => 1 - self.tags.get(&tag).copied().unwrap_or(0),
         }
     }
 
     /// How much more than at the start may be taken when a touch has come, by the rules that it is subject to.
-    fn limits(&self, touch: &Touch) -> Vec<(Limited, i64)> {
+    fn limits(&self, touch: &NodeTouch) -> Vec<(Scarce, i64)> {
         let Some(coming) = touch.coming else { return Vec::new() };
         let (instance, start) = (self.cluster.instance(touch.instance), &self.start);
         let local = instance.template.uses_local_storage();
         let exclusive = local && self.spec.exclusive_storage;
         let (primary, forced) = (coming.role == Role::Primary, coming.forced);
         let mut limits = Vec::new();
-        let mut strict = |limited: Limited, holds: bool| {
+        let mut strict = |limited: Scarce, holds: bool| {
             limits.extend(holds.then(|| (limited, self.strictest(limited))));
         };
         let (real, planned) = (!instance.forthcoming, !forced);
-        strict(Limited::Memory, real && primary);
-        strict(Limited::Spindles, real && exclusive);
-        strict(Limited::PlannedSpindles, planned && exclusive);
-        strict(Limited::Disk, real && local && !forced);
-        strict(Limited::SpindleUse, real && local && !forced);
-        strict(Limited::Vcpus, real && primary && !forced);
-        strict(Limited::PlannedDisk, planned && local);
-        strict(Limited::PlannedSpindleUse, planned && local);
-        strict(Limited::PlannedVcpus, planned && primary);
+        strict(Scarce::Memory, real && primary);
+        strict(Scarce::Spindles, real && exclusive);
+        strict(Scarce::PlannedSpindles, planned && exclusive);
+        strict(Scarce::Disk, real && local && !forced);
+        strict(Scarce::SpindleUse, real && local && !forced);
+        strict(Scarce::Vcpus, real && primary && !forced);
+        strict(Scarce::PlannedDisk, planned && local);
+        strict(Scarce::PlannedSpindleUse, planned && local);
+        strict(Scarce::PlannedVcpus, planned && primary);
         for peer in self.reserves.keys() {
-            strict(Limited::MemoryAgainst(*peer), real && !forced);
+            strict(Scarce::MemoryAgainst(*peer), real && !forced);
         }
         for tag in &instance.exclusion_tags {
-            strict(Limited::Tag(*tag), real && primary && !forced);
+            strict(Scarce::Tag(*tag), real && primary && !forced);
         }
         if real && local && forced && !coming.has_disk {
-            limits.push((Limited::Disk, start.disk_free.0 - 1));
+            limits.push((Scarce::Disk, start.disk_free.0 - 1));
         }
         if planned {
             let need = if primary { 0 } else { instance.mem_reserved().0 };
-            limits.push((Limited::PlannedMemory, start.mem_free_planned.0 - need - 1));
+            limits.push((Scarce::PlannedMemory, start.mem_free_planned.0 - need - 1));
         }
         limits
     }

@@ -7,7 +7,7 @@ use crate::plan::graph::StepIdx;
 
 /// Something that a node has only so much of, as the rules count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Limited {
+pub(super) enum Scarce {
     /// Memory of instances that run.
     Memory,
     /// The same and what is kept for mirrored instances whose primary is this node.
@@ -31,26 +31,26 @@ pub(super) enum Limited {
 /// Changes of what is taken.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TouchAmounts {
-    each: Vec<(Limited, i64)>,
+    each: Vec<(Scarce, i64)>,
     /// Memory that is kept, by the primary node that it is kept against.
     reserves: Vec<(NodeIdx, i64)>,
 }
 
 impl TouchAmounts {
     /// How much more is taken.
-    pub(super) fn of(&self, limited: Limited) -> i64 {
+    pub(super) fn of(&self, limited: Scarce) -> i64 {
         let find = |wanted| self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| a).sum::<i64>();
         match limited {
-            Limited::MemoryAgainst(peer) => {
+            Scarce::MemoryAgainst(peer) => {
                 let kept = self.reserves.iter().filter(|(node, _)| *node == peer).map(|(_, a)| a);
-                find(Limited::Memory) + kept.sum::<i64>()
+                find(Scarce::Memory) + kept.sum::<i64>()
             }
             other => find(other),
         }
     }
 
     /// What changes, but for memory against some node.
-    pub(super) fn limited(&self) -> impl Iterator<Item = Limited> {
+    pub(super) fn limited(&self) -> impl Iterator<Item = Scarce> {
         self.each.iter().map(|(limited, _)| *limited)
     }
 
@@ -76,7 +76,7 @@ impl TouchAmounts {
         other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, (*amount).max(0)));
     }
 
-    fn add(&mut self, limited: Limited, amount: i64) {
+    fn add(&mut self, limited: Scarce, amount: i64) {
         if amount != 0 {
             self.each.push((limited, amount));
         }
@@ -89,29 +89,29 @@ impl TouchAmounts {
     }
 
     fn primary(&mut self, instance: &Instance, sign: i64) {
-        self.add(Limited::Memory, sign * instance.mem_in_use().0);
-        self.add(Limited::PlannedMemory, sign * instance.mem.0);
-        self.add(Limited::PlannedVcpus, sign * instance.vcpus_in_use());
+        self.add(Scarce::Memory, sign * instance.mem_in_use().0);
+        self.add(Scarce::PlannedMemory, sign * instance.mem.0);
+        self.add(Scarce::PlannedVcpus, sign * instance.vcpus_in_use());
         if !instance.forthcoming {
-            self.add(Limited::Vcpus, sign * instance.vcpus_in_use());
+            self.add(Scarce::Vcpus, sign * instance.vcpus_in_use());
         }
         let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
-        tags.into_iter().for_each(|tag| self.add(Limited::Tag(tag), sign));
+        tags.into_iter().for_each(|tag| self.add(Scarce::Tag(tag), sign));
     }
 
     fn disks(&mut self, instance: &Instance, sign: i64) {
         // these count wherever the disks are
         let spindles = sign * instance.spindles.unwrap_or(0);
-        self.add(Limited::PlannedSpindles, spindles);
-        self.add(Limited::Spindles, if instance.forthcoming { 0 } else { spindles });
+        self.add(Scarce::PlannedSpindles, spindles);
+        self.add(Scarce::Spindles, if instance.forthcoming { 0 } else { spindles });
         if !instance.template.uses_local_storage() {
             return;
         }
-        self.add(Limited::PlannedDisk, sign * instance.disk.0);
-        self.add(Limited::PlannedSpindleUse, sign * instance.spindle_use);
+        self.add(Scarce::PlannedDisk, sign * instance.disk.0);
+        self.add(Scarce::PlannedSpindleUse, sign * instance.spindle_use);
         if !instance.forthcoming {
-            self.add(Limited::Disk, sign * instance.disk.0);
-            self.add(Limited::SpindleUse, sign * instance.spindle_use);
+            self.add(Scarce::Disk, sign * instance.disk.0);
+            self.add(Scarce::SpindleUse, sign * instance.spindle_use);
         }
     }
 }
@@ -146,7 +146,7 @@ pub(super) struct Coming {
 
 /// What a step does to one node.
 #[derive(Debug, Clone)]
-pub(super) struct Touch {
+pub(super) struct NodeTouch {
     pub(super) step: StepIdx,
     pub(super) instance: InstanceIdx,
     pub(super) coming: Option<Coming>,
@@ -156,7 +156,7 @@ pub(super) struct Touch {
     pub(super) end: TouchAmounts,
 }
 
-impl Touch {
+impl NodeTouch {
     /// Whether it neither takes nor gives anything.
     pub(super) fn is_free(&self) -> bool {
         self.begin.is_empty() && self.end.is_empty()
@@ -164,12 +164,17 @@ impl Touch {
 }
 
 /// Which arrivals are forced, of a move out of a node that is offline, or on its way between groups.
-pub(super) struct Terms {
+pub(super) struct ArrivalTerms {
     pub(super) ignore_soft_errors: bool,
 }
 
 /// What a step does to each of its nodes.
-pub(super) fn touches(cluster: &Cluster, at: StepIdx, step: &Step, terms: &Terms) -> Vec<(NodeIdx, Touch)> {
+pub(super) fn touches(
+    cluster: &Cluster,
+    at: StepIdx,
+    step: &Step,
+    terms: &ArrivalTerms,
+) -> Vec<(NodeIdx, NodeTouch)> {
     let instance = cluster.instance(step.instance);
     let mirrored = instance.template.has_secondary();
     let copy_of = |place: Placement| place.secondary.filter(|_| mirrored);
@@ -218,7 +223,7 @@ pub(super) fn touches(cluster: &Cluster, at: StepIdx, step: &Step, terms: &Terms
             }
         }
         let coming = coming(cluster, step, (node, was, is, runs), terms);
-        (node, Touch { step: at, instance: step.instance, coming, begin, end })
+        (node, NodeTouch { step: at, instance: step.instance, coming, begin, end })
     };
     nodes.into_iter().map(touch).collect()
 }
@@ -227,7 +232,7 @@ fn coming(
     cluster: &Cluster,
     step: &Step,
     (node, was, is, runs): (NodeIdx, Option<Role>, Option<Role>, bool),
-    terms: &Terms,
+    terms: &ArrivalTerms,
 ) -> Option<Coming> {
     let offline = |n: NodeIdx| cluster.node(n).spec.offline;
     let soft = terms.ignore_soft_errors;

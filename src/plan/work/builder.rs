@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use super::{Relocation, Task, Work, WorkStep};
+use super::{Freight, Relocation, Task, Work, WorkStep};
 use crate::model::{Cluster, Move, NodeIdx, Placement, Step};
 use crate::plan::checker::CheckOptions;
-use crate::plan::durations::Freight;
 use crate::plan::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;

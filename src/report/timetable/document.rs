@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Timetable;
 use crate::model::{Mib, Placement};
 use crate::plan::graph::{Edge, StepIdx};
-use crate::plan::stream::Limits;
+use crate::plan::stream::StreamLimits;
 use crate::report::json::Generator;
 
 /// The document of `--print-plan=json`. Steps are counted from 0.
@@ -19,7 +19,7 @@ pub struct TimetableDocument<'w> {
     critical_path: &'w [StepIdx],
     seconds: PlanSeconds,
     data: PlanData,
-    limits: Limits,
+    limits: StreamLimits,
     model: DurationModel,
 }
 

@@ -10,7 +10,7 @@ use crate::model::Mib;
 use crate::model::shown::shown_name;
 use crate::plan::durations::{Rates, critical_path, data};
 use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
-use crate::plan::stream::{Limits, Schedule};
+use crate::plan::stream::{PlanSchedule, StreamLimits};
 use crate::plan::work::{Relocation, Task, Work, WorkStep};
 
 /// A plan with its times.
@@ -21,13 +21,13 @@ pub struct Timetable<'w> {
     /// How fast things go.
     pub rates: Rates,
     /// How much may be under way at the same time.
-    pub limits: Limits,
+    pub limits: StreamLimits,
     /// By step, how long it takes, in seconds.
     pub seconds: Vec<f64>,
     /// When steps begin and end jobset by jobset.
-    pub by_jobsets: Schedule,
+    pub by_jobsets: PlanSchedule,
     /// When they do as a stream.
-    pub stream: Schedule,
+    pub stream: PlanSchedule,
     /// A longest chain of steps that wait for each other.
     pub critical: Vec<StepIdx>,
     /// How long that takes, in seconds.
@@ -38,14 +38,14 @@ pub struct Timetable<'w> {
 
 impl<'w> Timetable<'w> {
     /// The time table of a plan.
-    pub fn of(work: &'w Work, rates: Rates, limits: Limits) -> Timetable<'w> {
+    pub fn of(work: &'w Work, rates: Rates, limits: StreamLimits) -> Timetable<'w> {
         let seconds = rates.of(work);
         let (critical, critical_seconds) = critical_path(work, &seconds);
         Timetable {
             rates,
             limits,
-            by_jobsets: Schedule::by_jobsets(work, &seconds),
-            stream: Schedule::stream(work, &seconds, limits),
+            by_jobsets: PlanSchedule::by_jobsets(work, &seconds),
+            stream: PlanSchedule::stream(work, &seconds, limits),
             critical,
             critical_seconds,
             data: data(work),
@@ -126,8 +126,8 @@ fn why(why: &EdgeReason<String>) -> String {
     }
 }
 
-fn limits(limits: &Limits) -> String {
-    let Limits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
+fn limits(limits: &StreamLimits) -> String {
+    let StreamLimits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
     let named = [
         (parallel, "in all"),
         (out_per_node, "out of a node"),

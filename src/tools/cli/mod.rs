@@ -120,9 +120,10 @@ pub mod testing {
         texts.iter().map(OsString::from).collect()
     }
 
-    /// What a usable command line asks for.
+    /// What a usable command line asks for, however it was typed.
     pub fn parsed(spec: &Spec, args: &[&str]) -> Options {
-        spec.parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"))
+        let options = spec.parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"));
+        Options { typed: Vec::new(), ..options }
     }
 
     /// Why a value is not usable.

@@ -17,6 +17,7 @@ fn one_of_each() -> impl Iterator<Item = Given> {
             (Argument::None, _) => None,
             (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
             (_, ArgumentKind::NodeFields) => Some("name".into()),
+            _ if option.long == "until" => Some("06:00".into()),
             _ if option.long.ends_with("-alloc") => Some("1,2,3".into()),
             (_, ArgumentKind::Float) if option.long != "spindle-use" => Some("0.75".into()),
             _ => Some("3".into()),

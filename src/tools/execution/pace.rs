@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 
 use crate::execute::RunTerms;
-use crate::execute::journal::{self, OnFailure, Pace};
+use crate::execute::journal::{self, OnFailure, StreamPace};
 use crate::plan::durations::Rates;
-use crate::plan::stream::Limits;
+use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
 use crate::tools::options::{ExecutionOptions, Options, one_form};
 
@@ -20,7 +20,7 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
     one_form(&[("print-plan", document), ("json", options.json)])?;
     one_form(&[("print-plan", options.execution.print_plan.is_some()), ("pareto", options.pareto)])?;
     let options = &options.execution;
-    let limited = options.limits != Limits::default();
+    let limited = options.limits != StreamLimits::default();
     // a time table has limits, too
     if limited && !options.stream && options.print_plan.is_none() {
         bail!(
@@ -50,9 +50,9 @@ pub fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
 }
 
 /// How the steps of a run follow each other, if not by jobsets.
-pub fn pace(options: &ExecutionOptions) -> Option<Pace> {
+pub fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
     let on_failure = options.on_failure.unwrap_or(OnFailure::Stop);
-    options.stream.then_some(Pace { limits: options.limits, on_failure })
+    options.stream.then_some(StreamPace { limits: options.limits, on_failure })
 }
 
 /// What a run that begins now has to know besides its plan.

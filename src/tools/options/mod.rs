@@ -21,7 +21,7 @@ use crate::load::units::parse_size;
 use crate::model::kinds::words;
 use crate::model::{DiskTemplate, Mib};
 use crate::plan::durations::Rates;
-use crate::plan::stream::Limits;
+use crate::plan::stream::StreamLimits;
 use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
@@ -224,7 +224,7 @@ pub struct ExecutionOptions {
     pub rates: Rates,
     pub durations_from: Vec<PathBuf>,
     pub stream: bool,
-    pub limits: Limits,
+    pub limits: StreamLimits,
     pub window: Window,
     pub on_failure: Option<OnFailure>,
     pub replans: usize,
@@ -246,10 +246,10 @@ impl Default for ExecutionOptions {
             rates: Rates::default(),
             durations_from: Vec::new(),
             stream: false,
-            limits: Limits::default(),
+            limits: StreamLimits::default(),
             window: Window::default(),
             on_failure: None,
-            replans: 3,
+            replans: 2,
         }
     }
 }

@@ -73,13 +73,6 @@ fn speed(given: &Given) -> Result<f64, ValueError> {
     if speed > 0.0 && speed.is_finite() { Ok(speed) } else { Err(given.out_of_range("a number above 0")) }
 }
 
-fn length(given: &Given) -> Result<Duration, ValueError> {
-    match humantime::parse_duration(given.text()?) {
-        Ok(length) if !length.is_zero() => Ok(length),
-        _ => Err(given.out_of_range("a time such as 90min or 2h 30min")),
-    }
-}
-
 fn time_of_day(given: &Given) -> Result<Time, ValueError> {
     let text = given.text()?;
     let is_plain = text.len() == 5 && text.as_bytes()[2] == b':';
@@ -145,9 +138,9 @@ pub const MAX_PER_GROUP: OptionDef =
         .added();
 pub const MAX_DURATION: OptionDef = OptionDef::new(
     "max-duration",
-    "with --exec, begin no step that would not have ended TIME after the begin, such as 90min or 2h",
+    "with --exec, begin no step that would not have ended TIME after the begin, such as 90m or 2h",
 )
-.takes("TIME", Text, |o, g| length(g).map(|length| o.execution.window.max_duration = Some(length)))
+.takes("TIME", Text, |o, g| g.time().map(|time| o.execution.window.max_duration = Some(time)))
 .added();
 pub const UNTIL: OptionDef = OptionDef::new(
     "until",
