@@ -165,14 +165,20 @@ pub(super) fn syncs(step: &WorkStep) -> bool {
     ways(step).contains(&LegKind::Syncs)
 }
 
-/// What a plan copies: memory and disks.
-pub fn data(work: &Work) -> (Mib, Mib) {
-    let of = |wanted: LegKind, size: fn(&Freight) -> i64| -> Mib {
-        let times = |step: &WorkStep| ways(step).iter().filter(|way| **way == wanted).count() as i64;
-        let each = |step: &WorkStep| Mib(times(step).saturating_mul(step.freight.as_ref().map_or(0, size)));
-        work.steps.iter().map(each).sum()
+/// What a step copies: memory and disks.
+pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
+    let ways = ways(step);
+    let of = |wanted: LegKind, size: fn(&Freight) -> i64| {
+        let times = ways.iter().filter(|way| **way == wanted).count() as i64;
+        Mib(times.saturating_mul(step.freight.as_ref().map_or(0, size)))
     };
     (of(LegKind::Migrates, |freight| freight.memory.unwrap_or(0)), of(LegKind::Syncs, |freight| freight.disk))
+}
+
+/// What a plan copies: memory and disks.
+pub fn data(work: &Work) -> (Mib, Mib) {
+    let each = || work.steps.iter().map(data_of);
+    (each().map(|(memory, _)| memory).sum(), each().map(|(_, disk)| disk).sum())
 }
 
 /// The steps of a longest chain in which each waits for the one before, and how long it takes, in seconds.
@@ -192,4 +198,52 @@ pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
     let mut path: Vec<StepIdx> = path.collect();
     path.reverse();
     (path, ends[last].0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Move, Placement};
+
+    fn step(mv: Move<String>, memory: Option<i64>) -> WorkStep {
+        let place = || Placement { primary: "a".to_owned(), secondary: Some("b".to_owned()) };
+        WorkStep {
+            subject: "i".to_owned(),
+            task: Task::Move(Relocation { mv, from: place(), to: place() }),
+            opcodes: Vec::new(),
+            freight: Some(Freight { memory, disk: 6000, groups: Vec::new() }),
+        }
+    }
+
+    #[test]
+    fn times_follow_the_legs() {
+        let rates = Rates::default();
+        let seconds = |mv, memory| rates.seconds(&step(mv, memory));
+        assert_eq!(seconds(Move::Failover, Some(1000)), 20.0);
+        assert_eq!(seconds(Move::Failover, None), 60.0);
+        assert_eq!(seconds(Move::ReplaceSecondary("c".to_owned()), None), 115.0);
+        assert_eq!(seconds(Move::ReplacePrimary("c".to_owned()), Some(1000)), 155.0);
+        let (memory, disk) = data_of(&step(Move::ReplacePrimary("c".to_owned()), Some(1000)));
+        assert_eq!((memory, disk), (Mib(2000), Mib(6000)));
+        let copied = copies(&step(Move::ReplacePrimary("c".to_owned()), Some(1000)));
+        let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        assert_eq!(copied, [pair("a", "b"), pair("b", "c"), pair("b", "c")]);
+    }
+
+    #[test]
+    fn speeds_are_learnt() {
+        let (go, copy) =
+            (step(Move::Failover, Some(1000)), step(Move::ReplaceAndFailover("c".into()), Some(1000)));
+        let seen = |step, seconds| Measured { step, took: Duration::from_secs(seconds) };
+        // 50 MiB a second, then 15 s, 6000 MiB in 200 s, and what a migration takes now
+        let rates = Rates::default().refined(&[seen(&go, 30), seen(&copy, 15 + 200 + 30)]);
+        assert_eq!((rates.bandwidth, rates.sync_rate), (50.0, 30.0));
+        assert_eq!((rates.seconds(&go), rates.seconds(&copy)), (30.0, 245.0));
+        // what makes no sense, or was not seen, changes nothing
+        assert_eq!(Rates::default().refined(&[seen(&go, 1)]), Rates::default());
+        assert_eq!(Rates::default().refined(&[]), Rates::default());
+        let stopped = step(Move::Failover, None);
+        let rates = Rates::default().refined(&[seen(&stopped, 20), seen(&stopped, 40)]);
+        assert_eq!(rates.failover, 30.0);
+    }
 }

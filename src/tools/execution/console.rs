@@ -16,6 +16,8 @@ use crate::execute::job::{JobId, JobStatus, RunInfo};
 use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, NodeTaskError, Report, RunHost, StepReport, StepState};
+use crate::model::Mib;
+use crate::plan::durations::{data, data_of};
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::Jobset;
 use crate::plan::work::{Work, WorkStep};
@@ -41,6 +43,8 @@ pub struct Console<'a> {
     bar: ProgressBar,
     running: usize,
     failed: usize,
+    /// What the steps copy that are done, and all: memory and disks.
+    moved: (Mib, Mib),
     /// The jobs that were said to run: between two opcodes they are queued again.
     seen_running: HashSet<JobId>,
     began: Instant,
@@ -85,6 +89,7 @@ impl<'a> Console<'a> {
             bar,
             running: 0,
             failed: 0,
+            moved: (Mib::ZERO, both(data(work))),
             seen_running: HashSet::new(),
             began,
         })
@@ -165,7 +170,11 @@ impl<'a> Console<'a> {
             }
             Event::StepEnded { step, state, message, .. } => {
                 match state {
-                    StepState::Done => self.bar.inc(1),
+                    StepState::Done => {
+                        self.bar.inc(1);
+                        let step = self.work.steps.get(step - 1);
+                        self.moved.0 += step.map_or(Mib::ZERO, |step| both(data_of(step)));
+                    }
                     _ => self.failed += 1,
                 }
                 let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -190,7 +199,7 @@ impl<'a> Console<'a> {
             }
             Event::Ended { .. } => {}
         }
-        self.bar.set_message(counts(self.running, self.failed));
+        self.bar.set_message(counts(self.running, self.failed) + &copied(self.moved));
     }
 }
 
@@ -252,6 +261,16 @@ pub fn listen(json: bool) -> io::Result<Signals> {
     })?;
     interrupts::retire();
     Ok(signals)
+}
+
+fn both((memory, disk): (Mib, Mib)) -> Mib {
+    memory + disk
+}
+
+/// How much is copied, if anything is to be.
+fn copied((done, all): (Mib, Mib)) -> String {
+    let gib = |size: Mib| size.as_f64() / 1024.0;
+    if all > Mib::ZERO { format!(", {:.1} of {:.1} GiB moved", gib(done), gib(all)) } else { String::new() }
 }
 
 fn counts(running: usize, failed: usize) -> String {

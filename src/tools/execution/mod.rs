@@ -21,7 +21,7 @@ use anyhow::{Context, bail, ensure};
 pub use arrival::Confirmation;
 pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
-pub use pace::check as check_pace;
+pub use pace::{check as check_pace, never_replans};
 pub use place::check as check_journal;
 pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
@@ -70,6 +70,8 @@ pub fn takes_jobs(source: &SourceOptions) -> bool {
 /// A tool that has plans carried out, or goes on with one of its runs.
 pub struct Undertaking<'a> {
     pub tool: &'static str,
+    /// When no step may be under way any more.
+    pub deadline: Option<SystemTime>,
     /// The options as they were given.
     pub typed: &'a [TypedOption],
     /// Reading the cluster.
@@ -165,7 +167,7 @@ pub fn carry_out(
         cluster,
         work: order.work,
     };
-    let terms = pace::terms(options, &header.work)?;
+    let terms = pace::terms(stage.undertaking, &header.work)?;
     let path = place::journal(options.journal.as_deref(), stage.number, &header)?;
     let mut console = Console::begin(&header.work, stage, output)?;
     let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;

@@ -1,9 +1,8 @@
 //! How the steps of a plan follow each other, by the options: limits, speeds, the window.
 
-use std::time::SystemTime;
+use anyhow::{Context, bail, ensure};
 
-use anyhow::{Context, bail};
-
+use super::Undertaking;
 use crate::execute::RunTerms;
 use crate::execute::journal::{self, OnFailure, StreamPace};
 use crate::plan::durations::Rates;
@@ -36,6 +35,15 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses to plan anew after a failure, where nothing does.
+///
+/// # Errors
+/// If that is asked for.
+pub fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<()> {
+    ensure!(options.on_failure != Some(OnFailure::Replan), "--on-failure=replan means nothing to {tool}");
+    Ok(())
+}
+
 /// How fast things go, by the options and the journals that they name.
 ///
 /// # Errors
@@ -55,14 +63,12 @@ pub fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
     options.stream.then_some(StreamPace { limits: options.limits, on_failure })
 }
 
-/// What a run that begins now has to know besides its plan.
+/// What a run has to know besides its plan.
 ///
 /// # Errors
 /// See [`rates`].
-pub fn terms(options: &ExecutionOptions, work: &Work) -> anyhow::Result<RunTerms> {
-    Ok(RunTerms {
-        seconds: rates(options)?.of(work),
-        deadline: options.window.end(SystemTime::now()),
-        boot: options.handling.boot,
-    })
+pub fn terms(undertaking: &Undertaking<'_>, work: &Work) -> anyhow::Result<RunTerms> {
+    let options = undertaking.execution;
+    let seconds = rates(options)?.of(work);
+    Ok(RunTerms { seconds, deadline: undertaking.deadline, boot: options.handling.boot })
 }

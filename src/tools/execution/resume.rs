@@ -62,7 +62,7 @@ pub fn resume_with(
     let signals = listen(undertaking.silent)?;
     let stage = undertaking.stage(&signals, 1);
     let mut console = Console::begin(&header.work, &stage, output)?;
-    let terms = super::pace::terms(execution, &header.work)?;
+    let terms = super::pace::terms(undertaking, &header.work)?;
     let mut runner = Runner::new(client, &mut console, &header, journal, state).with(terms);
     let mut found = None;
     let report = match runner.settle() {

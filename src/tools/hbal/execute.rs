@@ -17,6 +17,7 @@ use crate::tools::output::Output;
 pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
+        deadline: options.execution.window.end_from_now(),
         typed: &options.typed,
         load: &options.load,
         execution: &options.execution,

@@ -14,6 +14,7 @@ use crate::tools::execution::{Proposal, Undertaking, crossing_violation};
 pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
+        deadline: options.execution.window.end_from_now(),
         typed: &options.typed,
         load: &options.load,
         execution: &options.execution,

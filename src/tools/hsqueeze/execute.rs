@@ -42,6 +42,7 @@ pub fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
 pub fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
+        deadline: options.execution.window.end_from_now(),
         typed: &options.typed,
         load: &options.load,
         execution: &options.execution,

@@ -114,7 +114,7 @@ pub const SPEC: Spec = Spec {
         MAX_IN_PER_NODE,
         MAX_SYNCS,
         MAX_PER_GROUP,
-        ON_FAILURE,
+        ON_FAILURE.says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
         MAX_DURATION,
         UNTIL,
         BANDWIDTH,
@@ -158,6 +158,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     run::check_reserves(&options, &mut output)?;
     let planning = Planning::new(&options, run::known_sizes(&options)?);
     execution::check_pace(&options)?;
+    execution::never_replans(SPEC.name, &options.execution)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "squeezed"])?;
     let access = options.execution.exec.then(|| execute::access(&options)).transpose()?;

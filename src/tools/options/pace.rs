@@ -38,6 +38,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// The end of a window that opens now.
+    pub fn end_from_now(&self) -> Option<SystemTime> {
+        self.end(SystemTime::now())
+    }
+
     /// The moment, for a run that begins now; the earlier one of two.
     pub fn end(&self, now: SystemTime) -> Option<SystemTime> {
         let by_length = self.max_duration.and_then(|length| now.checked_add(length));

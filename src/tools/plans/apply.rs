@@ -61,10 +61,12 @@ pub const SPEC: Spec = Spec {
 /// Applies a plan.
 pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(options)?;
+    execution::never_replans(SPEC.name, &options.execution)?;
     let plan = read(&path)?;
     let (tool, check) = maker(&plan.tool).with_context(|| path.display().to_string())?;
     let undertaking = Undertaking {
         tool: tool.spec.name,
+        deadline: options.execution.window.end_from_now(),
         typed: &options.typed,
         load: &options.load,
         execution: &options.execution,

@@ -67,6 +67,7 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
         .collect();
     let undertaking = Undertaking {
         tool: tool.spec.name,
+        deadline: options.execution.window.end_from_now(),
         typed: &[],
         load: &options.load,
         execution: &options.execution,
