@@ -50,7 +50,7 @@
 //!   what is missing, where it would nearly do.
 //! * [`plan`]: the steps in order, as a [`graph`](plan::graph) of what waits for what and why, no more than
 //!   [is needed](plan::needs), of which jobsets are one walk and the [`stream`](plan::stream) another; how
-//!   long they take ([`durations`](plan::durations)); with which commands or opcodes they are done, and how they are
+//!   long they take ([`durations`](plan::durations)); with which commands or opcodes they are done (reboots of whole clusters by [`maintenance`](plan::maintenance), and as a graph by [`rolling`](plan::rolling)), and how they are
 //!   [taken back](plan::back); and a checker that replays them by the plain rules, also where they overlap. It knows
 //!   nothing but the model.
 //!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;

@@ -131,7 +131,7 @@ impl NodeEnd {
                 }
             }
             Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty => {}
-            Task::Move(_) | Task::Cross(_) => {}
+            Task::Move(_) | Task::Cross(_) | Task::Reboot | Task::Stop | Task::Start => {}
         }
     }
 

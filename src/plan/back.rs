@@ -50,7 +50,7 @@ pub enum NoWayBack {
 }
 
 /// The move that leads from one placement to another one; nothing if there is none.
-fn leading(from: Placement, to: Placement) -> Option<Move> {
+pub(super) fn leading(from: Placement, to: Placement) -> Option<Move> {
     let same = |a: Option<NodeIdx>, b: NodeIdx| a == Some(b);
     Some(match (from.secondary, to.secondary) {
         (None, None) if from.primary != to.primary => Move::FailoverTo(to.primary),

@@ -71,7 +71,8 @@ impl Rates {
             Task::Drain | Task::Undrain | Task::Tag | Task::Untag | Task::SetOffline | Task::SetOnline => {
                 self.change
             }
-            Task::PowerOff | Task::PowerOn => self.power,
+            Task::PowerOff | Task::PowerOn | Task::Reboot => self.power,
+            Task::Stop | Task::Start => self.failover / 2.0,
             Task::Await => self.boot,
             Task::ConfirmEmpty => 0.0,
         }

@@ -56,6 +56,12 @@ pub enum Task {
     Await,
     /// The cluster must say that a node holds no instance.
     ConfirmEmpty,
+    /// A node's power goes off and comes on again.
+    Reboot,
+    /// An instance is stopped.
+    Stop,
+    /// An instance is started.
+    Start,
 }
 
 impl Task {
@@ -73,6 +79,9 @@ impl Task {
             Task::PowerOn => "power on",
             Task::Await => "wait for",
             Task::ConfirmEmpty => "make sure that nothing is on",
+            Task::Reboot => "reboot",
+            Task::Stop => "stop",
+            Task::Start => "start",
         }
     }
 }
@@ -109,6 +118,7 @@ impl WorkStep {
     pub fn described(&self) -> String {
         match &self.task {
             Task::Move(_) | Task::Cross(_) => format!("instance '{}'", self.subject),
+            Task::Stop | Task::Start => format!("{} instance '{}'", self.task.as_str(), self.subject),
             task => format!("{} node '{}'", task.as_str(), self.subject),
         }
     }
@@ -138,7 +148,7 @@ impl WorkStep {
     /// The first that it cannot have.
     fn check_names(&self) -> Result<(), Impossible> {
         let kind = match self.task {
-            Task::Move(_) | Task::Cross(_) => NameOf::Instance,
+            Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start => NameOf::Instance,
             _ => NameOf::Node,
         };
         Name::of(kind, &self.subject)?;

@@ -205,6 +205,7 @@ fn options_of_hroller() {
          --full-evacuation none\n--skip-non-redundant none\n--ignore-non-redundant none\n-f,--force none\n\
          --one-step-only none\n--static-kvm-node-memory integer\n--migrate-shared none\n\
          --honour-run-state none\n-C,--print-commands none\n--json none\n\
+         --print-plan choices=text,json,dot,svg\n--bandwidth float\n--sync-rate float\n--durations-from file\n\
          -V,--version none\n-h,--help none\n--help-completion none\n",
     );
     hroller(&["--off"]).code(2).stdout("").stderr(contains("--offline-maintenance"));

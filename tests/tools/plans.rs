@@ -67,6 +67,8 @@ fn plans_of_all_tools_follow_their_schema() {
             is_sound(&validated(&text, "htools.plan-graph-1.json"));
         }
     }
+    let text = stdout(&["hroller", "-t", "data/week.data", "-f", "--print-plan=json"]);
+    is_sound(&validated(&text, "htools.plan-graph-1.json"));
     // a balanced cluster has an empty one
     let text = stdout(&["hbal", "-t", "data/balanced.data", "--print-plan=json"]);
     assert_eq!(validated(&text, "htools.plan-graph-1.json")["steps"], serde_json::json!([]));

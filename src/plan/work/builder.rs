@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use super::{Freight, Relocation, Task, Work, WorkStep};
-use crate::model::{Cluster, Move, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Instance, Move, NodeIdx, Placement, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
@@ -25,6 +25,8 @@ pub struct Builder {
     open: HashMap<String, Vec<StepIdx>>,
     /// The last node whose power was switched.
     power: Option<StepIdx>,
+    /// The last steps before the last barrier, and the first one behind it.
+    gate: (Vec<StepIdx>, usize),
 }
 
 impl Builder {
@@ -60,6 +62,47 @@ impl Builder {
         }
     }
 
+    /// What is added from now on waits for all that was added before, also by edges.
+    pub fn barrier(&mut self) {
+        let all: Vec<StepIdx> = (self.gate.1..self.steps.len()).map(StepIdx::new).collect();
+        if !all.is_empty() {
+            self.gate = (self.precedence.last(&all), self.steps.len());
+        }
+    }
+
+    /// One stage: moves, each of another instance, that can be made in any order.
+    pub fn free_moves(&mut self, cluster: &Cluster, steps: &[Step]) {
+        self.graph.barrier();
+        for step in steps {
+            let nodes = step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone()).collect();
+            self.touch(work_step(cluster, step), nodes);
+        }
+    }
+
+    /// One stage: something that is done to instances where they are.
+    pub fn instances(&mut self, cluster: &Cluster, task: &Task, instances: &[&Instance]) {
+        self.graph.barrier();
+        for instance in instances {
+            let (subject, task) = (instance.name.clone(), task.clone());
+            let node = cluster.node(instance.primary).spec.name.clone();
+            self.touch(WorkStep { subject, task, opcodes: Vec::new(), freight: None }, vec![node]);
+        }
+    }
+
+    /// Adds a step that waits for the last thing that was done to its nodes.
+    fn touch(&mut self, step: WorkStep, mut nodes: Vec<String>) {
+        let at = StepIdx::new(self.steps.len());
+        nodes.sort_unstable();
+        nodes.dedup();
+        let is_task = |before: &StepIdx| {
+            !matches!(self.steps[before.get()].task, Task::Move(_) | Task::Stop | Task::Start)
+        };
+        let done = nodes.iter().filter_map(|node| self.open.get(node)?.first().copied());
+        let waits = done.filter(is_task).map(|before| order(before, at)).collect();
+        self.push(step, &nodes, waits);
+        nodes.into_iter().for_each(|node| self.open.entry(node).or_default().push(at));
+    }
+
     /// One stage: something that is done to nodes, by these opcodes.
     pub fn nodes(
         &mut self,
@@ -90,7 +133,12 @@ impl Builder {
     /// Adds a step with what it waits for, of which the first is the strongest; what follows from the rest is left out.
     fn push(&mut self, step: WorkStep, nodes: &[String], mut waits: Vec<Edge<String>>) {
         self.graph.push(nodes.iter().cloned());
+        let at = StepIdx::new(self.steps.len());
         self.steps.push(step);
+        let begin = self.gate.1;
+        if waits.iter().all(|edge| edge.before.get() < begin) {
+            waits.extend(self.gate.0.iter().map(|before| order(*before, at)));
+        }
         waits.sort_by_key(|edge| edge.before);
         waits.dedup_by_key(|edge| edge.before);
         let hard = |edge: &&Edge<String>| edge.strength != Strength::Should;

@@ -6,8 +6,9 @@ use super::cli::option::ArgumentKind::Text;
 use super::cli::{OptionDef, Spec};
 use super::options::Options;
 use super::options::catalogue::*;
+use super::options::pace::*;
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::{ExitStatus, ahead, execution, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -82,6 +83,10 @@ pub const SPEC: Spec = Spec {
             .says("show the commands of the maintenance, or write them to FILE as a script")
             .added(),
         JSON,
+        PRINT_PLAN.says("show the reboots as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table"),
+        BANDWIDTH,
+        SYNC_RATE,
+        DURATIONS_FROM,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -91,6 +96,7 @@ pub const SPEC: Spec = Spec {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+    execution::check_pace(&options)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;

@@ -9,6 +9,7 @@ use crate::load::merge::apply_node_options;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
+use crate::plan::rolling::reboots;
 use crate::report::file::write_whole;
 use crate::report::json;
 use crate::report::rolling::{graph_line, moves, node_names, statistics_line};
@@ -17,7 +18,7 @@ use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save;
-use crate::tools::{commands, group};
+use crate::tools::{commands, execution, group};
 
 /// Most names that an error message lists.
 const NAMES: usize = 5;
@@ -36,7 +37,7 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     let level = options.load.verbosity;
     let refused = |why| no_plan(cluster, why, level > 1 || io::stderr().is_terminal());
     let conflicts = Conflicts::among(cluster, &selected, &options.rolling).map_err(refused)?;
-    if level > 2 && !options.json {
+    if level > 2 && !options.json && !options.execution.prints_document() {
         output.line(&graph_line(&conflicts.graph))?;
     }
     let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
@@ -46,6 +47,15 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     let maintenance = Maintenance::of(cluster, commanded, options.rolling.offline_maintenance)?;
     if let Some(CommandTarget::File(path)) = &options.commands {
         write_whole(path, &script(&maintenance))?;
+    }
+    let graph = || {
+        let parts = shown.iter().map(|part| (&part.nodes[..], &part.moves[..]));
+        reboots(cluster, parts, options.rolling.offline_maintenance)
+    };
+    if options.execution.prints_document() {
+        let document = execution::shown(&options.execution, &graph()?, true, output)?;
+        document.map_or(Ok(()), |document| output.write(&document))?;
+        return Ok(ExitStatus::Success);
     }
     if options.json {
         let document = json::rolling::document(cluster, &conflicts, parts.len(), shown, &maintenance);
@@ -59,6 +69,9 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     if !options.json {
         let heading = "Commands to run for this maintenance:";
         commands::show(options.commands.as_ref(), heading, || listing(&maintenance), output)?;
+    }
+    if options.execution.print_plan.is_some() {
+        execution::shown(&options.execution, &graph()?, options.json, output)?;
     }
     Ok(ExitStatus::Success)
 }
