@@ -1,9 +1,11 @@
 //! Plans in files: made on one machine, looked at, carried out on another, or later.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -134,8 +136,14 @@ impl SavedPlan {
 }
 
 fn content(path: &Path) -> io::Result<Vec<u8>> {
+    // the end of a pipe might never come
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let file: File = OpenOptions::new().read(true).custom_flags(at_once).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MOST {
         true => Err(io::Error::other(format!("more than {MOST} bytes"))),
         false => Ok(bytes),

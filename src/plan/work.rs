@@ -198,6 +198,21 @@ impl Work {
         builder.finish()
     }
 
+    /// These steps, one by one, in these jobsets: with the opcodes, sizes and edges that they have on a cluster.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn rebuilt(
+        cluster: &Cluster,
+        steps: &[Step],
+        jobsets: Vec<Jobset>,
+        options: CheckOptions,
+    ) -> Result<Work, Impossible> {
+        let steps_in_order: Vec<Jobset> = vec![(0..steps.len()).map(StepIdx::new).collect()];
+        let work = Work::of(cluster, steps, &steps_in_order, options)?;
+        Ok(Work { jobsets, ..work })
+    }
+
     /// Work that touches different nodes, and can be done at the same time: the steps one
     /// behind the other, the first jobsets together, the second ones, and so on.
     pub fn side_by_side(all: impl IntoIterator<Item = Work>) -> Work {

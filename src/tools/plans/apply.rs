@@ -3,11 +3,15 @@
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
 
+use anyhow::ensure;
+
 use super::*;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
+use crate::plan::checker::CheckOptions;
 use crate::plan::fresh::{broken_steps, fingerprint};
 use crate::plan::graph::StepIdx;
+use crate::plan::work::Work;
 use crate::report::number::counted;
 use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute, takes_jobs};
 use crate::tools::{ahead, source};
@@ -152,14 +156,23 @@ fn propose(
     if let Some(line) = wrong.first() {
         bail!("the plan does not fit the cluster any more: {line}; nothing was done");
     }
-    let steps = counted(plan.work.steps.len(), "step");
+    // what is submitted is what the moves mean here, whatever else the file says
+    let all: Vec<StepIdx> = plan.work.all().collect();
+    let moves = plan.work.steps_on(&now, &all)?;
+    ensure!(moves.len() == all.len(), "the plan has steps that are no moves; nothing was done");
+    let check = CheckOptions { ignore_soft_errors: plan.ignore_soft_errors };
+    let work = Work::rebuilt(&now, &moves, plan.work.jobsets.clone(), check)?;
+    if let Some(fault) = work.fault() {
+        bail!("the plan does not fit the cluster any more: {fault}; nothing was done");
+    }
+    let steps = counted(work.steps.len(), "step");
     if !undertaking.silent {
         output.line(&format!("The plan fits the cluster: {steps} can be carried out"))?;
     }
     Ok(Continue(Box::new(Proposal {
         before: now,
         groups,
-        work: plan.work.clone(),
+        work,
         purpose: plan.purpose.clone(),
         group: plan.group.clone(),
         question: format!("Execute {steps}?"),

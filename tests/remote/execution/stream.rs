@@ -1,5 +1,6 @@
 //! Runs that go step by step as what they wait for ends; windows, pauses, failures, saved plans, and the way back.
 
+use htools::execute::saved::SavedPlan;
 use rustix::process::Signal;
 
 use super::connection::complete;
@@ -187,4 +188,18 @@ fn nodes_go_down_and_come_up_as_a_stream() {
     assert_eq!(place.world.lock().cluster.idle_nodes(), [[""; 0]; 3]);
     let (_, stderr) = squeeze::execute(&place, squeeze::NIGHT, &["--stream", "--on-failure=replan"]).ends(1);
     assert!(stderr.contains("--on-failure=replan means nothing to hsqueeze"), "{stderr}");
+}
+
+#[test]
+fn a_forged_plan_does_what_its_moves_mean() {
+    let place = Place::new();
+    place.start(&["--save-plan=P"]).wait().ends(0);
+    let mut plan = SavedPlan::read(&place.path("P")).unwrap();
+    // the opcodes of one instance for another one, no edges, and a check sum that is right
+    let (first, others) = plan.work.steps.split_first_mut().unwrap();
+    std::mem::swap(&mut first.opcodes, &mut others[0].opcodes);
+    plan.work.edges.clear();
+    std::fs::write(place.path("P"), plan.sealed().text()).unwrap();
+    htools(&place, &["apply", "P", "-X", "--journal=J", "--stream"]).ends(0);
+    complete(&place);
 }
