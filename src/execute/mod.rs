@@ -14,6 +14,7 @@ mod client;
 mod course;
 mod events;
 mod host;
+mod interruption;
 pub mod job;
 pub mod journal;
 mod luxi;

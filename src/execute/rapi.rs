@@ -102,6 +102,8 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
     let (verb, resource) = match opcode {
         Opcode::Migrate { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/migrate")),
         Opcode::Failover { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/failover")),
+        Opcode::Shutdown { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/shutdown")),
+        Opcode::Startup { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/startup")),
         Opcode::ReplaceDisks { instance_name, .. } => {
             (Verb::Post, format!("instances/{instance_name}/replace-disks"))
         }

@@ -35,6 +35,8 @@ pub struct Runner<'a> {
     pub(super) state: State,
     /// Whether no new step is begun.
     pub(super) stopping: bool,
+    /// Whether nothing comes after this.
+    pub(super) is_walking: bool,
     pub(super) terms: RunTerms,
     pub(super) streaming: Streaming,
     /// The nodes that are waited for.
@@ -70,6 +72,7 @@ impl<'a> Runner<'a> {
             journal,
             state,
             stopping: false,
+            is_walking: false,
             terms,
             streaming,
             awaited: Vec::new(),
@@ -89,6 +92,7 @@ impl<'a> Runner<'a> {
 
     /// Carries the plan out, as far as that is possible.
     pub fn walk(&mut self) -> Report {
+        self.is_walking = true;
         let ending = self.advance(Runner::free_steps).map_or_else(|ending| ending, |()| self.ending());
         self.close(ending)
     }
@@ -116,9 +120,11 @@ impl<'a> Runner<'a> {
         self.state.steps().filter(|step| !self.state.has_begun(*step)).collect()
     }
 
-    /// Ends the run before it begins.
+    /// Ends the run before anything else begins.
     pub fn abandon(&mut self) -> Report {
-        self.close(Ending::Interrupted)
+        self.stopping = true;
+        let ending = self.advance(|_| Vec::new()).map_or_else(|ending| ending, |()| Ending::Interrupted);
+        self.close(ending)
     }
 
     /// Submits what `wanted` gives and follows it, until there is nothing left to do.
@@ -133,7 +139,7 @@ impl<'a> Runner<'a> {
             if self.submit_next(&steps)? {
                 continue;
             }
-            if !self.follow()? && !self.wait_idle() {
+            if !self.follow()? && !self.wait_idle() && !self.start_again()? {
                 return Ok(());
             }
         }
@@ -188,7 +194,7 @@ impl<'a> Runner<'a> {
 
     /// The first job of a step that is not submitted yet, unless an earlier one failed
     /// or hangs in the air. In a chain it may wait for the one before it in Ganeti's queue.
-    fn next_part(&self, step: StepIdx) -> Option<JobMark> {
+    pub(super) fn next_part(&self, step: StepIdx) -> Option<JobMark> {
         let parts = self.state.step(step);
         let part = parts.iter().position(|part| *part == JobPart::NotStarted)?;
         let fine = |part: &JobPart| matches!(part, JobPart::Submitted(..)) || part.is_done();
@@ -223,7 +229,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn submit(&mut self, marks: &[JobMark]) -> MayEnd<()> {
+    pub(super) fn submit(&mut self, marks: &[JobMark]) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: marks.to_vec() })?;
         let header = self.header;
         let jobs: Vec<Job<'_>> = marks.iter().map(|mark| self.job(header, *mark)).collect();

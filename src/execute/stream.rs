@@ -68,7 +68,8 @@ impl Runner<'_> {
     /// Whether a step that begins now will have ended in time.
     fn is_in_time(&self, step: StepIdx) -> bool {
         let Some(deadline) = self.terms.deadline else { return true };
-        let takes = self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
+        let own = || self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
+        let takes = self.interrupts_for(step).unwrap_or_else(own);
         let takes = Duration::try_from_secs_f64(takes).unwrap_or(Duration::MAX);
         self.around.now().checked_add(takes).is_some_and(|end| end <= deadline)
     }

@@ -12,7 +12,7 @@ use super::journal::{self, Header, Journal, Store};
 use super::state::JobPart;
 use super::*;
 use crate::execute::job::{JobId, JobMark, RunInfo};
-use crate::model::{Move, Placement};
+use crate::model::{Concession, Move, Placement};
 use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
 use crate::plan::opcode::Opcode;
@@ -57,7 +57,12 @@ fn step(number: usize, opcodes: usize) -> WorkStep {
     WorkStep {
         freight: None,
         opcodes: (0..opcodes).map(opcode).collect(),
-        task: Task::Move(Relocation { mv: Move::Failover, from: place("a"), to: place("b") }),
+        task: Task::Move(Relocation {
+            mv: Move::Failover,
+            from: place("a"),
+            to: place("b"),
+            concession: Concession::None,
+        }),
         subject: instance,
     }
 }

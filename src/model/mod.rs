@@ -31,7 +31,7 @@ pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunS
 pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
-pub use step::{Leg, Move, MovedMeanwhile, Placement, Step};
+pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};
 pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, StorageType};
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;

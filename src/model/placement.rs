@@ -77,6 +77,20 @@ pub enum Strictness {
     /// Only what is physically impossible; for nodes that must be emptied and
     /// with `--ignore-soft-errors`.
     Forced,
+    /// All but those on memory; for nodes that others are about to leave.
+    Crowded,
+}
+
+impl Strictness {
+    /// Whether the rules beyond what is physically possible apply.
+    fn is_strict(self) -> bool {
+        self != Strictness::Forced
+    }
+
+    /// Whether memory has to be there.
+    fn asks_for_memory(self) -> bool {
+        self != Strictness::Crowded
+    }
 }
 
 /// What the exclusion tags of an arriving primary meet on a node.
@@ -206,13 +220,13 @@ impl Ledger {
         tags: TagArrival,
         strictness: Strictness,
     ) -> Result<Ledger, Rule> {
-        let strict = strictness == Strictness::Strict;
+        let (strict, memory) = (strictness.is_strict(), strictness.asks_for_memory());
         let mut new = self;
         new.tag_conflicts += tags.conflicts;
         new.change_planned_primary(spec, instance, Direction::Add);
         if instance.forthcoming {
             if strict {
-                new.check_planned_primary(spec, instance)?;
+                new.check_planned_primary(spec, instance, memory)?;
             }
             return Ok(new);
         }
@@ -228,17 +242,17 @@ impl Ledger {
 
         let local = instance.template.uses_local_storage();
         first_broken([
-            (new.mem_unallocated(spec) <= Mib::ZERO, Rule::Memory),
+            (memory && new.mem_unallocated(spec) <= Mib::ZERO, Rule::Memory),
             (local && new.disk_free <= Mib::ZERO, Rule::Disk),
             (strict && local && new.disk_free < spec.disk_low, Rule::DiskReserve),
             (local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && local && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
-            (strict && new.n1_fail && !self.n1_fail, Rule::Redundancy),
+            (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
             (strict && tags.clash, Rule::ExclusionTag),
         ])?;
         if strict {
-            new.check_planned_primary(spec, instance)?;
+            new.check_planned_primary(spec, instance, memory)?;
         }
         Ok(new)
     }
@@ -274,14 +288,14 @@ impl Ledger {
         strictness: Strictness,
         disk: DiskCheck,
     ) -> Result<Ledger, Rule> {
-        let strict = strictness == Strictness::Strict;
+        let (strict, memory) = (strictness.is_strict(), strictness.asks_for_memory());
         let mut new = self;
         new.change_planned_secondary(spec, instance, Direction::Add);
         let need = instance.mem_reserved();
         if instance.forthcoming {
             first_broken([(strict && !instance.template.has_secondary(), Rule::NotMirrored)])?;
             if strict {
-                new.check_planned_secondary(spec, need)?;
+                new.check_planned_secondary(spec, need, memory)?;
             }
             return Ok(new);
         }
@@ -300,11 +314,11 @@ impl Ledger {
             (strict && new.disk_free < spec.disk_low, Rule::DiskReserve),
             (spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
-            (strict && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
-            (strict && new.n1_fail && !self.n1_fail, Rule::Redundancy),
+            (strict && memory && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
+            (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
         ])?;
         if strict {
-            new.check_planned_secondary(spec, need)?;
+            new.check_planned_secondary(spec, need, memory)?;
         }
         Ok(new)
     }
@@ -336,17 +350,17 @@ impl Ledger {
         self.spindles_free_planned = spindles_free(spec, self.spindles_free_planned, instance, change);
     }
 
-    fn check_planned_primary(&self, spec: &NodeSpec, instance: &Instance) -> Result<(), Rule> {
-        first_broken([(self.mem_free_planned <= Mib::ZERO, Rule::PlannedMemory)])?;
+    fn check_planned_primary(&self, spec: &NodeSpec, instance: &Instance, memory: bool) -> Result<(), Rule> {
+        first_broken([(memory && self.mem_free_planned <= Mib::ZERO, Rule::PlannedMemory)])?;
         if instance.template.uses_local_storage() {
             self.check_planned_storage(spec)?;
         }
         first_broken([(spec.exceeds_cpu_ratio(self.vcpus_planned), Rule::PlannedCpuRatio)])
     }
 
-    fn check_planned_secondary(&self, spec: &NodeSpec, need: Mib) -> Result<(), Rule> {
+    fn check_planned_secondary(&self, spec: &NodeSpec, need: Mib, memory: bool) -> Result<(), Rule> {
         self.check_planned_storage(spec)?;
-        first_broken([(need >= self.mem_free_planned, Rule::PlannedMemory)])
+        first_broken([(memory && need >= self.mem_free_planned, Rule::PlannedMemory)])
     }
 
     fn check_planned_storage(&self, spec: &NodeSpec) -> Result<(), Rule> {

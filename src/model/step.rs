@@ -172,6 +172,57 @@ impl Move {
     }
 }
 
+/// What is conceded so that a step is possible where no order makes room for it. Instances are given by index or
+/// by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concession<I = InstanceIdx> {
+    /// Nothing.
+    #[default]
+    None,
+    /// Its new primary node may have so much less memory than the rules want, until somebody has left it.
+    Overcommit(Mib),
+    /// The same; an instance that leaves later is stopped until then, so that there is as much memory as it takes.
+    Interruption {
+        /// What is lacking by the rules.
+        memory: Mib,
+        /// Who is stopped.
+        stopped: I,
+    },
+    /// The instance was stopped for others; it is started on its new node.
+    Restart,
+}
+
+impl<I> Concession<I> {
+    /// The memory that may be lacking.
+    pub fn memory(&self) -> Mib {
+        match self {
+            Concession::Overcommit(memory) | Concession::Interruption { memory, .. } => *memory,
+            Concession::None | Concession::Restart => Mib::ZERO,
+        }
+    }
+
+    /// Whether it is one.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Concession::None)
+    }
+
+    /// The same with another word for the instance.
+    ///
+    /// # Errors
+    /// That of `of`.
+    pub fn try_map<J, E>(self, of: impl FnOnce(I) -> Result<J, E>) -> Result<Concession<J>, E> {
+        Ok(match self {
+            Concession::None => Concession::None,
+            Concession::Overcommit(memory) => Concession::Overcommit(memory),
+            Concession::Interruption { memory, stopped } => {
+                Concession::Interruption { memory, stopped: of(stopped)? }
+            }
+            Concession::Restart => Concession::Restart,
+        })
+    }
+}
+
 /// A move as a part of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
@@ -185,6 +236,8 @@ pub struct Step {
     pub to: Placement,
     /// The score afterwards.
     pub score: f64,
+    /// What is conceded for it.
+    pub concession: Concession,
 }
 
 impl Step {
@@ -292,7 +345,14 @@ mod tests {
             (Move::ReplaceBoth(t, u), to(t, u)),
             (Move::FailoverAndReplaceBoth(t, u), to(t, u)),
         ] {
-            let step = Step { instance: InstanceIdx::new(0), mv, from, to: end, score: 0.0 };
+            let step = Step {
+                instance: InstanceIdx::new(0),
+                mv,
+                from,
+                to: end,
+                score: 0.0,
+                concession: Concession::None,
+            };
             assert_eq!(step.legs().last().map(|(_, _, at)| at), Some(end), "{mv:?}");
         }
         let alone = Placement { primary: p, secondary: None };

@@ -4,12 +4,15 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
+use serde::{Deserialize, Serialize};
+
 /// An amount of memory or disk in MiB.
 ///
 /// Amounts may be negative (a node can be over-committed) and come from
 /// outside, so arithmetic wraps at 64 bits instead of panicking: absurd input
 /// gives absurd scores, never a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Mib(pub i64);
 
 impl Mib {

@@ -59,6 +59,7 @@ impl<'w> End<'w> {
                     let last = legs.last().map(|leg| (step.subject.as_str(), &leg.to));
                     end.instances.extend(last);
                 }
+                Task::Stop | Task::Start => {}
                 task => end.nodes.entry(&step.subject).or_default().take(task, step),
             }
         }

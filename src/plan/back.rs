@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::work::{Relocation, Task, WorkStep};
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, InstanceIdx, Move, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Concession, InstanceIdx, Move, NodeIdx, Placement, Step};
 
 /// Why a step cannot be taken back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,8 +82,8 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
     for &(number, step) in done.iter().rev() {
         let (Some(first), Some(last)) = (step.relocations().first(), step.relocations().last()) else {
             match step.task {
-                // nothing was done
-                Task::ConfirmEmpty | Task::Await => continue,
+                // nothing was done, or it is over
+                Task::ConfirmEmpty | Task::Await | Task::Stop | Task::Start => continue,
                 _ => return Err(NoWayBack::Node { number, title: step.title() }),
             }
         };
@@ -115,7 +115,14 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
         places.insert(instance, to);
         // others may name a secondary node that means nothing
         let named = |place: Placement| Placement { secondary: place.secondary.or(its.secondary), ..place };
-        steps.push(Step { instance, mv, from: named(from), to: named(to), score: 0.0 });
+        steps.push(Step {
+            instance,
+            mv,
+            from: named(from),
+            to: named(to),
+            score: 0.0,
+            concession: Concession::None,
+        });
     }
     Ok(steps)
 }

@@ -3,7 +3,7 @@
 use super::jobset::Jobset;
 use super::names::{Impossible, Name};
 use super::shell::{Command, Line};
-use crate::model::{Cluster, Leg, Move, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Concession, Leg, Move, NodeIdx, Placement, Step};
 
 /// The commands of one step, in order. Names are full names: an alias may mean
 /// nothing, or something else, where the commands run.
@@ -11,10 +11,19 @@ use crate::model::{Cluster, Leg, Move, NodeIdx, Placement, Step};
 /// # Errors
 /// A name that Ganeti cannot have.
 pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossible> {
-    let instance = cluster.instance(step.instance);
-    let name = Name::instance(instance)?;
+    let name = Name::instance(cluster.instance(step.instance))?;
     let command = |(leg, from, _)| leg_command(cluster, leg, verb(cluster, step, from), &name);
-    step.legs().map(command).collect()
+    let stop = match step.concession {
+        Concession::Interruption { stopped, .. } => {
+            let stopped = Name::instance(cluster.instance(stopped))?;
+            Some(Command::new(&["gnt-instance", "shutdown"]).operand(&stopped))
+        }
+        _ => None,
+    };
+    let restarts = step.concession == Concession::Restart;
+    let start = restarts.then(|| Command::new(&["gnt-instance", "startup"]).operand(&name));
+    let legs = step.legs().map(command);
+    stop.map(Ok).into_iter().chain(legs).chain(start.map(Ok)).collect()
 }
 
 /// The command of one leg; with `verb` the instance changes its primary node, to one that is named
@@ -41,6 +50,9 @@ pub(super) fn leg_command(
 fn verb(cluster: &Cluster, step: &Step, from: Placement) -> &'static str {
     let instance = cluster.instance(step.instance);
     let offline = |at: Placement| step.crosses(cluster) && cluster.node(at.primary).spec.offline;
+    if step.concession == Concession::Restart {
+        return "failover";
+    }
     let runs = match offline(step.from) {
         true => instance.status.uses_memory(),
         false => instance.status.is_running(),
@@ -107,7 +119,14 @@ mod tests {
         let instance = format!("web.x|1000|10000|1|{status}|Y|n1.x|n2.x|drbd|");
         let cluster = cluster(&NODES, &[&instance], &[]);
         let here = Placement { primary: NodeIdx::new(0), secondary: Some(NodeIdx::new(1)) };
-        let step = Step { instance: InstanceIdx::new(0), mv, from: here, to: here, score: 0.0 };
+        let step = Step {
+            instance: InstanceIdx::new(0),
+            mv,
+            from: here,
+            to: here,
+            score: 0.0,
+            concession: Concession::None,
+        };
         commands(&cluster, &step).unwrap().iter().map(Command::to_string).collect()
     }
 

@@ -204,13 +204,13 @@ pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Move, Placement};
+    use crate::model::{Concession, Move, Placement};
 
     fn step(mv: Move<String>, memory: Option<i64>) -> WorkStep {
         let place = || Placement { primary: "a".to_owned(), secondary: Some("b".to_owned()) };
         WorkStep {
             subject: "i".to_owned(),
-            task: Task::Move(Relocation { mv, from: place(), to: place() }),
+            task: Task::Move(Relocation { mv, from: place(), to: place(), concession: Concession::None }),
             opcodes: Vec::new(),
             freight: Some(Freight { memory, disk: 6000, groups: Vec::new() }),
         }

@@ -47,6 +47,22 @@ pub enum Opcode {
         /// Whether this only tidies up after an earlier attempt.
         cleanup: bool,
     },
+    /// The instance is stopped.
+    #[serde(rename = "OP_INSTANCE_SHUTDOWN")]
+    Shutdown {
+        /// Full name.
+        instance_name: String,
+        /// Seconds to wait for it to stop.
+        timeout: u32,
+    },
+    /// The instance is started.
+    #[serde(rename = "OP_INSTANCE_STARTUP")]
+    Startup {
+        /// Full name.
+        instance_name: String,
+        /// Whether to do it against advice.
+        force: bool,
+    },
     /// The disks are copied to a new secondary node.
     #[serde(rename = "OP_INSTANCE_REPLACE_DISKS")]
     ReplaceDisks {
@@ -129,6 +145,16 @@ pub enum TagKind {
 }
 
 impl Opcode {
+    /// The instance is stopped as it stops by itself.
+    pub fn shutdown(instance: &str) -> Opcode {
+        Opcode::Shutdown { instance_name: instance.to_owned(), timeout: 120 }
+    }
+
+    /// The instance is started.
+    pub fn startup(instance: &str) -> Opcode {
+        Opcode::Startup { instance_name: instance.to_owned(), force: false }
+    }
+
     /// The node is offline, or not any more.
     pub fn set_offline(node: &str, offline: bool) -> Opcode {
         let node_name = node.to_owned();
@@ -177,6 +203,9 @@ impl Opcode {
             | Opcode::Failover { instance_name, target_node, .. } => {
                 instance(instance_name)?;
                 target_node.as_ref().map_or(Ok(()), node)
+            }
+            Opcode::Shutdown { instance_name, .. } | Opcode::Startup { instance_name, .. } => {
+                instance(instance_name)
             }
             Opcode::ReplaceDisks { instance_name, remote_node, .. } => {
                 instance(instance_name)?;

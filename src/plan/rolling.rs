@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use super::back::leading;
 use super::names::Impossible;
 use super::work::{Builder, Task, Work};
-use crate::model::{Cluster, Instance, InstanceIdx, Move, MovedMeanwhile, NodeIdx, Placement, Step};
+use crate::model::{
+    Cluster, Concession, Instance, InstanceIdx, Move, MovedMeanwhile, NodeIdx, Placement, Step,
+};
 
 /// The steps of groups, each given by its nodes and by what is elsewhere while they are down; `offline` if all instances
 /// are stopped meanwhile.
@@ -63,7 +65,7 @@ fn leaves(instance: &Instance, moved: Option<&MovedMeanwhile>, live: bool) -> Op
         }
         (None, _) => return None,
     };
-    Some(Step { instance: instance.idx, mv, from, to, score: 0.0 })
+    Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
 }
 
 /// The same step, the other way round.

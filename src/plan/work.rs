@@ -13,7 +13,7 @@ use super::graph::{Edge, StepIdx};
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
-use crate::model::{Cluster, Move, Placement, Step};
+use crate::model::{Cluster, Concession, Mib, Move, Placement, Step};
 
 /// How an instance gets from one place to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Relocation {
     pub from: Placement<String>,
     /// Where it is afterwards.
     pub to: Placement<String>,
+    /// What is conceded for it.
+    #[serde(default, skip_serializing_if = "Concession::is_none")]
+    pub concession: Concession<String>,
 }
 
 /// What a step does.
@@ -140,6 +143,11 @@ impl WorkStep {
             Task::Cross(legs) => legs,
             _ => &[],
         }
+    }
+
+    /// The memory that its new primary node may lack until others have left it.
+    pub fn lacking(&self) -> Mib {
+        self.relocations().iter().map(|relocation| relocation.concession.memory()).sum()
     }
 
     /// Whether Ganeti can have all names in it.

@@ -7,7 +7,7 @@ use super::components::score;
 use super::number::{counted, fixed};
 use super::table::{Align, Table};
 use super::why::{hold_words, rule_name};
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::{Cluster, Concession, InstanceIdx, Step};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::search::balance::deep::remains::{AilingNode, Complaint, Unmended};
 use crate::search::balance::deep::repair::Mending;
@@ -26,11 +26,36 @@ pub fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
         let names = names(cluster, &plan.ordered.detours);
         lines.push(format!("To make room on the way, moved once more: {names}"));
     }
+    lines.extend(conceded(cluster, &plan.ordered.steps));
     if !plan.ordered.given_up.is_empty() {
         let names = names(cluster, &plan.ordered.given_up);
         lines.push(format!("Left where they are, as no order of moves is possible with them: {names}"));
     }
     lines
+}
+
+/// What had to be conceded for steps, a line each.
+pub fn conceded(cluster: &Cluster, steps: &[Step]) -> impl Iterator<Item = String> {
+    let line = |(number, step): (usize, &Step)| {
+        let node = cluster.node(step.to.primary).spec.alias();
+        let alias = |instance: InstanceIdx| cluster.instance(instance).alias();
+        match step.concession {
+            Concession::None => None,
+            Concession::Overcommit(memory) => {
+                let too_much = memory.0;
+                Some(format!(
+                    "Step {number} lacks {too_much} MiB of memory on {node} until others have left it"
+                ))
+            }
+            Concession::Interruption { stopped, .. } => {
+                Some(format!("To make room on {node} for step {number}, {} is stopped", alias(stopped)))
+            }
+            Concession::Restart => {
+                Some(format!("After step {number}, {} is started on {node}", alias(step.instance)))
+            }
+        }
+    };
+    (1..).zip(steps).filter_map(line)
 }
 
 fn names(cluster: &Cluster, instances: &[InstanceIdx]) -> String {

@@ -200,7 +200,7 @@ fn node_table(before: &Moment, after: &Moment) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{InstanceIdx, Move, Placement};
+    use crate::model::{Concession, InstanceIdx, Move, Placement};
     use crate::testing::cluster;
 
     fn sample() -> Cluster {
@@ -217,7 +217,14 @@ mod tests {
 
     fn step(instance: usize, mv: Move) -> Step {
         let here = Placement { primary: NodeIdx::new(0), secondary: Some(NodeIdx::new(1)) };
-        Step { instance: InstanceIdx::new(instance), mv, from: here, to: here, score: 0.0 }
+        Step {
+            instance: InstanceIdx::new(instance),
+            mv,
+            from: here,
+            to: here,
+            score: 0.0,
+            concession: Concession::None,
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use self::bounds_cache::BoundsCache;
 use self::shape::Shapes;
 use self::tally::Tally;
 use super::moves::{MoveRules, Outcome, Repertoire, Trial};
-use crate::model::{Cluster, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Concession, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 use crate::redundancy::n_plus_one::unavoidable_score;
 use crate::score::{Board, Components};
 
@@ -44,6 +44,18 @@ pub struct BalanceOptions {
     pub max_length: i64,
     /// How candidates are found.
     pub effort: Effort,
+    /// What may be conceded where no order of moves makes room.
+    pub concessions: Concessions,
+}
+
+/// What may be conceded where moves wait for each other's room and there is no way round: nothing, unless it
+/// was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Concessions {
+    /// Instances may be stopped meanwhile (`--allow-interruptions`).
+    pub interruptions: bool,
+    /// Nodes may be overcommitted meanwhile (`--allow-overcommit-during-migration`).
+    pub overcommit: bool,
 }
 
 impl Default for BalanceOptions {
@@ -56,6 +68,7 @@ impl Default for BalanceOptions {
             min_score: 1e-9,
             max_length: -1,
             effort: Effort::Screened,
+            concessions: Concessions::default(),
         }
     }
 }
@@ -195,6 +208,7 @@ impl<'c> Balancer<'c> {
             from: instance.placement(),
             to: best.mv.placement(instance),
             score: best.score,
+            concession: Concession::None,
         }
     }
 

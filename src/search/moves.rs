@@ -7,7 +7,7 @@ pub use ends::{Ends, MirrorEnds};
 
 use crate::model::{
     Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx, NodeSpec,
-    Placement, Rule, Strictness, TagArrival,
+    Placement, Rule, Step, Strictness, TagArrival,
 };
 use crate::score::Touched;
 
@@ -174,6 +174,7 @@ pub struct Trial<'a> {
     own_conflicts: i64,
     mirror: Option<Mirror<'a>>,
     soft: bool,
+    crowded: bool,
 }
 
 /// The secondary node, before and after losing the instance.
@@ -204,11 +205,22 @@ impl<'a> Trial<'a> {
             own_conflicts,
             mirror,
             soft: rules.ignore_soft_errors,
+            crowded: false,
         }
     }
 
+    /// The same where the new nodes need not have the memory yet.
+    #[must_use]
+    pub fn crowded(self) -> Trial<'a> {
+        Trial { crowded: true, ..self }
+    }
+
     fn strictness(&self, forced: bool) -> Strictness {
-        if forced || self.soft { Strictness::Forced } else { Strictness::Strict }
+        match () {
+            () if self.crowded => Strictness::Crowded,
+            () if forced || self.soft => Strictness::Forced,
+            () => Strictness::Strict,
+        }
     }
 
     fn check_migration(&self, from: &NodeSpec, to: &NodeSpec) -> Result<(), Refusal> {
@@ -429,7 +441,27 @@ impl<'a> Trial<'a> {
 /// # Errors
 /// What forbids it; the cluster is then as before.
 pub fn perform(draft: &mut Draft, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
-    let outcome = Trial::new(draft, draft.instance(idx), rules).run(mv)?;
+    make(draft, idx, mv, rules, false)
+}
+
+/// Carries a step out, with what is conceded for it.
+///
+/// # Errors
+/// What forbids it; the cluster is then as before.
+pub fn perform_step(draft: &mut Draft, step: &Step, rules: &MoveRules) -> Result<(), Refusal> {
+    make(draft, step.instance, step.mv, rules, step.concession.memory() > Mib::ZERO)
+}
+
+fn make(
+    draft: &mut Draft,
+    idx: InstanceIdx,
+    mv: Move,
+    rules: &MoveRules,
+    crowded: bool,
+) -> Result<(), Refusal> {
+    let trial = Trial::new(draft, draft.instance(idx), rules);
+    let trial = if crowded { trial.crowded() } else { trial };
+    let outcome = trial.run(mv)?;
     let (to, location_score, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
     draft.relocate(idx, to, location_score, &ledgers);
     Ok(())

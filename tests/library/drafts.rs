@@ -1,7 +1,7 @@
 //! Changes tried on top of each other, by random walks.
 
 use crate::common::clusters::{Dice, Style, cases, recipes};
-use htools::model::{Cluster, Draft, Instance, Leg, Mark, Mirroring, Move, NodeIdx, Step};
+use htools::model::{Cluster, Concession, Draft, Instance, Leg, Mark, Mirroring, Move, NodeIdx, Step};
 use htools::plan::checker::{CheckOptions, check};
 use htools::score::Board;
 use htools::search::MoveRules;
@@ -52,7 +52,7 @@ fn promised(draft: &Draft, board: &Board, instance: &Instance, mv: Move) -> Opti
         false => board.spread().change(instance, spec(from.primary), spec(to.primary)),
     };
     let score = board.score_with(outcome.touched(), spread);
-    Some(Step { instance: instance.idx, mv, from, to, score })
+    Some(Step { instance: instance.idx, mv, from, to, score, concession: Concession::None })
 }
 
 proptest! {

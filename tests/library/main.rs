@@ -7,6 +7,7 @@ mod common;
 
 mod allocation;
 mod allocator;
+mod concessions;
 mod deep;
 mod drafts;
 mod fuzz_parsers;

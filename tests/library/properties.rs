@@ -5,8 +5,8 @@ use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recip
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{
-    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx, RunStatus, Step,
-    Strictness, TagArrival,
+    Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx,
+    RunStatus, Step, Strictness, TagArrival,
 };
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
@@ -551,7 +551,8 @@ fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Res
             let from = instance.placement();
             for mv in moves(cluster, board, instance, &balancer.repertoire(instance)) {
                 let to = mv.placement(instance);
-                let step = Step { instance: instance.idx, mv, from, to, score: 0.0 };
+                let step =
+                    Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None };
                 let (tried, checked) = (trial.run(mv).err(), check(cluster, &nodes, &[step], checks).err());
                 let name = &instance.name;
                 prop_assert_eq!(

@@ -158,6 +158,7 @@ fn completion_list() {
             "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--summary none\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
+                 --allow-interruptions none\n--allow-overcommit-during-migration none\n\
                  --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
              --print-plan choices=text,json,dot,svg\n--save-plan file\n--stream none\n--max-parallel integer\n\
              --max-out-per-node integer\n--max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\

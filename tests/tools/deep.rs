@@ -194,6 +194,69 @@ fn what_would_move_twice_moves_once() {
     assert_eq!(text.lines().filter(|line| line.contains(" a=")).count(), 12);
 }
 
+/// Two full nodes; a tag wants one instance of each to be on the other one.
+const FULL: &str = "\
+g|u|preferred||
+
+n1|4196|100|96|90000|90000|9|N|u|1
+n2|4196|100|596|90000|90000|9|N|u|1
+
+a|2000|1000|1|running|Y|n1||ext|svc:x|1
+b|2000|1000|1|running|Y|n1||ext|svc:x|1
+c|1800|1000|1|running|Y|n2||ext|svc:y|1
+d|1700|1000|1|running|Y|n2||ext|svc:y|1
+
+htools:iextags:svc
+";
+
+#[test]
+fn what_has_no_order_is_conceded_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("full.data");
+    std::fs::write(&path, FULL).unwrap();
+    let words = |more: &[&'static str]| -> Vec<String> {
+        let path = format!("-t{}", path.display());
+        [path].into_iter().chain(["--deep"].iter().chain(more).map(|w| (*w).to_owned())).collect()
+    };
+    let run = |more: &[&'static str]| {
+        let words = words(more);
+        stdout(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let stuck = "Left where they are, as no order of moves is possible with them: a, c\n";
+    assert!(run(&[]).ends_with(stuck), "{}", run(&[]));
+    let stopped = run(&["--allow-interruptions", "--allow-overcommit-during-migration", "-C"]);
+    for said in [
+        "To make room on n2 for step 1, c is stopped\nAfter step 2, c is started on n1\n",
+        "    gnt-instance shutdown c\n    gnt-instance migrate -f -n n2 a\n",
+        "    gnt-instance failover -f -n n1 c\n    gnt-instance startup c\n",
+    ] {
+        assert!(stopped.contains(said), "{stopped}");
+    }
+    let table = run(&["--allow-interruptions", "--print-plan=text"]);
+    assert!(table.contains("    2. a n1 => n2, while c is stopped, 30 s\n"), "{table}");
+    let crowded = run(&["--allow-overcommit-during-migration", "--print-plan=text"]);
+    for said in [
+        "Step 1 lacks 1405 MiB of memory on n2 until others have left it\n",
+        "    1. a n1 => n2, which lacks 1405 MiB of memory meanwhile, 30 s\n",
+    ] {
+        assert!(crowded.contains(said), "{crowded}");
+    }
+    let found = checked(&run(&["--allow-interruptions", "--json"]));
+    assert_eq!(found["steps"][0]["stopped"], "c");
+    assert_eq!(found["steps"][0]["lacking"], 1405);
+    // written down, it is the same plan
+    let saved = directory.path().join("plan");
+    let mut save = words(&["--allow-interruptions", "--print-plan=json"]);
+    save.push(format!("--save-plan={}", saved.display()));
+    let graph: Value =
+        serde_json::from_str(&stdout(&save.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
+    let shown = Command::new(PROGRAM).args(["show", "--print-plan=json"]).arg(&saved).assert().code(0);
+    let shown: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
+    assert_eq!(shown, graph);
+    let fits = Command::new(PROGRAM).arg("apply").arg(&saved).arg("-t").arg(&path).assert().code(0);
+    fits.stdout("The plan fits the cluster: 4 steps can be carried out\n");
+}
+
 #[test]
 fn what_contradicts_itself_is_refused() {
     for (words, why) in [
@@ -202,6 +265,8 @@ fn what_contradicts_itself_is_refused() {
         (&["--deep", "--repair-only"], "options --deep and --repair-only exclude each other"),
         (&["--deep", "--evacuate=node1"], "options --deep and --evacuate exclude each other"),
         (&["--merge", "--deep"], "options --merge and --deep exclude each other"),
+        (&["--allow-interruptions"], "option --allow-interruptions means nothing without --deep, --merge, "),
+        (&["--allow-overcommit-during-migration"], "-during-migration means nothing without --deep, "),
         (&["--pareto", "-X"], "options --pareto and --exec exclude each other"),
         (&["--svg"], "option --svg means nothing without --pareto"),
         (&["--evacuate=nobody"], "--evacuate: 'nobody' is not the name, or the unique beginning, of a node"),

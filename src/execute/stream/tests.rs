@@ -17,7 +17,7 @@ use crate::execute::job::{JobId, RunInfo};
 use crate::execute::journal::{self, Header, Journal, Store, StreamPace};
 use crate::execute::report::{Ending, Report, StepState};
 use crate::execute::state::State;
-use crate::model::{Move, Placement};
+use crate::model::{Concession, Move, Placement};
 use crate::plan::graph::{Edge, EdgeReason, Strength};
 use crate::plan::opcode::Opcode;
 use crate::plan::stream::{LimitKey, StreamLimits};
@@ -110,7 +110,12 @@ fn header(case: &Case, on_failure: OnFailure) -> Header {
         };
         let end = if number % 2 == 0 { place(*to, *from) } else { place(*from, *to) };
         WorkStep {
-            task: Task::Move(Relocation { mv, from: place(*from, *from), to: end }),
+            task: Task::Move(Relocation {
+                mv,
+                from: place(*from, *from),
+                to: end,
+                concession: Concession::None,
+            }),
             freight: Some(Freight { memory: Some(1), disk: 1, groups: vec![format!("g{}", from % 2)] }),
             opcodes: (0..*opcodes).map(opcode).collect(),
             subject: instance,
@@ -311,5 +316,84 @@ fn a_node_that_boots_holds_nobody_up() {
             around.events.iter().position(|e| matches!(e, Event::StepEnded { step: s, .. } if *s == step))
         };
         assert!(ended(2) < ended(1), "{:?}", around.events);
+    }
+}
+
+/// One instance is stopped so that another one can take its place: stop, move, move, start, and a step besides.
+fn interrupted(joins: bool, fates: Vec<(usize, usize, Fate)>, stream: Option<OnFailure>) -> (Case, Header) {
+    use Strength::{Must, Should, Space};
+    let edges = vec![(0, 1, Space), (0, 2, Must), (1, 2, Space), (0, 3, Must), (2, 3, Should)];
+    let case = Case {
+        steps: vec![(0, 0, 1, 2), (1, 0, 2, 3), (0, 1, 1, 1), (1, 1, 1, 0), (2, 3, 1, 4)],
+        edges,
+        limits: StreamLimits::default(),
+        joins,
+        fates,
+    };
+    let mut header = header(&case, stream.unwrap_or(OnFailure::Stop));
+    if stream.is_none() {
+        header.stream = None;
+    }
+    for (at, task) in [(0, Task::Stop), (3, Task::Start)] {
+        let step = &mut header.work.steps[at];
+        (step.subject, step.task) = ("i2".to_owned(), task);
+    }
+    (case, header)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever ends a run, and however often it is killed before: who was stopped is started.
+    #[test]
+    fn who_was_stopped_is_started(
+        joins in any::<bool>(),
+        fates in prop::collection::vec((0usize..5, 0usize..2, fate()), 0..2),
+        stream in prop::option::of(prop_oneof![Just(OnFailure::Stop), Just(OnFailure::Continue)]),
+        kills in prop::collection::vec((0usize..20, any::<bool>()), 0..3),
+        minutes in prop::option::of(0u64..60),
+        stop_after in prop::option::of(0usize..16),
+    ) {
+        let (case, header) = interrupted(joins, fates, stream);
+        let paper = Sheet::default();
+        let mut around = FakeHost { stop_after, ..FakeHost::default() };
+        let mut cluster = cluster(&case, &header, &around.clock);
+        // a shutdown that failed may have come far
+        cluster.needs[3].clear();
+        Journal::begin(Box::new(paper.clone()), &header).unwrap();
+        for kill in kills.into_iter().map(Some).chain([None]) {
+            cluster.faults.clear();
+            if let Some((calls, after)) = kill {
+                cluster.faults = vec![CallFault::None; calls].into();
+                cluster.faults.push_back(if after { CallFault::KilledAfter } else { CallFault::KilledBefore });
+            }
+            let bytes = paper.0.borrow().clone();
+            let (read, journal) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
+            let deadline = minutes.map(|minutes| SystemTime::UNIX_EPOCH + Duration::from_secs(minutes));
+            let terms = RunTerms { seconds: vec![8.0; 5], deadline, ..RunTerms::default() };
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state).with(terms);
+                runner.settle().unwrap_or_else(|| {
+                    if runner.started_too_early().is_some() { runner.abandon() } else { runner.walk() }
+                })
+            }));
+            prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
+            let submitted = |step: usize| cluster.jobs.iter().position(|job| job.mark.step.get() == step);
+            match ended {
+                Ok(report) => {
+                    prop_assert_eq!(report.steps[0].began, submitted(3).is_some(), "{:?}", report);
+                    // where somebody took its place it goes on to its own
+                    use StepState::{Done, Failed, Unknown};
+                    let state = |step: usize| report.steps[step].state;
+                    prop_assert!(state(1) != Done || matches!(state(2), Done | Failed | Unknown), "{:?}", report);
+                    prop_assert!(submitted(2).is_none() || submitted(2) < submitted(3));
+                    // nobody takes its place once it is there again
+                    prop_assert!(submitted(3).is_none() || submitted(1).is_none_or(|at| Some(at) < submitted(3)));
+                    prop_assert!(submitted(1).is_none() || submitted(0) < submitted(1));
+                    prop_assert!(submitted(3).is_none() || submitted(0) < submitted(3));
+                }
+                Err(killed) => prop_assert!(killed.is::<Killed>(), "a panic"),
+            }
+        }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Draft, Move, Placement, Step};
+use crate::model::{Concession, Draft, Move, Placement, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
@@ -93,7 +93,12 @@ fn legs_lead_to_their_last_end() {
         primary: primary.to_owned(),
         secondary: Some(secondary.to_owned()),
     };
-    let leg = |from: Placement<String>, to: Placement<String>| Relocation { mv: Move::Failover, from, to };
+    let leg = |from: Placement<String>, to: Placement<String>| Relocation {
+        mv: Move::Failover,
+        from,
+        to,
+        concession: Concession::None,
+    };
     let legs = vec![leg(place("n1", "n2"), place("n2", "n1")), leg(place("n2", "n1"), place("n2", "n3"))];
     let step = |legs| WorkStep {
         subject: "i1".to_owned(),

@@ -20,7 +20,7 @@ pub use self::score::{WrongScore, check_scores};
 pub(super) use self::state::{NodeFigures, ReplayedCluster};
 use super::jobset::Jobset;
 use crate::model::{
-    Cluster, InstanceIdx, Leg, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
+    Cluster, InstanceIdx, Leg, Mib, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
 };
 
 /// What the checker has to know about how a plan was made.
@@ -234,11 +234,13 @@ impl Checker<'_> {
             }
             there.push(Some(target));
         }
+        self.state.conceded = step.concession.memory();
         let to = match (instance.template.mirroring(), step.mv, s) {
             (Mirroring::External, Move::FailoverTo(t), _) => self.single(step.instance, p, t, s)?,
             (Mirroring::Internal, mv, Some(s)) if s != p => self.mirrored(step.instance, p, s, mv)?,
             _ => return Err(Fault::WrongKind),
         };
+        self.state.conceded = Mib::ZERO;
         if step.to != to {
             return Err(Fault::OtherDestination {
                 claimed: self.state.show(step.to),

@@ -63,11 +63,11 @@ pub(super) fn arrive_primary(
     let failed_before = state.figures(node).n1_fail;
     let tags = state.tag_counts(node);
     state.enter_primary(idx, node);
-    let f = state.figures(node);
+    let (f, spare) = (state.figures(node), state.conceded);
 
     let mut checks = Vec::new();
     if !instance.forthcoming {
-        checks.push(more(Rule::Memory, f.mem_unallocated.0, 0));
+        checks.push(more(Rule::Memory, (f.mem_unallocated + spare).0, 0));
         if local {
             checks.push(more(Rule::Disk, f.disk_free.0, 0));
             if spec.exclusive_storage {
@@ -80,7 +80,7 @@ pub(super) fn arrive_primary(
                 checks.push(at_most(Rule::SpindleRatio, f.spindles_used, spec.spindle_limit));
             }
             if !failed_before {
-                checks.push(more(Rule::Redundancy, f.mem_unallocated.0, f.mem_reserved.0));
+                checks.push(more(Rule::Redundancy, (f.mem_unallocated + spare).0, f.mem_reserved.0));
             }
             checks.push(cpu_ratio(Rule::CpuRatio, f.vcpus, spec));
             let clashing = instance.exclusion_tags.iter().filter(|tag| tags.contains_key(tag)).count();
@@ -88,7 +88,7 @@ pub(super) fn arrive_primary(
         }
     }
     if !forced {
-        checks.push(more(Rule::PlannedMemory, f.mem_free_planned.0, 0));
+        checks.push(more(Rule::PlannedMemory, (f.mem_free_planned + spare).0, 0));
         if local {
             checks.extend(planned_storage(spec, &f));
         }
@@ -118,7 +118,7 @@ pub(super) fn arrive_secondary(
     let (instance, spec) = (state.instance(idx), state.spec(node));
     let failed_before = state.figures(node).n1_fail;
     state.enter_secondary(idx, node, terms.primary);
-    let f = state.figures(node);
+    let (f, spare) = (state.figures(node), state.conceded);
     let need = reserve(instance).0;
 
     let mut checks = Vec::new();
@@ -132,15 +132,15 @@ pub(super) fn arrive_secondary(
         if !terms.forced {
             checks.push(at_least(Rule::DiskReserve, f.disk_free.0, spec.disk_low.0));
             checks.push(at_most(Rule::SpindleRatio, f.spindles_used, spec.spindle_limit));
-            checks.push(more(Rule::MemoryForFailover, f.mem_unallocated.0, need));
+            checks.push(more(Rule::MemoryForFailover, (f.mem_unallocated + spare).0, need));
             if !failed_before {
-                checks.push(more(Rule::Redundancy, f.mem_unallocated.0, f.mem_reserved.0));
+                checks.push(more(Rule::Redundancy, (f.mem_unallocated + spare).0, f.mem_reserved.0));
             }
         }
     }
     if !terms.forced {
         checks.extend(planned_storage(spec, &f));
-        checks.push(more(Rule::PlannedMemory, f.mem_free_planned.0, need));
+        checks.push(more(Rule::PlannedMemory, (f.mem_free_planned + spare).0, need));
     }
     verdict(spec, checks)
 }

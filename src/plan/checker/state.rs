@@ -59,6 +59,8 @@ pub(in crate::plan) struct ReplayedCluster<'a> {
     history: Vec<History>,
     /// The primary nodes that memory is kept against for copies that are about to go.
     lingering: BTreeMap<(NodeIdx, InstanceIdx), NodeIdx>,
+    /// The memory that may be lacking where the step under way arrives.
+    pub conceded: Mib,
 }
 
 impl<'a> ReplayedCluster<'a> {
@@ -88,6 +90,7 @@ impl<'a> ReplayedCluster<'a> {
             before: residents.clone(),
             now: residents,
             lingering: BTreeMap::new(),
+            conceded: Mib::ZERO,
         }
     }
 

@@ -239,6 +239,11 @@ impl<'c> TouchedNode<'c> {
             let need = if primary { 0 } else { instance.mem_reserved().0 };
             limits.push((Scarce::PlannedMemory, start.mem_free_planned.0 - need - 1));
         }
+        for (limited, most) in &mut limits {
+            let of_memory =
+                matches!(limited, Scarce::Memory | Scarce::MemoryAgainst(_) | Scarce::PlannedMemory);
+            *most += if of_memory { coming.conceded } else { 0 };
+        }
         limits
     }
 }

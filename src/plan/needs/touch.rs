@@ -142,6 +142,8 @@ pub(super) struct Coming {
     pub(super) at_end: bool,
     /// Whether nobody asks for the disk that it has there already.
     pub(super) has_disk: bool,
+    /// The memory that may be lacking for it, in MiB.
+    pub(super) conceded: i64,
 }
 
 /// What a step does to one node.
@@ -250,7 +252,10 @@ fn coming(
         _ if copies_first => by_secondary,
         _ => by_primary,
     };
-    let coming = |role, forced, at_end| Some(Coming { role, forced, at_end, has_disk: false });
+    let coming = |role, forced, at_end| {
+        let conceded = step.concession.memory().0;
+        Some(Coming { role, forced, at_end, has_disk: false, conceded })
+    };
     match (was, is) {
         // it never left; only what is impossible could be wrong there
         (Some(Role::Primary), Some(Role::Primary)) if !crosses => coming(Role::Primary, true, false),
@@ -258,7 +263,7 @@ fn coming(
         (None, Some(Role::Secondary)) => coming(Role::Secondary, forced, false),
         (Some(Role::Primary), Some(Role::Secondary)) => {
             let has_disk = crosses || step.mv == Move::Failover && offline(node);
-            Some(Coming { role: Role::Secondary, forced, at_end: true, has_disk })
+            coming(Role::Secondary, forced, true).map(|coming| Coming { has_disk, ..coming })
         }
         _ => None,
     }

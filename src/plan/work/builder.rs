@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use super::{Freight, Relocation, Task, Work, WorkStep};
-use crate::model::{Cluster, Instance, Move, NodeIdx, Placement, Step};
+use crate::model::{Cluster, Concession, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::plan::jobset::Jobset;
@@ -39,16 +39,37 @@ impl Builder {
         let mut edges = needs::edges(cluster, &steps, options).into_iter().map(|edge| {
             let Ok(why) = edge.why.try_map(|node| Ok::<_, Infallible>(name(node)));
             let Edge { before, after, strength, .. } = edge;
-            Edge { before, after, strength, why }.behind(begin)
+            Edge { before, after, strength, why }
         });
         let mut next = edges.next();
-        for step in &steps {
-            let at = StepIdx::new(self.steps.len());
+        // interruptions come between the moves
+        let mut placed: Vec<StepIdx> = Vec::with_capacity(steps.len());
+        let mut stopped: HashMap<InstanceIdx, StepIdx> = HashMap::new();
+        for (number, step) in steps.iter().enumerate() {
             let mut waits = Vec::new();
-            while let Some(edge) = next.take_if(|edge| edge.after == at) {
+            while let Some(edge) = next.take_if(|edge| edge.after.get() == number) {
                 waits.push(edge);
                 next = edges.next();
             }
+            let before = |edge: &Edge<String>| placed[edge.before.get()];
+            let mut waits: Vec<Edge<String>> =
+                waits.into_iter().map(|edge| Edge { before: before(&edge), ..edge }).collect();
+            if let Concession::Interruption { stopped: instance, .. } = step.concession {
+                let stop = match stopped.get(&instance) {
+                    Some(stop) => *stop,
+                    None => self.interrupt(cluster, (instance, step.to.primary), &waits),
+                };
+                stopped.insert(instance, stop);
+                waits.push(room(stop, StepIdx::new(self.steps.len()), name(step.to.primary)));
+            }
+            if let Some(stop) = stopped.get(&step.instance) {
+                let why = EdgeReason::Instance;
+                let after = StepIdx::new(self.steps.len());
+                waits.push(Edge { before: *stop, after, strength: Strength::Must, why });
+            }
+            let at = StepIdx::new(self.steps.len());
+            waits.iter_mut().for_each(|edge| edge.after = at);
+            placed.push(at);
             let mut nodes: Vec<String> = step.nodes(cluster).map(name).collect();
             for node in &nodes {
                 let done =
@@ -59,7 +80,41 @@ impl Builder {
             nodes.sort_unstable();
             nodes.dedup();
             nodes.into_iter().for_each(|node| self.open.entry(node).or_default().push(at));
+            if let Some(stop) = stopped.remove(&step.instance) {
+                self.go_on(cluster, (step.instance, step.to.primary), (stop, at));
+            }
         }
+    }
+
+    /// Stops an instance that runs on a node, when all has ended that the step waits for that needs its room: it is
+    /// not stopped for longer than it takes.
+    fn interrupt(
+        &mut self,
+        cluster: &Cluster,
+        (instance, node): (InstanceIdx, NodeIdx),
+        waits: &[Edge<String>],
+    ) -> StepIdx {
+        let at = StepIdx::new(self.steps.len());
+        let waits = waits.iter().map(|edge| Edge { after: at, ..edge.clone() }).collect();
+        let name = &cluster.instance(instance).name;
+        let step = power_step(name, Task::Stop, Opcode::shutdown(name));
+        self.push(step, &[cluster.node(node).spec.name.clone()], waits);
+        at
+    }
+
+    /// Starts an instance that was stopped, after its move, or what became of that.
+    fn go_on(
+        &mut self,
+        cluster: &Cluster,
+        (instance, node): (InstanceIdx, NodeIdx),
+        (stop, moved): (StepIdx, StepIdx),
+    ) {
+        let at = StepIdx::new(self.steps.len());
+        let edge = |before, strength| Edge { before, after: at, strength, why: EdgeReason::Instance };
+        let name = &cluster.instance(instance).name;
+        let step = power_step(name, Task::Start, Opcode::startup(name));
+        let waits = vec![edge(stop, Strength::Must), edge(moved, Strength::Should)];
+        self.push(step, &[cluster.node(node).spec.name.clone()], waits);
     }
 
     /// What is added from now on waits for all that was added before, also by edges.
@@ -163,10 +218,25 @@ fn order(before: StepIdx, after: StepIdx) -> Edge<String> {
     Edge { before, after, strength: Strength::Must, why: EdgeReason::Order }
 }
 
-fn relocation(cluster: &Cluster, mv: Move, from: Placement, to: Placement) -> Relocation {
+/// That a step needs the room that another one makes.
+fn room(before: StepIdx, after: StepIdx, node: String) -> Edge<String> {
+    Edge { before, after, strength: Strength::Space, why: EdgeReason::Room(node) }
+}
+
+fn power_step(instance: &str, task: Task, opcode: Opcode) -> WorkStep {
+    WorkStep { subject: instance.to_owned(), task, opcodes: vec![opcode], freight: None }
+}
+
+fn relocation(
+    cluster: &Cluster,
+    mv: Move,
+    (from, to): (Placement, Placement),
+    concession: Concession,
+) -> Relocation {
     let name = |node: NodeIdx| Ok::<_, Infallible>(cluster.node(node).spec.name.clone());
     let (Ok(mv), Ok(from), Ok(to)) = (mv.try_map(name), from.try_map(name), to.try_map(name));
-    Relocation { mv, from, to }
+    let Ok(concession) = concession.try_map(|i| Ok::<_, Infallible>(cluster.instance(i).name.clone()));
+    Relocation { mv, from, to, concession }
 }
 
 fn freight(cluster: &Cluster, step: &Step) -> Freight {
@@ -176,17 +246,19 @@ fn freight(cluster: &Cluster, step: &Step) -> Freight {
         step.nodes(cluster).map(|node| cluster.group(cluster.node(node).spec.group).name.clone()).collect();
     groups.sort_unstable();
     groups.dedup();
+    let runs = runs && step.concession != Concession::Restart;
     Freight { memory: runs.then_some(instance.mem.0), disk: instance.disk.0, groups }
 }
 
 fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
     let instance = cluster.instance(step.instance);
-    let leg = |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, from, to));
+    let leg =
+        |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, (from, to), Concession::None));
     WorkStep {
         subject: instance.name.clone(),
         task: match step.crosses(cluster) {
             true => Task::Cross(step.legs().filter_map(leg).collect()),
-            false => Task::Move(relocation(cluster, step.mv, step.from, step.to)),
+            false => Task::Move(relocation(cluster, step.mv, (step.from, step.to), step.concession)),
         },
         opcodes: job(cluster, instance, &[step.mv]),
         freight: Some(freight(cluster, step)),

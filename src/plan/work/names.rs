@@ -30,6 +30,9 @@ impl<'c> ClusterNames<'c> {
             from: step.from.clone().try_map(node)?,
             to: step.to.clone().try_map(node)?,
             score: 0.0,
+            concession: step.concession.clone().try_map(|name| {
+                self.instances.get(name.as_str()).copied().ok_or_else(|| unknown("instance", &name))
+            })?,
         })
     }
 

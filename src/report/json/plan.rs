@@ -6,7 +6,7 @@ use super::cluster::{ClusterView, NodeView};
 use super::deep::DeepView;
 use super::explain::Explained;
 use super::{Generator, Nodes, Score, kind, texts};
-use crate::model::{Cluster, Step};
+use crate::model::{Cluster, Concession, Step};
 use crate::plan::command::{commands, notation};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
@@ -111,6 +111,12 @@ pub struct PlanStep {
     from: Nodes,
     to: Nodes,
     score: f64,
+    /// The memory that is lacking on the new primary node until others have left it, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacking: Option<i64>,
+    /// Who is stopped meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<String>,
     commands: Vec<String>,
 }
 
@@ -128,6 +134,11 @@ pub fn steps(cluster: &Cluster, steps: &[Step]) -> Result<Vec<PlanStep>, Impossi
             from: Nodes::of(cluster, step.from),
             to: Nodes::of(cluster, step.to),
             score: step.score,
+            lacking: Some(step.concession.memory().0).filter(|memory| *memory > 0),
+            stopped: match step.concession {
+                Concession::Interruption { stopped, .. } => Some(cluster.instance(stopped).name.clone()),
+                _ => None,
+            },
             commands: texts(&commands(cluster, step)?),
         })
     };

@@ -31,6 +31,8 @@ struct TimedStep<'w> {
     from: Option<&'w Placement<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'w Placement<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacking: Option<i64>,
     seconds: f64,
     begin: f64,
     end: f64,
@@ -76,6 +78,7 @@ pub fn document<'w>(table: &'w Timetable<'w>) -> TimetableDocument<'w> {
             task: step.task.as_str(),
             from: step.relocations().first().map(|relocation| &relocation.from),
             to: step.relocations().last().map(|relocation| &relocation.to),
+            lacking: Some(step.lacking().0).filter(|memory| *memory > 0),
             seconds: seconds[at.get()],
             begin,
             end,

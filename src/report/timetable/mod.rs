@@ -6,8 +6,8 @@ mod drawing;
 pub use self::document::document;
 pub use self::drawing::{dot, svg};
 use super::number::counted;
-use crate::model::Mib;
 use crate::model::shown::shown_name;
+use crate::model::{Concession, Mib};
 use crate::plan::durations::{Rates, critical_path, data};
 use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use crate::plan::stream::{PlanSchedule, StreamLimits};
@@ -106,7 +106,16 @@ fn what(step: &WorkStep) -> String {
                     let secondary = at.secondary.as_ref().map(|node| format!(":{}", shown_name(node)));
                     format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
                 };
-                format!("{name} {} => {}", place(from), place(to))
+                let lacks = match &step.relocations()[0].concession {
+                    Concession::Overcommit(Mib(lacks)) => {
+                        format!(", which lacks {lacks} MiB of memory meanwhile")
+                    }
+                    Concession::Interruption { stopped, .. } => {
+                        format!(", while {} is stopped", shown_name(stopped))
+                    }
+                    Concession::None | Concession::Restart => String::new(),
+                };
+                format!("{name} {} => {}{lacks}", place(from), place(to))
             }
             _ => name.to_string(),
         },

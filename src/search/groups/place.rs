@@ -6,7 +6,8 @@ use super::health::{Health, health};
 use super::stage::PlaceStage;
 use super::{Setting, Why, reach};
 use crate::model::{
-    AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Place, Placement, Step,
+    AllocPolicy, Cluster, Concession, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Place,
+    Placement, Step,
 };
 use crate::redundancy::global::Guard;
 use crate::score::PairUpdate;
@@ -234,7 +235,7 @@ pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f6
         Some(other) => Move::ReplaceBoth(to.primary, other),
         None => Move::FailoverTo(to.primary),
     };
-    Step { instance: instance.idx, mv, from, to, score }
+    Step { instance: instance.idx, mv, from, to, score, concession: Concession::None }
 }
 
 /// How many nodes an instance has.

@@ -16,7 +16,7 @@ use self::lack::Lacks;
 use super::groups;
 use super::groups::Wanted;
 use crate::model::{
-    AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Placement, Step,
+    AllocPolicy, Cluster, Concession, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Placement, Step,
 };
 use crate::score::Board;
 use crate::search::moves::{MoveRules, Outcome, Repertoire, Trial, perform};
@@ -242,5 +242,5 @@ fn step(cluster: &Cluster, board: &Board, instance: &Instance, mv: Move, outcome
         false => board.spread().change(instance, Some(spec(from.primary)), Some(spec(to.primary))),
     };
     let score = board.score_with(outcome.touched(), spread);
-    Step { instance: instance.idx, mv, from, to, score }
+    Step { instance: instance.idx, mv, from, to, score, concession: Concession::None }
 }

@@ -34,6 +34,9 @@ pub fn violation(
     ignore_soft_errors: bool,
     now: &Cluster,
 ) -> Option<String> {
+    let steps: Vec<StepIdx> =
+        steps.iter().copied().filter(|at| !work.step(*at).relocations().is_empty()).collect();
+    let steps = &steps[..];
     let moves = match work.steps_on(now, steps) {
         Ok(moves) => moves,
         Err(unknown) => return Some(unknown.to_string()),

@@ -12,6 +12,7 @@ use super::{
 use crate::execute::journal::{self, Header, OnFailure};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, Report, Runner, State};
+use crate::model::shown::shown_name;
 use crate::plan::graph::StepIdx;
 use crate::tools::ExitStatus;
 use crate::tools::output::Output;
@@ -68,7 +69,9 @@ pub fn resume_with(
     let report = match runner.settle() {
         Some(report) => report,
         None => {
-            found = undertaking.stale(&header, &runner.not_started());
+            let too_early = runner.started_too_early().map(shown_name);
+            let too_early = too_early.map(|name| format!("instance '{name}' was started again"));
+            found = too_early.or_else(|| undertaking.stale(&header, &runner.not_started()));
             if found.is_some() { runner.abandon() } else { runner.walk() }
         }
     };

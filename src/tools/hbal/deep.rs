@@ -5,6 +5,7 @@ use anyhow::{bail, ensure};
 use super::Options;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
+use crate::search::balance::Concessions;
 use crate::search::balance::deep::DeepOptions;
 use crate::search::balance::deep::plan::DeepGoal;
 use crate::tools::nodes::named_nodes;
@@ -32,6 +33,12 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
     ];
     if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !options.is_deep()) {
         bail!("option --{long} means nothing without --deep");
+    }
+    let ordered = goals.iter().any(|(_, given)| *given);
+    let Concessions { interruptions, overcommit } = options.balance.concessions;
+    let given = [("interruptions", interruptions), ("overcommit-during-migration", overcommit)];
+    if let Some((what, _)) = given.into_iter().find(|(_, given)| *given && !ordered) {
+        bail!("option --allow-{what} means nothing without --deep, --merge, --repair-only or --evacuate");
     }
     ensure!(options.pareto || !options.svg, "option --svg means nothing without --pareto");
     let several = options.worst_group || options.all_groups;

@@ -125,6 +125,18 @@ pub const SPEC: Spec = Spec {
             |o| o.merge = true,
         )
         .added(),
+        OptionDef::flag(
+            "allow-interruptions",
+            "with --deep, --merge, --repair-only or --evacuate: where moves wait for each other's room, stop an instance meanwhile",
+            |o| o.balance.concessions.interruptions = true,
+        )
+        .added(),
+        OptionDef::flag(
+            "allow-overcommit-during-migration",
+            "with the same: where moves wait for each other's room, have more memory taken on a node than it has until the next has left it",
+            |o| o.balance.concessions.overcommit = true,
+        )
+        .added(),
         TIME_LIMIT,
         YES,
         JOURNAL,

@@ -12,6 +12,7 @@ use super::views::Text;
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::components::score;
+use crate::report::deep::conceded;
 use crate::report::number::counted;
 use crate::report::table::Align;
 use crate::score::{Board, Components};
@@ -21,7 +22,7 @@ use crate::search::balance::deep::merge::merged;
 use crate::search::balance::deep::order::Ordered;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
 use crate::search::balance::{Balancing, run_watched};
-use crate::search::moves::perform;
+use crate::search::moves::perform_step;
 use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
 
@@ -131,6 +132,7 @@ fn step_by_step(
     columns.print(cluster, &found.steps, text)?;
     if found.steps.len() < count {
         text.line(format!("Merged {} into {}", counted(count, "step"), found.steps.len()))?;
+        conceded(cluster, &found.steps).try_for_each(|line| text.line(line))?;
     }
     Ok(found)
 }
@@ -149,7 +151,7 @@ fn merge(
     };
     *cluster = Draft::from(before);
     for step in &steps {
-        let done = perform(cluster, step.instance, step.mv, &balance.rules);
+        let done = perform_step(cluster, step, &balance.rules);
         ensure!(done.is_ok(), "hbal: the merged steps are not possible");
     }
     Ok(Searched { steps, last: Board::new(cluster, &scope.nodes).components(), ..found })

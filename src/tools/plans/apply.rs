@@ -3,15 +3,13 @@
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
 
-use anyhow::ensure;
-
 use super::*;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::checker::CheckOptions;
 use crate::plan::fresh::{broken_steps, fingerprint};
 use crate::plan::graph::StepIdx;
-use crate::plan::work::Work;
+use crate::plan::work::{Task, Work};
 use crate::report::number::counted;
 use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute, takes_jobs};
 use crate::tools::{ahead, source};
@@ -159,7 +157,13 @@ fn propose(
     // what is submitted is what the moves mean here, whatever else the file says
     let all: Vec<StepIdx> = plan.work.all().collect();
     let moves = plan.work.steps_on(&now, &all)?;
-    ensure!(moves.len() == all.len(), "the plan has steps that are no moves; nothing was done");
+    let switches = |at: &&StepIdx| {
+        let step = plan.work.step(**at);
+        step.relocations().is_empty() && !matches!(step.task, Task::Stop | Task::Start)
+    };
+    if let Some(at) = all.iter().find(switches) {
+        bail!("step {at} of the plan is no move of an instance; nothing was done");
+    }
     let check = CheckOptions { ignore_soft_errors: plan.ignore_soft_errors };
     let work = Work::rebuilt(&now, &moves, plan.work.jobsets.clone(), check)?;
     if let Some(fault) = work.fault() {

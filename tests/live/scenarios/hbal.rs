@@ -148,12 +148,18 @@ impl Goal {
     /// The cluster is as the plan said: the instances on their nodes and running, and the
     /// score, also in the eyes of the reference.
     pub fn is_reached(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        self.is_reached_with(cluster, &[])
+    }
+
+    /// The same, where the score is what it is with some options.
+    pub fn is_reached_with(&self, cluster: &Cluster, options: &[&str]) -> anyhow::Result<()> {
         let now: Vec<(String, Placement)> = placements(cluster)?.into_iter().collect();
         for (planned, there) in self.places.iter().zip(&now) {
             ensure!(planned == there, "planned was {planned:?}, but there is {there:?}");
         }
         ensure!(self.places.len() == now.len(), "not the same instances as before");
-        let words = [format!("--luxi={}", cluster.socket())];
+        let source = format!("--luxi={}", cluster.socket());
+        let words = [&[&*source], options].concat();
         let theirs = child::run(tools::reference("hbal").args(&words), READING)?.good()?;
         let score = format!("Initial score: {}\n", self.score);
         ensure!(theirs.stdout.contains(&score), "not {score}{}", theirs.stdout);

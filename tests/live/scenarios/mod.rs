@@ -30,16 +30,19 @@ pub enum Kind {
     Shared,
     /// Four small nodes and mirrored instances that hardly leave room.
     Pairs,
+    /// Three small nodes, two of them full of instances on shared storage.
+    Full,
 }
 
 /// Rows of instances, see `vcluster`.
 const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/small");
 const PAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/pairs");
+const FULL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/full");
 const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/shared");
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs];
+    pub const ALL: [Kind; 5] = [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full];
 
     /// How its directory is called.
     pub fn name(self) -> &'static str {
@@ -48,6 +51,7 @@ impl Kind {
             Kind::Small => "small",
             Kind::Shared => "shared",
             Kind::Pairs => "pairs",
+            Kind::Full => "full",
         }
     }
 
@@ -57,6 +61,7 @@ impl Kind {
         let is = |setting: &str| settings.lines().any(|line| line == setting);
         Some(match () {
             () if is("VCLUSTER_NODES=6") => Kind::Large,
+            () if is("VCLUSTER_NODES=3") => Kind::Full,
             () if is("VCLUSTER_DRBD=0") => Kind::Shared,
             () if is("VCLUSTER_MEM=8192") => Kind::Pairs,
             () => Kind::Small,
@@ -70,6 +75,12 @@ impl Kind {
             Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
             Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)],
             Kind::Pairs => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_MEM", "8192"), ("VCLUSTER_POPULATE", PAIRS)],
+            Kind::Full => &[
+                ("VCLUSTER_NODES", "3"),
+                ("VCLUSTER_MEM", "8192"),
+                ("VCLUSTER_DRBD", "0"),
+                ("VCLUSTER_POPULATE", FULL),
+            ],
         }
     }
 }
@@ -136,6 +147,7 @@ pub const ALL: &[Scenario] = &[
     changes("groups-hbal", Kind::Shared, groups::all_groups),
     changes("groups-redistribute", Kind::Shared, groups::redistribute),
     changes("deep-pairs", Kind::Pairs, deep::pairs_change_places),
+    changes("deep-full", Kind::Full, deep::full_nodes_swap),
     changes("stream-undo", Kind::Shared, stream::applied_and_undone),
     changes("stream-window", Kind::Shared, stream::window_and_pause),
     changes("stream-replan", Kind::Small, stream::replanned),

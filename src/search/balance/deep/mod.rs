@@ -9,6 +9,7 @@ mod appraise;
 pub mod archive;
 pub mod arrangement;
 pub mod bounds;
+mod concede;
 mod draws;
 pub mod faults;
 pub mod headway;

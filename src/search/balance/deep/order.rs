@@ -2,18 +2,20 @@
 //!
 //! Of those that are possible the one that gains most comes next, so that a plan cut short still pays. Where none is
 //! possible (two instances that are to change places, and no room for both), one of them makes a detour over a third
-//! node; where there is none either, the moves that are left are given up. Who is given up stays at home: nobody is
-//! left half-way.
+//! node; where there is none either, something is conceded, if that may be, or the moves that are left are given up. Who
+//! is given up stays at home: nobody is left half-way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
 use super::terrain::{NOWHERE, Seat, Terrain};
-use crate::model::{Cluster, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
+use crate::model::{
+    Cluster, Concession, Draft, Instance, InstanceIdx, Mark, Mib, Move, NodeIdx, Placement, Step,
+};
 use crate::score::interval::Running;
 use crate::score::{Board, Touched};
-use crate::search::balance::BalanceOptions;
+use crate::search::balance::{BalanceOptions, Concessions};
 use crate::search::moves::{Outcome, Trial};
 
 /// The steps to a placement.
@@ -45,9 +47,15 @@ pub fn order(
 ) -> Ordered {
     let terrain = Terrain::of(cluster, nodes, options);
     let (mut wanted, mut given_up) = (placements.to_vec(), Vec::new());
+    let mut concessions = options.concessions;
     loop {
-        let mut ordered = sequence(&terrain, nodes, &wanted, most_detours);
-        let half_way = ordered.given_up.iter().any(|instance| ordered.detours.contains(instance));
+        let (mut ordered, is_sound) = sequence(&terrain, nodes, &wanted, (most_detours, concessions));
+        if !is_sound && ordered.given_up.is_empty() {
+            concessions = Concessions::default();
+            continue;
+        }
+        let half_way =
+            !is_sound || ordered.given_up.iter().any(|instance| ordered.detours.contains(instance));
         given_up.append(&mut ordered.given_up);
         if !half_way {
             given_up.sort_unstable();
@@ -57,38 +65,41 @@ pub fn order(
     }
 }
 
-/// The steps to some placements, as far as there are any.
+/// The steps to some placements, as far as there are any; and whether what was conceded for them is over in the end.
 fn sequence(
     terrain: &Terrain<'_>,
     nodes: &[NodeIdx],
     placements: &[(InstanceIdx, Placement)],
-    most_detours: usize,
-) -> Ordered {
+    (most_detours, concessions): (usize, Concessions),
+) -> (Ordered, bool) {
     let mut sequence = StepSequence::of(terrain, nodes, placements);
     let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;
     while !sequence.left.is_empty() {
         let more = sequence.ordered.detours.len() < most_detours;
-        if !(sequence.advance(every) || (more && sequence.detour())) {
+        if !(sequence.advance(every) || (more && sequence.detour()) || sequence.concede(concessions)) {
             break;
         }
     }
+    let is_sound = sequence.is_sound();
     let mut ordered = sequence.ordered;
     ordered.given_up = sequence.left.keys().map(|m| terrain.mobiles[*m as usize].instance).collect();
-    ordered
+    (ordered, is_sound)
 }
 
 /// The cluster on the way.
-struct StepSequence<'t> {
-    terrain: &'t Terrain<'t>,
-    draft: Draft,
+pub(super) struct StepSequence<'t> {
+    pub(super) terrain: &'t Terrain<'t>,
+    pub(super) draft: Draft,
     board: Board,
     running: Running,
     nodes: &'t [NodeIdx],
     slot_of: BTreeMap<NodeIdx, u32>,
     /// Where each mobile that is not there yet goes.
-    left: BTreeMap<u32, Seat>,
+    pub(super) left: BTreeMap<u32, Seat>,
     went_round: BTreeSet<u32>,
-    ordered: Ordered,
+    /// Those that do not run at present.
+    pub(super) stopped: BTreeSet<u32>,
+    pub(super) ordered: Ordered,
 }
 
 impl<'t> StepSequence<'t> {
@@ -115,6 +126,7 @@ impl<'t> StepSequence<'t> {
             nodes,
             slot_of,
             went_round: BTreeSet::new(),
+            stopped: BTreeSet::new(),
             ordered: Ordered::default(),
             terrain,
         }
@@ -138,14 +150,14 @@ impl<'t> StepSequence<'t> {
         made > 0
     }
 
-    fn seat_of(&self, mobile: u32) -> Seat {
+    pub(super) fn seat_of(&self, mobile: u32) -> Seat {
         let instance = self.instance(mobile);
         let at = instance.placement();
         let home = self.terrain.mobiles[mobile as usize].home;
         seat(self.terrain, &self.slot_of, mobile, at).unwrap_or(home)
     }
 
-    fn instance(&self, mobile: u32) -> &Instance {
+    pub(super) fn instance(&self, mobile: u32) -> &Instance {
         self.draft.instance(self.terrain.mobiles[mobile as usize].instance)
     }
 
@@ -169,10 +181,22 @@ impl<'t> StepSequence<'t> {
 
     /// Makes a move, if it is possible.
     fn make(&mut self, mobile: u32, to: Seat) -> bool {
-        let Some((_, mv)) = self.trial(mobile, to) else { return false };
+        let was_stopped = self.stopped.remove(&mobile);
+        let concession = if was_stopped { Concession::Restart } else { Concession::None };
+        let made = self.make_with(mobile, to, concession);
+        if was_stopped && !made {
+            self.stopped.insert(mobile);
+        }
+        made
+    }
+
+    /// Makes a move with what is conceded for it, if it is possible then.
+    pub(super) fn make_with(&mut self, mobile: u32, to: Seat, concession: Concession) -> bool {
+        let Some(mv) = self.terrain.move_between(mobile, self.seat_of(mobile), to) else { return false };
         let instance = self.instance(mobile).clone();
         let from = instance.placement();
         let trial = Trial::new(&self.draft, &instance, &self.terrain.rules);
+        let trial = if concession.memory() > Mib::ZERO { trial.crowded() } else { trial };
         let Ok(outcome) = trial.run(mv) else { return false };
         let (to, location, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
         let touched: Vec<Touched<'_>> = outcome.touched().to_vec();
@@ -184,7 +208,7 @@ impl<'t> StepSequence<'t> {
             self.running.replace(&old, &self.board.rows()[*row]);
         }
         self.draft.relocate(instance.idx, to, location, &ledgers);
-        let step = Step { instance: instance.idx, mv, from, to, score: self.board.score() };
+        let step = Step { instance: instance.idx, mv, from, to, score: self.board.score(), concession };
         self.ordered.steps.push(step);
         if self.ordered.steps.len().is_multiple_of(256) {
             self.score_anew();
@@ -206,15 +230,25 @@ impl<'t> StepSequence<'t> {
             if !self.make(mobile, over) {
                 continue;
             }
-            if self.left.par_iter().any(|(other, to)| self.trial(*other, *to).is_some()) {
+            if self.can_go_on() {
                 return self.note_detour(mobile);
             }
-            self.draft.back_to(mark);
-            self.ordered.steps.pop();
-            self.score_anew();
+            self.take_back(mark);
         }
         // it may take two to make room
         ways.first().is_some_and(|(mobile, over)| self.make(*mobile, *over) && self.note_detour(*mobile))
+    }
+
+    /// Whether any of those that are left can be moved.
+    pub(super) fn can_go_on(&self) -> bool {
+        self.left.par_iter().any(|(other, to)| self.trial(*other, *to).is_some())
+    }
+
+    /// Takes the last step back.
+    pub(super) fn take_back(&mut self, mark: Mark) {
+        self.draft.back_to(mark);
+        self.ordered.steps.pop();
+        self.score_anew();
     }
 
     fn note_detour(&mut self, mobile: u32) -> bool {
@@ -226,7 +260,8 @@ impl<'t> StepSequence<'t> {
     fn ways_round(&self) -> Vec<(u32, Seat)> {
         let mut ways: Vec<WayRound> = Vec::new();
         for (mobile, end) in &self.left {
-            if self.went_round.contains(mobile) {
+            // who is stopped is started where it belongs
+            if self.went_round.contains(mobile) || self.stopped.contains(mobile) {
                 continue;
             }
             let (from, mut found) = (self.seat_of(*mobile), Vec::new());

@@ -8,7 +8,7 @@ use super::{Deep, DeepOptions, search};
 use crate::model::{Cluster, Draft, NodeIdx};
 use crate::score::{Board, Components};
 use crate::search::balance::BalanceOptions;
-use crate::search::moves::perform;
+use crate::search::moves::perform_step;
 use crate::search::{Deadline, Stopped};
 
 /// What is to be reached.
@@ -128,7 +128,7 @@ pub fn plan(
         }
     };
     for step in &ordered.steps {
-        perform(draft, step.instance, step.mv, &options.rules).expect("what was ordered is possible");
+        perform_step(draft, step, &options.rules).expect("what was ordered is possible");
     }
     let last = Board::new(draft, nodes).components();
     DeepPlan { found, ordered, last, stopped: watch.0.reached() }

@@ -6,7 +6,7 @@ use super::repair::left;
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Step};
 use crate::score::Board;
 use crate::search::balance::BalanceOptions;
-use crate::search::moves::perform;
+use crate::search::moves::perform_step;
 
 /// Most steps that are left out on trial.
 const MOST_LEFT_OUT: usize = 64;
@@ -18,7 +18,9 @@ pub fn without_surplus(
     emptied: Option<&[NodeIdx]>,
     mut ordered: Ordered,
 ) -> Ordered {
-    if ordered.detours.is_empty() && ordered.given_up.is_empty() {
+    // who made room for a concession is needed, whatever it ends
+    let concedes = ordered.steps.iter().any(|step| !step.concession.is_none());
+    if concedes || ordered.detours.is_empty() && ordered.given_up.is_empty() {
         return ordered;
     }
     let replay = |steps: &[Step], scored: bool| -> Option<(Vec<Step>, Faults)> {
@@ -30,7 +32,7 @@ pub fn without_surplus(
             if step.mv.targets().any(|target| from.nodes().any(|node| node == target)) {
                 return None;
             }
-            perform(&mut draft, step.instance, step.mv, &options.rules).ok()?;
+            perform_step(&mut draft, step, &options.rules).ok()?;
             let score = if scored { Board::new(&draft, nodes).score() } else { step.score };
             made.push(Step { from, to: draft.instance(step.instance).placement(), score, ..*step });
         }
