@@ -5,6 +5,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use htools::execute::saved::SavedPlan;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -239,4 +240,69 @@ fn the_commands_want_one_file() {
     htools(&["undo", "a", "b"]).code(1).stderr("Error: htools undo needs one JOURNAL\n");
     htools(&["undo", "README.md", "-t", SAMPLE]).code(1).stderr(starts_with("Error: README.md, line 1: "));
     htools(&["apply", "nowhere", "-t", SAMPLE]).code(1).stderr(starts_with("Error: nowhere: cannot be read"));
+}
+
+#[test]
+fn what_hsqueeze_saved_is_done_if_it_decides_the_same_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plan").display().to_string();
+    let week = std::fs::read_to_string("data/week.data").unwrap();
+    let now = directory.path().join("now.data").display().to_string();
+    std::fs::write(&now, &week).unwrap();
+    let made = stdout(&["hsqueeze", "-t", &now, "--drbd", &format!("--save-plan={path}")]);
+    validated(&std::fs::read_to_string(&path).unwrap(), "htools.saved-plan-1.json");
+    let apply = ["apply", path.as_str(), "-t", now.as_str()];
+    htools(&apply).code(0).stdout(made).stderr("The plan fits the cluster: 110 steps can be carried out\n");
+    // nothing to do is no plan
+    let none = directory.path().join("none").display().to_string();
+    stdout(&[
+        "hsqueeze",
+        "-t",
+        "data/balanced.data",
+        "--minimal-resources=1",
+        "--target-resources=1e6",
+        &format!("--save-plan={none}"),
+    ]);
+    assert!(!std::path::Path::new(&none).exists());
+    // a node of those that were to go is needed now
+    let needed: Vec<&str> = week.lines().filter(|line| !line.starts_with("san05.")).collect();
+    std::fs::write(&now, needed.join("\n").replace("|san05.example.com|", "|san01.example.com|") + "\n")
+        .unwrap();
+    let changed = htools(&apply).code(1);
+    let said = String::from_utf8(changed.get_output().stderr.clone()).unwrap();
+    assert!(said.starts_with("The plan does not fit the cluster any more:\n  step "), "{said}");
+    assert!(said.contains("drain san05.example.com: this is not to be done now\n"), "{said}");
+    assert!(said.ends_with("nothing was done; --replan makes another plan\n"), "{said}");
+    htools(&[&apply[..], &["--replan"]].concat()).code(0);
+}
+
+#[test]
+fn options_in_a_plan_do_not_say_what_becomes_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plan").display().to_string();
+    stdout(&["hsqueeze", "-t", "data/week.data", &format!("--save-plan={path}")]);
+    let plan = SavedPlan::read(std::path::Path::new(&path)).unwrap();
+    for option in [
+        "--exec",
+        "--exe",
+        "-X",
+        "-",
+        "--",
+        "--yes",
+        "--journal=x",
+        "--save=x",
+        "--print-commands=x",
+        "--power-command=touch x",
+        "--power-comm=touch x",
+        "--group",
+        "--drbd=yes",
+        "--nonsense",
+    ] {
+        let forged = SavedPlan { options: vec![option.to_owned()], ..plan.clone() };
+        std::fs::write(&path, forged.sealed().text()).unwrap();
+        let refused = htools(&["apply", &path, "-t", "data/week.data", "--replan"]).code(1);
+        let said = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+        assert!(said.contains(&format!("its option '{option}' does not belong into a plan")), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
 }

@@ -199,7 +199,10 @@ impl<'a> Console<'a> {
             }
             Event::Ended { .. } => {}
         }
-        self.bar.set_message(counts(self.running, self.failed) + &copied(self.moved));
+        let done = usize::try_from(self.bar.position()).unwrap_or(usize::MAX);
+        let begun = done.saturating_add(self.running + self.failed);
+        let waiting = self.work.steps.len().saturating_sub(begun);
+        self.bar.set_message(counts(self.running, waiting, self.failed) + &copied(self.moved));
     }
 }
 
@@ -273,8 +276,9 @@ fn copied((done, all): (Mib, Mib)) -> String {
     if all > Mib::ZERO { format!(", {:.1} of {:.1} GiB moved", gib(done), gib(all)) } else { String::new() }
 }
 
-fn counts(running: usize, failed: usize) -> String {
-    format!("{} running, {} failed", counted(running, "job"), counted(failed, "step"))
+fn counts(running: usize, waiting: usize, failed: usize) -> String {
+    let (jobs, steps) = (counted(running, "job"), counted(waiting, "step"));
+    format!("{jobs} running, {steps} waiting, {failed} failed")
 }
 
 fn bar(steps: usize, shown: bool) -> ProgressBar {
@@ -284,7 +288,7 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} steps done, {msg}, {eta} left") {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.set_message(counts(0, 0));
+    bar.set_message(counts(0, steps, 0));
     if shown {
         bar.enable_steady_tick(Duration::from_millis(500));
     }

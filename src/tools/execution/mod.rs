@@ -27,6 +27,7 @@ pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
 pub use question::{Consent, ask};
 pub use resume::{resume, resume_with};
+pub use saving::{PlanToSave, options_of, save_plan};
 pub use undoing::take_back;
 
 use console::Console;

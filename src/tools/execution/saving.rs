@@ -3,16 +3,21 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::bail;
+
 use super::{Undertaking, client, takes_jobs};
 use crate::execute::saved::{SCHEMA, SavedPlan};
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::fingerprint;
 use crate::plan::work::Work;
 use crate::report::file::write_whole;
+use crate::tools::cli::option::Argument;
+use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::TypedOption;
 
 /// Options that say where a cluster is, who may ask it, and what becomes of a plan: whoever applies it has their own.
-const LEFT_OUT: [&str; 27] = [
+const LEFT_OUT: [&str; 29] = [
     "text-data",
     "master",
     "rapi-credentials",
@@ -40,6 +45,8 @@ const LEFT_OUT: [&str; 27] = [
     "quiet",
     "durations-from",
     "time-limit",
+    "power-command",
+    "detailed-status",
 ];
 
 /// A plan that is to be saved.
@@ -83,6 +90,32 @@ pub fn save_plan(undertaking: &Undertaking<'_>, plan: &PlanToSave<'_>, path: &Pa
 fn again(typed: &TypedOption) -> Option<String> {
     let wanted = typed.long.is_none_or(|long| !LEFT_OUT.contains(&long));
     wanted.then(|| typed.again())
+}
+
+/// The options of a saved plan, as words that the tool that made it reads: as they are written, and none that says what
+/// becomes of a plan, whoever has put it there.
+///
+/// # Errors
+/// The first that does not belong there.
+pub fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> {
+    let belongs = |word: &String| {
+        let Some(option) = word.strip_prefix("--") else { return !word.starts_with('-') };
+        let (long, value) = match option.split_once('=') {
+            Some((long, value)) => (long, Some(value)),
+            None => (option, None),
+        };
+        let known = spec.options.iter().find(|known| known.long == long);
+        let fits = |known: &OptionDef| match known.argument {
+            Argument::None => value.is_none(),
+            Argument::Required(_) => value.is_some(),
+            Argument::Optional(_) => true,
+        };
+        known.is_some_and(|known| fits(known) && !LEFT_OUT.contains(&long))
+    };
+    match plan.options.iter().find(|word| !belongs(word)) {
+        None => Ok(plan.options.clone()),
+        Some(word) => bail!("its option '{}' does not belong into a plan", shown_name(word)),
+    }
 }
 
 /// Who makes the plan: user and machine.

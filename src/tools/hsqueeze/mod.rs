@@ -1,5 +1,6 @@
 //! `hsqueeze`: which nodes can be powered down, or have to be powered up.
 
+mod approved;
 mod execute;
 mod planning;
 mod run;
@@ -89,14 +90,7 @@ pub const SPEC: Spec = Spec {
         SUMMARY,
         DETAILED_STATUS,
         YES,
-        OptionDef::new(
-            "power-command",
-            "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
-        )
-        .takes("COMMAND", Text, |o, g| {
-            g.path().map(|path| o.execution.handling.power_command = path.map(Into::into))
-        })
-        .added(),
+        POWER_COMMAND,
         OptionDef::new(
             "boot-timeout",
             "with --exec, wait at most TIME until a node that was powered on answers",
@@ -108,6 +102,7 @@ pub const SPEC: Spec = Spec {
         RESUME,
         JSON_EVENTS,
         PRINT_PLAN,
+        SAVE_PLAN,
         STREAM,
         MAX_PARALLEL,
         MAX_OUT_PER_NODE,

@@ -2,15 +2,14 @@
 
 use anyhow::bail;
 
+use super::approved;
 use super::execute::{ClusterAccess, execute};
 use super::planning::{Planning, show_text};
 use super::squeeze_run::HsqueezeEnd;
 use super::{ExitStatus, Options};
 use crate::model::{Cluster, GroupIdx, Step};
-use crate::plan::names::Impossible;
 use crate::plan::power::{self, SCRIPT_TITLE};
-use crate::plan::work::Work;
-use crate::plan::{shell, switching};
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::{json, squeeze as view};
 use crate::search::Stopped;
@@ -76,6 +75,8 @@ pub fn run(
     if options.execution.print_plan.is_some() {
         show_graph(planning, cluster, &found, output)?;
     }
+    approved::compare(planning, cluster, &found, output)?;
+    approved::save(planning, cluster, &found, output)?;
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
         let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
         summing_up::of_moves(cluster, &found.after, &steps, output)?;
@@ -164,9 +165,7 @@ fn show_graph(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let execution = &planning.options.execution;
-    let plans = found.plans.iter().filter_map(view::switching);
-    let work = plans.map(|plan| switching::whole(cluster, &plan, planning.switch(), planning.now()));
-    let work = Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?);
+    let work = approved::whole(planning, cluster, found)?;
     let document = shown(execution, &work, planning.options.json, output)?;
     Ok(document.map_or(Ok(()), |document| output.write(&document))?)
 }

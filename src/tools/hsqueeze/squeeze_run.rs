@@ -172,6 +172,10 @@ impl<'a> SqueezeRun<'a> {
             let now = read_again(&self.options.load)?;
             failures += usize::from(good && !self.are_in_use(&current, &now, result));
             let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
+            if self.options.approved.is_some() && !self.options.replan && !next.plan.nodes.is_empty() {
+                self.outcome.problems.push("other nodes are needed, which are not in the plan".to_owned());
+                return Ok(());
+            }
             current = next;
             result.enough = current.plan.enough;
             if current.plan.decision != Decision::Expand || current.plan.is_idle() {
@@ -289,6 +293,9 @@ impl Planner for SqueezeRun<'_> {
     }
 
     fn anew(&mut self, current: Current, now: Cluster) -> anyhow::Result<ControlFlow<(), Current>> {
+        if self.options.approved.is_some() && !self.options.replan {
+            bail!("the plan does not fit the cluster any more; nothing was done");
+        }
         let Some(next) = self.plan_anew(&current, now) else { return Ok(Break(())) };
         if !self.silent {
             let plans = vec![next.plan.clone()];

@@ -257,6 +257,14 @@ pub const JOURNAL: OptionDef = OptionDef::new(
 )
 .takes("FILE", File, |o, g| g.path().map(|path| o.execution.journal = path))
 .added();
+pub const POWER_COMMAND: OptionDef = OptionDef::new(
+    "power-command",
+    "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
+)
+.takes("COMMAND", Text, |o, g| {
+    g.path().map(|path| o.execution.handling.power_command = path.map(Into::into))
+})
+.added();
 pub const RESUME: OptionDef =
     OptionDef::new("resume", "go on with the run that this journal is of, instead of making a plan")
         .takes("JOURNAL", File, |o, g| g.path().map(|path| o.execution.resume = path))

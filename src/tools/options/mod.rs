@@ -22,6 +22,7 @@ use crate::model::kinds::words;
 use crate::model::{DiskTemplate, Mib};
 use crate::plan::durations::Rates;
 use crate::plan::stream::StreamLimits;
+use crate::plan::work::Work;
 use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
@@ -85,6 +86,8 @@ pub struct Options {
     pub repair_only: bool,
     /// `htools apply`: whether another plan is made where the first one does not fit.
     pub replan: bool,
+    /// The plan that was approved, where nothing else is to be done.
+    pub approved: Option<Work>,
     /// Whether instances that step after step moves twice move once.
     pub merge: bool,
     /// `--evacuate`: the nodes, as typed.

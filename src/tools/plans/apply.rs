@@ -11,8 +11,10 @@ use crate::plan::fresh::{broken_steps, fingerprint};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, Work};
 use crate::report::number::counted;
-use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute, takes_jobs};
-use crate::tools::{ahead, source};
+use crate::tools::execution::{
+    self, Planned, Proposal, Undertaking, options_of, plan_and_execute, takes_jobs,
+};
+use crate::tools::{ahead, hsqueeze, source};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -34,6 +36,7 @@ pub const SPEC: Spec = Spec {
         )
         .added(),
         YES,
+        POWER_COMMAND,
         JOURNAL,
         RESUME,
         JSON_EVENTS,
@@ -65,6 +68,9 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
     execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
     let plan = read(&path)?;
+    if plan.tool == hsqueeze::SPEC.name {
+        return decided_again(plan, options, &path, output);
+    }
     let (tool, check) = maker(&plan.tool).with_context(|| path.display().to_string())?;
     let undertaking = Undertaking {
         tool: tool.spec.name,
@@ -187,11 +193,33 @@ fn propose(
     })))
 }
 
+/// What the tool that made the plan is to be given to make it again: the options of then, and those of now.
+fn words_anew(plan: &SavedPlan, spec: &Spec, options: &Options) -> anyhow::Result<Vec<OsString>> {
+    let own = options.typed.iter().filter(|typed| typed.long != Some("replan"));
+    let words = options_of(plan, spec)?.into_iter().chain(own.map(|typed| typed.again()));
+    Ok(words.map(OsString::from).collect())
+}
+
 /// Has the tool that made the plan make another one, with the options of then and the cluster of now.
 fn anew(plan: &SavedPlan, tool: &Tool, options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
-    let own = options.typed.iter().filter(|typed| typed.long != Some("replan"));
-    let words = plan.options.iter().cloned().chain(own.map(|typed| typed.again()));
-    let words: Vec<OsString> = words.map(OsString::from).collect();
-    (tool.start)(&words)
+    (tool.start)(&words_anew(plan, tool.spec, options)?)
+}
+
+/// Has hsqueeze decide again, and do what was approved if that is what it decides: which nodes are needed is a question of
+/// the moment.
+fn decided_again(
+    plan: SavedPlan,
+    options: &Options,
+    path: &Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    if options.execution.resume.is_none() {
+        is_the_cluster(&plan, options, path)?;
+    }
+    let words = words_anew(&plan, &hsqueeze::SPEC, options).with_context(|| path.display().to_string())?;
+    match hsqueeze::SPEC.parse(&words) {
+        Ok(parsed) => hsqueeze::run(Options { approved: Some(plan.work), replan: options.replan, ..parsed }),
+        Err(stop) => stop.show(output),
+    }
 }

@@ -96,6 +96,13 @@ pub fn tool(name: &str, directory: &Path) -> Command {
     command
 }
 
+/// Runs `htools` with a command and its words, on the cluster of a place.
+pub fn htools(place: &Place, words: &[&str]) -> Ran {
+    let mut command = tool("htools", place.directory.path());
+    command.env_remove("HTOOLS").arg(words[0]).arg("--luxi=luxi.sock").args(&words[1..]);
+    Running::start(command).wait()
+}
+
 /// A program under way.
 pub struct Running {
     child: Child,

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::cluster::Cluster;
-use super::program::{Place, Ran, Running, tool};
+use super::program::{Place, Ran, Running, htools, tool};
 use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
 
@@ -103,6 +103,25 @@ fn a_night() {
     // a second time
     let (stdout, _) = execute(&place, NIGHT, &["-q", "--max-nodes=0", "--detailed-status"]).ends(0);
     assert_eq!(stdout, "");
+}
+
+#[test]
+fn a_night_that_was_approved() {
+    let place = place();
+    Running::start(command(&place, &[NIGHT, &["--save-plan=P", "-q"]].concat())).wait().ends(0);
+    let apply = || htools(&place, &["apply", "P", "-X", "--yes"]);
+    let (stdout, stderr) = apply().ends(0);
+    has(&stdout, "'Nodes to offline'\nnode6.vc.test\nnode4.vc.test\n");
+    has(&stderr, "The plan fits the cluster: ");
+    has(&stderr, "\nhsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 9 moves\n");
+    off(&place, &["node4", "node6"]);
+    let count = jobs(&place).len();
+    let (_, stderr) = apply().ends(1);
+    has(
+        &stderr,
+        "The plan does not fit the cluster any more:\n  step 1, drain node6.vc.test: this is not to be done now\n",
+    );
+    assert_eq!(jobs(&place).len(), count);
 }
 
 #[test]

@@ -4,19 +4,13 @@ use htools::execute::saved::SavedPlan;
 use rustix::process::Signal;
 
 use super::connection::complete;
-use super::program::{Place, Ran, tool};
+use super::program::{Place, htools};
 use super::queue::Fate;
 use super::recorded::{end, output};
 use super::signals::held;
 use super::squeeze;
 
 /// `htools` with these words, on the cluster of a place.
-fn htools(place: &Place, words: &[&str]) -> Ran {
-    let mut command = tool("htools", place.directory.path());
-    command.env_remove("HTOOLS").arg(words[0]).arg("--luxi=luxi.sock").args(&words[1..]);
-    super::program::Running::start(command).wait()
-}
-
 /// The most jobs that were in the queue at the same time, by the events of the run.
 fn widest(place: &Place) -> usize {
     let (mut now, mut most) = (0_usize, 0);

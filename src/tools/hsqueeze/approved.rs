@@ -1,0 +1,109 @@
+//! Plans that were made before, and approved: carried out only if the same is to be done now.
+
+use anyhow::bail;
+
+use super::Options;
+use super::planning::Planning;
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, GroupIdx, Placement};
+use crate::plan::names::Impossible;
+use crate::plan::switching;
+use crate::plan::work::{Task, Work, WorkStep};
+use crate::report::number::counted;
+use crate::report::squeeze as view;
+use crate::search::squeeze::{GroupPlan, Squeeze};
+use crate::tools::execution::{PlanToSave, save_plan};
+use crate::tools::output::Output;
+
+/// Most differences that are listed.
+const SHOWN: usize = 10;
+
+/// The steps of all groups that are to be changed.
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Result<Work, Impossible> {
+    let plans = found.plans.iter().filter_map(view::switching);
+    let work = plans.map(|plan| switching::whole(cluster, &plan, planning.switch(), planning.now()));
+    Ok(Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?))
+}
+
+/// Writes the plans of all groups to a file, if there is anything to do.
+///
+/// # Errors
+/// As [`save_plan`].
+pub fn save(
+    planning: &Planning<'_>,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let Some(path) = &planning.options.execution.save_plan else { return Ok(()) };
+    let groups: Vec<GroupIdx> =
+        found.plans.iter().filter(|plan| !plan.is_idle()).map(|plan: &GroupPlan| plan.group).collect();
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let work = whole(planning, cluster, found)?;
+    let plan =
+        PlanToSave { before: cluster, groups: &groups, group: "", purpose: "switching nodes", work: &work };
+    save_plan(&super::execute::undertaking(planning.options), &plan, path)?;
+    Ok(output.error_line(&format!("The plan has been written to '{}'", path.display()))?)
+}
+
+/// Holds what is to be done now to what was approved, if anything was.
+///
+/// # Errors
+/// If they differ, and nobody wants another plan.
+pub fn compare(
+    planning: &Planning<'_>,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let Options { approved: Some(approved), replan, .. } = planning.options else { return Ok(()) };
+    let (then, now) = (outline(approved), outline(&whole(planning, cluster, found)?));
+    if then == now {
+        let steps = counted(approved.steps.len(), "step");
+        return Ok(output.error_line(&format!("The plan fits the cluster: {steps} can be carried out"))?);
+    }
+    output.error_line("The plan does not fit the cluster any more:")?;
+    let gone = then.iter().filter(|(_, step)| !now.iter().any(|(_, other)| other == step));
+    let gone = gone.map(|(number, step)| format!("step {number}, {step}: this is not to be done now"));
+    let new = now.iter().filter(|(_, step)| !then.iter().any(|(_, other)| other == step));
+    let new = new.map(|(_, step)| format!("{step}: this is to be done now, and is not in the plan"));
+    let mut lines: Vec<String> = gone.chain(new).collect();
+    if lines.is_empty() {
+        lines.push("the same is to be done in another order".to_owned());
+    }
+    for line in lines.iter().take(SHOWN) {
+        output.error_line(&format!("  {line}"))?;
+    }
+    if lines.len() > SHOWN {
+        output.error_line(&format!("  and {} more", lines.len() - SHOWN))?;
+    }
+    if !replan {
+        bail!("nothing was done; --replan makes another plan");
+    }
+    Ok(())
+}
+
+/// The steps with their numbers, but for tags: those say when a node was switched.
+fn outline(work: &Work) -> Vec<(usize, String)> {
+    let steps = (1..).zip(&work.steps);
+    let steps = steps.filter(|(_, step)| !matches!(step.task, Task::Tag | Task::Untag));
+    steps.map(|(number, step)| (number, described(step))).collect()
+}
+
+fn described(step: &WorkStep) -> String {
+    let place = |at: &Placement<String>| {
+        let secondary = at.secondary.as_ref().map(|node| format!(":{}", shown_name(node)));
+        format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
+    };
+    match (step.relocations().first(), step.relocations().last()) {
+        (Some(first), Some(last)) => {
+            format!("{} {} => {}", shown_name(&step.subject), place(&first.from), place(&last.to))
+        }
+        _ => format!("{} {}", step.task.as_str(), shown_name(&step.subject)),
+    }
+}
