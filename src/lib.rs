@@ -44,6 +44,7 @@
 //!   [`squeeze`](search::squeeze) decides which nodes are not needed, or needed again.
 //!   [`groups`](search::groups) moves instances between node groups.
 //!   [`rolling`](search::rolling) divides nodes into groups that can be down together.
+//!   [`repair`](search::repair) decides which broken instances may be mended, and how.
 //!   [`health`](search::health) tells what is wrong, what balancing would mend, and what
 //!   the loss of nodes would mean.
 //!   [`why`](search::why) is the words in which all of them say why something cannot be: the rule,
@@ -58,7 +59,7 @@
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
 //!   may be in commands and jobs.
 //! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
-//!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)). docs/execution.md explains
+//!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
 //!   the rules.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.

@@ -1,23 +1,11 @@
 //! Jobs as Ganeti takes them, and what it says about them.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
+pub use crate::model::JobId;
 use crate::model::kinds::words;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
-
-/// The number of a job in Ganeti's queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct JobId(pub u64);
-
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 words!(
     /// How far a job is.

@@ -9,6 +9,7 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 mod answers;
+pub mod autorepair;
 mod awaiting;
 mod client;
 mod course;

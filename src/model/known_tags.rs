@@ -27,6 +27,9 @@ pub const STANDBY_SIZE: &str = "htools:standby-size:";
 /// When a node was powered up or down; seconds since 1970 follow.
 pub const SWITCHED: &str = "htools:switched:";
 
+/// What may be repaired by itself, what is under way, and what came of it: tags of Ganeti's watcher and harep.
+pub const AUTOREPAIR: &str = "ganeti:watcher:autorepair:";
+
 /// What has a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {

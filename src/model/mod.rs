@@ -1,12 +1,14 @@
 //! What a cluster is: nodes, instances, groups, policies, and the state that
 //! changes when an instance is placed.
 
+pub mod autorepair;
 pub(crate) mod bar;
 pub(crate) mod cluster;
 pub(crate) mod draft;
 pub(crate) mod failure;
 pub(crate) mod index;
 pub(crate) mod instance;
+pub(crate) mod job_id;
 pub(crate) mod kinds;
 pub mod known_tags;
 pub(crate) mod node;
@@ -27,6 +29,7 @@ pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};
+pub use job_id::JobId;
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};

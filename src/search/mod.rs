@@ -7,6 +7,7 @@ pub mod groups;
 pub mod health;
 pub mod moves;
 pub mod place;
+pub mod repair;
 pub mod requests;
 pub mod rolling;
 pub mod squeeze;
