@@ -44,9 +44,6 @@ impl Runner<'_> {
     /// Where nothing else begins any more: goes on with what somebody is stopped for, and has those started that are still
     /// stopped when there is nothing left of it that can be done. False if nobody is.
     pub(super) fn start_again(&mut self) -> MayEnd<bool> {
-        if !self.is_walking && !self.stopping {
-            return Ok(false);
-        }
         let mut marks: BTreeSet<JobMark> = BTreeSet::new();
         for interruption in Interruption::all(&self.header.work) {
             let Interruption { stop, start } = interruption;

@@ -20,6 +20,7 @@ pub mod job;
 pub mod journal;
 mod luxi;
 pub(crate) mod nodes;
+mod one_job;
 mod power;
 mod rapi;
 mod reconcile;

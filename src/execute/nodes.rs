@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::client::JobClient;
 use super::host::{NodeTaskError, RunHost, TrialError};
-use super::job::{JobState, JobStatus, RunInfo, Watched};
+use super::job::RunInfo;
+use super::one_job::await_job;
 use super::power;
 use crate::model::shown::printable;
 use crate::plan::opcode::Opcode;
@@ -126,27 +127,8 @@ fn wait_for(
 /// Whether a job could be done.
 fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), TrialError> {
     let id = client.try_out(run, opcode)?;
-    let mut status = JobStatus::Queued;
-    // a wait may end early, but no more than once a change
-    for _ in 0..20 {
-        let changes = client.next_change(&[Watched { id, status }], TRIAL)?;
-        let state = changes.into_iter().map(|(_, state)| state).next_back();
-        let JobState { status: Some(now), message, .. } = (match state {
-            Some(state) => state,
-            None => client.states(&[id])?.into_iter().next().unwrap_or(GONE),
-        }) else {
-            return Err(TrialError::Gone(id));
-        };
-        match now {
-            JobStatus::Success => return Ok(()),
-            _ if now.is_final() => return Err(message.map_or(TrialError::Failed(id), TrialError::Refused)),
-            _ => status = now,
-        }
-    }
-    Err(TrialError::Endless(id))
+    await_job(client, id, TRIAL)
 }
-
-const GONE: JobState = JobState { status: None, message: None, is_passing: false };
 
 #[cfg(test)]
 mod tests {

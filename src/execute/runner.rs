@@ -35,8 +35,6 @@ pub struct Runner<'a> {
     pub(super) state: State,
     /// Whether no new step is begun.
     pub(super) stopping: bool,
-    /// Whether nothing comes after this.
-    pub(super) is_walking: bool,
     pub(super) terms: RunTerms,
     pub(super) streaming: Streaming,
     /// The nodes that are waited for.
@@ -72,7 +70,6 @@ impl<'a> Runner<'a> {
             journal,
             state,
             stopping: false,
-            is_walking: false,
             terms,
             streaming,
             awaited: Vec::new(),
@@ -92,8 +89,7 @@ impl<'a> Runner<'a> {
 
     /// Carries the plan out, as far as that is possible.
     pub fn walk(&mut self) -> Report {
-        self.is_walking = true;
-        let ending = self.advance(Runner::free_steps).map_or_else(|ending| ending, |()| self.ending());
+        let ending = self.finish(Runner::free_steps).map_or_else(|ending| ending, |()| self.ending());
         self.close(ending)
     }
 
@@ -108,7 +104,7 @@ impl<'a> Runner<'a> {
         match settled {
             Ok(()) if !self.stopping => None,
             Ok(()) => {
-                let ending = self.ending();
+                let ending = self.finish(begun).map_or_else(|ending| ending, |()| self.ending());
                 Some(self.close(ending))
             }
             Err(ending) => Some(self.close(ending)),
@@ -123,7 +119,7 @@ impl<'a> Runner<'a> {
     /// Ends the run before anything else begins.
     pub fn abandon(&mut self) -> Report {
         self.stopping = true;
-        let ending = self.advance(|_| Vec::new()).map_or_else(|ending| ending, |()| Ending::Interrupted);
+        let ending = self.finish(|_| Vec::new()).map_or_else(|ending| ending, |()| Ending::Interrupted);
         self.close(ending)
     }
 
@@ -139,7 +135,17 @@ impl<'a> Runner<'a> {
             if self.submit_next(&steps)? {
                 continue;
             }
-            if !self.follow()? && !self.wait_idle() && !self.start_again()? {
+            if !self.follow()? && !self.wait_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same where nothing comes after it: whoever was stopped is started.
+    fn finish(&mut self, wanted: impl Fn(&mut Self) -> Vec<StepIdx>) -> MayEnd<()> {
+        loop {
+            self.advance(&wanted)?;
+            if !self.start_again()? {
                 return Ok(());
             }
         }

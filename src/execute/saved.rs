@@ -7,10 +7,10 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::client::ClusterId;
 use crate::model::shown::{printable, shown_source};
+use crate::plan::fresh::half_digest;
 use crate::plan::work::Work;
 
 /// The form of saved plans that this version reads and writes.
@@ -87,7 +87,7 @@ impl SavedPlan {
         let bare = SavedPlan { sum: String::new(), ..self.clone() };
         // a plan is numbers and texts, of which none is no JSON
         let text = serde_json::to_string(&bare).unwrap_or_default();
-        Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        half_digest(text)
     }
 
     /// What is wrong with a plan that was read.

@@ -9,6 +9,7 @@ use super::journal::{OnFailure, Record};
 use super::runner::{MayEnd, Runner};
 use super::state::JobPart;
 use crate::plan::graph::StepIdx;
+use crate::plan::work::Task;
 
 /// How often a job is submitted again that failed for a reason that passes.
 const RETRIES: u32 = 6;
@@ -69,7 +70,9 @@ impl Runner<'_> {
     fn is_in_time(&self, step: StepIdx) -> bool {
         let Some(deadline) = self.terms.deadline else { return true };
         let own = || self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
-        let takes = self.interrupts_for(step).unwrap_or_else(own);
+        // an interruption is as long as all that is done meanwhile
+        let stops = self.header.work.step(step).task == Task::Stop;
+        let takes = stops.then(|| self.interrupts_for(step)).flatten().unwrap_or_else(own);
         let takes = Duration::try_from_secs_f64(takes).unwrap_or(Duration::MAX);
         self.around.now().checked_add(takes).is_some_and(|end| end <= deadline)
     }

@@ -37,7 +37,7 @@ pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<Stri
 }
 
 /// What some groups are like as far as a plan is about them, in a few characters: the names of their nodes and
-/// whether these are offline, and where their instances are. Half of SHA-256, in hexadecimal digits.
+/// whether these are offline, and where their instances are.
 pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
     let mut lines = Vec::new();
     for group in groups {
@@ -50,8 +50,12 @@ pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
         );
     }
     lines.sort_unstable();
-    let digest = Sha256::digest(lines.join("\n"));
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    half_digest(lines.join("\n"))
+}
+
+/// Half of SHA-256, in 32 hexadecimal digits.
+pub(crate) fn half_digest(text: impl AsRef<[u8]>) -> String {
+    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The steps of some work that mean nothing on a cluster as it is now, a line each: instances or nodes are gone, or

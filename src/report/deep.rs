@@ -7,7 +7,7 @@ use super::components::score;
 use super::number::{counted, fixed};
 use super::table::{Align, Table};
 use super::why::{hold_words, rule_name};
-use crate::model::{Cluster, Concession, InstanceIdx, Step};
+use crate::model::{Cluster, Concession, InstanceIdx, Mib, Step};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::search::balance::deep::remains::{AilingNode, Complaint, Unmended};
 use crate::search::balance::deep::repair::Mending;
@@ -41,12 +41,9 @@ pub fn conceded(cluster: &Cluster, steps: &[Step]) -> impl Iterator<Item = Strin
         let alias = |instance: InstanceIdx| cluster.instance(instance).alias();
         match step.concession {
             Concession::None => None,
-            Concession::Overcommit(memory) => {
-                let too_much = memory.0;
-                Some(format!(
-                    "Step {number} lacks {too_much} MiB of memory on {node} until others have left it"
-                ))
-            }
+            Concession::Overcommit(Mib(lacking)) => Some(format!(
+                "Step {number} lacks {lacking} MiB of memory on {node} until others have left it"
+            )),
             Concession::Interruption { stopped, .. } => {
                 Some(format!("To make room on {node} for step {number}, {} is stopped", alias(stopped)))
             }

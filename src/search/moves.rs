@@ -6,8 +6,8 @@ mod ends;
 pub use ends::{Ends, MirrorEnds};
 
 use crate::model::{
-    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx, NodeSpec,
-    Placement, Rule, Step, Strictness, TagArrival,
+    Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx,
+    NodeSpec, Placement, Rule, Step, Strictness, TagArrival,
 };
 use crate::score::Touched;
 
@@ -207,6 +207,12 @@ impl<'a> Trial<'a> {
             soft: rules.ignore_soft_errors,
             crowded: false,
         }
+    }
+
+    /// The same with what is conceded.
+    #[must_use]
+    pub fn conceding(self, concession: Concession) -> Trial<'a> {
+        if concession.memory() > Mib::ZERO { self.crowded() } else { self }
     }
 
     /// The same where the new nodes need not have the memory yet.
@@ -441,7 +447,7 @@ impl<'a> Trial<'a> {
 /// # Errors
 /// What forbids it; the cluster is then as before.
 pub fn perform(draft: &mut Draft, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
-    make(draft, idx, mv, rules, false)
+    make(draft, idx, mv, rules, Concession::None)
 }
 
 /// Carries a step out, with what is conceded for it.
@@ -449,7 +455,7 @@ pub fn perform(draft: &mut Draft, idx: InstanceIdx, mv: Move, rules: &MoveRules)
 /// # Errors
 /// What forbids it; the cluster is then as before.
 pub fn perform_step(draft: &mut Draft, step: &Step, rules: &MoveRules) -> Result<(), Refusal> {
-    make(draft, step.instance, step.mv, rules, step.concession.memory() > Mib::ZERO)
+    make(draft, step.instance, step.mv, rules, step.concession)
 }
 
 fn make(
@@ -457,11 +463,9 @@ fn make(
     idx: InstanceIdx,
     mv: Move,
     rules: &MoveRules,
-    crowded: bool,
+    concession: Concession,
 ) -> Result<(), Refusal> {
-    let trial = Trial::new(draft, draft.instance(idx), rules);
-    let trial = if crowded { trial.crowded() } else { trial };
-    let outcome = trial.run(mv)?;
+    let outcome = Trial::new(draft, draft.instance(idx), rules).conceding(concession).run(mv)?;
     let (to, location_score, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
     draft.relocate(idx, to, location_score, &ledgers);
     Ok(())

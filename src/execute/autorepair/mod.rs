@@ -9,14 +9,14 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use sha2::{Digest, Sha256};
-
 use super::client::JobClient;
-use super::host::RunHost;
-use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use super::host::{RunHost, TrialError};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo};
+use super::one_job::await_job;
 use crate::model::autorepair::{
     Contradiction, RepairHistory, RepairKind, RepairResult, RepairState, RepairTag,
 };
+use crate::plan::fresh::half_digest;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::{Opcode, TagKind};
 use crate::remote::CallError;
@@ -25,8 +25,6 @@ use crate::remote::CallError;
 const LATEST: i64 = 120;
 /// How long to wait for a change of a job in one call.
 const CHANGE: Duration = Duration::from_secs(30);
-/// Changes of a job that writes tags; it has no more.
-const MOST_CHANGES: usize = 100;
 
 /// What is to be done about an instance that is not well.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,7 +154,7 @@ impl Repairer<'_> {
                 self.remove(instance, &[announced])?;
                 Ok(named)
             }
-            Err(error) if error.is_undone() || matches!(error, CallError::Refused(_)) => {
+            Err(error) if error.is_undone() => {
                 self.remove(instance, &[announced])?;
                 Err(AttendError::Refused { instance: instance.to_owned(), problem: error.to_string() })
             }
@@ -250,29 +248,17 @@ impl Repairer<'_> {
     fn change_tags(&mut self, instance: &str, run: &RunInfo, opcode: Opcode) -> Result<(), AttendError> {
         let failed = |problem: String| AttendError::Tags { instance: instance.to_owned(), problem };
         let ids = self.submit(run, TAGS, &[opcode]).map_err(|error| failed(error.to_string()))?;
-        let mut status = JobStatus::Queued;
-        for _ in 0..MOST_CHANGES {
-            let id = ids[0];
-            let changes = self.client.next_change(&[Watched { id, status }], CHANGE)?;
-            let state = match changes.into_iter().next_back() {
-                Some((_, state)) => state,
-                None => self.client.states(&[id])?.into_iter().next().unwrap_or_default(),
-            };
-            match state.status {
-                Some(JobStatus::Success) => return Ok(()),
-                Some(now) if !now.is_final() => status = now,
-                _ => return Err(failed(state.message.unwrap_or_else(|| format!("job {id} has failed")))),
-            }
-        }
-        Err(failed("its job does not end".to_owned()))
+        await_job(self.client, ids[0], CHANGE).map_err(|error| match error {
+            TrialError::Call(error) => AttendError::Call(error),
+            error => failed(error.to_string()),
+        })
     }
 }
 
 /// The ID of the repair of an instance that comes after the last one, in the form of a UUID.
 fn repair_id(instance: &str, last: Option<&RepairTag>) -> String {
     let last = last.map(RepairTag::to_string).unwrap_or_default();
-    let digest = Sha256::digest(format!("{instance}\n{last}"));
-    let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let digits = half_digest(format!("{instance}\n{last}"));
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 

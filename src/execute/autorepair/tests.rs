@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::execute::client::ClusterId;
 use crate::execute::fake::{FakeHost, Killed};
+use crate::execute::job::Watched;
 use crate::model::known_tags::AUTOREPAIR;
 use crate::plan::arrival::NodeFlags;
 

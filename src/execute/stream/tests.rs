@@ -1,11 +1,11 @@
 //! Streams on a cluster that does not exist: random plans, random times, failures at any step, killed at any point.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
+use std::{io, iter};
 
 use proptest::prelude::*;
 
@@ -26,6 +26,15 @@ use crate::plan::work::{Freight, Relocation, Task, Work, WorkStep};
 /// A journal that survives the program.
 #[derive(Clone, Default)]
 struct Sheet(Rc<RefCell<Vec<u8>>>);
+
+impl Sheet {
+    /// What a run finds that goes on with it.
+    fn go_on(&self) -> (State, Journal) {
+        let bytes = self.0.borrow().clone();
+        let (read, journal) = journal::go_on(&bytes, Box::new(self.clone())).map_err(|e| e.1).unwrap();
+        (read.state, journal)
+    }
+}
 
 impl Store for Sheet {
     fn append(&mut self, line: &str) -> io::Result<()> {
@@ -190,6 +199,12 @@ fn of_state(report: &Report, states: &[StepState]) -> BTreeSet<usize> {
     steps.filter(|(_, step)| states.contains(&step.state)).map(|(at, _)| at).collect()
 }
 
+/// The end of the program at a call: how many come before, and whether it gets there.
+fn killed_at((calls, after): (usize, bool)) -> VecDeque<CallFault> {
+    let last = if after { CallFault::KilledAfter } else { CallFault::KilledBefore };
+    iter::repeat_n(CallFault::None, calls).chain([last]).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -238,15 +253,10 @@ proptest! {
         let mut cluster = cluster(&case, &header, &around.clock);
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
-            cluster.faults.clear();
-            if let Some((calls, after)) = kill {
-                cluster.faults = vec![CallFault::None; calls].into();
-                cluster.faults.push_back(if after { CallFault::KilledAfter } else { CallFault::KilledBefore });
-            }
-            let bytes = paper.0.borrow().clone();
-            let (read, journal) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
+            cluster.faults = kill.map(killed_at).unwrap_or_default();
+            let (state, journal) = paper.go_on();
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, state);
                 runner.settle().unwrap_or_else(|| runner.walk())
             }));
             prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
@@ -362,17 +372,12 @@ proptest! {
         cluster.needs[3].clear();
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
-            cluster.faults.clear();
-            if let Some((calls, after)) = kill {
-                cluster.faults = vec![CallFault::None; calls].into();
-                cluster.faults.push_back(if after { CallFault::KilledAfter } else { CallFault::KilledBefore });
-            }
-            let bytes = paper.0.borrow().clone();
-            let (read, journal) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
+            cluster.faults = kill.map(killed_at).unwrap_or_default();
+            let (state, journal) = paper.go_on();
             let deadline = minutes.map(|minutes| SystemTime::UNIX_EPOCH + Duration::from_secs(minutes));
             let terms = RunTerms { seconds: vec![8.0; 5], deadline, ..RunTerms::default() };
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state).with(terms);
+                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, state).with(terms);
                 runner.settle().unwrap_or_else(|| {
                     if runner.started_too_early().is_some() { runner.abandon() } else { runner.walk() }
                 })

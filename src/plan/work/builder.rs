@@ -241,12 +241,13 @@ fn relocation(
 
 fn freight(cluster: &Cluster, step: &Step) -> Freight {
     let instance = cluster.instance(step.instance);
-    let runs = instance.status.is_running() && !cluster.node(step.from.primary).spec.offline;
+    let runs = instance.status.is_running()
+        && !cluster.node(step.from.primary).spec.offline
+        && step.concession != Concession::Restart;
     let mut groups: Vec<String> =
         step.nodes(cluster).map(|node| cluster.group(cluster.node(node).spec.group).name.clone()).collect();
     groups.sort_unstable();
     groups.dedup();
-    let runs = runs && step.concession != Concession::Restart;
     Freight { memory: runs.then_some(instance.mem.0), disk: instance.disk.0, groups }
 }
 

@@ -7,11 +7,11 @@ pub use self::document::document;
 pub use self::drawing::{dot, svg};
 use super::number::counted;
 use crate::model::shown::shown_name;
-use crate::model::{Concession, Mib};
+use crate::model::{Concession, Mib, Placement};
 use crate::plan::durations::{Rates, critical_path, data};
 use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use crate::plan::stream::{PlanSchedule, StreamLimits};
-use crate::plan::work::{Relocation, Task, Work, WorkStep};
+use crate::plan::work::{Relocation, Work, WorkStep};
 
 /// A plan with its times.
 #[derive(Debug, Clone)]
@@ -97,30 +97,28 @@ pub fn text(table: &Timetable<'_>) -> Vec<String> {
 }
 
 /// What a step does.
-fn what(step: &WorkStep) -> String {
+pub fn what(step: &WorkStep) -> String {
     let name = shown_name(&step.subject);
-    match &step.task {
-        Task::Move(_) | Task::Cross(_) => match (step.relocations().first(), step.relocations().last()) {
-            (Some(Relocation { from, .. }), Some(Relocation { to, .. })) => {
-                let place = |at: &crate::model::Placement<String>| {
-                    let secondary = at.secondary.as_ref().map(|node| format!(":{}", shown_name(node)));
-                    format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
-                };
-                let lacks = match &step.relocations()[0].concession {
-                    Concession::Overcommit(Mib(lacks)) => {
-                        format!(", which lacks {lacks} MiB of memory meanwhile")
-                    }
-                    Concession::Interruption { stopped, .. } => {
-                        format!(", while {} is stopped", shown_name(stopped))
-                    }
-                    Concession::None | Concession::Restart => String::new(),
-                };
-                format!("{name} {} => {}{lacks}", place(from), place(to))
-            }
-            _ => name.to_string(),
-        },
-        task => format!("{} {name}", task.as_str()),
+    match (step.relocations().first(), step.relocations().last()) {
+        (Some(Relocation { from, concession, .. }), Some(Relocation { to, .. })) => {
+            let conceded = match concession {
+                Concession::Overcommit(Mib(lacks)) => {
+                    format!(", which lacks {lacks} MiB of memory meanwhile")
+                }
+                Concession::Interruption { stopped, .. } => {
+                    format!(", while {} is stopped", shown_name(stopped))
+                }
+                Concession::None | Concession::Restart => String::new(),
+            };
+            format!("{name} {} => {}{conceded}", place(from), place(to))
+        }
+        _ => format!("{} {name}", step.task.as_str()),
     }
+}
+
+fn place(at: &Placement<String>) -> String {
+    let secondary = at.secondary.as_ref().map(|node| format!(":{}", shown_name(node)));
+    format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
 }
 
 /// Why a step waits.

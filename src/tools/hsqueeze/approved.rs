@@ -4,13 +4,13 @@ use anyhow::bail;
 
 use super::Options;
 use super::planning::Planning;
-use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, Placement};
+use crate::model::{Cluster, GroupIdx};
 use crate::plan::names::Impossible;
 use crate::plan::switching;
-use crate::plan::work::{Task, Work, WorkStep};
+use crate::plan::work::{Task, Work};
 use crate::report::number::counted;
 use crate::report::squeeze as view;
+use crate::report::timetable::what;
 use crate::search::squeeze::{GroupPlan, Squeeze};
 use crate::tools::execution::{PlanToSave, save_plan};
 use crate::tools::output::Output;
@@ -35,7 +35,7 @@ pub fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Res
 pub fn save(
     planning: &Planning<'_>,
     cluster: &Cluster,
-    found: &Squeeze,
+    (found, work): (&Squeeze, &Work),
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(path) = &planning.options.execution.save_plan else { return Ok(()) };
@@ -44,9 +44,7 @@ pub fn save(
     if groups.is_empty() {
         return Ok(());
     }
-    let work = whole(planning, cluster, found)?;
-    let plan =
-        PlanToSave { before: cluster, groups: &groups, group: "", purpose: "switching nodes", work: &work };
+    let plan = PlanToSave { before: cluster, groups: &groups, group: "", purpose: "switching nodes", work };
     save_plan(&super::execute::undertaking(planning.options), &plan, path)?;
     Ok(output.error_line(&format!("The plan has been written to '{}'", path.display()))?)
 }
@@ -55,14 +53,9 @@ pub fn save(
 ///
 /// # Errors
 /// If they differ, and nobody wants another plan.
-pub fn compare(
-    planning: &Planning<'_>,
-    cluster: &Cluster,
-    found: &Squeeze,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let Options { approved: Some(approved), replan, .. } = planning.options else { return Ok(()) };
-    let (then, now) = (outline(approved), outline(&whole(planning, cluster, found)?));
+pub fn compare(options: &Options, work: &Work, output: &mut Output) -> anyhow::Result<()> {
+    let Options { approved: Some(approved), replan, .. } = options else { return Ok(()) };
+    let (then, now) = (outline(approved), outline(work));
     if then == now {
         let steps = counted(approved.steps.len(), "step");
         return Ok(output.error_line(&format!("The plan fits the cluster: {steps} can be carried out"))?);
@@ -92,18 +85,5 @@ pub fn compare(
 fn outline(work: &Work) -> Vec<(usize, String)> {
     let steps = (1..).zip(&work.steps);
     let steps = steps.filter(|(_, step)| !matches!(step.task, Task::Tag | Task::Untag));
-    steps.map(|(number, step)| (number, described(step))).collect()
-}
-
-fn described(step: &WorkStep) -> String {
-    let place = |at: &Placement<String>| {
-        let secondary = at.secondary.as_ref().map(|node| format!(":{}", shown_name(node)));
-        format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
-    };
-    match (step.relocations().first(), step.relocations().last()) {
-        (Some(first), Some(last)) => {
-            format!("{} {} => {}", shown_name(&step.subject), place(&first.from), place(&last.to))
-        }
-        _ => format!("{} {}", step.task.as_str(), shown_name(&step.subject)),
-    }
+    steps.map(|(number, step)| (number, what(step))).collect()
 }

@@ -10,6 +10,7 @@ use super::{ExitStatus, Options};
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::plan::shell;
+use crate::plan::work::Work;
 use crate::report::file::write_whole;
 use crate::report::{json, squeeze as view};
 use crate::search::Stopped;
@@ -72,11 +73,13 @@ pub fn run(
     if !options.execution.prints_document() {
         show(options, &asked, cluster, &found, output)?;
     }
-    if options.execution.print_plan.is_some() {
-        show_graph(planning, cluster, &found, output)?;
+    let execution = &options.execution;
+    if execution.print_plan.is_some() || execution.save_plan.is_some() || options.approved.is_some() {
+        let work = approved::whole(planning, cluster, &found)?;
+        show_graph(options, &work, output)?;
+        approved::compare(options, &work, output)?;
+        approved::save(planning, cluster, (&found, &work), output)?;
     }
-    approved::compare(planning, cluster, &found, output)?;
-    approved::save(planning, cluster, &found, output)?;
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
         let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
         summing_up::of_moves(cluster, &found.after, &steps, output)?;
@@ -157,16 +160,12 @@ fn when(found: &Squeeze) -> &'static str {
     }
 }
 
-/// The plans of all groups as one graph.
-fn show_graph(
-    planning: &Planning<'_>,
-    cluster: &Cluster,
-    found: &Squeeze,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let execution = &planning.options.execution;
-    let work = approved::whole(planning, cluster, found)?;
-    let document = shown(execution, &work, planning.options.json, output)?;
+/// The plans of all groups as one graph, where that is wanted.
+fn show_graph(options: &Options, work: &Work, output: &mut Output) -> anyhow::Result<()> {
+    if options.execution.print_plan.is_none() {
+        return Ok(());
+    }
+    let document = shown(&options.execution, work, options.json, output)?;
     Ok(document.map_or(Ok(()), |document| output.write(&document))?)
 }
 

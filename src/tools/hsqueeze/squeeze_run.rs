@@ -172,7 +172,7 @@ impl<'a> SqueezeRun<'a> {
             let now = read_again(&self.options.load)?;
             failures += usize::from(good && !self.are_in_use(&current, &now, result));
             let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
-            if self.options.approved.is_some() && !self.options.replan && !next.plan.nodes.is_empty() {
+            if self.keeps_to_the_approved() && !next.plan.nodes.is_empty() {
                 self.outcome.problems.push("other nodes are needed, which are not in the plan".to_owned());
                 return Ok(());
             }
@@ -247,6 +247,11 @@ impl<'a> SqueezeRun<'a> {
         Ok(ran)
     }
 
+    /// Whether nothing may be done but what was approved before.
+    fn keeps_to_the_approved(&self) -> bool {
+        self.options.approved.is_some() && !self.options.replan
+    }
+
     fn next_stage(&mut self) -> ExecutionStage<'a> {
         self.runs += 1;
         self.undertaking.stage(self.signals, self.runs)
@@ -293,7 +298,7 @@ impl Planner for SqueezeRun<'_> {
     }
 
     fn anew(&mut self, current: Current, now: Cluster) -> anyhow::Result<ControlFlow<(), Current>> {
-        if self.options.approved.is_some() && !self.options.replan {
+        if self.keeps_to_the_approved() {
             bail!("the plan does not fit the cluster any more; nothing was done");
         }
         let Some(next) = self.plan_anew(&current, now) else { return Ok(Break(())) };

@@ -219,7 +219,10 @@ fn decided_again(
     }
     let words = words_anew(&plan, &hsqueeze::SPEC, options).with_context(|| path.display().to_string())?;
     match hsqueeze::SPEC.parse(&words) {
-        Ok(parsed) => hsqueeze::run(Options { approved: Some(plan.work), replan: options.replan, ..parsed }),
+        Ok(parsed) => {
+            output.flush()?;
+            hsqueeze::run(Options { approved: Some(plan.work), replan: options.replan, ..parsed })
+        }
         Err(stop) => stop.show(output),
     }
 }

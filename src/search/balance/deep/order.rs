@@ -10,9 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::terrain::{NOWHERE, Seat, Terrain};
-use crate::model::{
-    Cluster, Concession, Draft, Instance, InstanceIdx, Mark, Mib, Move, NodeIdx, Placement, Step,
-};
+use crate::model::{Cluster, Concession, Draft, Instance, InstanceIdx, Mark, Move, NodeIdx, Placement, Step};
 use crate::score::interval::Running;
 use crate::score::{Board, Touched};
 use crate::search::balance::{BalanceOptions, Concessions};
@@ -195,8 +193,7 @@ impl<'t> StepSequence<'t> {
         let Some(mv) = self.terrain.move_between(mobile, self.seat_of(mobile), to) else { return false };
         let instance = self.instance(mobile).clone();
         let from = instance.placement();
-        let trial = Trial::new(&self.draft, &instance, &self.terrain.rules);
-        let trial = if concession.memory() > Mib::ZERO { trial.crowded() } else { trial };
+        let trial = Trial::new(&self.draft, &instance, &self.terrain.rules).conceding(concession);
         let Ok(outcome) = trial.run(mv) else { return false };
         let (to, location, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
         let touched: Vec<Touched<'_>> = outcome.touched().to_vec();
