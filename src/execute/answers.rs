@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::client::ClusterId;
+use super::client::{ClusterId, InstanceNow};
 use super::job::{JobId, JobMark, JobState, JobStatus, RunInfo};
 use super::watch::JobChange;
 use crate::input::json::WantedParts;
@@ -127,6 +127,16 @@ pub fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
         }
     }
     Some(names)
+}
+
+/// What is said of an instance: tags, primary node, other nodes, and how an administrator wants it.
+pub fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
+    let texts = |value: &Value| -> Option<Vec<String>> {
+        value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect()
+    };
+    let [tags, primary, others, wanted] = values;
+    let nodes = [vec![primary?.as_str()?.to_owned()], texts(others?)?].concat();
+    Some(InstanceNow { tags: texts(tags?)?, nodes, should_run: wanted?.as_str()? == "up" })
 }
 
 /// What a failed opcode said: its result is the name of an error and its arguments, or a text.

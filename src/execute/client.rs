@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched};
 use crate::plan::arrival::NodeFlags;
@@ -17,6 +18,17 @@ pub struct ClusterId {
     pub name: String,
     /// Its UUID.
     pub uuid: String,
+}
+
+/// What the cluster says now of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceNow {
+    /// All its tags.
+    pub tags: Vec<String>,
+    /// Where it is, by the full names of nodes: the primary one, then others.
+    pub nodes: Vec<String>,
+    /// Whether it should run.
+    pub should_run: bool,
 }
 
 /// A way to give jobs to Ganeti and to follow them. Every call may fail; the next one
@@ -58,6 +70,15 @@ pub trait JobClient {
 
     /// The flags of a node, by what the cluster says now.
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError>;
+
+    /// What there is to know of an instance before it is changed, by what the cluster says now.
+    fn instance_now(&mut self, instance: &str) -> Result<InstanceNow, CallError>;
+
+    /// What the opcodes of a job that ended well have found out; none if Ganeti does not know the job (any more).
+    fn results(&mut self, id: JobId) -> Result<Vec<Value>, CallError>;
+
+    /// Takes a job back that has not begun. It may have begun all the same.
+    fn cancel(&mut self, id: JobId) -> Result<(), CallError>;
 
     /// Submits a job that only finds out whether it could be done.
     fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError>;

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-use super::client::{ClusterId, JobClient};
+use super::client::{ClusterId, InstanceNow, JobClient};
 use super::events::Event;
 use super::host::NodeTaskError;
 use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use serde_json::Value;
+
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
@@ -323,6 +325,18 @@ impl JobClient for FakeCluster {
 
     fn node_flags(&mut self, _: &str) -> Result<NodeFlags, CallError> {
         self.answer(|_| NodeFlags::default())
+    }
+
+    fn instance_now(&mut self, _: &str) -> Result<InstanceNow, CallError> {
+        self.answer(|_| InstanceNow { tags: Vec::new(), nodes: Vec::new(), should_run: true })
+    }
+
+    fn results(&mut self, _: JobId) -> Result<Vec<Value>, CallError> {
+        self.answer(|_| Vec::new())
+    }
+
+    fn cancel(&mut self, _: JobId) -> Result<(), CallError> {
+        self.answer(|_| ())
     }
 
     fn try_out(&mut self, _: &RunInfo, _: &Opcode) -> Result<JobId, CallError> {

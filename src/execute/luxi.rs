@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answers::{
-    CLUSTER, OPCODES, change, cluster, held, listed_id, mark, newest, nonsense, state, submitted,
+    CLUSTER, OPCODES, change, cluster, held, instance_now, listed_id, mark, newest, nonsense, state,
+    submitted,
 };
-use super::client::{ClusterId, JobClient};
+use super::client::{ClusterId, InstanceNow, JobClient};
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, Watched};
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
 use crate::input::json::WantedParts;
@@ -55,12 +56,13 @@ impl LuxiClient {
         connection.look(method, &args, shape)
     }
 
-    fn node<const N: usize>(&mut self, node: &str, fields: [&str; N]) -> Result<Value, CallError> {
-        let args = json!(["node", fields.as_slice(), ["=", "name", node]]);
+    /// The row of what is named so, of this kind.
+    fn row<const N: usize>(&mut self, kind: &str, name: &str, fields: [&str; N]) -> Result<Value, CallError> {
+        let args = json!([kind, fields.as_slice(), ["=", "name", name]]);
         let mut answer = self.call("Query", args)?;
         match answer.get_mut("data").and_then(Value::as_array_mut).map(Vec::as_mut_slice) {
             Some([row]) => Ok(row.take()),
-            _ => Err(nonsense(&format!("fields of node '{node}'"), &answer)),
+            _ => Err(nonsense(&format!("fields of {kind} '{name}'"), &answer)),
         }
     }
 
@@ -137,15 +139,37 @@ impl JobClient for LuxiClient {
     }
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
-        let row = self.node(node, ["pinst_list", "sinst_list"])?;
+        let row = self.row("node", node, ["pinst_list", "sinst_list"])?;
         held([value(&row, 0), value(&row, 1)])
             .ok_or_else(|| nonsense(&format!("instances of node '{node}'"), &row))
     }
 
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {
-        let row = self.node(node, ["offline", "drained", "powered"])?;
+        let row = self.row("node", node, ["offline", "drained", "powered"])?;
         let flag = |at: usize| value(&row, at).and_then(Value::as_bool);
         Ok(NodeFlags { offline: flag(0), drained: flag(1), powered: flag(2) })
+    }
+
+    fn instance_now(&mut self, instance: &str) -> Result<InstanceNow, CallError> {
+        let row = self.row("instance", instance, ["tags", "pnode", "snodes", "admin_state"])?;
+        instance_now([0, 1, 2, 3].map(|at| value(&row, at)))
+            .ok_or_else(|| nonsense(&format!("instance '{instance}'"), &row))
+    }
+
+    fn results(&mut self, id: JobId) -> Result<Vec<Value>, CallError> {
+        let mut rows = self.rows("QueryJobs", json!([[id], ["opresult"]]))?;
+        match rows.as_mut_slice() {
+            [Value::Null] => Ok(Vec::new()),
+            [row] => match row.get_mut(0).map(Value::take) {
+                Some(Value::Array(results)) => Ok(results),
+                _ => Err(nonsense("results of a job", row)),
+            },
+            _ => Err(nonsense("results of a job", &rows.into())),
+        }
+    }
+
+    fn cancel(&mut self, id: JobId) -> Result<(), CallError> {
+        self.call("CancelJob", json!([id])).map(drop)
     }
 
     fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError> {

@@ -13,6 +13,7 @@ pub mod autorepair;
 mod awaiting;
 mod client;
 mod course;
+pub mod disks;
 mod events;
 mod host;
 mod interruption;

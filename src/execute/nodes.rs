@@ -20,6 +20,8 @@ const QUESTIONS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(2);
 /// The time between two attempts to reach a node that starts.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
+/// How often such an attempt may change.
+const MOST_CHANGES: usize = 20;
 /// How long one such attempt may take.
 const TRIAL: Duration = Duration::from_secs(180);
 /// How long the command that switches the power may take: as long as Ganeti gives its own
@@ -127,7 +129,7 @@ fn wait_for(
 /// Whether a job could be done.
 fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), TrialError> {
     let id = client.try_out(run, opcode)?;
-    await_job(client, id, TRIAL)
+    await_job(client, id, TRIAL, MOST_CHANGES)
 }
 
 #[cfg(test)]

@@ -7,15 +7,20 @@ use super::host::TrialError;
 use super::job::{JobId, JobState, JobStatus, Watched};
 
 /// How often a call may end before the job does, or before it changes: each of them is a change, or takes `at_most`.
-const MOST_CALLS: usize = 100;
+pub const MOST_CALLS: usize = 300;
 
-/// Waits until a job has ended well; for its next change at most so long in one call.
+/// Waits until a job has ended well, in so many calls; for its next change at most so long in one of them.
 ///
 /// # Errors
 /// That it has not, or that nobody can say so.
-pub fn await_job(client: &mut dyn JobClient, id: JobId, at_most: Duration) -> Result<(), TrialError> {
+pub fn await_job(
+    client: &mut dyn JobClient,
+    id: JobId,
+    at_most: Duration,
+    calls: usize,
+) -> Result<(), TrialError> {
     let mut status = JobStatus::Queued;
-    for _ in 0..MOST_CALLS {
+    for _ in 0..calls {
         let changes = client.next_change(&[Watched { id, status }], at_most)?;
         let state = match changes.into_iter().next_back() {
             Some((_, state)) => state,

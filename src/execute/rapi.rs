@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answers::{
-    CLUSTER, OPCODES, change, cluster, held, job_id, listed_id, mark, newest, nonsense, state,
+    CLUSTER, OPCODES, change, cluster, held, instance_now, job_id, listed_id, mark, newest, nonsense, state,
 };
-use super::client::{ClusterId, JobClient};
+use super::client::{ClusterId, InstanceNow, JobClient};
 use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
@@ -39,6 +39,16 @@ const NUMBERS: WantedParts = WantedParts::Each(&WantedParts::Keys(&[("id", Wante
 /// What is read of a list of jobs with all about them.
 const JOBS: WantedParts =
     WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole), ("ops", OPCODES)]));
+/// What is read of what a job has found out.
+const RESULTS: WantedParts = WantedParts::Keys(&[("opresult", WantedParts::Whole)]);
+/// What is read of an instance.
+const INSTANCE: WantedParts = WantedParts::Keys(&[
+    ("name", WantedParts::Whole),
+    ("tags", WantedParts::Whole),
+    ("pnode", WantedParts::Whole),
+    ("snodes", WantedParts::Whole),
+    ("admin_state", WantedParts::Whole),
+]);
 /// What is read of a node.
 const NODE: WantedParts = WantedParts::Keys(&[
     ("name", WantedParts::Whole),
@@ -90,6 +100,12 @@ struct JobRequest {
     body: Option<Value>,
 }
 
+impl JobRequest {
+    fn without_body(verb: Verb, resource: String) -> JobRequest {
+        JobRequest { verb, resource, query: Vec::new(), body: None }
+    }
+}
+
 /// The request that becomes a job with an opcode.
 fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
     let mut body = serde_json::to_value(opcode).map_err(|error| CallError::NotSent(error.to_string()))?;
@@ -106,6 +122,30 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
         Opcode::Startup { instance_name, .. } => (Verb::Put, format!("instances/{instance_name}/startup")),
         Opcode::ReplaceDisks { instance_name, .. } => {
             (Verb::Post, format!("instances/{instance_name}/replace-disks"))
+        }
+        Opcode::RecreateDisks { instance_name, .. } => {
+            (Verb::Post, format!("instances/{instance_name}/recreate-disks"))
+        }
+        Opcode::Reinstall { instance_name, .. } => {
+            // it stops the instance itself, and would start it
+            let query = vec![("nostartup", "1".to_owned())];
+            let resource = format!("instances/{instance_name}/reinstall");
+            return Ok(JobRequest { verb: Verb::Post, resource, query, body: None });
+        }
+        Opcode::ActivateDisks { instance_name } => {
+            return Ok(JobRequest::without_body(
+                Verb::Put,
+                format!("instances/{instance_name}/activate-disks"),
+            ));
+        }
+        Opcode::QueryData { instances, .. } => {
+            let [instance] = instances.as_slice() else {
+                return Err(CallError::NotSent("RAPI tells of one instance at a time".to_owned()));
+            };
+            return Ok(JobRequest::without_body(Verb::Get, format!("instances/{instance}/info")));
+        }
+        Opcode::Delay { .. } => {
+            return Err(CallError::NotSent("RAPI lets no time pass".to_owned()));
         }
         Opcode::NodeSetParams { node_name, .. } => (Verb::Post, format!("nodes/{node_name}/modify")),
         Opcode::TagsSet { kind, tags, name } => return Ok(tags_request(Verb::Put, *kind, tags, name)),
@@ -232,6 +272,31 @@ impl JobClient for RapiClient {
         Ok(NodeFlags { offline: flag("offline"), drained: flag("drained"), powered: flag("powered") })
     }
 
+    fn instance_now(&mut self, instance: &str) -> Result<InstanceNow, CallError> {
+        let answer = self.session.look(&format!("instances/{instance}"), &[], INSTANCE, LOOK)?;
+        if answer.get("name").and_then(Value::as_str) != Some(instance) {
+            return Err(nonsense(&format!("instance '{instance}'"), &answer));
+        }
+        instance_now(["tags", "pnode", "snodes", "admin_state"].map(|key| answer.get(key)))
+            .ok_or_else(|| nonsense(&format!("instance '{instance}'"), &answer))
+    }
+
+    fn results(&mut self, id: JobId) -> Result<Vec<Value>, CallError> {
+        match self
+            .session
+            .look(&format!("jobs/{id}"), &[], RESULTS, LOOK)?
+            .get_mut("opresult")
+            .map(Value::take)
+        {
+            Some(Value::Array(results)) => Ok(results),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn cancel(&mut self, id: JobId) -> Result<(), CallError> {
+        self.session.send(Verb::Delete, &format!("jobs/{id}"), &[], None, LOOK).map(drop)
+    }
+
     fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError> {
         let mut request = request(opcode)?;
         if let Some(body) = &mut request.body {
@@ -271,7 +336,7 @@ mod tests {
             ignore_ipolicy: false,
             mode: ReplaceMode::NewSecondary,
             disks: Vec::new(),
-            remote_node: "n3".into(),
+            remote_node: Some("n3".into()),
         })
         .unwrap();
         assert_eq!(

@@ -7,7 +7,8 @@ use super::random::Random;
 use super::{ClusterSpec, TemplateMix};
 use crate::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use crate::model::{
-    AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, RunStatus,
+    AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, Outage,
+    RunStatus,
 };
 
 /// Places tried for an instance before it is left out.
@@ -228,6 +229,7 @@ fn node(spec: &ClusterSpec, number: usize, room: &NodeRoom) -> RawNode {
         spindle_free: 1,
         exclusive_storage: false,
         offline: false,
+        outage: Outage::default(),
         master: number == 0,
         group: GroupIdx::new(room.group),
         tags: if spec.tags { vec![format!("rack:{}", room.rack)] } else { Vec::new() },

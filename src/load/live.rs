@@ -11,7 +11,7 @@ use crate::input::error::Result;
 use crate::input::json::{Json, Object, Weight, each, named, strings};
 use crate::model::kinds::words;
 use crate::model::shown::shown_name;
-use crate::model::{Disk, DiskParameters, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx};
+use crate::model::{Disk, DiskParameters, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx, Outage};
 
 words!(
     /// One of the parts of a description of a cluster.
@@ -141,6 +141,11 @@ pub(super) fn read_node(
         cpu_speed: node.get("ndp/cpu_speed", Json::float)?.unwrap_or(1.0),
         exclusive_storage,
         offline: !live || drained,
+        outage: match () {
+            () if silent => Outage::Silent,
+            () if live && drained => Outage::Drained,
+            () => Outage::Marked,
+        },
         master: false,
         group,
         tags: node.get("tags", strings)?.unwrap_or_default(),

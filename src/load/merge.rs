@@ -15,7 +15,7 @@ use crate::input::error::{LoadError, Result};
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
     Cluster, Disk, Draft, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
-    NodeIdx, NodeSpec, NodeState, Occurrences, TagArrival, TagSet, TagTable, Utilisation,
+    NodeIdx, NodeSpec, NodeState, Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation,
 };
 
 /// What the command line adds to the data of a source.
@@ -177,6 +177,7 @@ fn node(
         spindle_limit: policy.spindle_ratio * raw.spindle_total as f64,
         exclusive_storage: raw.exclusive_storage,
         offline: raw.offline,
+        outage: raw.outage,
         master: raw.master,
         group: raw.group,
         location_tags: rules.locations(&raw.tags, table),
@@ -384,7 +385,9 @@ pub fn apply_node_options(
     let names: HashSet<String> =
         found.into_iter().flatten().map(|at| cluster.nodes[at].spec.name.clone()).collect();
     for Node { spec, .. } in &mut cluster.nodes {
-        spec.offline |= names.contains(&spec.name);
+        if names.contains(&spec.name) {
+            (spec.offline, spec.outage) = (true, Outage::Marked);
+        }
         if let Some(ratio) = options.max_cpu {
             spec.vcpu_ratio = ratio;
         }

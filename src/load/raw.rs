@@ -5,7 +5,7 @@
 use crate::input::json::{Weight, text_size};
 use crate::model::{
     AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx,
-    RunStatus,
+    Outage, RunStatus,
 };
 
 /// How much is read of a live cluster.
@@ -85,6 +85,8 @@ pub struct RawNode {
     pub exclusive_storage: bool,
     /// Offline, drained, or not able to run instances.
     pub offline: bool,
+    /// Why, if so, as far as the source tells.
+    pub outage: Outage,
     /// Whether it is the master node.
     pub master: bool,
     /// Its group.

@@ -7,7 +7,7 @@ use super::number::{NumberError, parse_int, shown};
 use super::raw::{RawCluster, RawGroup, RawNode};
 use super::units::{SizeError, parse_size};
 use crate::input::error::{LoadError, Result};
-use crate::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, UnknownName};
+use crate::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, Outage, UnknownName};
 
 /// Most nodes in all groups together: a slip of the hand must not take all
 /// the memory of the machine.
@@ -92,6 +92,7 @@ fn add_group(cluster: &mut RawCluster, position: usize, spec: &SimulatedGroup) {
         spindle_free: 0,
         exclusive_storage: spec.exclusive_storage,
         offline: false,
+        outage: Outage::default(),
         master: (number, i) == (1, 1),
         group: GroupIdx::new(position),
         tags: Vec::new(),

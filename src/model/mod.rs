@@ -31,7 +31,7 @@ pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};
 pub use job_id::JobId;
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
-pub use node::{Ledger, Node, NodeSpec, NodeState, PolicyHealth};
+pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};

@@ -9,6 +9,18 @@ use super::tags::{Occurrences, TagId, TagSet};
 use super::units::{Mib, trunc_to_i64};
 use super::utilisation::Utilisation;
 
+/// Why a node is out of use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Outage {
+    /// It is marked offline, or cannot run instances; or the source does not tell more.
+    #[default]
+    Marked,
+    /// It is drained and answers: what is on it can be reached.
+    Drained,
+    /// It does not answer, and nobody has marked it: what is on it may still run.
+    Silent,
+}
+
 /// What does not change after loading.
 #[derive(Debug, Clone)]
 pub struct NodeSpec {
@@ -47,6 +59,8 @@ pub struct NodeSpec {
     pub exclusive_storage: bool,
     /// Offline, drained, not able to run instances, or marked so with `-O`.
     pub offline: bool,
+    /// Why, if so.
+    pub outage: Outage,
     /// Whether it is the master node.
     pub master: bool,
     /// Its group.

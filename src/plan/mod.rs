@@ -14,6 +14,7 @@ pub mod names;
 pub mod needs;
 pub(crate) mod opcode;
 pub mod power;
+pub mod repair;
 pub mod rolling;
 pub mod shell;
 pub mod stream;

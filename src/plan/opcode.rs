@@ -3,6 +3,7 @@
 //! The order of the fields is the order in which they are written.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 use super::names::{Impossible, Name, NameOf};
 use crate::model::{Cluster, Instance, Leg, Move, NodeIdx};
@@ -54,6 +55,9 @@ pub enum Opcode {
         instance_name: String,
         /// Seconds to wait for it to stop.
         timeout: u32,
+        /// Whether it counts as stopped if its node is offline.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ignore_offline_nodes: Option<bool>,
     },
     /// The instance is started.
     #[serde(rename = "OP_INSTANCE_STARTUP")]
@@ -63,7 +67,7 @@ pub enum Opcode {
         /// Whether to do it against advice.
         force: bool,
     },
-    /// The disks are copied to a new secondary node.
+    /// Copies of the disks are made anew: on a new secondary node, or where they are.
     #[serde(rename = "OP_INSTANCE_REPLACE_DISKS")]
     ReplaceDisks {
         /// Full name.
@@ -76,7 +80,58 @@ pub enum Opcode {
         /// The disks; none for all of them.
         disks: Vec<i64>,
         /// The new secondary node.
-        remote_node: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remote_node: Option<String>,
+    },
+    /// The copies of the disks are connected with each other.
+    #[serde(rename = "OP_INSTANCE_ACTIVATE_DISKS")]
+    ActivateDisks {
+        /// Full name.
+        instance_name: String,
+    },
+    /// Empty disks are made.
+    #[serde(rename = "OP_INSTANCE_RECREATE_DISKS")]
+    RecreateDisks {
+        /// Full name.
+        instance_name: String,
+        /// The disks; none for all of them.
+        disks: Vec<i64>,
+        /// The nodes that they are made on, the primary node first.
+        nodes: Vec<String>,
+    },
+    /// The operating system is installed anew.
+    #[serde(rename = "OP_INSTANCE_REINSTALL")]
+    Reinstall {
+        /// Full name.
+        instance_name: String,
+        /// Whether the variant of the system need not be known.
+        force_variant: bool,
+    },
+    /// Ganeti tells of the state of instances and their disks.
+    #[serde(rename = "OP_INSTANCE_QUERY_DATA")]
+    QueryData {
+        /// Full names.
+        instances: Vec<String>,
+        /// Whether their nodes need not be asked.
+        r#static: bool,
+        /// Whether nobody may change them meanwhile.
+        use_locking: bool,
+    },
+    /// Time passes.
+    #[serde(rename = "OP_TEST_DELAY")]
+    Delay {
+        /// How much, in seconds.
+        duration: Number,
+        /// Whether on the master.
+        on_master: bool,
+        /// Other nodes where it does.
+        on_nodes: Vec<String>,
+        /// How often once more.
+        repeat: u32,
+        /// Whether others may end it.
+        interruptible: bool,
+        /// Whether nothing is locked.
+        no_locks: bool,
     },
     /// Flags of a node change.
     #[serde(rename = "OP_NODE_SET_PARAMS")]
@@ -147,7 +202,40 @@ pub enum TagKind {
 impl Opcode {
     /// The instance is stopped as it stops by itself.
     pub fn shutdown(instance: &str) -> Opcode {
-        Opcode::Shutdown { instance_name: instance.to_owned(), timeout: 120 }
+        Opcode::Shutdown { instance_name: instance.to_owned(), timeout: 120, ignore_offline_nodes: None }
+    }
+
+    /// The instance is started elsewhere: where its storage says, or on a node.
+    pub fn failover(instance: &str, target_node: Option<String>) -> Opcode {
+        Opcode::Failover {
+            instance_name: instance.to_owned(),
+            shutdown_timeout: 120,
+            ignore_consistency: false,
+            target_node,
+            ignore_ipolicy: false,
+            cleanup: false,
+        }
+    }
+
+    /// Time passes before what follows in the same job, and takes its locks.
+    pub fn delay(seconds: f64) -> Opcode {
+        // whole ones are written so
+        let whole = (seconds.fract() == 0.0 && (0.0..1e15).contains(&seconds)).then_some(seconds as u64);
+        let number = || Number::from_f64(seconds).unwrap_or_else(|| Number::from(0));
+        Opcode::Delay {
+            duration: whole.map_or_else(number, Number::from),
+            on_master: true,
+            on_nodes: Vec::new(),
+            repeat: 0,
+            interruptible: false,
+            // the lock of the master node would keep others waiting, and repairs of other instances
+            no_locks: true,
+        }
+    }
+
+    /// What instances and their disks are like.
+    pub fn query_data(instances: &[String]) -> Opcode {
+        Opcode::QueryData { instances: instances.to_vec(), r#static: false, use_locking: false }
     }
 
     /// The instance is started.
@@ -204,12 +292,19 @@ impl Opcode {
                 instance(instance_name)?;
                 target_node.as_ref().map_or(Ok(()), node)
             }
-            Opcode::Shutdown { instance_name, .. } | Opcode::Startup { instance_name, .. } => {
-                instance(instance_name)
+            Opcode::Shutdown { instance_name, .. }
+            | Opcode::Startup { instance_name, .. }
+            | Opcode::ActivateDisks { instance_name }
+            | Opcode::Reinstall { instance_name, .. } => instance(instance_name),
+            Opcode::RecreateDisks { instance_name, nodes, .. } => {
+                instance(instance_name)?;
+                check(NameOf::Node, nodes)
             }
+            Opcode::QueryData { instances, .. } => check(NameOf::Instance, instances),
+            Opcode::Delay { on_nodes, .. } => check(NameOf::Node, on_nodes),
             Opcode::ReplaceDisks { instance_name, remote_node, .. } => {
                 instance(instance_name)?;
-                node(remote_node)
+                remote_node.as_ref().map_or(Ok(()), node)
             }
             Opcode::NodeSetParams { node_name, .. } => node(node_name),
             Opcode::OobCommand { node_names, .. } => check(NameOf::Node, node_names),
@@ -230,6 +325,12 @@ pub enum ReplaceMode {
     /// The secondary node's, by such on another node.
     #[serde(rename = "replace_new_secondary")]
     NewSecondary,
+    /// Those on the secondary node, which stay there.
+    #[serde(rename = "replace_on_secondary")]
+    OnSecondary,
+    /// Those on the primary node, which stay there.
+    #[serde(rename = "replace_on_primary")]
+    OnPrimary,
 }
 
 /// The job that carries out `moves` of an instance, one after the other. Names are
@@ -249,14 +350,7 @@ fn go(instance: &Instance, target_node: Option<String>) -> Opcode {
     let instance_name = instance.name.clone();
     if instance.forthcoming {
         // there is nothing yet that could migrate
-        return Opcode::Failover {
-            instance_name,
-            shutdown_timeout: 120,
-            ignore_consistency: false,
-            target_node,
-            ignore_ipolicy: false,
-            cleanup: false,
-        };
+        return Opcode::failover(&instance_name, target_node);
     }
     Opcode::Migrate {
         instance_name,
@@ -276,7 +370,7 @@ fn replace(instance: &Instance, remote_node: String) -> Opcode {
         ignore_ipolicy: false,
         mode: ReplaceMode::NewSecondary,
         disks: Vec::new(),
-        remote_node,
+        remote_node: Some(remote_node),
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod json;
 pub mod nodes;
 pub(crate) mod number;
 pub(crate) mod pareto;
+pub(crate) mod repair;
 pub(crate) mod rolling;
 pub(crate) mod scan;
 pub(crate) mod shell;

@@ -14,6 +14,7 @@ mod execution;
 pub mod generate;
 mod group;
 pub(crate) mod hail;
+pub(crate) mod harep;
 pub mod hbal;
 pub mod hcheck;
 pub(crate) mod hgroup;
@@ -81,6 +82,7 @@ pub struct Tool {
 /// The tools that exist, by name.
 pub const TOOLS: &[Tool] = &[
     Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
+    Tool { spec: &harep::SPEC, start: |args| start(harep::SPEC.parse(args), harep::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::SPEC.parse(args), hbal::run) },
     Tool { spec: &hcheck::SPEC, start: hcheck::start },
     Tool { spec: &hgroup::SPEC, start: |args| start(hgroup::parse(args), hgroup::run) },

@@ -3,7 +3,7 @@
 use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
-    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx,
+    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, Outage,
     RunStatus, Utilisation,
 };
 use htools::search::{BalanceOptions, MoveRules};
@@ -278,6 +278,7 @@ impl Kitchen<'_> {
             spindle_free: 0,
             exclusive_storage,
             offline,
+            outage: Outage::default(),
             master: at == 0,
             group: GroupIdx::new(at % self.groups),
             tags,

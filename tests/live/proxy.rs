@@ -34,7 +34,7 @@ pub struct Message {
 #[derive(Debug, Default)]
 struct State {
     record: Vec<Message>,
-    /// Messages of this way and method are kept back.
+    /// Messages of this way are kept back if the request has this text, such as a method, in it.
     hold: Option<(Way, &'static str)>,
     /// How many are.
     held: usize,
@@ -71,10 +71,10 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Keeps the requests with this method, or the answers to them, from now on; they are
+    /// Keeps the requests with this text in them, such as a method, or the answers to them, from now on; they are
     /// never passed on.
-    pub fn keep_back(&self, way: Way, method: &'static str) {
-        self.state().hold = Some((way, method));
+    pub fn keep_back(&self, way: Way, text: &'static str) {
+        self.state().hold = Some((way, text));
     }
 
     /// Passes everything on again, but what was kept back.
@@ -141,14 +141,14 @@ fn relay(tool: &UnixStream, socket: &Path, state: &Shared) {
     let pass = |way: Way, from: &UnixStream, to: &UnixStream| {
         let (mut messages, mut from, mut into) = (Messages::default(), from, to);
         while let Ok(Some(text)) = messages.next(&mut from) {
-            let method = {
+            let request = {
                 let mut asked = lock(&asked);
                 if way == Way::Request {
-                    *asked = method(&text);
+                    asked.clone_from(&text);
                 }
                 asked.clone()
             };
-            let Some(text) = take(state, Message { way, text }, &method) else { continue };
+            let Some(text) = take(state, Message { way, text }, &request) else { continue };
             if send(&mut into, &text).and_then(|()| into.flush()).is_err() {
                 break;
             }
@@ -163,12 +163,12 @@ fn relay(tool: &UnixStream, socket: &Path, state: &Shared) {
 }
 
 /// Records a message; gives what is to be passed on.
-fn take(state: &Shared, message: Message, method: &str) -> Option<String> {
+fn take(state: &Shared, message: Message, request: &str) -> Option<String> {
     let mut state = lock(state);
     let mut text = message.text.clone();
     let way = message.way;
     state.record.push(message);
-    if state.hold.is_some_and(|hold| hold == (way, hold.1) && hold.1 == method) {
+    if state.hold.is_some_and(|(kept, text)| kept == way && request.contains(text)) {
         state.held += 1;
         return None;
     }
@@ -176,11 +176,6 @@ fn take(state: &Shared, message: Message, method: &str) -> Option<String> {
         text = text.replace(from, to);
     }
     Some(text)
-}
-
-fn method(request: &str) -> String {
-    let request: Value = serde_json::from_str(request).unwrap_or_default();
-    request["method"].as_str().unwrap_or_default().to_owned()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -7,7 +7,9 @@ use super::hail::Asked;
 use super::oddities::Purpose;
 use super::options;
 use super::tools::Tool;
-use super::{hail, hcheck, hroller, hscan, hspace, hsqueeze, input, loads, luxi, mistakes, rapi, requests};
+use super::{
+    hail, harep, hcheck, hroller, hscan, hspace, hsqueeze, input, loads, luxi, mistakes, rapi, requests,
+};
 
 /// What to run on both sides.
 #[derive(Debug, Clone)]
@@ -120,14 +122,15 @@ pub const TEXT: &str = "cluster.data";
 pub const REQUEST: &str = "request.json";
 
 /// Of the cases of all tools, how many are one's.
-const SHARES: [(Tool, f64); 8] = [
+const SHARES: [(Tool, f64); 9] = [
     (Tool::Hbal, 0.25),
     (Tool::Hinfo, 0.07),
     (Tool::Hail, 0.28),
     (Tool::Hspace, 0.12),
     (Tool::Hcheck, 0.08),
     (Tool::Hroller, 0.08),
-    (Tool::Hscan, 0.08),
+    (Tool::Hscan, 0.05),
+    (Tool::Harep, 0.03),
     (Tool::Hsqueeze, 0.04),
 ];
 
@@ -143,6 +146,7 @@ impl Case {
             Tool::Hroller => hroller::case(number, &mut random),
             Tool::Hscan => hscan::case(number, &mut random),
             Tool::Hsqueeze => hsqueeze::case(number, &mut random),
+            Tool::Harep => harep::case(number, &mut random),
             tool => Case::of_balancing(tool, number, &mut random),
         }
     }

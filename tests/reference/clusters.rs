@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use htools::generate::random::Random;
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
-use htools::model::{Disk, DiskTemplate, GroupIdx, Mib, NodeIdx, RunStatus};
+use htools::model::{Disk, DiskTemplate, GroupIdx, Mib, NodeIdx, Outage, RunStatus};
 
 use super::decorate;
 use super::oddities::{self, Purpose};
@@ -316,6 +316,7 @@ fn node(odd: &OddCluster, room: &Room, random: &mut Random) -> RawNode {
         spindle_free: 0,
         exclusive_storage: false,
         offline: false,
+        outage: Outage::default(),
         master: false,
         group: GroupIdx::new(room.group),
         tags: Vec::new(),

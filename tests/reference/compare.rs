@@ -11,7 +11,7 @@ use super::rules::{Rule, common_suffix, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
 use super::tools::Tool;
-use super::{answers, hcheck, saved};
+use super::{answers, harep_compare, hcheck, saved};
 
 /// How a case came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +66,9 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
         if output.status.is_none() {
             return Verdict::Differ(format!("{who} ran out of time"));
         }
+    }
+    if case.tool == Tool::Harep {
+        return harep_compare::compare(case, words, theirs, ours);
     }
     let (mut a, mut b) = (parts(case, theirs.0, theirs.1), parts(case, ours.0, ours.1));
     // the files of hscan are its answer
@@ -126,6 +129,9 @@ pub fn gathered(
 /// Whether what is shown and saved before the answer is the same: other words
 /// do not show whether it is right.
 pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Path)) -> bool {
+    if case.tool == Tool::Harep {
+        return harep_compare::same_beginning(case, theirs, ours);
+    }
     if case.tool == Tool::Hcheck {
         let [theirs, ours] = [theirs, ours].map(|(output, directory)| {
             let parts = parts(case, output, directory);
@@ -397,7 +403,7 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
         }
         // nothing but an answer
         Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
-        Tool::Hroller | Tool::Hsqueeze => stdout.lines().collect(),
+        Tool::Hroller | Tool::Hsqueeze | Tool::Harep => stdout.lines().collect(),
         Tool::Hscan => Vec::new(),
         Tool::Hbal | Tool::Hinfo => stdout.lines().take_while(|line| !starts(line, &later)).collect(),
     }
@@ -475,7 +481,7 @@ fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
         Tool::Hail => ["state.pre-ialloc", "state.post-ialloc"],
         Tool::Hroller => ["state.original", "state.none"],
         Tool::Hsqueeze => ["state.original", "state.squeezed"],
-        Tool::Hspace | Tool::Hscan => ["state.tiered", "state.standard"],
+        Tool::Hspace | Tool::Hscan | Tool::Harep => ["state.tiered", "state.standard"],
     };
     parts.extend(states.map(|name| (name, file(name))));
     if matches!(case.tool, Tool::Hbal | Tool::Hsqueeze) {

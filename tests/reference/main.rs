@@ -2,7 +2,7 @@
 //! clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep]
 //!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
@@ -21,6 +21,12 @@ mod damage;
 mod decorate;
 mod hail;
 mod hail_rules;
+mod harep;
+mod harep_answer;
+mod harep_compare;
+mod harep_history;
+mod harep_opcodes;
+mod harep_tags;
 mod hcheck;
 mod hroller;
 mod hscan;
@@ -29,6 +35,7 @@ mod hsqueeze;
 mod input;
 mod loads;
 mod luxi;
+mod master;
 mod memory;
 mod mistakes;
 mod oddities;
@@ -118,9 +125,11 @@ const DIFFERENCES: &str = include_str!("../../docs/differences.md");
 
 fn main() -> ExitCode {
     let settings = settings();
-    if let Some(rule) =
-        rules::Rule::ALL.iter().find(|rule| !DIFFERENCES.contains(&format!("`{}`", rule.name())))
-    {
+    let is_listed = |rule: &&rules::Rule| DIFFERENCES.contains(&format!("`{}`", rule.name()));
+    // all of harep's as soon as one of them is
+    let of_harep = &rules::Rule::OF_HAREP;
+    let of_harep = if of_harep.iter().any(|rule| is_listed(&rule)) { &of_harep[..] } else { &[] };
+    if let Some(rule) = rules::Rule::ALL.iter().chain(of_harep).find(|rule| !is_listed(rule)) {
         eprintln!("docs/differences.md does not list the rule {}", rule.name());
         return ExitCode::FAILURE;
     }
@@ -221,7 +230,7 @@ fn run_case(
         }
     }
     // in place while the programs run
-    let _servers = [luxi::serve(case, &theirs)?, luxi::serve(case, &ours)?];
+    let _servers = [serve(case, &theirs)?, serve(case, &ours)?];
     let tool = case.tool.name();
     let reference = run::run(programs.reference(tool).args(case.arguments(true)), &theirs, case.input())?;
     let mine = if settings.against_itself {
@@ -233,7 +242,7 @@ fn run_case(
     if let (Verdict::Differ(text), Some((rule, other))) = (&verdict, restate::restated(case)) {
         let directory = directory.join("restated");
         write_files(&other, &directory)?;
-        let _server = luxi::serve(&other, &directory)?;
+        let _server = serve(&other, &directory)?;
         let answer =
             run::run(programs.reference(tool).args(other.arguments(true)), &directory, other.input())?;
         if case.tool == Tool::Hroller {
@@ -256,6 +265,14 @@ fn run_case(
         };
     }
     Ok((reference, mine, verdict))
+}
+
+/// A master daemon in the case's directory, if the case needs one.
+fn serve(case: &Case, directory: &Path) -> io::Result<Option<server::Server>> {
+    match case.tool {
+        Tool::Harep => master::serve(case, directory),
+        _ => luxi::serve(case, directory),
+    }
 }
 
 fn write_files(case: &Case, directory: &Path) -> io::Result<()> {

@@ -11,7 +11,7 @@ use super::hail::{Asked, Place};
 use super::hail_rules::{dedicated, group, instance, named_group, once};
 use super::rules::{Rule, is_offline};
 use super::tools::Tool;
-use super::{hcheck, hroller, input, luxi, rapi, requests};
+use super::{harep_compare, hcheck, hroller, input, luxi, rapi, requests};
 
 /// The name of a group that is there only to be no dedicated one.
 pub const EXTRA: &str = "extra-group";
@@ -34,6 +34,9 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     }
     if case.tool == Tool::Hcheck {
         return hcheck::restate(case);
+    }
+    if case.tool == Tool::Harep {
+        return harep_compare::restated(case);
     }
     if case.tool == Tool::Hroller {
         let rule = applying(&[Rule::UnselectedNodes, Rule::OwnSecondary])?;

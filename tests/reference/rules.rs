@@ -139,6 +139,26 @@ pub enum Rule {
     /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
     /// the reference begins with `free < reserved`.
     InitialN1,
+    /// What harep cannot do about one instance (contradictory tags, a job that is refused, tags that cannot be written)
+    /// does not keep it from looking after the others; the reference stops. Compared exactly but for that instance,
+    /// after mending the cluster.
+    RepairGoesOn,
+    /// A repair that ended well a short while ago and has mended nothing counts as a failure; the reference repeats it.
+    RepairInVain,
+    /// That a repair is not permitted is noted once; the reference replaces the tag by a new one in every run.
+    RepairNotedOnce,
+    /// A repair without jobs was never begun; to the reference it has ended well.
+    RepairNeverBegun,
+    /// No repair is begun where there is no room for it; the reference submits its job.
+    RepairNoRoom,
+    /// Tags of a repair that others have replaced are removed, too.
+    RepairOldTags,
+    /// An instance whose repair has just ended is left to the next run of harep; the reference may begin the same
+    /// repair again. What it says after the end of the first is left out.
+    RepairWaits,
+    /// harep names the nodes in its opcodes, and stops and starts what gets new disks; the reference leaves the nodes
+    /// to hail. Compared exactly, but for these.
+    RepairOpcodes,
 }
 
 impl Rule {
@@ -183,6 +203,18 @@ impl Rule {
         Rule::LastNode,
     ];
 
+    /// Those of harep: of several that show in a case, the first one is counted.
+    pub const OF_HAREP: [Rule; 8] = [
+        Rule::RepairGoesOn,
+        Rule::RepairInVain,
+        Rule::RepairNotedOnce,
+        Rule::RepairNeverBegun,
+        Rule::RepairNoRoom,
+        Rule::RepairOldTags,
+        Rule::RepairWaits,
+        Rule::RepairOpcodes,
+    ];
+
     /// The name in the documentation of differences.
     pub fn name(self) -> &'static str {
         match self {
@@ -224,6 +256,14 @@ impl Rule {
             Rule::CompleteScript => "complete-script",
             Rule::FreedN1 => "freed-n1",
             Rule::LastNode => "last-node",
+            Rule::RepairGoesOn => "repair-goes-on",
+            Rule::RepairWaits => "repair-waits",
+            Rule::RepairInVain => "repair-in-vain",
+            Rule::RepairNoRoom => "repair-no-room",
+            Rule::RepairNeverBegun => "repair-never-begun",
+            Rule::RepairNotedOnce => "repair-noted-once",
+            Rule::RepairOldTags => "repair-old-tags",
+            Rule::RepairOpcodes => "repair-opcodes",
         }
     }
 
@@ -234,6 +274,10 @@ impl Rule {
         let hspace = case.tool == Tool::Hspace;
         let hcheck = case.tool == Tool::Hcheck;
         let is_hsqueeze = case.tool == Tool::Hsqueeze;
+        // they show when both answers are there
+        if case.tool == Tool::Harep {
+            return false;
+        }
         if case.tool == Tool::Hroller {
             return match self {
                 Rule::UnselectedNodes => hroller::has_gap(case),
@@ -281,7 +325,7 @@ impl Rule {
                 Tool::Hspace | Tool::Hscan => none_online(case),
                 // only here a node out of use may be chosen, and the score shown
                 Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
-                Tool::Hroller | Tool::Hsqueeze => false,
+                Tool::Hroller | Tool::Hsqueeze | Tool::Harep => false,
             },
             Rule::InitialN1 => (0..raw.nodes.len()).any(|i| {
                 let (theirs, ours) = initial_flags(raw, i);

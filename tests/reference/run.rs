@@ -58,7 +58,7 @@ impl Programs {
                     )
                 })
         };
-        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller", "hscan", "hsqueeze"] {
+        for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller", "hscan", "hsqueeze", "harep"] {
             find(tool, &[])?;
         }
         Ok(Programs { hail: find("hail", &ALLOCATORS)?, reference })
@@ -96,6 +96,8 @@ pub fn run(command: &mut Command, directory: &Path, input: Option<&str>) -> io::
     let mut child = command
         .current_dir(directory)
         .env("LC_ALL", "C.UTF-8")
+        // a run that changes a cluster takes a lock there, and all clusters have the same name
+        .env("XDG_STATE_HOME", directory.join("home"))
         .stdin(input)
         .stdout(File::create(&out)?)
         .stderr(File::create(&err)?)

@@ -11,11 +11,12 @@ pub enum Tool {
     Hroller,
     Hscan,
     Hsqueeze,
+    Harep,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 8] = [
+    pub const ALL: [Tool; 9] = [
         Tool::Hbal,
         Tool::Hinfo,
         Tool::Hail,
@@ -24,6 +25,7 @@ impl Tool {
         Tool::Hroller,
         Tool::Hscan,
         Tool::Hsqueeze,
+        Tool::Harep,
     ];
 
     /// The tool of that name.
@@ -42,6 +44,7 @@ impl Tool {
             Tool::Hroller => "hroller",
             Tool::Hscan => "hscan",
             Tool::Hsqueeze => "hsqueeze",
+            Tool::Harep => "harep",
         }
     }
 
@@ -57,6 +60,7 @@ impl Tool {
             Tool::Hroller => HROLLER,
             Tool::Hscan => HSCAN,
             Tool::Hsqueeze => HSQUEEZE,
+            Tool::Harep => HAREP,
         };
         all.split(' ')
     }
@@ -90,3 +94,4 @@ const HSCAN: &str =
     "print-nodes output-dir luxi verbose no-headers static-kvm-node-memory version help help-completion";
 const HSQUEEZE: &str = "luxi text-data exec minimal-resources target-resources save print-commands verbose no-headers \
     static-kvm-node-memory version help help-completion";
+const HAREP: &str = "luxi job-delay reason dry-run version help help-completion";

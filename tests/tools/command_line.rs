@@ -233,6 +233,40 @@ fn options_of_hcheck() {
     hcheck(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
 }
 
+#[test]
+fn options_of_harep() {
+    let harep = |args: &[&str]| tool("harep", args);
+    harep(&["--help-completion"]).code(0).stderr("").stdout(
+        "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-t,--text-data file\n\
+         --job-delay float\n--reason none\n--dry-run none\n--simulate-failure onenode\n--limit integer\n--max-per-node integer\n\
+         --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--json none\n\
+         --detailed-status none\n-V,--version none\n-h,--help none\n--help-completion none\n",
+    );
+    // what the reference accepts means the same, whatever was added
+    for short in ["--j=1", "--d", "--r=x", "--l=s"] {
+        harep(&[short, "--help"]).code(0).stderr("");
+    }
+    harep(&["x"]).code(1).stdout("").stderr("Error: this program doesn't take any arguments.\n");
+    let sample = ["-t", "data/repairs.data"];
+    let says = |more: &[&str], status: i32, error: &str| {
+        harep(&[&sample, more].concat()).code(status).stderr(starts_with(error.to_owned()));
+    };
+    says(&[], 1, "Error: harep: repairs are possible only on LUXI or RAPI; with other data, use --dry-run ");
+    says(
+        &["--dry-run", "--journal=j"],
+        1,
+        "Error: option --journal means nothing where nothing is changed\n",
+    );
+    says(&["--simulate-failure=nosuch"], 1, "Error: ");
+    says(
+        &["--dry-run", "--backoff=21"],
+        1,
+        "Error while parsing command line arguments:\noption --backoff: ",
+    );
+    says(&["--dry-run", "--detailed-status"], 3, "");
+    harep(&["-t", "data/balanced.data", "--dry-run", "--detailed-status"]).code(0);
+}
+
 // --- which tool
 
 #[test]

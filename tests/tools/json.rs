@@ -1,5 +1,6 @@
 //! `--json`: every document follows its schema and says what the text says.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -123,6 +124,7 @@ fn the_schemas_are_schemas() {
         "htools.regroup-1.json",
         "htools.plan-graph-1.json",
         "htools.saved-plan-1.json",
+        "htools.repair-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -532,4 +534,84 @@ fn groups_and_moves_between_them() {
     let repairs = array(&found, "repairs");
     assert_eq!(repairs.iter().map(|r| r["repaired"] == true).collect::<Vec<_>>(), [true, false]);
     assert_eq!(repairs[1]["blocked"][0]["reason"], "denied");
+}
+
+// --- harep
+
+/// Compares the document of a run of harep with the text of the same run.
+fn compare_repairs(words: &[&str], document: &Value) {
+    let text = stdout(words);
+    let decided = |decision: &str| -> Vec<String> {
+        let all = array(document, "instances").iter().filter(|found| found["decision"] == decision);
+        all.map(|found| found["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let begun = text.lines().filter_map(|line| line.strip_prefix("Executing ")?.split_once(" repair on "));
+    let begun: Vec<&str> = begun.map(|(_, rest)| rest.split([':', ',']).next().unwrap()).collect();
+    assert_eq!(decided("repair"), begun, "{words:?}");
+    let tags: Vec<&str> =
+        text.lines().filter(|line| line.starts_with('"')).map(|line| line.trim_matches('"')).collect();
+    let instances = array(document, "instances");
+    let told = instances.iter().flat_map(|found| {
+        let removed = array(found, "removed_tags").iter().filter_map(Value::as_str);
+        found["tag"].as_str().into_iter().chain(removed).collect::<Vec<_>>()
+    });
+    // the time when a tag is written is not the same in both runs
+    let same = |tag: &str| -> String { tag.split(':').filter(|field| field.len() != 10).collect() };
+    let told: Vec<String> = told.map(same).collect();
+    assert_eq!(told, tags.into_iter().map(same).collect::<Vec<_>>(), "{words:?}");
+    let jobs = text.lines().filter_map(|line| line.strip_prefix("jobs: "));
+    let jobs: Vec<Value> = jobs.map(|job| serde_json::from_str::<Value>(job).unwrap()[0].take()).collect();
+    let opcodes = instances.iter().map(|found| found["opcodes"].clone());
+    assert_eq!(opcodes.filter(|opcodes| *opcodes != Value::Array(Vec::new())).collect::<Vec<_>>(), jobs);
+    for (status, count) in document["counts"].as_object().unwrap() {
+        assert!(text.contains(&format!("\n{status}: {count}\n")), "{words:?}: {status}");
+    }
+}
+
+#[test]
+fn repairs_say_what_the_text_says() {
+    let validator = validator("htools.repair-1.json");
+    let mut decisions = BTreeSet::new();
+    let mut compare = |words: &[&str]| {
+        let document = document(words, &validator);
+        compare_repairs(words, &document);
+        let found = array(&document, "instances").iter().map(|found| found["decision"].clone().to_string());
+        decisions.extend(found);
+        document
+    };
+    for sample in samples() {
+        let file = sample.to_str().unwrap();
+        compare(&["harep", "-t", file, "--dry-run"]);
+        let nodes = fs::read_to_string(&sample).unwrap();
+        let node = nodes.split("\n\n").nth(1).unwrap().split('|').next().unwrap().to_owned();
+        let found = compare(&["harep", "-t", file, "--simulate-failure", &node]);
+        assert_eq!((&found["dry_run"], &found["simulated_failures"][0]), (&true.into(), &node.into()));
+    }
+    for limit in ["--limit=2", "--max-per-node=1"] {
+        compare(&["harep", "-t", "data/repairs.data", "--dry-run", limit]);
+    }
+    compare(&["harep", "-t", "data/repairs.data", "--dry-run", "--backoff=3"]);
+    for decision in
+        ["repair", "later", "beyond-permission", "suspended", "not-enabled", "under-way", "failed"]
+    {
+        assert!(decisions.contains(&format!("\"{decision}\"")), "{decision}: {decisions:?}");
+    }
+}
+
+/// The status is an error's; the document is there, and tells of all other instances.
+#[test]
+fn contradictions_are_in_the_document_of_repairs() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("odd.data");
+    let begin = "ganeti:watcher:autorepair:pending:failover:";
+    let tags = format!("|drbd|{begin}u1:100:1,{begin}u2:200:2|");
+    let sample = fs::read_to_string("data/repairs.data").unwrap();
+    fs::write(&file, sample.replacen("|drbd||", &tags, 1)).unwrap();
+    let words = ["harep", "-t", file.to_str().unwrap(), "--dry-run", "--json"];
+    let run = Command::new(PROGRAM).env_remove("HTOOLS").args(words).assert().code(1);
+    let found: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert!(validator("htools.repair-1.json").is_valid(&found));
+    let instances = array(&found, "instances");
+    assert_eq!((&instances[0]["decision"], &instances[0]["status"]), (&"unclear".into(), &"Failure".into()));
+    assert!(instances.iter().any(|instance| instance["decision"] == "repair"));
 }

@@ -11,7 +11,8 @@ fn recorded_answers() {
         .env("LC_ALL", "C.UTF-8")
         .case("tests/recorded/*.trycmd")
         .case("README.md")
-        .case("docs/tour.md");
+        .case("docs/tour.md")
+        .case("docs/execution.md");
 }
 
 /// Every sample has recorded answers.

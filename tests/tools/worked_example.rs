@@ -5,7 +5,7 @@ use htools::load::merge::{finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
     AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, Draft, GroupIdx, InstanceIdx, InstancePolicy,
-    Mib, Move, NodeIdx, RunStatus, Step,
+    Mib, Move, NodeIdx, Outage, RunStatus, Step,
 };
 use htools::plan::checker::{CheckOptions, Fault, JobsetFault, check, check_jobsets, check_scores};
 use htools::plan::graph::StepIdx;
@@ -34,6 +34,7 @@ fn node(name: &str, mem: f64, mem_free: i64, disk: f64, disk_free: i64, cpus: f6
         spindle_free: 0,
         exclusive_storage: false,
         offline: false,
+        outage: Outage::default(),
         master: false,
         group: GroupIdx::new(0),
         tags: Vec::new(),

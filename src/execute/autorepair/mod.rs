@@ -12,45 +12,23 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::client::JobClient;
 use super::host::{RunHost, TrialError};
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo};
-use super::one_job::await_job;
+use super::one_job::{MOST_CALLS, await_job};
 use crate::model::autorepair::{
-    Contradiction, RepairHistory, RepairKind, RepairResult, RepairState, RepairTag,
+    Attended, Contradiction, RepairHistory, RepairNote, RepairResult, RepairState, RepairTag, Visit,
 };
+use crate::model::known_tags::AUTOREPAIR;
 use crate::plan::fresh::half_digest;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::{Opcode, TagKind};
+use crate::plan::repair::{RepairWish, WantedRepair};
 use crate::remote::CallError;
 
 /// How long after its tag a job may still get into the queue, in seconds.
 const LATEST: i64 = 120;
 /// How long to wait for a change of a job in one call.
-const CHANGE: Duration = Duration::from_secs(30);
-
-/// What is to be done about an instance that is not well.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WantedRepair {
-    /// What is done.
-    pub kind: RepairKind,
-    /// How it is done.
-    pub opcodes: Vec<Opcode>,
-}
-
-/// What was done about an instance, or found out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attended {
-    /// Nothing was to be done.
-    Nothing,
-    /// A repair was begun; its tag.
-    Begun(RepairTag),
-    /// A repair is under way.
-    UnderWay(RepairTag),
-    /// A repair has ended; the tag that says so.
-    Ended(RepairTag),
-    /// A repair was announced, and nothing was done about it: its tag is gone.
-    NeverBegun(RepairTag),
-    /// A repair has failed before.
-    Failed(RepairTag),
-}
+const CHANGE: Duration = Duration::from_secs(10);
+/// How many jobs come between that of a repair and the last one, at most, where it has to be looked for.
+const RECENT: u64 = 2000;
 
 /// Why nothing more could be done about an instance. Its tags tell how far it is.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +37,7 @@ pub enum AttendError {
     #[error("the tags of instance '{0}' contradict each other: {1}")]
     Unclear(String, Box<Contradiction>),
     /// Its tags could not be written, or not be removed.
-    #[error("a tag of instance '{instance}': {problem}")]
+    #[error("{problem}")]
     Tags {
         /// The instance.
         instance: String,
@@ -67,8 +45,16 @@ pub enum AttendError {
         problem: String,
     },
     /// Ganeti takes no such job; nothing was done.
-    #[error("the repair of instance '{instance}' was refused: {problem}")]
+    #[error("Job submission error: {problem}")]
     Refused {
+        /// The instance.
+        instance: String,
+        /// What Ganeti says.
+        problem: String,
+    },
+    /// Ganeti has taken some of the jobs, or perhaps. The next run finds them.
+    #[error("Job submission error: {problem}; the next run looks for what has been submitted")]
+    Partial {
         /// The instance.
         instance: String,
         /// What Ganeti says.
@@ -81,12 +67,16 @@ pub enum AttendError {
 
 /// Whoever repairs, with the way to the cluster.
 pub struct Repairer<'a> {
-    /// The way.
-    pub client: &'a mut dyn JobClient,
+    /// The way; without one, nothing is known of jobs.
+    pub client: Option<&'a mut dyn JobClient>,
+    /// Whether anything is changed; otherwise it is only told what would be.
+    pub changes: bool,
     /// The clock.
     pub around: &'a mut dyn RunHost,
     /// Why: free text in Ganeti's trail of reasons.
     pub reason: String,
+    /// Seconds that pass in the job of a repair before it takes its locks: meanwhile it is named in a tag.
+    pub delay: f64,
 }
 
 /// The steps of a repair: what writes tags, and the repair itself.
@@ -95,7 +85,7 @@ const REPAIR: usize = 1;
 
 impl Repairer<'_> {
     /// Does what is to be done about an instance with these tags, all of them, as they are now: brings the notes on an earlier
-    /// repair up to date, or else begins a wanted one. `mended` says that the instance is well, for jobs that have left
+    /// repair up to date, or else does what is wished. `mended` says that the instance is well, for jobs that have left
     /// the queue.
     ///
     /// # Errors
@@ -104,70 +94,140 @@ impl Repairer<'_> {
         &mut self,
         instance: &str,
         tags: &[String],
-        wanted: Option<&WantedRepair>,
+        wish: RepairWish<'_>,
         mended: bool,
-    ) -> Result<Attended, AttendError> {
-        let RepairHistory { state, mut outdated } =
+    ) -> Result<Visit, AttendError> {
+        let RepairHistory { state, outdated } =
             RepairHistory::of(tags).map_err(|why| AttendError::Unclear(instance.to_owned(), why))?;
-        let attended = match (state, wanted) {
-            (RepairState::Failure(tag), _) => Attended::Failed(tag),
+        let (mut removed, mut message) = (outdated, None);
+        let attended = match (state, wish) {
             (RepairState::Pending(tag), _) => match self.look(&tag, mended)? {
                 RepairSight::UnderWay => Attended::UnderWay(tag),
                 RepairSight::NeverBegun => {
-                    outdated.push(tag.clone());
+                    removed.push(tag.clone());
                     Attended::NeverBegun(tag)
                 }
-                RepairSight::Over(result, jobs) => {
-                    let time = self.seconds();
-                    let said = RepairTag { time, jobs, result: Some(result), ..tag.clone() };
-                    self.write(instance, &said)?;
-                    outdated.push(tag);
+                RepairSight::Over(result, jobs, said) => {
+                    message = said;
+                    let said =
+                        self.write(instance, RepairTag { jobs, result: Some(result), ..tag.clone() })?;
+                    removed.push(tag);
                     Attended::Ended(said)
                 }
             },
-            (RepairState::Healthy(_), None) => Attended::Nothing,
-            (RepairState::Healthy(last), Some(wanted)) => {
-                let begun = self.begin(instance, wanted, last.as_ref())?;
-                outdated.extend(last);
+            (RepairState::Failure(tag), RepairWish::Repair(wanted)) if wanted.again => {
+                let begun = self.begin(instance, wanted, tag.next_attempt())?;
+                removed.push(tag);
                 Attended::Begun(begun)
             }
+            (RepairState::Failure(_), RepairWish::Note(RepairNote::Suspend)) => {
+                let tag = format!("{AUTOREPAIR}suspend");
+                self.set_tags(instance, &self.run_of("suspension", self.seconds()), vec![tag.clone()])?;
+                Attended::Suspended(tag)
+            }
+            (RepairState::Failure(tag), _) => Attended::Failed(tag),
+            (RepairState::Healthy(Some(last)), RepairWish::Repair(_)) if self.says_in_vain(&last)? => {
+                return Ok(Visit { attended: Attended::UnderWay(last), removed: Vec::new(), message: None });
+            }
+            (RepairState::Healthy(last), RepairWish::Repair(wanted)) if !wanted.again => {
+                let begun = self.begin(instance, wanted, repair_id(instance, last.as_ref()))?;
+                removed.extend(last);
+                Attended::Begun(begun)
+            }
+            (RepairState::Healthy(last), RepairWish::Note(RepairNote::NoPermission(kind))) => {
+                let says_so =
+                    |tag: &RepairTag| tag.kind == kind && tag.result == Some(RepairResult::NoPermission);
+                match last {
+                    Some(tag) if says_so(&tag) => Attended::Nothing,
+                    last => {
+                        // a late note must not pass for the end of a repair that was permitted meanwhile
+                        let id = repair_id(&format!("{instance}\nenoperm"), last.as_ref());
+                        let result = Some(RepairResult::NoPermission);
+                        let said = RepairTag { kind, id, time: 0, result, jobs: Vec::new() };
+                        removed.extend(last);
+                        Attended::NotPermitted(self.write(instance, said)?)
+                    }
+                }
+            }
+            (RepairState::Healthy(Some(last)), RepairWish::Note(RepairNote::InVain)) => {
+                let result = Some(RepairResult::Failure);
+                let said = RepairTag { result, time: self.seconds(), ..last.clone() };
+                self.set_tags(instance, &self.verdict_on(&last), vec![said.to_string()])?;
+                removed.push(last);
+                Attended::InVain(said)
+            }
+            (RepairState::Healthy(_), _) => Attended::Nothing,
         };
-        self.remove(instance, &outdated)?;
-        Ok(attended)
+        self.remove(instance, &removed)?;
+        Ok(Visit { attended, removed, message })
+    }
+
+    /// The job of a repair: time passes before it takes its locks, where the cluster can do that in one job.
+    pub fn job(&self, opcodes: &[Opcode]) -> Vec<Opcode> {
+        let delay = (self.delay > 0.0 && self.joins_opcodes()).then(|| Opcode::delay(self.delay));
+        delay.into_iter().chain(opcodes.iter().cloned()).collect()
     }
 
     /// Begins a repair: says so first, and then by which jobs.
-    fn begin(
-        &mut self,
-        instance: &str,
-        wanted: &WantedRepair,
-        last: Option<&RepairTag>,
-    ) -> Result<RepairTag, AttendError> {
-        let WantedRepair { kind, opcodes } = wanted;
-        let (id, time) = (repair_id(instance, last), self.seconds());
-        let announced = RepairTag { kind: *kind, id, time, result: None, jobs: Vec::new() };
-        self.write(instance, &announced)?;
-        match self.submit(&self.run_of(&announced), REPAIR, opcodes) {
+    fn begin(&mut self, instance: &str, wanted: &WantedRepair, id: String) -> Result<RepairTag, AttendError> {
+        let kind = wanted.kind;
+        let announced =
+            self.write(instance, RepairTag { kind, id, time: 0, result: None, jobs: Vec::new() })?;
+        if !self.changes {
+            return Ok(announced);
+        }
+        let run = self.run_of(&announced.id, announced.time);
+        match self.submit(&run, REPAIR, &self.job(&wanted.opcodes)) {
             Ok(jobs) => {
                 let named = RepairTag { jobs, ..announced.clone() };
-                self.write(instance, &named)?;
-                self.remove(instance, &[announced])?;
+                self.name_jobs(instance, &named, &announced)?;
                 Ok(named)
             }
             Err(error) if error.is_undone() => {
                 self.remove(instance, &[announced])?;
                 Err(AttendError::Refused { instance: instance.to_owned(), problem: error.to_string() })
             }
+            Err(CallError::Nonsense(problem)) => {
+                Err(AttendError::Partial { instance: instance.to_owned(), problem })
+            }
             // it may have got there
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Replaces the tag that says that a repair begins by one that names its jobs.
+    fn name_jobs(
+        &mut self,
+        instance: &str,
+        named: &RepairTag,
+        announced: &RepairTag,
+    ) -> Result<(), AttendError> {
+        let change = |tag: &RepairTag| (TagKind::Instance, vec![tag.to_string()], instance.to_owned());
+        let (kind, tags, name) = change(named);
+        let set = Opcode::TagsSet { kind, tags, name };
+        let (kind, tags, name) = change(announced);
+        let remove = Opcode::TagsDel { kind, tags, name };
+        let run = self.run_of(&named.id, named.time);
+        // the repair may have locked the instance, and take its time; the next run finds either of the tags
+        let calls = if self.joins_opcodes() && self.delay > 0.0 { MOST_CALLS } else { 1 };
+        if self.joins_opcodes() {
+            return self.change_tags(instance, &run, &[set, remove], calls).map(drop);
+        }
+        // two jobs, which nothing keeps in order
+        if self.change_tags(instance, &run, &[set], calls)? {
+            self.change_tags(instance, &run, &[remove], calls)?;
+        }
+        Ok(())
     }
 
     /// How far a repair is that has not ended by its tags.
     fn look(&mut self, tag: &RepairTag, mended: bool) -> Result<RepairSight, AttendError> {
         let mut jobs = tag.jobs.clone();
         if jobs.is_empty() {
-            let found = self.client.jobs_of(&self.run_of(tag), JobId(0))?;
+            let run = self.run_of(&tag.id, tag.time);
+            let Some(client) = &mut self.client else { return Ok(RepairSight::UnderWay) };
+            let JobId(newest) = client.newest()?;
+            let found = client.jobs_of(&run, JobId(newest.saturating_sub(RECENT)))?;
             let found = found.into_iter().filter(|(_, mark)| mark.step == StepIdx::new(REPAIR));
             jobs.extend(found.map(|(id, _)| id));
             jobs.sort_unstable();
@@ -176,7 +236,9 @@ impl Repairer<'_> {
             let may_come = self.seconds() < tag.time.saturating_add(LATEST);
             return Ok(if may_come { RepairSight::UnderWay } else { RepairSight::NeverBegun });
         }
-        let states = self.client.states(&jobs)?;
+        let Some(client) = &mut self.client else { return Ok(RepairSight::UnderWay) };
+        let states = client.states(&jobs)?;
+        let joins = client.joins_opcodes();
         if states.iter().any(|state| state.status.is_some_and(|status| !status.is_final())) {
             return Ok(RepairSight::UnderWay);
         }
@@ -186,23 +248,43 @@ impl Repairer<'_> {
             None => mended,
         };
         // a chain that was cut off has not been gone through
-        let whole = !tag.jobs.is_empty() || mended || self.client.joins_opcodes();
+        let whole = !tag.jobs.is_empty() || mended || joins;
         let result = match whole && states.iter().all(is_well) {
             true => RepairResult::Success,
             false => RepairResult::Failure,
         };
-        Ok(RepairSight::Over(result, jobs))
+        let message = states.into_iter().find_map(|state| state.message);
+        Ok(RepairSight::Over(result, jobs, message))
     }
 
-    /// What the jobs of a repair have in common; its ID tells them from all others.
-    fn run_of(&self, tag: &RepairTag) -> RunInfo {
+    /// What the jobs of a repair have in common; its ID and when it was begun tell them from all others.
+    fn run_of(&self, id: &str, time: i64) -> RunInfo {
         RunInfo {
             tool: "harep".to_owned(),
-            began: u64::try_from(tag.time).unwrap_or(0).saturating_mul(1_000_000_000),
-            comment: format!("automated repair {} by harep (htools)", tag.id),
+            began: u64::try_from(time).unwrap_or(0).saturating_mul(1_000_000_000),
+            comment: format!("automated repair {id} by harep (htools)"),
             reason: self.reason.clone(),
             priority: 0,
         }
+    }
+
+    /// What the jobs have in common that say that a repair was in vain.
+    fn verdict_on(&self, tag: &RepairTag) -> RunInfo {
+        self.run_of(&format!("{} (in vain)", tag.id), tag.time)
+    }
+
+    /// Whether a run that was cut off has a job in the queue which will say that a repair was in vain.
+    fn says_in_vain(&mut self, tag: &RepairTag) -> Result<bool, CallError> {
+        let run = self.verdict_on(tag);
+        let Some(client) = &mut self.client else { return Ok(false) };
+        let JobId(newest) = client.newest()?;
+        let found = client.jobs_of(&run, JobId(newest.saturating_sub(RECENT)))?;
+        let ids: Vec<JobId> = found.into_iter().map(|(id, _)| id).collect();
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let has_failed = |status: JobStatus| status.is_final() && status != JobStatus::Success;
+        Ok(client.states(&ids)?.iter().any(|state| !state.status.is_none_or(has_failed)))
     }
 
     fn seconds(&self) -> i64 {
@@ -210,14 +292,28 @@ impl Repairer<'_> {
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
     }
 
+    fn joins_opcodes(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| client.joins_opcodes())
+    }
+
     /// Puts opcodes into the queue: as one job, or as a chain of them.
     fn submit(&mut self, run: &RunInfo, step: usize, opcodes: &[Opcode]) -> Result<Vec<JobId>, CallError> {
-        let size = if self.client.joins_opcodes() { opcodes.len().max(1) } else { 1 };
+        let size = if self.joins_opcodes() { opcodes.len().max(1) } else { 1 };
+        let nowhere = || CallError::NotSent("there is nowhere to submit jobs to".to_owned());
+        let client = self.client.as_mut().ok_or_else(nowhere)?;
         let mut ids: Vec<JobId> = Vec::new();
         for (part, opcodes) in opcodes.chunks(size).enumerate() {
             let mark = JobMark { step: StepIdx::new(step), part };
             let job = Job { opcodes, mark, depends: ids.last().copied() };
-            let entered = self.client.submit(run, &[job]).and_then(|mut answers| {
+            let before = match (opcodes, ids.last()) {
+                // RAPI takes this one without what it depends on
+                ([Opcode::Reinstall { .. }], Some(last)) => {
+                    await_job(&mut **client, *last, CHANGE, MOST_CALLS)
+                }
+                _ => Ok(()),
+            };
+            let before = before.map_err(|error| CallError::Nonsense(error.to_string()));
+            let entered = before.and_then(|()| client.submit(run, &[job])).and_then(|mut answers| {
                 let nonsense = || CallError::Nonsense("no answer to a job".to_owned());
                 answers.pop().unwrap_or_else(|| Err(nonsense()))
             });
@@ -231,27 +327,55 @@ impl Repairer<'_> {
         Ok(ids)
     }
 
-    fn write(&mut self, instance: &str, tag: &RepairTag) -> Result<(), AttendError> {
-        let (kind, tags, name) = (TagKind::Instance, vec![tag.to_string()], instance.to_owned());
-        self.change_tags(instance, &self.run_of(tag), Opcode::TagsSet { kind, tags, name })
+    /// Writes a tag, with the present time in it.
+    fn write(&mut self, instance: &str, tag: RepairTag) -> Result<RepairTag, AttendError> {
+        let tag = RepairTag { time: self.seconds(), ..tag };
+        self.set_tags(instance, &self.run_of(&tag.id, tag.time), vec![tag.to_string()])?;
+        Ok(tag)
+    }
+
+    fn set_tags(&mut self, instance: &str, run: &RunInfo, tags: Vec<String>) -> Result<(), AttendError> {
+        let (kind, name) = (TagKind::Instance, instance.to_owned());
+        self.change_tags(instance, run, &[Opcode::TagsSet { kind, tags, name }], MOST_CALLS).map(drop)
     }
 
     fn remove(&mut self, instance: &str, tags: &[RepairTag]) -> Result<(), AttendError> {
         let Some(first) = tags.first() else { return Ok(()) };
         let (kind, name) = (TagKind::Instance, instance.to_owned());
-        let run = self.run_of(first);
+        let run = self.run_of(&first.id, first.time);
         let tags = tags.iter().map(RepairTag::to_string).collect();
-        self.change_tags(instance, &run, Opcode::TagsDel { kind, tags, name })
+        self.change_tags(instance, &run, &[Opcode::TagsDel { kind, tags, name }], MOST_CALLS).map(drop)
     }
 
-    /// Changes tags, and waits until that is done.
-    fn change_tags(&mut self, instance: &str, run: &RunInfo, opcode: Opcode) -> Result<(), AttendError> {
+    /// Changes tags, and waits until that is done; after so many calls, with what is still in the queue only if there may be no more.
+    /// Gives whether it is done.
+    fn change_tags(
+        &mut self,
+        instance: &str,
+        run: &RunInfo,
+        opcodes: &[Opcode],
+        calls: usize,
+    ) -> Result<bool, AttendError> {
+        if !self.changes {
+            return Ok(true);
+        }
         let failed = |problem: String| AttendError::Tags { instance: instance.to_owned(), problem };
-        let ids = self.submit(run, TAGS, &[opcode]).map_err(|error| failed(error.to_string()))?;
-        await_job(self.client, ids[0], CHANGE).map_err(|error| match error {
-            TrialError::Call(error) => AttendError::Call(error),
-            error => failed(error.to_string()),
-        })
+        let refused = |error: CallError| failed(format!("Job submission error: {error}"));
+        let ids = self.submit(run, TAGS, opcodes).map_err(refused)?;
+        let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
+        for id in ids {
+            match await_job(client, id, CHANGE, calls) {
+                Ok(()) => {}
+                Err(TrialError::Endless(_)) if calls < MOST_CALLS => return Ok(false),
+                Err(TrialError::Call(error)) => return Err(error.into()),
+                Err(error) => {
+                    let state = client.states(&[id])?.into_iter().next().unwrap_or_default();
+                    let status = state.status.map_or("gone", JobStatus::as_str);
+                    return Err(failed(format!("The following jobs failed: {id}=>{status}: {error}")));
+                }
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -266,7 +390,8 @@ fn repair_id(instance: &str, last: Option<&RepairTag>) -> String {
 enum RepairSight {
     UnderWay,
     NeverBegun,
-    Over(RepairResult, Vec<JobId>),
+    /// How, by which jobs, and what the failed one said.
+    Over(RepairResult, Vec<JobId>, Option<String>),
 }
 
 #[cfg(test)]

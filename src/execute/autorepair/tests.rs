@@ -1,18 +1,24 @@
 //! Repairs on a cluster that does not exist: any outcome of any job, killed at any call, answers lost on the way.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
-use crate::execute::client::ClusterId;
+use crate::execute::client::{ClusterId, InstanceNow};
 use crate::execute::fake::{FakeHost, Killed};
 use crate::execute::job::Watched;
 use crate::model::known_tags::AUTOREPAIR;
 use crate::plan::arrival::NodeFlags;
+use crate::search::repair::{RepairDecision, RepairOptions, decide_all};
+use crate::testing::cluster;
+
+/// How a job goes: for how many looks it runs, how it ends, and whether that mends anything.
+type Fate = (usize, JobStatus, bool);
 
 /// What becomes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +38,7 @@ struct QueuedJob {
     /// For how many more looks it runs.
     looks: usize,
     ends: JobStatus,
+    mends: bool,
     depends: Option<JobId>,
     status: JobStatus,
 }
@@ -44,7 +51,10 @@ struct World {
     jobs: Vec<QueuedJob>,
     clock: Rc<Cell<u64>>,
     /// How the jobs of repairs end, one after the other; then well.
-    fates: Vec<(usize, JobStatus)>,
+    fates: Vec<Fate>,
+    /// What is permitted, as a tag of the cluster, and how many failures are the last.
+    permits: &'static str,
+    most_failures: u32,
     /// What becomes of calls, by how many come before.
     turns: Vec<(usize, Turn)>,
     calls: usize,
@@ -85,7 +95,7 @@ impl World {
                 Opcode::TagsSet { tags, .. } => self.tags.extend(tags.iter().cloned()),
                 Opcode::TagsDel { tags, .. } => self.tags.retain(|tag| !tags.contains(tag)),
                 // the last one of a repair mends
-                Opcode::Startup { .. } => self.broken = false,
+                Opcode::Startup { .. } if job.mends => self.broken = false,
                 _ => {}
             }
         }
@@ -110,8 +120,8 @@ impl World {
     fn enter(&mut self, run: &RunInfo, job: &Job<'_>) -> JobId {
         let comment = run.comment(job.mark);
         let is_tags = job.mark.step == StepIdx::new(TAGS);
-        let (looks, ends) = match is_tags || self.fates.is_empty() {
-            true => (0, JobStatus::Success),
+        let (looks, ends, mends) = match is_tags || self.fates.is_empty() {
+            true => (0, JobStatus::Success, true),
             false => self.fates.remove(0),
         };
         if !is_tags {
@@ -119,6 +129,9 @@ impl World {
             let announced = format!("{AUTOREPAIR}pending:failover:{id}:");
             if !self.tags.iter().any(|tag| tag.starts_with(&announced)) {
                 self.wrong.push(format!("{comment}: no tag says so"));
+            }
+            if self.tags.contains(&suspend()) {
+                self.wrong.push(format!("{comment}: while that is suspended"));
             }
             let run_of = |comment: &str| comment.split(", step").next().unwrap().to_owned();
             let chained = |other: &QueuedJob| run_of(&other.comment) == run_of(&comment);
@@ -128,7 +141,15 @@ impl World {
             }
         }
         let (opcodes, depends) = (job.opcodes.to_vec(), job.depends);
-        self.jobs.push(QueuedJob { comment, opcodes, looks, ends, depends, status: JobStatus::Queued });
+        self.jobs.push(QueuedJob {
+            comment,
+            opcodes,
+            looks,
+            ends,
+            mends,
+            depends,
+            status: JobStatus::Queued,
+        });
         JobId(self.jobs.len() as u64)
     }
 
@@ -184,12 +205,24 @@ impl JobClient for World {
         Ok(NodeFlags::default())
     }
 
+    fn instance_now(&mut self, _: &str) -> Result<InstanceNow, CallError> {
+        Err(CallError::NotSent("never".to_owned()))
+    }
+
+    fn results(&mut self, _: JobId) -> Result<Vec<Value>, CallError> {
+        Ok(Vec::new())
+    }
+
+    fn cancel(&mut self, _: JobId) -> Result<(), CallError> {
+        Ok(())
+    }
+
     fn try_out(&mut self, _: &RunInfo, _: &Opcode) -> Result<JobId, CallError> {
         Err(CallError::NotSent("never".to_owned()))
     }
 }
 
-fn world(joins: bool, fates: Vec<(usize, JobStatus)>, clock: &Rc<Cell<u64>>) -> World {
+fn world(joins: bool, fates: Vec<Fate>, clock: &Rc<Cell<u64>>) -> World {
     World {
         joins,
         tags: BTreeSet::from(["mine".to_owned()]),
@@ -197,20 +230,43 @@ fn world(joins: bool, fates: Vec<(usize, JobStatus)>, clock: &Rc<Cell<u64>>) -> 
         jobs: Vec::new(),
         clock: Rc::clone(clock),
         fates,
+        permits: "failover",
+        most_failures: 1,
         turns: Vec::new(),
         calls: 0,
         wrong: Vec::new(),
     }
 }
 
+fn suspend() -> String {
+    format!("{AUTOREPAIR}suspend")
+}
+
 /// One run of cron, at the present time of the world.
 fn run(world: &mut World, around: &mut FakeHost) -> Result<Attended, AttendError> {
     let tags: Vec<String> = world.tags.iter().cloned().collect();
     let broken = world.broken;
+    let first = if broken { 'Y' } else { 'N' };
+    let nodes =
+        [format!("n1|4000|0|4000|60000|60000|32|{first}|u|4"), "n2|4000|0|4000|60000|60000|32|N|u|4".into()];
+    let row = format!("i|100|1000|1|running|Y|n1|n2|drbd|{}|1", tags.join(","));
+    let tag = format!("{AUTOREPAIR}{}", world.permits);
+    let cluster = cluster(&[&nodes[0], &nodes[1]], &[&row], &[&tag]);
+    let now = i64::try_from(world.clock.get()).unwrap();
+    let options = RepairOptions { most_failures: world.most_failures, ..RepairOptions::at(now) };
+    let case = decide_all(&cluster, &HashMap::new(), &options).remove(0);
     let opcodes = vec![Opcode::shutdown("i"), Opcode::startup("i")];
-    let wanted = WantedRepair { kind: RepairKind::Failover, opcodes };
-    let mut repairer = Repairer { client: world, around, reason: "r".to_owned() };
-    repairer.attend("i", &tags, broken.then_some(&wanted), !broken)
+    let wanted = match &case.decision {
+        RepairDecision::Repair(kind, _, before) => {
+            Some(WantedRepair { kind: *kind, opcodes, again: before.is_some() })
+        }
+        _ => None,
+    };
+    let wish = RepairWish::of(wanted.as_ref(), case.decision.note());
+    let mut repairer =
+        Repairer { client: Some(world), changes: true, around, reason: "r".to_owned(), delay: 0.0 };
+    let visit = repairer.attend("i", &tags, wish, !broken)?;
+    Ok(visit.attended)
 }
 
 fn is_pending(tag: &str) -> bool {
@@ -221,7 +277,7 @@ fn is_pending(tag: &str) -> bool {
 fn a_repair_from_its_beginning_to_its_end() {
     let mut around = FakeHost::default();
     around.clock.set(1000);
-    let mut world = world(true, vec![(5, JobStatus::Success)], &around.clock);
+    let mut world = world(true, vec![(5, JobStatus::Success, true)], &around.clock);
     let begun = run(&mut world, &mut around).unwrap();
     let Attended::Begun(tag) = begun else { panic!("{begun:?}") };
     let id = repair_id("i", None);
@@ -239,9 +295,9 @@ fn a_repair_from_its_beginning_to_its_end() {
     assert_eq!(world.wrong, [""; 0]);
 }
 
-fn fate() -> impl Strategy<Value = (usize, JobStatus)> {
+fn fate() -> impl Strategy<Value = Fate> {
     let ends = prop_oneof![3 => Just(JobStatus::Success), 1 => Just(JobStatus::Error), 1 => Just(JobStatus::Canceled)];
-    (0usize..30, ends)
+    (0usize..30, ends, prop::bool::weighted(0.8))
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
@@ -253,19 +309,24 @@ fn turn() -> impl Strategy<Value = Turn> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// No two repairs at once, none without a tag, and in the end the tags say what is.
+    /// No two repairs at once, none without a tag or where they are suspended, and in the end the tags say what is.
     #[test]
     fn no_repair_is_begun_twice_and_no_tag_stays(
         joins in any::<bool>(),
         fates in prop::collection::vec(fate(), 0..4),
         turns in prop::collection::vec((0usize..40, turn()), 0..8),
-        pauses in prop::collection::vec(0u64..200, 12),
+        pauses in prop::collection::vec(0u64..2000, 12),
+        permits in prop::sample::select(vec!["failover", "reinstall", "failover", "migrate"]),
+        most_failures in 1u32..4,
+        suspended in prop::option::weighted(0.2, 0usize..12),
     ) {
         let mut around = FakeHost::default();
         around.clock.set(1000);
-        let mut world = world(joins, fates, &around.clock);
-        world.turns = turns;
-        for pause in pauses {
+        let mut world = World { permits, most_failures, turns, ..world(joins, fates, &around.clock) };
+        for (number, pause) in pauses.into_iter().enumerate() {
+            if suspended == Some(number) {
+                world.tags.insert(suspend());
+            }
             let ended = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut around)));
             match ended {
                 Err(killed) => prop_assert!(killed.is::<Killed>(), "a panic"),
@@ -277,19 +338,28 @@ proptest! {
         }
         // then all goes well, as long as it takes
         world.turns.clear();
-        for _ in 0..10 {
+        for _ in 0..20 {
             let attended = run(&mut world, &mut around);
             prop_assert!(attended.is_ok(), "{:?}", attended);
             (0..40).for_each(|_| world.advance());
-            around.clock.set(around.clock.get() + 200);
+            around.clock.set(around.clock.get() + 700);
         }
         prop_assert_eq!(&world.wrong, &Vec::<String>::new());
         let tags: Vec<String> = world.tags.iter().cloned().collect();
         prop_assert!(!tags.iter().any(|tag| is_pending(tag)), "{:?}", tags);
         prop_assert!(tags.contains(&"mine".to_owned()));
-        let failed = tags.iter().any(|tag| tag.contains(":failure:"));
-        prop_assert!(failed || !world.broken, "{:?}", tags);
+        let has = |word: &str| tags.iter().any(|tag| tag.contains(word));
+        let repairs = world.jobs.iter().filter(|job| World::is_repair(job)).count();
+        if permits == "migrate" {
+            prop_assert_eq!(repairs, 0);
+            prop_assert!(has(":enoperm:") || suspended.is_some(), "{:?}", tags);
+        } else {
+            prop_assert!(has(":failure:") || suspended.is_some() || !world.broken, "{:?}", tags);
+        }
+        // who was given up has both tags
+        let given_up = most_failures > 1 && has(":failure:") && world.broken;
+        prop_assert!(!given_up || has(":suspend"), "{:?}", tags);
         // one tag tells of the last repair
-        prop_assert!(tags.len() <= 2, "{:?}", tags);
+        prop_assert!(tags.len() <= 2 + usize::from(has(":suspend")), "{:?}", tags);
     }
 }

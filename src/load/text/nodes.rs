@@ -7,7 +7,7 @@ use super::row::TextRow;
 use crate::input::error::Result;
 use crate::load::raw::RawNode;
 use crate::model::shown::shown_name;
-use crate::model::{GroupIdx, Mib, NodeIdx};
+use crate::model::{GroupIdx, Mib, NodeIdx, Outage};
 
 impl<'a> TextReader<'a> {
     pub(super) fn read_node(&mut self, line: &'a str, number: usize) -> Result<()> {
@@ -42,6 +42,7 @@ fn silent_node(name: &str, group: GroupIdx) -> RawNode {
         spindle_free: 0,
         exclusive_storage: false,
         offline: true,
+        outage: Outage::default(),
         master: false,
         group,
         tags: Vec::new(),
@@ -66,6 +67,7 @@ fn read_resources(row: &TextRow, group: GroupIdx) -> Result<RawNode> {
         exclusive_storage: row.yes_no(11, "exclusive storage")?,
         // any other role is that of an ordinary node
         offline: role == "Y",
+        outage: Outage::default(),
         master: role == "M",
         group,
         tags: row.list(10),

@@ -45,14 +45,14 @@ impl TaggedRepair {
     fn take(&mut self, tag: RepairTag) {
         self.earliest = self.earliest.min(tag.time);
         // of two that are written at the same time the one that names its jobs tells more
-        let weight = |tag: &RepairTag| (tag.result, tag.time, tag.jobs.len());
+        let weight = |tag: &RepairTag| (tag.attempt(), tag.result, tag.time, tag.jobs.len());
         let counts = weight(&self.said) < weight(&tag);
         self.older.push(if counts { std::mem::replace(&mut self.said, tag) } else { tag });
     }
 }
 
 impl RepairHistory {
-    /// Reads the tags of an instance. Of each repair the tag counts that says most of its result, then the last one; repairs
+    /// Reads the tags of an instance. Of each repair the last attempt counts, and of its tags the one that says most of its result, then the last one; repairs
     /// follow each other by their earliest tags. After one that has failed nothing counts.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl RepairHistory {
     pub fn of(tags: &[String]) -> Result<RepairHistory, Box<Contradiction>> {
         let mut repairs: Vec<TaggedRepair> = Vec::new();
         for tag in tags.iter().filter_map(|tag| RepairTag::parse(tag)) {
-            match repairs.iter_mut().find(|known| known.said.id == tag.id) {
+            match repairs.iter_mut().find(|known| known.said.case() == tag.case()) {
                 None => repairs.push(TaggedRepair { earliest: tag.time, said: tag, older: Vec::new() }),
                 Some(known) => known.take(tag),
             }

@@ -3,14 +3,20 @@
 //! Ganeti's watcher and harep share these tags. Permissions and suspensions stand on the cluster, a group or an instance; what
 //! is under way or over, on the instance. Where they stand is the only memory that a repair has.
 
+mod disk_fault;
 mod history;
 mod permission;
+mod repair_step;
+mod visit;
 
 use std::fmt;
 use std::str::FromStr;
 
+pub use self::disk_fault::{DiskFault, DiskSight};
 pub use self::history::{Contradiction, RepairHistory, RepairState};
 pub use self::permission::{RepairPermission, permission};
+pub use self::repair_step::{DiskSide, RepairNote, RepairStep};
+pub use self::visit::{Attended, Visit};
 use super::JobId;
 use super::kinds::words;
 use super::known_tags::AUTOREPAIR;
@@ -70,6 +76,28 @@ impl fmt::Display for RepairTag {
 }
 
 impl RepairTag {
+    /// What all attempts to repair the same thing have in common.
+    pub fn case(&self) -> &str {
+        self.counted().0
+    }
+
+    /// Which attempt it is, from 1 on.
+    pub fn attempt(&self) -> u32 {
+        self.counted().1
+    }
+
+    /// The ID of the attempt that follows this one.
+    pub fn next_attempt(&self) -> String {
+        let (case, attempt) = self.counted();
+        format!("{case}.{}", attempt.saturating_add(1))
+    }
+
+    /// A case, and after a full stop which attempt it is; the first one is not counted.
+    fn counted(&self) -> (&str, u32) {
+        let counted = self.id.rsplit_once('.').and_then(|(case, count)| Some((case, count.parse().ok()?)));
+        counted.filter(|(_, attempt)| *attempt > 1).unwrap_or((&self.id, 1))
+    }
+
     /// What a tag tells; nothing if it is about something else, or makes no sense.
     pub fn parse(tag: &str) -> Option<RepairTag> {
         let fields: Vec<&str> = tag.strip_prefix(AUTOREPAIR)?.split(':').collect();
@@ -82,13 +110,15 @@ impl RepairTag {
         };
         let jobs: Vec<&str> = if jobs.is_empty() { Vec::new() } else { jobs.split('+').collect() };
         let job = |number: &str| number.parse().ok().map(JobId);
-        Some(RepairTag {
+        let told = RepairTag {
             kind: kind.parse().ok()?,
             id: id.to_owned(),
             time: time.parse().ok()?,
             result,
             jobs: jobs.into_iter().map(job).collect::<Option<_>>()?,
-        })
+        };
+        // a tag is removed by its text: what nobody writes that way is none of these
+        (told.to_string() == tag).then_some(told)
     }
 }
 

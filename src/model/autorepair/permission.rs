@@ -23,12 +23,18 @@ fn permission_by(tags: &[String], now: i64) -> RepairPermission {
     if words().any(|word| word == "suspend" || word == "suspend:") {
         return RepairPermission::Suspended(None);
     }
-    let until = words().filter_map(|word| word.strip_prefix("suspend:")?.parse::<i64>().ok());
+    let until = words().filter_map(|word| moment(word.strip_prefix("suspend:")?));
     if let Some(until) = until.filter(|until| *until > now).max() {
         return RepairPermission::Suspended(Some(until));
     }
     let least = words().filter_map(|word| word.parse::<RepairKind>().ok()).min();
     least.map_or(RepairPermission::NotEnabled, RepairPermission::UpTo)
+}
+
+/// Seconds since 1970, in digits; what is beyond all numbers is the last moment of all.
+fn moment(digits: &str) -> Option<i64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
 /// What may be done about an instance: what its own tags say, or else those of the group of its primary node, or else those of the

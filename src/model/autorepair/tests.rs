@@ -106,7 +106,8 @@ fn permissions_by_tags() {
         (&[], &["suspend:2000", "suspend"], &[], Suspended(None)),
         // over, or nonsense
         (&[], &["suspend:1000", "failover"], &[], UpTo(Failover)),
-        (&[], &["suspend:abc"], &["failover"], UpTo(Failover)),
+        (&[], &["suspend:abc", "suspend:+9999"], &["failover"], UpTo(Failover)),
+        (&[], &["suspend:99999999999999999999"], &["failover"], Suspended(Some(i64::MAX))),
         (&[], &["everything"], &[], NotEnabled),
     ] {
         assert_eq!(said(group, instance, cluster), permitted, "{group:?} {instance:?} {cluster:?}");

@@ -10,6 +10,7 @@ pub(crate) mod group_status;
 pub(crate) mod info;
 pub(crate) mod plan;
 pub(crate) mod regroup;
+pub(crate) mod repair;
 pub(crate) mod rolling;
 pub(crate) mod space;
 pub(crate) mod squeeze;

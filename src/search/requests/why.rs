@@ -45,7 +45,7 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> Group
 
 /// What is in the way of an instance that is to be moved within `destination`, as
 /// [`evacuate`](crate::search::place::evacuation::evacuate) tries it.
-pub(super) fn of_moves(
+pub(crate) fn of_moves(
     cluster: &Cluster,
     idx: InstanceIdx,
     mode: EvacMode,

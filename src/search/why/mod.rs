@@ -181,6 +181,13 @@ pub struct Nearest {
 }
 
 impl Nearest {
+    /// Those of some.
+    pub fn of(hurdles: impl Iterator<Item = Hurdle>) -> Nearest {
+        let mut nearest = Nearest::default();
+        hurdles.for_each(|hurdle| nearest.push(hurdle));
+        nearest
+    }
+
     pub(super) fn push(&mut self, hurdle: Hurdle) {
         self.refused += 1;
         let distance = hurdle.distance();

@@ -28,8 +28,8 @@ pub enum Stop {
     Syntax(String),
     /// An argument that its option cannot use.
     Value(ValueError),
-    /// A positional argument, which this tool does not take.
-    Positional(Stray),
+    /// A positional argument, which the tool of this name does not take.
+    Positional(Stray, &'static str),
     /// Too few or too many positional arguments, or none that is known; carries what is wrong.
     WrongWords(String),
     /// Help, version or completion list.
@@ -50,9 +50,11 @@ impl Stop {
             Stop::Value(error) => {
                 (format!("Error while parsing command line arguments:\n{error}\n"), ExitStatus::Failure)
             }
-            Stop::Positional(stray) => {
+            Stop::Positional(stray, tool) => {
                 let hint = stray.hint(std::io::stderr().is_terminal());
-                (format!("Error: This program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
+                // as scripts know it
+                let this = if *tool == "harep" { "this" } else { "This" };
+                (format!("Error: {this} program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
             }
             Stop::WrongWords(problem) => (format!("Error: {problem}\n"), ExitStatus::Failure),
         };
@@ -73,7 +75,7 @@ impl Spec {
         let (options, words) = self.sort(args)?;
         match Stray::among(self, words) {
             None => Ok(options),
-            Some(stray) => Err(Stop::Positional(stray)),
+            Some(stray) => Err(Stop::Positional(stray, self.name)),
         }
     }
 

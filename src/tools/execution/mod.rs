@@ -22,7 +22,7 @@ pub use arrival::Confirmation;
 pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use pace::{check as check_pace, never_replans};
-pub use place::check as check_journal;
+pub use place::{check as check_journal, state as state_directory};
 pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
 pub use question::{Consent, ask};
@@ -130,6 +130,11 @@ fn version() -> String {
     format!("(htools) version {}", env!("CARGO_PKG_VERSION"))
 }
 
+/// The reason that jobs of a tool record.
+pub fn reason(tool: &str, options: &ExecutionOptions) -> String {
+    options.reason.clone().unwrap_or_else(|| format!("{tool} {} called", version()))
+}
+
 /// Begins to listen to signals; `silent` if standard output is for something else.
 ///
 /// # Errors
@@ -157,7 +162,7 @@ pub fn carry_out(
             tool: tool.to_owned(),
             began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
             comment: format!("{} {}", order.purpose, version()),
-            reason: options.reason.clone().unwrap_or_else(|| format!("{tool} {} called", version())),
+            reason: reason(tool, options),
             priority: options.priority.map_or(0, |priority| priority.number()),
         },
         after: client.newest().context(tool)?,

@@ -1,7 +1,7 @@
 //! The files that hscan writes.
 
 use crate::input::error::LoadError;
-use crate::load::raw::{RawCluster, RawInstance};
+use crate::load::raw::{RawCluster, RawInstance, RawNode};
 use crate::load::text;
 use crate::model::{Cluster, Disk};
 use crate::report::text::whole_cluster_text;
@@ -64,7 +64,11 @@ fn difference(a: &RawCluster, b: &RawCluster) -> Option<String> {
         return Some("the number of groups, nodes or instances".to_owned());
     }
     let group = a.groups.iter().zip(&b.groups).find(|(a, b)| a != b);
-    let node = a.nodes.iter().zip(&b.nodes).find(|(a, b)| a != b);
+    // text says of a node that is out of use only that it is
+    let node = a.nodes.iter().zip(&b.nodes).find(|(a, b)| {
+        let same = RawNode { outage: b.outage, ..(*a).clone() };
+        same != **b
+    });
     let instance = a.instances.iter().zip(&b.instances).find(|(a, b)| a != b);
     let named = |kind: &str, name: &str| format!("{kind} {name:?}");
     group

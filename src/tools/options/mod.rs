@@ -93,6 +93,16 @@ pub struct Options {
     /// `--evacuate`: the nodes, as typed.
     pub emptied: Vec<String>,
 
+    // harep
+    /// How many repairs there may be, and how many failures.
+    pub repairs: RepairLimits,
+    /// Seconds before the repair in its job; none: the usual ones.
+    pub job_delay: Option<f64>,
+    pub dry_run: bool,
+    pub no_disk_check: bool,
+    /// `--simulate-failure`, in the order given.
+    pub failing: Vec<String>,
+
     // hcheck
     pub no_simulation: bool,
     pub list_problems: bool,
@@ -149,6 +159,17 @@ pub struct Options {
     // the launcher, and what it makes up
     pub list: bool,
     pub made: ClusterSpec,
+}
+
+/// How many repairs there may be, and how many failures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RepairLimits {
+    /// `--limit`
+    pub all: Option<usize>,
+    /// `--max-per-node`
+    pub per_node: Option<usize>,
+    /// `--backoff`
+    pub most_failures: Option<u32>,
 }
 
 impl Options {

@@ -12,6 +12,7 @@ mod monitoring;
 mod placement;
 mod power;
 mod reading;
+mod repair;
 mod squeeze;
 mod stream;
 
@@ -32,17 +33,21 @@ pub enum Kind {
     Pairs,
     /// Three small nodes, two of them full of instances on shared storage.
     Full,
+    /// Five nodes, and instances that are broken each in a way of its own.
+    Repairs,
 }
 
 /// Rows of instances, see `vcluster`.
 const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/small");
 const PAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/pairs");
 const FULL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/full");
+const REPAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/repairs");
 const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/shared");
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full];
+    pub const ALL: [Kind; 6] =
+        [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full, Kind::Repairs];
 
     /// How its directory is called.
     pub fn name(self) -> &'static str {
@@ -52,6 +57,7 @@ impl Kind {
             Kind::Shared => "shared",
             Kind::Pairs => "pairs",
             Kind::Full => "full",
+            Kind::Repairs => "repairs",
         }
     }
 
@@ -61,6 +67,7 @@ impl Kind {
         let is = |setting: &str| settings.lines().any(|line| line == setting);
         Some(match () {
             () if is("VCLUSTER_NODES=6") => Kind::Large,
+            () if is("VCLUSTER_NODES=5") => Kind::Repairs,
             () if is("VCLUSTER_NODES=3") => Kind::Full,
             () if is("VCLUSTER_DRBD=0") => Kind::Shared,
             () if is("VCLUSTER_MEM=8192") => Kind::Pairs,
@@ -75,6 +82,7 @@ impl Kind {
             Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
             Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)],
             Kind::Pairs => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_MEM", "8192"), ("VCLUSTER_POPULATE", PAIRS)],
+            Kind::Repairs => &[("VCLUSTER_NODES", "5"), ("VCLUSTER_POPULATE", REPAIRS)],
             Kind::Full => &[
                 ("VCLUSTER_NODES", "3"),
                 ("VCLUSTER_MEM", "8192"),
@@ -148,6 +156,11 @@ pub const ALL: &[Scenario] = &[
     changes("groups-redistribute", Kind::Shared, groups::redistribute),
     changes("deep-pairs", Kind::Pairs, deep::pairs_change_places),
     changes("deep-full", Kind::Full, deep::full_nodes_swap),
+    changes("repair-all", Kind::Repairs, repair::all_that_breaks),
+    changes("repair-rapi", Kind::Repairs, repair::over_rapi),
+    changes("repair-killed", Kind::Repairs, repair::killed),
+    changes("repair-original", Kind::Repairs, repair::beside_the_original),
+    changes("repair-fails", Kind::Repairs, repair::fails_for_good),
     changes("stream-undo", Kind::Shared, stream::applied_and_undone),
     changes("stream-window", Kind::Shared, stream::window_and_pause),
     changes("stream-replan", Kind::Small, stream::replanned),

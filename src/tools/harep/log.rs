@@ -1,0 +1,107 @@
+//! What was done, one JSON object a line: for people who want to know, not for the next run, which goes by tags.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+
+use crate::execute::ClusterId;
+use crate::report::repair::RepairEntry;
+use crate::tools::execution::state_directory;
+
+/// A file that begins when there is something to write.
+pub struct RepairLog {
+    cluster: ClusterId,
+    path: PathBuf,
+    file: Option<File>,
+}
+
+#[derive(Serialize)]
+struct Beginning<'a> {
+    log: &'static str,
+    cluster: &'a ClusterId,
+    version: &'static str,
+}
+
+/// Something that was done about an instance.
+#[derive(Serialize)]
+struct LoggedVisit<'a> {
+    at: u128,
+    instance: &'a str,
+    status: &'static str,
+    added: Option<String>,
+    removed: Vec<String>,
+    message: Option<&'a str>,
+    problem: Option<&'a str>,
+}
+
+impl RepairLog {
+    /// A log of a run that begins now.
+    ///
+    /// # Errors
+    /// If there is no place for it: nothing is to be done that it cannot tell of.
+    pub fn new(cluster: ClusterId, path: Option<PathBuf>, began: u128) -> anyhow::Result<RepairLog> {
+        let path = match path {
+            Some(path) => path,
+            None => state_directory()?.join(file_name(&cluster, began)),
+        };
+        ensure!(!path.exists(), "the journal '{}' exists already", path.display());
+        Ok(RepairLog { cluster, path, file: None })
+    }
+
+    /// Writes what was done about an instance, if anything was.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    pub fn note(&mut self, at: u128, instance: &str, entry: &RepairEntry) -> anyhow::Result<()> {
+        let visit = entry.visit.as_ref();
+        let added = visit.and_then(|visit| visit.attended.added());
+        let removed: Vec<String> =
+            visit.map(|v| v.removed.iter().map(ToString::to_string).collect()).unwrap_or_default();
+        if added.is_none() && removed.is_empty() && entry.problem.is_none() {
+            return Ok(());
+        }
+        let message = visit.and_then(|visit| visit.message.as_deref());
+        let problem = entry.problem.as_deref();
+        self.write(&LoggedVisit {
+            at,
+            instance,
+            status: entry.status().as_str(),
+            added,
+            removed,
+            message,
+            problem,
+        })
+    }
+
+    fn write(&mut self, line: &LoggedVisit<'_>) -> anyhow::Result<()> {
+        if self.file.is_none() {
+            let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&self.path);
+            let file =
+                open().with_context(|| format!("the journal '{}' cannot be written", self.path.display()))?;
+            self.file = Some(file);
+            let Self { cluster, .. } = self;
+            let beginning =
+                Beginning { log: "htools.repairs-1", cluster, version: env!("CARGO_PKG_VERSION") };
+            let text = serde_json::to_string(&beginning)? + "\n";
+            self.append(&text)?;
+        }
+        let text = serde_json::to_string(line)? + "\n";
+        self.append(&text)
+    }
+
+    fn append(&mut self, text: &str) -> anyhow::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.write_all(text.as_bytes()).context("the journal cannot be written")
+    }
+}
+
+/// Of a run that began then, in milliseconds since 1970.
+fn file_name(cluster: &ClusterId, began: u128) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+    let cluster: String = cluster.name.chars().take(100).map(plain).collect();
+    format!("harep-{cluster}-{began}.repairs")
+}

@@ -1,0 +1,126 @@
+//! `harep`: instances that are broken are mended, as far as tags allow it.
+
+mod log;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use anyhow::{bail, ensure};
+
+use self::run::RepairRun;
+use super::cli::option::ArgumentKind::{File, Float, Integer, OneNode};
+use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::execution::takes_jobs;
+use super::options::catalogue::*;
+use super::options::{Options, not_negative};
+use super::output::Output;
+use super::{ExitStatus, source};
+
+/// Seconds before a repair in its job, unless the command line says otherwise.
+const JOB_DELAY: f64 = 10.0;
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "harep",
+    summary: "repair broken instances, as far as tags allow it",
+    forms: &["[OPTION...]"],
+    options: &[
+        LUXI,
+        MASTER.added(),
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
+        INSECURE_HTTP,
+        TEXT_DATA.added(),
+        OptionDef::new(
+            "job-delay",
+            "let SECONDS pass in the job of a repair before it begins: meanwhile its tag is written",
+        )
+        .takes("SECONDS", Float, |o, g| not_negative(g).map(|seconds| o.job_delay = Some(seconds)))
+        .default(|o| o.job_delay().to_string()),
+        REASON,
+        OptionDef::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true),
+        OptionDef::new(
+            "simulate-failure",
+            "show what would be done if NODE died now; several nodes die together; nothing is changed",
+        )
+        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.failing.push(node)))
+        .added(),
+        OptionDef::new("limit", "have at most N repairs under way at the same time; what is urgent comes first")
+            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.all = Some(most)))
+            .added(),
+        OptionDef::new("max-per-node", "have at most N of them under way on a node")
+            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.per_node = Some(most)))
+            .added(),
+        OptionDef::new(
+            "backoff",
+            "try a repair that failed again, N times in all, each time after a longer pause; then suspend it with a tag",
+        )
+        .takes("N", Integer, |o, g| {
+            attempts(g).map(|attempts| o.repairs.most_failures = Some(attempts))
+        })
+        .added()
+        .default(|o| o.repairs.most_failures.unwrap_or(1).to_string()),
+        OptionDef::flag("no-disk-check", "do not ask nodes about the disks of instances that run", |o| {
+            o.no_disk_check = true
+        })
+        .added(),
+        OptionDef::new(
+            "journal",
+            "write what is done to FILE, which must not exist, one JSON object a line [a file in the user's state directory]",
+        )
+        .takes("FILE", File, |o, g| g.path().map(|path| o.execution.journal = path))
+        .added(),
+        VERBOSE.says("say why, too; may be repeated").added(),
+        QUIET.says("print only what changes, for cron").added(),
+        JSON,
+        DETAILED_STATUS.says(
+            "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way, 0 if all is well",
+        ),
+        VERSION,
+        HELP,
+        HELP_COMPLETION,
+    ],
+    words: &[],
+};
+
+fn most(given: &Given) -> Result<usize, ValueError> {
+    let most = usize::try_from(given.int()?).ok().filter(|most| *most > 0);
+    most.ok_or_else(|| given.out_of_range("a number of repairs, 1 or more"))
+}
+
+fn attempts(given: &Given) -> Result<u32, ValueError> {
+    let attempts = u32::try_from(given.int()?).ok().filter(|attempts| (1..=20).contains(attempts));
+    attempts.ok_or_else(|| given.out_of_range("a number of attempts, 1 to 20"))
+}
+
+impl Options {
+    /// Seconds before a repair in its job.
+    pub fn job_delay(&self) -> f64 {
+        self.job_delay.unwrap_or(JOB_DELAY)
+    }
+}
+
+/// Does what the options ask for.
+pub fn run(mut options: Options) -> anyhow::Result<ExitStatus> {
+    let source = &mut options.load.source;
+    if source.rapi.is_none() && source.text_data.is_none() {
+        source.luxi.get_or_insert_default();
+    }
+    options.dry_run |= !options.failing.is_empty();
+    if !options.dry_run && !takes_jobs(&options.load.source) {
+        bail!(
+            "harep: repairs are possible only on LUXI or RAPI; with other data, use --dry-run or --simulate-failure"
+        );
+    }
+    ensure!(
+        !options.dry_run || options.execution.journal.is_none(),
+        "option --journal means nothing where nothing is changed"
+    );
+    let mut output = Output::standard();
+    let mut run = RepairRun::begin(&options)?;
+    let cluster = source::load(&options.load, &mut output)?;
+    let status = run.carry_out(cluster, &mut output);
+    // what was said before an error stays said
+    output.flush()?;
+    status
+}

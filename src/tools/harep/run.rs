@@ -1,0 +1,318 @@
+//! One run: the cluster as it is, what is to be done about each instance, and doing it.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+
+use super::log::RepairLog;
+use super::{Options, SPEC};
+use crate::execute::autorepair::{AttendError, Repairer};
+use crate::execute::job::RunInfo;
+use crate::execute::{JobClient, NodeTaskError, RunHost, disks};
+use crate::model::autorepair::{
+    Attended, DiskFault, RepairHistory, RepairPermission, RepairState, permission,
+};
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, InstanceIdx, NodeIdx, Outage, RunStatus};
+use crate::plan::names::Impossible;
+use crate::plan::repair::{RepairWish, WantedRepair, repair_job};
+use crate::plan::work::WorkStep;
+use crate::report::json;
+use crate::report::repair::{RepairEntry, RepairStatus, RepairStyle, lines, statistics};
+use crate::search::repair::{RepairCase, RepairDecision, RepairOptions, decide_all, disks_matter};
+use crate::tools::ExitStatus;
+use crate::tools::execution::{self, Lock, takes_jobs};
+use crate::tools::nodes::named_nodes;
+use crate::tools::output::Output;
+
+/// How long nodes may take to tell of disks.
+const SURVEY: Duration = Duration::from_secs(60);
+
+/// A run of the program.
+pub struct RepairRun<'a> {
+    options: &'a Options,
+    client: Option<Box<dyn JobClient>>,
+    log: Option<RepairLog>,
+    _lock: Option<Lock>,
+}
+
+/// Time as it is.
+struct Clock;
+
+impl RunHost for Clock {
+    fn event(&mut self, _: &crate::execute::Event) {}
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+
+    fn perform(&mut self, _: &mut dyn JobClient, _: &RunInfo, step: &WorkStep) -> Result<(), NodeTaskError> {
+        Err(NodeTaskError::NotOurs(step.title()))
+    }
+
+    fn pause(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+impl<'a> RepairRun<'a> {
+    /// The way to the cluster, and the right to change it if anything is to be; before anything is read.
+    ///
+    /// # Errors
+    /// If another run is at work, or the cluster cannot be reached.
+    pub fn begin(options: &'a Options) -> anyhow::Result<RepairRun<'a>> {
+        let source = &options.load.source;
+        if !takes_jobs(source) {
+            return Ok(RepairRun { options, client: None, log: None, _lock: None });
+        }
+        let mut client = execution::client(source)?;
+        if options.dry_run {
+            return Ok(RepairRun { options, client: Some(client), log: None, _lock: None });
+        }
+        let cluster = client.cluster().context("failed to load data, aborting")?;
+        let lock = Lock::take(SPEC.name, &cluster)?;
+        let log = RepairLog::new(cluster, options.execution.journal.clone(), since_1970().as_millis())?;
+        Ok(RepairRun { options, client: Some(client), log: Some(log), _lock: Some(lock) })
+    }
+
+    /// Looks after every instance.
+    ///
+    /// # Errors
+    /// What went wrong, after all has been done that could be.
+    pub fn carry_out(&mut self, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+        let options = self.options;
+        let failing = named_nodes("simulate-failure", &options.failing, &cluster)?;
+        fail(&mut cluster, &failing);
+        let now = i64::try_from(since_1970().as_secs()).unwrap_or(i64::MAX);
+        let faults = self.disk_faults(&cluster, now, output)?;
+        let limits = options.repairs;
+        let asked = RepairOptions {
+            now,
+            limit: limits.all,
+            max_per_node: limits.per_node,
+            most_failures: limits.most_failures.unwrap_or(1),
+        };
+        let cases = decide_all(&cluster, &faults, &asked);
+        let reasons = options.load.verbosity + i32::from(!failing.is_empty() && options.load.verbosity >= 1);
+        let style = RepairStyle { level: reasons, dry: options.dry_run };
+        let mut entries: Vec<Option<RepairEntry>> = vec![None; cases.len()];
+        let mut problems = Vec::new();
+        // what is under way first: it may have ended
+        let (open, rest): (Vec<RepairCase>, Vec<RepairCase>) =
+            cases.into_iter().partition(|case| matches!(case.decision, RepairDecision::UnderWay(_)));
+        for case in open.into_iter().chain(rest) {
+            let at = case.instance.get();
+            let entry = self.attend(&cluster, case)?;
+            if !options.json {
+                lines(&cluster, &entry, style).iter().try_for_each(|line| output.line(line))?;
+                output.flush()?;
+            }
+            problems.extend(problem_of(&cluster, &entry));
+            entries[at] = Some(entry);
+        }
+        let entries: Vec<RepairEntry> = entries.into_iter().flatten().collect();
+        if options.json {
+            output.write(&json::text(&json::repair::document(&cluster, &entries, &failing, style))?)?;
+        } else if style.level >= 1 {
+            statistics(&entries).iter().try_for_each(|line| output.line(line))?;
+        }
+        output.flush()?;
+        match problems.as_slice() {
+            [] => Ok(self.status(&entries)),
+            [one] => bail!("{one}"),
+            [first, more @ ..] => {
+                more.iter().rev().try_for_each(|problem| output.error_line(&format!("Error: {problem}")))?;
+                bail!("{first}")
+            }
+        }
+    }
+
+    fn status(&self, entries: &[RepairEntry]) -> ExitStatus {
+        let any = |wanted: &[RepairStatus]| entries.iter().any(|entry| wanted.contains(&entry.status()));
+        match self.options.detailed_status {
+            true if any(&[RepairStatus::Failure, RepairStatus::NeedsRepair]) => ExitStatus::Planned,
+            true if any(&[RepairStatus::PendingRepair]) || entries.iter().any(has_ended) => ExitStatus::Done,
+            _ => ExitStatus::Success,
+        }
+    }
+
+    /// What is wrong with the disks of instances that run and may be repaired, as far as nodes tell.
+    fn disk_faults(
+        &mut self,
+        cluster: &Cluster,
+        now: i64,
+        output: &mut Output,
+    ) -> anyhow::Result<HashMap<InstanceIdx, DiskFault>> {
+        let options = self.options;
+        let Some(client) =
+            self.client.as_deref_mut().filter(|_| !options.no_disk_check && options.failing.is_empty())
+        else {
+            return Ok(HashMap::new());
+        };
+        let wanted = |idx: &InstanceIdx| {
+            let instance = cluster.instance(*idx);
+            let is_open = || {
+                RepairHistory::of(&instance.tags)
+                    .is_ok_and(|history| matches!(history.state, RepairState::Healthy(_)))
+            };
+            disks_matter(cluster, instance)
+                && matches!(permission(cluster, *idx, now), RepairPermission::UpTo(_))
+                && is_open()
+        };
+        let asked: Vec<InstanceIdx> = cluster.instances.iter().map(|i| i.idx).filter(wanted).collect();
+        if asked.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let names: Vec<String> = asked.iter().map(|idx| cluster.instance(*idx).name.clone()).collect();
+        let run = RunInfo {
+            tool: SPEC.name.to_owned(),
+            began: u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX),
+            comment: "state of disks, asked for by harep (htools)".to_owned(),
+            reason: execution::reason(SPEC.name, &options.execution),
+            priority: 0,
+        };
+        let found = match disks::survey(client, &mut Clock, &run, &names, SURVEY) {
+            Ok(found) => found,
+            Err(error) => {
+                output.error_line(&format!("Warning: the state of disks is not known: {error}"))?;
+                return Ok(HashMap::new());
+            }
+        };
+        if !found.unknown.is_empty() {
+            let names: Vec<String> =
+                found.unknown.iter().take(3).map(|name| shown_name(name).to_string()).collect();
+            let more = found.unknown.len() - names.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            output.error_line(&format!(
+                "Warning: nothing was heard of the disks of {}{more}",
+                names.join(", ")
+            ))?;
+        }
+        let fault = |idx: InstanceIdx| Some((idx, found.faults.get(&cluster.instance(idx).name)?.clone()));
+        Ok(asked.into_iter().filter_map(fault).collect())
+    }
+
+    /// Does what is to be done about an instance.
+    ///
+    /// # Errors
+    /// If there is no use in going on: the connection is lost.
+    fn attend(&mut self, cluster: &Cluster, case: RepairCase) -> anyhow::Result<RepairEntry> {
+        let instance = cluster.instance(case.instance);
+        let mut entry = RepairEntry { case, visit: None, opcodes: Vec::new(), problem: None };
+        if matches!(
+            entry.case.decision,
+            RepairDecision::Well
+                | RepairDecision::Later(..)
+                | RepairDecision::NoRoom(..)
+                | RepairDecision::NotPermitted(_)
+                | RepairDecision::ForPeople
+                | RepairDecision::BackOff(..)
+                | RepairDecision::Failed(_)
+                | RepairDecision::Unclear(_)
+        ) {
+            return Ok(entry);
+        }
+        let mut should_run =
+            instance.status != RunStatus::AdminDown && instance.status != RunStatus::AdminOffline;
+        if let (Some(client), RepairDecision::Repair(..)) = (self.client.as_deref_mut(), &entry.case.decision)
+        {
+            // nothing is done on the strength of what was so a while ago
+            let there = match client.instance_now(&instance.name) {
+                Ok(there) => there,
+                Err(error) if error.is_passing() => return Err(error).context("harep"),
+                // it is gone, or was renamed
+                Err(error) => {
+                    entry.problem = Some(error.to_string());
+                    return Ok(entry);
+                }
+            };
+            let node = |node: NodeIdx| cluster.node(node).spec.name.clone();
+            let nodes: Vec<String> = instance.placement().nodes().map(node).collect();
+            if there.nodes != nodes || sorted(&there.tags) != sorted(&instance.tags) {
+                entry.problem =
+                    Some("it has changed since the cluster was read; the next run looks at it".to_owned());
+                return Ok(entry);
+            }
+            should_run = there.should_run;
+        }
+        let wanted = match &entry.case.decision {
+            RepairDecision::Repair(kind, way, before) => {
+                entry.opcodes = repair_job(cluster, instance, &way.steps, should_run);
+                let checked: Result<(), Impossible> =
+                    entry.opcodes.iter().try_for_each(crate::plan::opcode::Opcode::check_names);
+                if let Err(error) = checked {
+                    entry.problem = Some(error.to_string());
+                    return Ok(entry);
+                }
+                Some(WantedRepair { kind: *kind, opcodes: entry.opcodes.clone(), again: before.is_some() })
+            }
+            _ => None,
+        };
+        let options = self.options;
+        let mut clock = Clock;
+        let mut repairer = Repairer {
+            client: self.client.as_deref_mut().map(|client| client as &mut dyn JobClient),
+            changes: !options.dry_run,
+            around: &mut clock,
+            reason: execution::reason(SPEC.name, &options.execution),
+            delay: options.job_delay(),
+        };
+        entry.opcodes = if entry.opcodes.is_empty() { Vec::new() } else { repairer.job(&entry.opcodes) };
+        let wish = RepairWish::of(wanted.as_ref(), entry.case.decision.note());
+        match repairer.attend(&instance.name, &instance.tags, wish, entry.case.damage.is_none()) {
+            Ok(visit) => entry.visit = Some(visit),
+            Err(AttendError::Call(error)) => return Err(error).context("harep"),
+            Err(error) => entry.problem = Some(error.to_string()),
+        }
+        if let Some(log) = &mut self.log {
+            log.note(since_1970().as_millis(), &instance.name, &entry)?;
+        }
+        Ok(entry)
+    }
+}
+
+/// Whether a repair has just ended: the next run sees what came of it.
+fn has_ended(entry: &RepairEntry) -> bool {
+    let attended = entry.visit.as_ref().map(|visit| &visit.attended);
+    matches!(attended, Some(Attended::Ended(_) | Attended::NeverBegun(_)))
+}
+
+fn sorted(tags: &[String]) -> Vec<&String> {
+    let mut tags: Vec<&String> = tags.iter().collect();
+    tags.sort_unstable();
+    tags
+}
+
+/// What went wrong with an instance, as an error of the program.
+fn problem_of(cluster: &Cluster, entry: &RepairEntry) -> Option<String> {
+    let name = shown_name(&cluster.instance(entry.case.instance).name);
+    match (&entry.problem, &entry.case.decision) {
+        (Some(problem), _) => Some(format!("instance {name}: {problem}")),
+        (None, RepairDecision::Unclear(why)) => Some(format!(
+            "when parsing auto-repair tags: An unfinished repair was found in instance {name}: {why}"
+        )),
+        (None, _) => None,
+    }
+}
+
+/// Nodes die.
+fn fail(cluster: &mut Cluster, nodes: &[NodeIdx]) {
+    for node in nodes {
+        let spec = &mut cluster.nodes[node.get()].spec;
+        (spec.offline, spec.outage) = (true, Outage::Marked);
+    }
+    for instance in &mut cluster.instances {
+        if nodes.contains(&instance.primary) {
+            instance.status = RunStatus::ErrorNodeOffline;
+        }
+    }
+}
