@@ -16,7 +16,7 @@ use crate::model::{Cluster, DiskTemplate, Instance, Leg, Move, NodeIdx, Outage};
 use crate::plan::opcode::Opcode;
 use crate::search::repair::{Damage, LimitReached, NodeChoice, RepairCase, RepairDecision, RepairWay};
 
-/// Most characters of a tag: Ganeti takes no more than 128.
+/// Most characters of a tag: Ganeti takes no more than 128, files may hold any number.
 const LONGEST: usize = 1000;
 
 words!(
@@ -62,9 +62,12 @@ impl RepairEntry {
             Some(Attended::Nothing) | None => match &self.case.decision {
                 D::Well | D::NotPermitted(_) => RepairStatus::Healthy,
                 D::UnderWay(_) => RepairStatus::PendingRepair,
-                D::Repair(..) | D::Later(..) | D::NoRoom(..) | D::BeyondPermission { .. } | D::ForPeople => {
-                    RepairStatus::NeedsRepair
-                }
+                D::Repair(..)
+                | D::Later(..)
+                | D::Changed(_)
+                | D::NoRoom(..)
+                | D::BeyondPermission { .. }
+                | D::ForPeople => RepairStatus::NeedsRepair,
                 D::InVain(_) | D::BackOff(..) | D::GiveUp(_) | D::Failed(_) | D::Unclear(_) => {
                     RepairStatus::Failure
                 }
@@ -200,6 +203,9 @@ fn decision_lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) ->
             only(if is_known { 1 } else { 2 }, not(format!("it's in state {}", permission_word(*refused))))
         }
         RepairDecision::Later(_, limit) => only(1, not(limit_words(cluster, *limit))),
+        RepairDecision::Changed(_) => {
+            only(1, not("it has changed since the cluster was read; the next run looks at it".to_owned()))
+        }
         RepairDecision::NoRoom(_, no_way) => {
             let nearest = no_way.refused.kept.first();
             let nearest = nearest.map(|hurdle| format!("; nearest is {}", node_text(hurdle, cluster)));

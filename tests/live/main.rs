@@ -4,7 +4,7 @@
 //!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]...
 //!         [--program FILE] [--list]
 //!
-//! Four clusters run side by side, each with its scenarios one after the other. A
+//! Each kind of cluster comes up beside the others, with its scenarios one after the other. A
 //! scenario that changes its cluster, or fails, is followed by a reset.
 
 mod child;

@@ -96,6 +96,7 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
     let (repair, permitted) = match decision {
         RepairDecision::Repair(kind, ..)
         | RepairDecision::Later(kind, _)
+        | RepairDecision::Changed(kind)
         | RepairDecision::NoRoom(kind, _) => (Some(*kind), None),
         RepairDecision::BeyondPermission { needed, permitted, .. } => (Some(*needed), Some(*permitted)),
         RepairDecision::UnderWay(tag)
@@ -194,6 +195,7 @@ fn decision_word(decision: &RepairDecision) -> &'static str {
         RepairDecision::Well => "well",
         RepairDecision::Repair(..) => "repair",
         RepairDecision::Later(..) => "later",
+        RepairDecision::Changed(_) => "changed",
         RepairDecision::NoRoom(..) => "no-room",
         RepairDecision::BeyondPermission { .. } => "beyond-permission",
         RepairDecision::NotPermitted(RepairPermission::Suspended(_)) => "suspended",

@@ -51,6 +51,8 @@ pub enum RepairDecision {
     Repair(RepairKind, RepairWay, Option<RepairTag>),
     /// A repair, which waits for others to end.
     Later(RepairKind, LimitReached),
+    /// A repair, but of an instance that is no longer as it was read: the next run looks at it.
+    Changed(RepairKind),
     /// A repair, for which there is no room.
     NoRoom(RepairKind, NoWay),
     /// The repair that it needs is more than what is permitted.

@@ -30,6 +30,7 @@ fn words(cluster: &Cluster, case: &RepairCase) -> String {
         RepairDecision::Later(kind, LimitReached::Node(node, most)) => {
             format!("{kind} later, at most {most} on {}", name(*node))
         }
+        RepairDecision::Changed(kind) => format!("{kind}, but it has changed"),
         RepairDecision::NoRoom(kind, no_way) => format!("{kind} impossible: {}", no_way.refused.refused),
         RepairDecision::BeyondPermission { needed, permitted, noted } => {
             format!("{needed} beyond {permitted}{}", if *noted { ", noted" } else { "" })

@@ -74,7 +74,7 @@ pub const SPEC: Spec = Spec {
         QUIET.says("print only what changes, for cron").added(),
         JSON,
         DETAILED_STATUS.says(
-            "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way, 0 if all is well",
+            "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way or have just ended, 0 if all is well",
         ),
         VERSION,
         HELP,

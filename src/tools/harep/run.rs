@@ -223,7 +223,8 @@ impl<'a> RepairRun<'a> {
         }
         let mut should_run =
             instance.status != RunStatus::AdminDown && instance.status != RunStatus::AdminOffline;
-        if let (Some(client), RepairDecision::Repair(..)) = (self.client.as_deref_mut(), &entry.case.decision)
+        if let (Some(client), RepairDecision::Repair(kind, ..)) =
+            (self.client.as_deref_mut(), &entry.case.decision)
         {
             // nothing is done on the strength of what was so a while ago
             let there = match client.instance_now(&instance.name) {
@@ -238,8 +239,7 @@ impl<'a> RepairRun<'a> {
             let node = |node: NodeIdx| cluster.node(node).spec.name.clone();
             let nodes: Vec<String> = instance.placement().nodes().map(node).collect();
             if there.nodes != nodes || sorted(&there.tags) != sorted(&instance.tags) {
-                entry.problem =
-                    Some("it has changed since the cluster was read; the next run looks at it".to_owned());
+                entry.case.decision = RepairDecision::Changed(*kind);
                 return Ok(entry);
             }
             should_run = there.should_run;
