@@ -149,7 +149,7 @@ fn node_row(node: &Node, random: &mut Random) -> Value {
     json!({
         "name": node.name, "mtotal": figure(131_072), "mnode": figure(1024), "mfree": figure(120_000),
         "dtotal": figure(4_194_304), "dfree": figure(4_000_000), "ctotal": figure(64), "cnos": figure(1),
-        "offline": node.is_out && marked, "drained": false, "vm_capable": !(node.is_out && !marked),
+        "offline": node.is_out && marked, "drained": false, "vm_capable": !node.is_out || marked,
         "ndp/spindle_count": 1, "group.uuid": format!("group-uuid-{}", node.group), "tags": [],
         "ndp/exclusive_storage": false, "sptotal": figure(0), "spfree": figure(0), "ndp/cpu_speed": 1.0,
     })
