@@ -223,13 +223,16 @@ impl Repairer<'_> {
     /// How far a repair is that has not ended by its tags.
     fn look(&mut self, tag: &RepairTag, mended: bool) -> Result<RepairSight, AttendError> {
         let mut jobs = tag.jobs.clone();
+        let mut whole = !jobs.is_empty();
         if jobs.is_empty() {
             let run = self.run_of(&tag.id, tag.time);
             let Some(client) = &mut self.client else { return Ok(RepairSight::UnderWay) };
             let JobId(newest) = client.newest()?;
             let found = client.jobs_of(&run, JobId(newest.saturating_sub(RECENT)))?;
-            let found = found.into_iter().filter(|(_, mark)| mark.step == StepIdx::new(REPAIR));
-            jobs.extend(found.map(|(id, _)| id));
+            for (id, mark) in found.into_iter().filter(|(_, mark)| mark.step == StepIdx::new(REPAIR)) {
+                whole |= mark.part == 0;
+                jobs.push(id);
+            }
             jobs.sort_unstable();
         }
         if jobs.is_empty() {
@@ -238,7 +241,6 @@ impl Repairer<'_> {
         }
         let Some(client) = &mut self.client else { return Ok(RepairSight::UnderWay) };
         let states = client.states(&jobs)?;
-        let joins = client.joins_opcodes();
         if states.iter().any(|state| state.status.is_some_and(|status| !status.is_final())) {
             return Ok(RepairSight::UnderWay);
         }
@@ -247,9 +249,7 @@ impl Repairer<'_> {
             // it has left the queue, and nobody knows how
             None => mended,
         };
-        // a chain that was cut off has not been gone through
-        let whole = !tag.jobs.is_empty() || mended || joins;
-        let result = match whole && states.iter().all(is_well) {
+        let result = match (whole || mended) && states.iter().all(is_well) {
             true => RepairResult::Success,
             false => RepairResult::Failure,
         };
@@ -302,8 +302,10 @@ impl Repairer<'_> {
         let nowhere = || CallError::NotSent("there is nowhere to submit jobs to".to_owned());
         let client = self.client.as_mut().ok_or_else(nowhere)?;
         let mut ids: Vec<JobId> = Vec::new();
-        for (part, opcodes) in opcodes.chunks(size).enumerate() {
-            let mark = JobMark { step: StepIdx::new(step), part };
+        let chunks = opcodes.chunks(size);
+        for (following, opcodes) in (0..chunks.len()).rev().zip(chunks) {
+            // counted from the end: a chain that has its part 0 has not been cut off
+            let mark = JobMark { step: StepIdx::new(step), part: following };
             let job = Job { opcodes, mark, depends: ids.last().copied() };
             let before = match (opcodes, ids.last()) {
                 // RAPI takes this one without what it depends on

@@ -295,6 +295,35 @@ fn a_repair_from_its_beginning_to_its_end() {
     assert_eq!(world.wrong, [""; 0]);
 }
 
+/// What becomes of a chain of two jobs if the run is killed at this call; nothing if it has no more calls.
+fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
+    let mut around = FakeHost::default();
+    around.clock.set(1000);
+    // both end well, and the instance is seen as it was before
+    let fates = vec![(0, JobStatus::Success, false); 2];
+    let turns = vec![(killed_at, Turn::KilledBefore)];
+    let mut world = World { turns, ..world(false, fates, &around.clock) };
+    let killed = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut around)));
+    killed.err()?.downcast::<Killed>().expect("a panic");
+    (0..9).for_each(|_| world.advance());
+    world.turns.clear();
+    let jobs = world.jobs.iter().filter(|job| World::is_repair(job)).count();
+    Some((jobs, run(&mut world, &mut around).unwrap()))
+}
+
+#[test]
+fn a_chain_that_no_tag_names_is_whole_or_was_cut_off() {
+    let mut seen = Vec::new();
+    for (jobs, attended) in (0..).map_while(killed_chain) {
+        let Attended::Ended(tag) = attended else { continue };
+        assert_eq!(tag.jobs.len(), jobs);
+        let wanted = if jobs == 2 { RepairResult::Success } else { RepairResult::Failure };
+        assert_eq!(tag.result, Some(wanted), "{jobs} jobs");
+        seen.push(jobs);
+    }
+    assert!(seen.contains(&1) && seen.contains(&2), "{seen:?}");
+}
+
 fn fate() -> impl Strategy<Value = Fate> {
     let ends = prop_oneof![3 => Just(JobStatus::Success), 1 => Just(JobStatus::Error), 1 => Just(JobStatus::Canceled)];
     (0usize..30, ends, prop::bool::weighted(0.8))
