@@ -12,6 +12,7 @@ pub(crate) mod groups;
 pub(crate) mod info;
 pub(crate) mod instances;
 pub(crate) mod json;
+pub(crate) mod markdown;
 pub mod nodes;
 pub(crate) mod number;
 pub(crate) mod pareto;

@@ -10,7 +10,7 @@ use super::completion::{self, SHELLS};
 use super::options::Options;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, find, generate, links, plans};
+use super::{ExitStatus, TOOLS, find, generate, help, links, plans};
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec = Spec {
@@ -24,6 +24,7 @@ pub const SPEC: Spec = Spec {
         "show [OPTION...] FILE",
         "apply [OPTION...] FILE",
         "undo [OPTION...] JOURNAL",
+        "help [TOPIC]",
         "--list",
     ],
     options: &[
@@ -88,6 +89,8 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
             Some(shell) => output.write(&completion::script(*shell))?,
             None => anyhow::bail!("no completion for shell '{shell}', only for {}", shell_names()),
         },
+        (["help"], false, false) => help::show(None, &mut output)?,
+        (["help", topic], false, false) => help::show(Some(topic), &mut output)?,
         (words, ..) => return misuse(words).show(&mut output),
     }
     output.flush()?;
@@ -99,7 +102,7 @@ fn misuse(words: &[&str]) -> Stop {
     let complaint = match words.first().copied() {
         None => "which tool?".to_owned(),
         Some("generate") => "the options of `generate' belong behind it".to_owned(),
-        Some(word @ ("install-links" | "completion")) => format!("wrong arguments for `{word}'"),
+        Some(word @ ("install-links" | "completion" | "help")) => format!("wrong arguments for `{word}'"),
         Some(word) => format!("there is no tool `{word}'{}", did_you_mean(word, commands())),
     };
     // whoever names nothing may not know what there is
@@ -112,7 +115,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
     TOOLS
         .iter()
         .map(|tool| tool.spec.name)
-        .chain(["install-links", "completion", "generate"])
+        .chain(["install-links", "completion", "generate", "help"])
         .chain(plans::COMMANDS.map(plans::word))
 }
 
@@ -131,10 +134,13 @@ pub fn command() -> clap::Command {
     };
     let directory = clap::Arg::new("DIR").required(true).value_hint(clap::ValueHint::DirPath);
     let shell = clap::Arg::new("SHELL").required(true).value_parser(SHELLS.map(|shell| shell.to_string()));
+    let topic = clap::Arg::new("TOPIC").value_parser(help::words().collect::<Vec<_>>());
     SPEC.command()
+        .disable_help_subcommand(true)
         .subcommands(TOOLS.iter().map(|tool| tool.spec.command()))
         .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
         .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
+        .subcommand(bare("help", "show a document, or the options of a tool").arg(topic))
         .subcommand(generate::command())
         .subcommands(plans::COMMANDS.map(|spec| spec.command().name(plans::word(spec))))
 }

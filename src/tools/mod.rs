@@ -17,6 +17,7 @@ pub(crate) mod hail;
 pub(crate) mod harep;
 pub mod hbal;
 pub mod hcheck;
+mod help;
 pub(crate) mod hgroup;
 pub mod hinfo;
 pub mod hroller;

@@ -331,6 +331,32 @@ fn the_executable_under_its_own_name() {
 }
 
 #[test]
+fn help_in_the_terminal() {
+    htools(&["help"]).assert().code(0).stderr("").stdout(contains("\n  tour  ").and(contains("\n  hbal  ")));
+    htools(&["help", "execution"])
+        .assert()
+        .code(0)
+        .stderr("")
+        .stdout(starts_with("Carrying plans out\n==================\n\n").and(contains("\n    $ htools ")));
+    let options = htools(&["hbal", "--help"]).assert().code(0).get_output().stdout.clone();
+    htools(&["help", "hbal"]).assert().code(0).stderr("").stdout(options);
+    htools(&["help", "exection"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("no help on 'exection', did you mean 'execution'?"));
+    htools(&["help", "tour", "x"]).assert().code(2).stdout("").stderr(contains("wrong arguments for `help'"));
+    // what follows the words of a document fits
+    let shown = htools(&["help", "differences"]).assert().code(0).get_output().stdout.clone();
+    assert!(
+        String::from_utf8(shown)
+            .unwrap()
+            .lines()
+            .all(|line| line.chars().count() <= 80 || line.starts_with("    "))
+    );
+}
+
+#[test]
 fn completion_scripts() {
     for shell in ["bash", "zsh", "fish"] {
         htools(&["completion", shell])

@@ -1,0 +1,82 @@
+//! `htools help`: the documents, in the terminal.
+
+mod pager;
+mod topics;
+
+use anyhow::bail;
+
+use self::topics::{TOPICS, Topic};
+use super::cli::hint::{did_you_mean, width};
+use super::cli::usage::usage;
+use super::output::Output;
+use super::{TOOLS, find};
+use crate::report::markdown;
+
+/// Columns where standard output is no terminal.
+const PLAIN: usize = 80;
+/// Lines that are longer are harder to read.
+const WIDEST: usize = 120;
+
+/// Shows a document, the options of a tool, or without a word what there is.
+///
+/// # Errors
+/// If there is no such topic, or standard output fails.
+pub fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<()> {
+    let text = match topic {
+        None => contents(),
+        Some(word) => match (topics::find(word), find(word)) {
+            (Some(topic), _) => document(topic),
+            (None, Some(tool)) => usage(tool.spec, width()),
+            (None, None) => bail!(
+                "there is no help on '{word}'{}; htools help lists what there is",
+                did_you_mean(word, words())
+            ),
+        },
+    };
+    if output.is_shown() && pager::show(&text) {
+        return Ok(());
+    }
+    Ok(output.write(&text)?)
+}
+
+/// What there is help on.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|topic| topic.word).chain(TOOLS.iter().map(|tool| tool.spec.name))
+}
+
+fn contents() -> String {
+    let row = |word: &str, title: &str| format!("  {word:14} {title}\n");
+    let documents: String = TOPICS.iter().map(|topic| row(topic.word, topic.title())).collect();
+    let tools: String = TOOLS.iter().map(|tool| row(tool.spec.name, tool.spec.summary)).collect();
+    format!(
+        "htools help TOPIC shows one of these documents:\n{documents}\nor the options of a tool, which has a manual page, too:\n{tools}"
+    )
+}
+
+fn document(topic: &Topic) -> String {
+    let width = width().unwrap_or(PLAIN).min(WIDEST);
+    let lines = markdown::lines(topic.text, width, &|address| topics::mention(address, topic));
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_is_laid_out() {
+        for topic in TOPICS {
+            for width in [20, 80, 120] {
+                let lines = markdown::lines(topic.text, width, &|address| topics::mention(address, topic));
+                // code is not broken
+                let wide = lines.iter().find(|line| {
+                    line.chars().count() > width
+                        && !line.contains("    ")
+                        && line.split_whitespace().count() > 3
+                });
+                assert_eq!(wide, None, "{} at {width}", topic.word);
+                assert!(!topic.title().is_empty(), "{}", topic.word);
+            }
+        }
+    }
+}

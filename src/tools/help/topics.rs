@@ -1,0 +1,91 @@
+//! The documents that are part of the program.
+
+/// A document.
+pub struct Topic {
+    /// The word for it: the name of its file.
+    pub word: &'static str,
+    /// Markdown.
+    pub text: &'static str,
+}
+
+macro_rules! topics {
+    ($($word:literal $file:literal,)*) => {
+        /// The documents, in the order in which a newcomer reads them.
+        pub const TOPICS: &[Topic] =
+            &[$(Topic { word: $word, text: include_str!(concat!("../../../", $file)) },)*];
+    };
+}
+
+topics! {
+    "tour" "docs/tour.md",
+    "execution" "docs/execution.md",
+    "groups" "docs/groups.md",
+    "placing" "docs/placing.md",
+    "search" "docs/search.md",
+    "bounds" "docs/bounds.md",
+    "figures" "docs/figures.md",
+    "differences" "docs/differences.md",
+    "security" "SECURITY.md",
+    "changes" "CHANGELOG.md",
+}
+
+impl Topic {
+    /// The first heading.
+    pub fn title(&self) -> &'static str {
+        self.text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
+    }
+}
+
+/// The document of a word.
+pub fn find(word: &str) -> Option<&'static Topic> {
+    TOPICS.iter().find(|topic| topic.word == word)
+}
+
+/// What a link in a document tells a reader in a terminal: the address of a page of the web, the topic, the manual page;
+/// nothing of the other files of the source, and of the document itself.
+pub fn mention(address: &str, within: &Topic) -> Option<String> {
+    if address.starts_with("https://") || address.starts_with("http://") {
+        return Some(address.to_owned());
+    }
+    let file = address.split('#').next()?.rsplit('/').next()?;
+    let (name, end) = file.rsplit_once('.')?;
+    if address.contains("man/") && matches!(end, "1" | "5") {
+        return Some(format!("{name}({end})"));
+    }
+    let word = match file {
+        "CHANGELOG.md" => "changes".to_owned(),
+        _ => name.to_lowercase(),
+    };
+    let topic = find(&word).filter(|topic| end == "md" && topic.word != within.word)?;
+    Some(format!("htools help {}", topic.word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_somewhere() {
+        let tour = find("tour").unwrap();
+        let mention = |address| super::mention(address, tour);
+        assert_eq!(mention("execution.md#jobs").as_deref(), Some("htools help execution"));
+        assert_eq!(mention("../man/hbal.1").as_deref(), Some("hbal(1)"));
+        assert_eq!(mention("https://ganeti.org").as_deref(), Some("https://ganeti.org"));
+        assert_eq!(mention("../CHANGELOG.md").as_deref(), Some("htools help changes"));
+        for nothing in ["tour.md#hbal", "#hbal", "../data/README.md", "../src/lib.rs", "timetable.svg"] {
+            assert_eq!(mention(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn every_document_has_a_word() {
+        let mut files: Vec<String> = std::fs::read_dir("docs")
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
+            .collect();
+        files.sort();
+        let missing: Vec<&String> = files.iter().filter(|word| find(word).is_none()).collect();
+        assert!(missing.is_empty(), "htools help knows nothing of {missing:?}");
+    }
+}
