@@ -11,6 +11,7 @@ fn recorded_answers() {
         .env("LC_ALL", "C.UTF-8")
         .case("tests/recorded/*.trycmd")
         .case("README.md")
+        .case("docs/guide.md")
         .case("docs/tour.md")
         .case("docs/execution.md");
 }

@@ -17,6 +17,7 @@ macro_rules! topics {
 }
 
 topics! {
+    "guide" "docs/guide.md",
     "tour" "docs/tour.md",
     "execution" "docs/execution.md",
     "groups" "docs/groups.md",
