@@ -26,6 +26,7 @@ pub(crate) mod summary;
 pub(crate) mod table;
 pub mod text;
 pub(crate) mod timetable;
+pub(crate) mod tone;
 mod why;
 
 /// A text in XML.

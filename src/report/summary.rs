@@ -2,11 +2,16 @@
 
 use std::collections::HashSet;
 
+use super::check::entries;
 use super::components::score;
 use super::number::fixed;
 use super::table::{Align, Table};
-use crate::model::{Cluster, Leg, Mib, Node, NodeIdx, Step};
+use super::timetable::{Timetable, duration};
+use super::tone::{Tone, TonedLine, of_change, plain};
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, GroupIdx, Leg, Mib, Node, NodeIdx, Step};
 use crate::score::{Board, Components, TABLE};
+use crate::search::health::{GroupHealth, ProblemCounts};
 
 /// The part of the gain of which it is told after how many steps it is there.
 const MOST_OF_IT: f64 = 0.8;
@@ -76,6 +81,28 @@ fn gib(mib: f64) -> String {
     fixed(mib / 1024.0, 1)
 }
 
+/// How long a plan takes by the model of durations, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlanTime {
+    by_jobsets: f64,
+    as_stream: f64,
+}
+
+impl PlanTime {
+    /// What a time table comes to.
+    pub fn of(table: &Timetable<'_>) -> PlanTime {
+        PlanTime { by_jobsets: table.by_jobsets.total(), as_stream: table.stream.total() }
+    }
+
+    fn line(self) -> String {
+        let [by_jobsets, as_stream] = [self.by_jobsets, self.as_stream].map(duration);
+        match by_jobsets == as_stream {
+            true => format!("takes about {by_jobsets}"),
+            false => format!("takes about {by_jobsets}, or {as_stream} with --stream"),
+        }
+    }
+}
+
 /// The least, the mean and the most of some figures; all zero without any.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct FigureSpread {
@@ -112,11 +139,34 @@ const MEASURES: [Measure; 4] = [
     ("primary instances", |n| n.state.primaries.len() as f64, |x| fixed(x, 1)),
 ];
 
-/// How things are at one moment: what online nodes hold, and scores.
+/// How full a node is.
+#[derive(Debug, Clone, PartialEq)]
+struct MemoryUse {
+    name: String,
+    /// The share of its memory that is in use, from 0 to 1.
+    memory: f64,
+}
+
+impl MemoryUse {
+    fn of(node: &Node) -> MemoryUse {
+        let total = node.spec.mem_total;
+        let memory = if total > 0.0 { 1.0 - node.mem_free().as_f64() / total } else { 0.0 };
+        MemoryUse { name: node.spec.alias().to_owned(), memory }
+    }
+
+    fn text(&self) -> String {
+        format!("{}: {:.0} %", shown_name(&self.name), self.memory * 100.0)
+    }
+}
+
+/// How things are at one moment: what online nodes hold, what is wrong, and scores.
 #[derive(Debug, Clone)]
 pub struct Moment {
     nodes: usize,
     spreads: [FigureSpread; MEASURES.len()],
+    /// The nodes with most and with least of their memory in use; none without nodes.
+    extremes: Option<[MemoryUse; 2]>,
+    problems: ProblemCounts,
     scores: Vec<(String, f64)>,
 }
 
@@ -128,7 +178,17 @@ impl Moment {
             let figures: Vec<f64> = online.iter().map(|node| figure(node)).collect();
             FigureSpread::of(&figures)
         });
-        Moment { nodes: online.len(), spreads, scores: Vec::new() }
+        let mut groups: Vec<GroupIdx> = nodes.iter().map(|n| cluster.node(*n).spec.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let problems = groups.into_iter().map(|group| GroupHealth::of(cluster, group, false).counts());
+        Moment {
+            nodes: online.len(),
+            spreads,
+            extremes: extremes(&online),
+            problems: problems.fold(ProblemCounts::default(), |all, one| all + one),
+            scores: Vec::new(),
+        }
     }
 
     /// The same with a score in its parts, weighted, and the whole.
@@ -150,18 +210,68 @@ impl Moment {
     }
 }
 
+/// The fullest and the emptiest of some nodes; of equals the first.
+fn extremes(nodes: &[&Node]) -> Option<[MemoryUse; 2]> {
+    let mut uses = nodes.iter().map(|node| MemoryUse::of(node));
+    let first = uses.next()?;
+    let mut found = [first.clone(), first];
+    for node in uses {
+        if node.memory > found[0].memory {
+            found[0] = node;
+        } else if node.memory < found[1].memory {
+            found[1] = node;
+        }
+    }
+    Some(found)
+}
+
 /// A plan in a few lines: what it costs, how fast it gains, and how things are before and afterwards. `course`
 /// has the scores from before the first step to after the last one, if all are of the same nodes.
-pub fn summary(cost: Cost, before: &Moment, after: &Moment, course: &[f64]) -> Vec<String> {
-    let mut lines = vec![String::new(), "Summary:".to_owned()];
-    lines.extend(cost.lines().map(|line| format!("  {line}")));
-    if let Some(steps) = steps_for_most(course) {
-        let all = course.len() - 1;
-        lines.push(format!("  {:.0} % of the gain after {steps} of {all} steps", MOST_OF_IT * 100.0));
-    }
+pub fn summary(
+    cost: Cost,
+    time: Option<PlanTime>,
+    before: &Moment,
+    after: &Moment,
+    course: &[f64],
+) -> Vec<TonedLine> {
+    let costs = cost.lines().into_iter().chain(time.map(PlanTime::line));
+    let most = steps_for_most(course).map(|steps| {
+        format!("{:.0} % of the gain after {steps} of {} steps", MOST_OF_IT * 100.0, course.len() - 1)
+    });
+    let said = costs.chain(most).map(|line| format!("  {line}")).collect();
+    let mut lines = vec![(Tone::Plain, String::new()), (Tone::Heading, "Summary:".to_owned())];
+    lines.extend(plain(said));
     lines.extend(score_table(before, after));
-    lines.extend(node_table(before, after));
+    lines.extend(plain(node_table(before, after)));
+    lines.extend(plain(extremes_table(before, after)));
+    lines.extend(problem_table(before, after));
     lines
+}
+
+fn extremes_table(before: &Moment, after: &Moment) -> Vec<String> {
+    let (Some(before), Some(after)) = (&before.extremes, &after.extremes) else { return Vec::new() };
+    let columns = [("memory in use", Align::Left), ("before", Align::Left), ("after", Align::Left)];
+    let mut table = Table::new(columns);
+    for (at, name) in ["fullest node", "emptiest node"].into_iter().enumerate() {
+        table.push(vec![name.to_owned(), before[at].text(), after[at].text()]);
+    }
+    table.lines(" ").iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// What is wrong before, and what the plan does not mend.
+fn problem_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
+    if !before.problems.any() && !after.problems.any() {
+        return vec![(Tone::Good, "  nothing is wrong, before or after".to_owned())];
+    }
+    let columns = [("what is wrong", Align::Left), ("before", Align::Right), ("after", Align::Right)];
+    let (mut table, mut tones) = (Table::new(columns), vec![Tone::Plain]);
+    let (before, after) = (entries(before.problems, None), entries(after.problems, None));
+    let counts = before.iter().zip(&after).take(before.len() - 1);
+    for (before, after) in counts.filter(|(before, after)| before.text() != "0" || after.text() != "0") {
+        table.push(vec![before.label.to_owned(), before.text(), after.text()]);
+        tones.push(if after.text() == "0" { Tone::Good } else { Tone::Bad });
+    }
+    tones.into_iter().zip(table.lines(" ")).collect()
 }
 
 /// How many steps bring most of what all of them bring; nothing if that is nothing.
@@ -175,14 +285,18 @@ fn steps_for_most(course: &[f64]) -> Option<usize> {
 }
 
 /// The scores that there are, before or afterwards.
-fn score_table(before: &Moment, after: &Moment) -> Vec<String> {
+fn score_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
+    if before.scores.is_empty() {
+        return Vec::new();
+    }
     let pairs = before.scores.iter().zip(&after.scores).filter(|(b, a)| b.1 != 0.0 || a.1 != 0.0);
     let columns = [("score, weighted", Align::Left), ("before", Align::Right), ("after", Align::Right)];
-    let mut table = Table::new(columns);
+    let (mut table, mut tones) = (Table::new(columns), vec![Tone::Plain]);
     for ((name, before), (_, after)) in pairs {
         table.push(vec![name.clone(), score(*before), score(*after)]);
+        tones.push(of_change(*before, *after));
     }
-    if before.scores.is_empty() { Vec::new() } else { table.lines(" ") }
+    tones.into_iter().zip(table.lines(" ")).collect()
 }
 
 fn node_table(before: &Moment, after: &Moment) -> Vec<String> {
@@ -273,5 +387,27 @@ mod tests {
             lines[4].trim_end(),
             "  primary instances                 0.0  1.0  2.0        0.0  0.0  0.0"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_and_which_nodes_stand_out() {
+        let cluster = sample();
+        let moment = Moment::of(&cluster, &cluster.all_nodes());
+        let [fullest, emptiest] = moment.extremes.clone().unwrap();
+        assert_eq!((fullest.text().as_str(), emptiest.text().as_str()), ("n1: 33 %", "n2: 0 %"));
+        assert_eq!(problem_table(&moment, &moment)[0].0, Tone::Good);
+        let broken = ProblemCounts { n1_failing: 2, ..ProblemCounts::default() };
+        let broken = Moment { problems: broken, ..moment.clone() };
+        let lines = problem_table(&broken, &moment);
+        assert_eq!(lines[1], (Tone::Good, "  Nodes not N+1 happy      2     0".to_owned()));
+        assert_eq!(problem_table(&moment, &broken)[1].0, Tone::Bad);
+        assert_eq!(extremes_table(&Moment::of(&cluster, &[]), &moment), [""; 0]);
+    }
+
+    #[test]
+    fn how_long_it_takes() {
+        let time = |by_jobsets, as_stream| PlanTime { by_jobsets, as_stream }.line();
+        assert_eq!(time(3725.0, 65.0), "takes about 1 h 2 min, or 1 min 5 s with --stream");
+        assert_eq!(time(5.0, 5.2), "takes about 5 s");
     }
 }

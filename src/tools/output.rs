@@ -11,11 +11,43 @@
 //! seen enough (`hbal ... | head`) ends the program quietly, while a broken
 //! connection to a cluster stays an error.
 
+use std::cell::Cell;
+use std::env;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::rc::Rc;
 use std::str;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::model::kinds::words;
 use crate::model::shown::{printable, printable_lines};
+use crate::report::tone::Tone;
+
+words!(
+    /// When lines have colours.
+    #[derive(Default)]
+    pub ColourUse, "use of colours" {
+        Always = "always",
+        Never = "never",
+        /// On terminals, unless the environment asks for none.
+        #[default]
+        Auto = "auto",
+    }
+);
+
+impl ColourUse {
+    fn is_on(self, is_shown: bool) -> bool {
+        match self {
+            ColourUse::Always => true,
+            ColourUse::Never => false,
+            // https://no-color.org
+            ColourUse::Auto => {
+                is_shown
+                    && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && env::var_os("TERM").is_some_and(|term| term != "dumb")
+            }
+        }
+    }
+}
 
 /// An error of standard output or standard error.
 #[derive(Debug, thiserror::Error)]
@@ -59,16 +91,21 @@ struct Escaping<W> {
     inner: W,
     /// The beginning of a character whose end is still to come.
     begun: Vec<u8>,
+    /// Whether what comes now is the program's own, and passes as it is.
+    is_own: Rc<Cell<bool>>,
 }
 
 impl<W: Write> Escaping<W> {
-    fn new(inner: W) -> Self {
-        Escaping { inner, begun: Vec::new() }
+    fn new(inner: W, is_own: Rc<Cell<bool>>) -> Self {
+        Escaping { inner, begun: Vec::new(), is_own }
     }
 }
 
 impl<W: Write> Write for Escaping<W> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        if self.is_own.get() {
+            return self.inner.write(text);
+        }
         let all = [&std::mem::take(&mut self.begun), text].concat();
         let mut rest = &all[..];
         loop {
@@ -110,6 +147,9 @@ pub struct Output {
     err: MarkedStream,
     /// Whether standard output is read by a person, at once.
     is_shown: bool,
+    has_colours: bool,
+    /// Lets pass, for a moment, what a terminal would obey.
+    is_own: Rc<Cell<bool>>,
 }
 
 impl Output {
@@ -117,9 +157,14 @@ impl Output {
     pub fn standard() -> Self {
         let is_shown = io::stdout().is_terminal();
         let out = BufWriter::new(io::stdout().lock());
-        let out: Box<dyn Write> = if is_shown { Box::new(Escaping::new(out)) } else { Box::new(out) };
+        let is_own = Rc::new(Cell::new(false));
+        let out: Box<dyn Write> = match is_shown {
+            true => Box::new(Escaping::new(out, Rc::clone(&is_own))),
+            false => Box::new(out),
+        };
         // standard error is not locked: a panic on another thread must be able to report itself
-        Output { is_shown, ..Output::to(out, Box::new(Escaping::new(io::stderr()))) }
+        let err = Escaping::new(io::stderr(), Rc::default());
+        Output { is_shown, is_own, ..Output::to(out, Box::new(err)) }
     }
 
     /// Any two streams, which get everything as it is.
@@ -128,7 +173,14 @@ impl Output {
             out: MarkedStream { name: "standard output", inner: out },
             err: MarkedStream { name: "standard error", inner: err },
             is_shown: false,
+            has_colours: false,
+            is_own: Rc::default(),
         }
+    }
+
+    /// The same with colours, or without.
+    pub fn with_colours(self, wanted: ColourUse) -> Output {
+        Output { has_colours: wanted.is_on(self.is_shown), ..self }
     }
 
     /// Whether standard output is a terminal.
@@ -152,6 +204,25 @@ impl Output {
             false => self.write(text)?,
         }
         self.write("\n")
+    }
+
+    /// Writes a line in the colour of its tone, where colours are wanted.
+    pub fn toned_line(&mut self, tone: Tone, text: &str) -> io::Result<()> {
+        if tone == Tone::Plain || !self.has_colours {
+            return self.line(text);
+        }
+        let (begin, end) = tone.sequences();
+        self.write_own(begin)?;
+        self.write(&one_line(text))?;
+        self.write_own(end)?;
+        self.write("\n")
+    }
+
+    fn write_own(&mut self, sequence: &str) -> io::Result<()> {
+        self.is_own.set(true);
+        let result = self.write(sequence);
+        self.is_own.set(false);
+        result
     }
 
     /// Writes text to standard error.
@@ -298,12 +369,12 @@ mod tests {
         let text = "a\u{1b}[2Jé\u{9b}31m\r\tb\u{202e}\n";
         for size in 1..text.len() {
             let mut shown = Vec::new();
-            let mut stream = Escaping::new(&mut shown);
+            let mut stream = Escaping::new(&mut shown, Rc::default());
             text.as_bytes().chunks(size).try_for_each(|part| stream.write_all(part)).unwrap();
             assert_eq!(String::from_utf8(shown).unwrap(), "a\\u{1b}[2Jé\\u{9b}31m\\r\tb\\u{202e}\n");
         }
         let mut shown = Vec::new();
-        Escaping::new(&mut shown).write_all(b"a\xffb\x9bc").unwrap();
+        Escaping::new(&mut shown, Rc::default()).write_all(b"a\xffb\x9bc").unwrap();
         assert_eq!(String::from_utf8(shown).unwrap(), "a\u{fffd}b\u{fffd}c");
     }
 
@@ -337,5 +408,38 @@ mod tests {
     #[test]
     fn a_broken_connection_elsewhere_is_an_error() {
         assert!(!reader_is_gone(&io::Error::from(io::ErrorKind::BrokenPipe).into()));
+    }
+
+    /// A stream whose bytes can be looked at afterwards.
+    #[derive(Clone, Default)]
+    struct SharedBytes(Rc<std::cell::RefCell<Vec<u8>>>);
+
+    impl Write for SharedBytes {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().write(text)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn colours_are_the_programs_own() {
+        let evil = "\u{1b}[31mred\n";
+        for (wanted, begin, end) in
+            [(ColourUse::Always, "\u{1b}[32m", "\u{1b}[0m"), (ColourUse::Never, "", "")]
+        {
+            let (shown, is_own) = (SharedBytes::default(), Rc::new(Cell::new(false)));
+            let out = Escaping::new(shown.clone(), Rc::clone(&is_own));
+            let output = Output { is_shown: true, is_own, ..Output::to(Box::new(out), Box::new(io::sink())) };
+            let mut output = output.with_colours(wanted);
+            output.toned_line(Tone::Good, evil).unwrap();
+            output.toned_line(Tone::Plain, evil).unwrap();
+            let text = String::from_utf8(shown.0.borrow().clone()).unwrap();
+            let name = one_line(evil);
+            assert!(!name.contains('\u{1b}'));
+            assert_eq!(text, format!("{begin}{name}{end}\n{name}\n"));
+        }
     }
 }

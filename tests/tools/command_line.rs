@@ -155,7 +155,7 @@ fn completion_list() {
         )
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
-            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--summary none\n--explain none\n\
+            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
@@ -502,6 +502,21 @@ fn a_cluster_from_standard_input() {
     let more = run(&[&words[..], &["--summary"]].concat(), &text).code(0);
     more.stdout(
         starts_with(plain).and(contains(summary)).and(contains("\n  score               10.84128134 ")),
+    );
+    let said = |args: &[&str]| {
+        let coloured = run(&[&words[..], args].concat(), &text).code(0).get_output().stdout.clone();
+        String::from_utf8(coloured).unwrap()
+    };
+    assert!(!said(&["--summary"]).contains('\u{1b}'));
+    let coloured = said(&["--summary", "--colour=always"]);
+    assert!(coloured.contains("\u{1b}[1mSummary:\u{1b}[0m\n"), "{coloured}");
+    assert_eq!(
+        coloured
+            .replace("\u{1b}[1m", "")
+            .replace("\u{1b}[32m", "")
+            .replace("\u{1b}[31m", "")
+            .replace("\u{1b}[0m", ""),
+        said(&["--summary"])
     );
     run(&["hinfo", "-t", "-"], "g|").code(1).stderr(starts_with("Error: failed to load data, aborting: -: "));
 }

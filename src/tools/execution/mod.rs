@@ -21,7 +21,7 @@ use anyhow::{Context, bail, ensure};
 pub use arrival::Confirmation;
 pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
-pub use pace::{check as check_pace, never_replans};
+pub use pace::{check as check_pace, never_replans, rates};
 pub use place::{check as check_journal, state as state_directory};
 pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};

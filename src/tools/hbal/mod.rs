@@ -83,6 +83,7 @@ pub const SPEC: Spec = Spec {
         SIMULATE,
         JSON,
         SUMMARY,
+        COLOUR,
         OptionDef::new(
             "explain",
             "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
@@ -166,7 +167,7 @@ pub const SPEC: Spec = Spec {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    let mut output = Output::standard();
+    let mut output = Output::standard().with_colours(options.colour);
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::undertaking(&options), journal, &mut output)
     } else {

@@ -96,8 +96,8 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         let scope = BalancedScope::of(cluster, group);
         (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
-    let before = options.execution.wants_work().then(|| Cluster::clone(cluster));
     let moment = wants_summary(options, &text).then(|| Moment::of(cluster, &cluster.nodes_of(group)));
+    let before = (options.execution.wants_work() || moment.is_some()).then(|| Cluster::clone(cluster));
     let found = {
         // after the search an interrupt ends the program
         let deadline = Interruptible::begin(options.time_limit)?;
@@ -111,12 +111,13 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         let content = || cluster_text(cluster, &scope.nodes, &scope.instances);
         save_balanced(options, save::save_group, content, text.output)?;
         found.show_final(options, cluster, &mut text)?;
-        if let Some(moment) = moment.filter(|_| !found.steps.is_empty()) {
+        if let Some((moment, before)) = moment.zip(before.as_ref()).filter(|_| !found.steps.is_empty()) {
             let after = Moment::of(cluster, &found.scope.nodes).with_parts(&found.last);
             let course = [found.initial.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
             let course: Vec<f64> = course.collect();
             let moment = moment.with_parts(&found.initial);
-            summarize(cluster, &found.steps, &moment, &after, &course, &mut text)?;
+            let plan = (&found.steps[..], &found.jobsets[..]);
+            summarize(options, plan, (before, &moment), &after, &course, &mut text)?;
         }
     }
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
@@ -126,6 +127,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         _ => None,
     };
     let (document, stopped) = (document.or(picture), found.stopped);
+    let before = before.filter(|_| options.execution.wants_work());
     proposed(options, [found], before, stopped, document, text.output)
 }
 

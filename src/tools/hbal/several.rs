@@ -89,13 +89,14 @@ impl GroupsRun<'_> {
         cluster: &Cluster,
         text: &Text<'_>,
     ) -> anyhow::Result<GroupsRun<'o>> {
+        let moment = wants_summary(options, text).then(|| Moment::of_groups(cluster));
         Ok(GroupsRun {
             options,
             choice,
             deadline: Interruptible::begin(options.time_limit)?,
-            before: options.execution.wants_work().then(|| cluster.clone()),
+            before: (options.execution.wants_work() || moment.is_some()).then(|| cluster.clone()),
             state: options.json.then(|| json::cluster::ClusterView::whole(cluster)),
-            moment: wants_summary(options, text).then(|| Moment::of_groups(cluster)),
+            moment,
         })
     }
 
@@ -121,9 +122,11 @@ impl GroupsRun<'_> {
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
             save_balanced(options, save, || whole_cluster_text(cluster), text.output)?;
         }
-        if let Some(moment) = moment.filter(|_| !steps.is_empty()) {
-            summarize(cluster, &steps, &moment, &Moment::of_groups(cluster), &[], &mut text)?;
+        if let Some((moment, before)) = moment.zip(before.as_ref()).filter(|_| !steps.is_empty()) {
+            let after = Moment::of_groups(cluster);
+            summarize(options, (&steps, &jobsets), (before, &moment), &after, &[], &mut text)?;
         }
+        let before = before.filter(|_| options.execution.wants_work());
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
         let enough = choice == ChosenGroups::WorstGroup && !steps.is_empty();
         let left_out =

@@ -32,17 +32,19 @@ pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
     summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
 }
 
-/// Says what a plan costs and brings.
+/// Says what a plan costs and brings; the cluster is as it was before.
 pub fn summarize(
-    cluster: &Cluster,
-    steps: &[Step],
-    before: &Moment,
+    options: &Options,
+    (steps, jobsets): (&[Step], &[Jobset]),
+    (cluster, before): (&Cluster, &Moment),
     after: &Moment,
     course: &[f64],
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let cost = Cost::of(cluster, steps);
-    summary(cost, before, after, course).iter().try_for_each(|line| text.line(line))
+    let time = summing_up::time_of_moves(cluster, steps, jobsets, &options.execution)?;
+    let lines = summary(cost, time, before, after, course);
+    Ok(lines.iter().try_for_each(|(tone, line)| text.output.toned_line(*tone, line))?)
 }
 
 /// Writes the state after the last step, if that is wanted.

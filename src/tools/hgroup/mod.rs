@@ -140,6 +140,7 @@ pub const SPEC: Spec = Spec {
         STATIC_KVM_NODE_MEMORY,
         JSON,
         SUMMARY.only(PLANS),
+        COLOUR.only(PLANS),
         DETAILED_STATUS.only(PLANS),
         YES.only(PLANS),
         JOURNAL.only(PLANS),
@@ -201,7 +202,7 @@ fn unknown_command(word: &str) -> Stop {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    let mut output = Output::standard();
+    let mut output = Output::standard().with_colours(options.colour);
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
     if let Some(journal) = &options.execution.resume {

@@ -188,7 +188,8 @@ fn finish(
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
-        summing_up::of_moves(cluster, plan.after, plan.steps, output)?;
+        let time = summing_up::time_of_moves(cluster, plan.steps, &plan.jobsets, &options.execution)?;
+        summing_up::of_moves(cluster, plan.after, plan.steps, time, output)?;
     }
     let status = match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
         (false, _) => ExitStatus::Failure,

@@ -88,6 +88,7 @@ pub const SPEC: Spec = Spec {
         NO_HEADERS,
         JSON,
         SUMMARY,
+        COLOUR,
         DETAILED_STATUS,
         YES,
         POWER_COMMAND,
@@ -144,7 +145,7 @@ impl Options {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    let mut output = Output::standard();
+    let mut output = Output::standard().with_colours(options.colour);
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(&options, journal, &mut output);
         output.flush()?;

@@ -82,7 +82,9 @@ pub fn run(
     }
     if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
         let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
-        summing_up::of_moves(cluster, &found.after, &steps, output)?;
+        let work = approved::whole(planning, cluster, &found).ok();
+        let time = work.map(|work| summing_up::time_of(&work, &options.execution)).transpose()?;
+        summing_up::of_moves(cluster, &found.after, &steps, time, output)?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
     let mut status = match options.detailed_status && !idle {

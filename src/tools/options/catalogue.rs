@@ -7,6 +7,7 @@ use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{
     self, Choices, File, Float, Host, Integer, ManyInstances, NewFile, NodeFields, OneGroup, OneNode, Text,
 };
+use crate::tools::output::ColourUse;
 
 const YES_NO: ArgumentKind = Choices(&["yes", "no"]);
 
@@ -132,6 +133,12 @@ pub const SUMMARY: OptionDef = OptionDef::flag(
     |o| o.summary = true,
 )
 .added();
+pub const COLOUR: OptionDef = OptionDef::new("colour", "when the summary has colours; auto: on terminals")
+    .takes("WHEN", Choices(ColourUse::WORDS), |o, g| {
+        g.choice().map(|word| o.colour = word.parse().unwrap_or_default())
+    })
+    .default(|o| o.colour.to_string())
+    .added();
 pub const JSON: OptionDef =
     OptionDef::flag("json", "print the result as one JSON document", |o| o.json = true).added();
 

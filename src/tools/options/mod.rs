@@ -12,6 +12,7 @@ use anyhow::bail;
 use self::pace::{PlanForm, Window};
 use super::cli::{Given, ValueError};
 use super::hgroup::GroupCommand;
+use super::output::ColourUse;
 use crate::execute::journal::OnFailure;
 use crate::execute::nodes::Handling;
 use crate::generate::ClusterSpec;
@@ -53,6 +54,8 @@ pub struct Options {
     pub no_headers: bool,
     pub machine_readable: bool,
     pub summary: bool,
+    /// `--colour`
+    pub colour: ColourUse,
     pub json: bool,
     pub detailed_status: bool,
     /// `-G`

@@ -68,8 +68,9 @@ fn every_variable_of_the_environment_is_in_the_manual() {
             count += 1;
         }
     }
-    // HTOOLS, GANETI_ROOTDIR, two of RAPI, two of XDG, HOME, two of users, two of pagers
-    assert_eq!(count, 11);
+    // HTOOLS, GANETI_ROOTDIR, two of RAPI, two of XDG, HOME, two of users, two of pagers, two
+    // of colours
+    assert_eq!(count, 13);
 }
 
 #[test]
