@@ -5,7 +5,7 @@
 //! given open (`/dev/stdout`, `/dev/fd/63`). A pipe with a name may have no reader, or one
 //! that somebody else has put there, so it is refused, as sockets and disks are.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -31,9 +31,21 @@ pub struct WriteError {
 /// What the system says, with the name of the file; the old content, if any, is
 /// then still there. A pipe with a name, a socket, a disk or a directory is refused.
 pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
+    write_with(path, content, None)
+}
+
+/// The same, to a file that everybody may read, whatever the umask says and the old one was like.
+///
+/// # Errors
+/// See [`write_whole`].
+pub fn write_for_all(path: &Path, content: &str) -> Result<(), WriteError> {
+    write_with(path, content, Some(0o644))
+}
+
+fn write_with(path: &Path, content: &str, mode: Option<u32>) -> Result<(), WriteError> {
     let result = WriteTarget::of(path).and_then(|target| match target {
         WriteTarget::Special(mut file) => file.write_all(content.as_bytes()),
-        WriteTarget::File(real) => replace(&real, content),
+        WriteTarget::File(real) => replace(&real, content, mode),
     });
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
@@ -128,8 +140,11 @@ fn named(about: &Metadata) -> &'static str {
     }
 }
 
-fn replace(path: &Path, content: &str) -> io::Result<()> {
+fn replace(path: &Path, content: &str, mode: Option<u32>) -> io::Result<()> {
     let mut file = beside(path)?;
+    if let Some(mode) = mode {
+        file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    }
     file.as_file_mut().write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
@@ -168,6 +183,17 @@ mod tests {
         write_whole(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_for_all_can_be_read_by_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.prom");
+        write_whole(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        write_for_all(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub struct GroupInfo {
     pub instances: usize,
     /// What fails N+1.
     pub failures: Failures,
-    pub score: f64,
+    /// The metrics of its nodes.
+    pub components: Components,
 }
 
 /// A cluster at a glance.
@@ -41,7 +42,7 @@ impl Information {
                 nodes: nodes.len(),
                 instances: cluster.instances_of(group).len(),
                 failures: Failures::of(cluster, &nodes),
-                score: Board::new(cluster, &nodes).score(),
+                components: Board::new(cluster, &nodes).components(),
             }
         };
         Information {
@@ -105,7 +106,7 @@ fn group_table(info: &Information, cluster: &Cluster) -> Vec<String> {
             g.failures.nodes.len().to_string(),
             g.failures.instances.to_string(),
             if g.failures.none() { "True" } else { "False" }.to_owned(),
-            score(g.score),
+            score(g.components.score()),
         ]);
     }
     table.lines("  ")

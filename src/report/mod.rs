@@ -13,6 +13,7 @@ pub(crate) mod info;
 pub(crate) mod instances;
 pub(crate) mod json;
 pub(crate) mod markdown;
+pub mod metrics;
 pub mod nodes;
 pub(crate) mod number;
 pub(crate) mod pareto;

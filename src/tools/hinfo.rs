@@ -1,13 +1,14 @@
 //! `hinfo`: shows what a cluster holds and how well it is balanced.
 
 use super::cli::Spec;
+use super::metrics::{by_status, metered};
 use super::options::Options;
 use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, listing, source};
 use crate::load::merge::apply_node_options;
 use crate::report::info::{self, Information};
-use crate::report::{debug, json};
+use crate::report::{debug, json, metrics};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -33,6 +34,7 @@ pub const SPEC: Spec = Spec {
         STATIC_KVM_NODE_MEMORY,
         SIMULATE,
         JSON,
+        METRICS,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -42,11 +44,16 @@ pub const SPEC: Spec = Spec {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    let mut output = Output::standard();
-    let mut cluster = source::load(&options.load, &mut output)?;
+    metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| inform(&options, output))
+}
+
+fn inform(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let mut cluster = source::load(&options.load, output)?;
     if options.json {
         apply_node_options(&mut cluster, &options.load.nodes)?;
-        let document = json::info::document(&Information::of(&cluster), &cluster);
+        let info = Information::of(&cluster);
+        output.figures(|sheet| metrics::cluster::tell(sheet, &info, &cluster));
+        let document = json::info::document(&info, &cluster);
         output.write(&json::text(&document)?)?;
         output.flush()?;
         return Ok(ExitStatus::Success);
@@ -58,15 +65,16 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     }
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let info = Information::of(&cluster);
+    output.figures(|sheet| metrics::cluster::tell(sheet, &info, &cluster));
     for line in info::text(&info, &cluster, level) {
         output.line(&line)?;
     }
     let nodes = cluster.all_nodes();
     if options.print_instances {
-        listing::instances(&mut output, "Instances", &cluster, &cluster.all_instances())?;
+        listing::instances(output, "Instances", &cluster, &cluster.all_instances())?;
     }
     if let Some(fields) = &options.print_nodes {
-        listing::nodes(&mut output, "Cluster", &cluster, &nodes, fields)?;
+        listing::nodes(output, "Cluster", &cluster, &nodes, fields)?;
     }
     for line in info::score_text(&info) {
         output.line(&line)?;

@@ -28,6 +28,7 @@ mod interrupts;
 pub mod launcher;
 mod links;
 mod listing;
+mod metrics;
 mod nodes;
 pub(crate) mod options;
 pub(crate) mod output;

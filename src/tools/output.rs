@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::kinds::words;
 use crate::model::shown::{printable, printable_lines};
+use crate::report::metrics::Sheet;
 use crate::report::tone::Tone;
 
 words!(
@@ -150,6 +151,10 @@ pub struct Output {
     has_colours: bool,
     /// Lets pass, for a moment, what a terminal would obey.
     is_own: Rc<Cell<bool>>,
+    /// The figures of the last result, if they are collected.
+    figures: Option<Sheet>,
+    /// Which cluster they are of.
+    figures_of: String,
 }
 
 impl Output {
@@ -175,6 +180,8 @@ impl Output {
             is_shown: false,
             has_colours: false,
             is_own: Rc::default(),
+            figures: None,
+            figures_of: String::new(),
         }
     }
 
@@ -186,6 +193,30 @@ impl Output {
     /// Whether standard output is a terminal.
     pub fn is_shown(&self) -> bool {
         self.is_shown
+    }
+
+    /// Collects figures from now on; `cluster` is what their label says.
+    pub fn collect_figures(&mut self, cluster: String) {
+        self.figures = Some(Sheet::of(cluster.clone()));
+        self.figures_of = cluster;
+    }
+
+    /// Whether figures are collected.
+    pub fn wants_figures(&self) -> bool {
+        self.figures.is_some()
+    }
+
+    /// Collects the figures of a result, in the place of those of one before it.
+    pub fn figures(&mut self, tell: impl FnOnce(&mut Sheet)) {
+        if let Some(figures) = &mut self.figures {
+            *figures = Sheet::of(self.figures_of.clone());
+            tell(figures);
+        }
+    }
+
+    /// What was collected.
+    pub fn take_figures(&mut self) -> Option<Sheet> {
+        self.figures.take()
     }
 
     /// Standard output, for code that writes to any stream.

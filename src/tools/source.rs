@@ -1,7 +1,7 @@
 //! Reading the cluster that the options name.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
@@ -37,6 +37,23 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
     apply_monitoring(&mut cluster, options, output)?;
     complete(&mut cluster, options, output)?;
     Ok(cluster)
+}
+
+/// What a cluster is called in the labels of its metrics: as it is named on the command line, without user, password and path.
+pub fn cluster_label(source: &SourceOptions) -> String {
+    let SourceOptions { text_data, rapi, rapi_access: _, luxi, ialloc, simulate } = source;
+    let stem = |path: &PathBuf| match path.file_stem() {
+        Some(stem) if stem != "-" => stem.to_string_lossy().into_owned(),
+        _ => "stdin".to_owned(),
+    };
+    if let Some(address) = rapi {
+        return Address::new(address.as_ref()).bare();
+    }
+    match (luxi, simulate.is_empty(), text_data.as_ref().or(ialloc.as_ref())) {
+        (Some(_), ..) => "local".to_owned(),
+        (None, false, _) => "simulated".to_owned(),
+        (None, true, file) => file.map_or_else(String::new, stem),
+    }
 }
 
 /// Reads an allocator message, the cluster in it as well as the question. A cluster that

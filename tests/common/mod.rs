@@ -1,6 +1,7 @@
 //! What several of the test programs use.
 
 pub mod clusters;
+pub mod exposition;
 pub mod luxi;
 pub mod luxi_server;
 pub mod plain_evacuate;

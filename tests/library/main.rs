@@ -14,6 +14,7 @@ mod fuzz_parsers;
 mod house;
 mod mend;
 mod merge;
+mod metrics;
 mod placements;
 mod properties;
 mod rolling;

@@ -155,7 +155,7 @@ fn completion_list() {
         )
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
-            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
+            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--metrics none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
@@ -177,7 +177,7 @@ fn options_of_hspace() {
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
          --standard-alloc string\n--tiered-alloc string\n-S,--save none\n--static-kvm-node-memory integer\n\
-         --time-limit float\n--json none\n",
+         --time-limit float\n--json none\n--metrics none\n",
     )));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n    --standard-alloc=STDSPEC    "));
     for (args, message) in [
@@ -222,7 +222,7 @@ fn options_of_hcheck() {
                -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\
                -e,--min-score float\n--ignore-soft-errors none\n--no-simulation none\n-O,--offline onenode\n\
                -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n--select-instances manyinstances\n--no-capacity-checks none\n\
-               -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--deep none\n--effort integer\n--json none\n--detailed-status none\n--time-limit float\n\
+               -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--deep none\n--effort integer\n--json none\n--metrics none\n--detailed-status none\n--time-limit float\n\
                -V,--version none\n-h,--help none\n--help-completion none\n";
     hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);
     for word in ["-p", "--print-instances", "-G", "--mond"] {
@@ -239,7 +239,7 @@ fn options_of_harep() {
     harep(&["--help-completion"]).code(0).stderr("").stdout(
         "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-t,--text-data file\n\
          --job-delay float\n--reason none\n--dry-run none\n--simulate-failure onenode\n--limit integer\n--max-per-node integer\n\
-         --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--json none\n\
+         --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--json none\n--metrics none\n\
          --detailed-status none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
     // what the reference accepts means the same, whatever was added

@@ -14,6 +14,7 @@ mod hail;
 mod health;
 mod json;
 mod manual;
+mod metrics;
 mod plans;
 mod recorded;
 mod regroup;

@@ -13,7 +13,8 @@ fn recorded_answers() {
         .case("README.md")
         .case("docs/guide.md")
         .case("docs/tour.md")
-        .case("docs/execution.md");
+        .case("docs/execution.md")
+        .case("docs/monitoring.md");
 }
 
 /// Every sample has recorded answers.

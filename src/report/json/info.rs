@@ -42,7 +42,7 @@ pub fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
         bad_nodes: g.failures.nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect(),
         bad_instances: g.failures.instances,
         n1_happy: g.failures.none(),
-        score: g.score,
+        score: g.components.score(),
     };
     InfoDocument {
         schema: SCHEMA,

@@ -17,7 +17,7 @@ use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::TypedOption;
 
 /// Options that say where a cluster is, who may ask it, and what becomes of a plan: whoever applies it has their own.
-const LEFT_OUT: [&str; 29] = [
+const LEFT_OUT: [&str; 30] = [
     "text-data",
     "master",
     "rapi-credentials",
@@ -41,6 +41,7 @@ const LEFT_OUT: [&str; 29] = [
     "print-instances",
     "save",
     "summary",
+    "metrics",
     "verbose",
     "quiet",
     "durations-from",

@@ -11,6 +11,7 @@ use self::run::RepairRun;
 use super::cli::option::ArgumentKind::{File, Float, Integer, OneNode};
 use super::cli::{Given, OptionDef, Spec, ValueError};
 use super::execution::takes_jobs;
+use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::{Options, not_negative};
 use super::output::Output;
@@ -73,6 +74,7 @@ pub const SPEC: Spec = Spec {
         VERBOSE.says("say why, too; may be repeated").added(),
         QUIET.says("print only what changes, for cron").added(),
         JSON,
+        METRICS,
         DETAILED_STATUS.says(
             "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way or have just ended, 0 if all is well",
         ),
@@ -107,6 +109,10 @@ pub fn run(mut options: Options) -> anyhow::Result<ExitStatus> {
         source.luxi.get_or_insert_default();
     }
     options.dry_run |= !options.failing.is_empty();
+    metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| repair(&options, output))
+}
+
+fn repair(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if !options.dry_run && !takes_jobs(&options.load.source) {
         bail!(
             "harep: repairs are possible only on LUXI or RAPI; with other data, use --dry-run or --simulate-failure"
@@ -116,10 +122,9 @@ pub fn run(mut options: Options) -> anyhow::Result<ExitStatus> {
         !options.dry_run || options.execution.journal.is_none(),
         "option --journal means nothing where nothing is changed"
     );
-    let mut output = Output::standard();
-    let mut run = RepairRun::begin(&options)?;
-    let cluster = source::load(&options.load, &mut output)?;
-    let status = run.carry_out(cluster, &mut output);
+    let mut run = RepairRun::begin(options)?;
+    let cluster = source::load(&options.load, output)?;
+    let status = run.carry_out(cluster, output);
     // what was said before an error stays said
     output.flush()?;
     status

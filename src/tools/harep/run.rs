@@ -18,8 +18,8 @@ use crate::model::{Cluster, InstanceIdx, NodeIdx, Outage, RunStatus};
 use crate::plan::names::Impossible;
 use crate::plan::repair::{RepairWish, WantedRepair, repair_job};
 use crate::plan::work::WorkStep;
-use crate::report::json;
 use crate::report::repair::{RepairEntry, RepairStatus, RepairStyle, lines, statistics};
+use crate::report::{json, metrics};
 use crate::search::repair::{RepairCase, RepairDecision, RepairOptions, decide_all, disks_matter};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, Lock, takes_jobs};
@@ -120,6 +120,7 @@ impl<'a> RepairRun<'a> {
             entries[at] = Some(entry);
         }
         let entries: Vec<RepairEntry> = entries.into_iter().flatten().collect();
+        output.figures(|sheet| metrics::repair::tell(sheet, &entries));
         if options.json {
             output.write(&json::text(&json::repair::document(&cluster, &entries, &failing, style))?)?;
         } else if style.level >= 1 {

@@ -10,6 +10,7 @@ use crate::plan::jobset::{Jobset, jobsets};
 use crate::report::components::{components, score};
 use crate::report::deep;
 use crate::report::json::plan::EndingView;
+use crate::report::metrics::balance::BalanceFigures;
 use crate::report::number::general;
 use crate::score::Components;
 use crate::search::Stopped;
@@ -50,6 +51,20 @@ impl BalanceStart {
     /// Looks at a group.
     pub fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
         BalanceStart { outset: Outset::of(cluster, &scope.nodes), scope }
+    }
+
+    /// The same in figures, if it is not searched.
+    pub fn figures(&self, options: &Options) -> BalanceFigures<'_> {
+        let score = self.outset.initial.score();
+        BalanceFigures {
+            group: self.scope.group,
+            before: score,
+            unavoidable: self.outset.unavoidable,
+            after: score,
+            steps: &[],
+            complete: self.is_balanced(options),
+            deep: None,
+        }
     }
 
     /// Whether there is nothing to gain.
@@ -136,6 +151,19 @@ pub fn search_group(
 }
 
 impl Balanced {
+    /// The same in figures.
+    pub fn figures(&self) -> BalanceFigures<'_> {
+        BalanceFigures {
+            group: self.scope.group,
+            before: self.initial.score(),
+            unavoidable: self.unavoidable,
+            after: self.last.score(),
+            steps: &self.steps,
+            complete: self.stopped.is_none(),
+            deep: self.deep.as_ref(),
+        }
+    }
+
     /// Whether there was something to search for.
     pub fn was_searched(&self) -> bool {
         self.ending != EndingView::Balanced

@@ -12,6 +12,7 @@ mod views;
 
 use super::cli::option::ArgumentKind;
 use super::cli::{OptionDef, Spec};
+use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::{Options, count, not_negative, size};
@@ -82,6 +83,7 @@ pub const SPEC: Spec = Spec {
         PRIORITY,
         SIMULATE,
         JSON,
+        METRICS,
         SUMMARY,
         COLOUR,
         OptionDef::new(
@@ -168,22 +170,26 @@ pub const SPEC: Spec = Spec {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.colour);
+    metered(SPEC.name, &options, &mut output, by_status, |output| balance_or_resume(&options, output))
+}
+
+fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = if let Some(journal) = &options.execution.resume {
-        execution::resume(&execute::undertaking(&options), journal, &mut output)
+        execution::resume(&execute::undertaking(options), journal, output)
     } else {
         // before the cluster is asked
-        run::Groups::of(&options)?;
-        deep::check(&options)?;
-        execution::check_pace(&options)?;
+        run::Groups::of(options)?;
+        deep::check(options)?;
+        execution::check_pace(options)?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
         ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
-        let cluster = source::load(&options.load, &mut output)?;
+        let cluster = source::load(&options.load, output)?;
         match options.explain.is_empty() {
             true => {
-                let plan = |cluster, output: &mut Output| run::run(&options, cluster, output);
-                execution::plan_and_execute(&execute::undertaking(&options), cluster, plan, &mut output)
+                let plan = |cluster, output: &mut Output| run::run(options, cluster, output);
+                execution::plan_and_execute(&execute::undertaking(options), cluster, plan, output)
             }
-            false => explain::run(&options, cluster, &mut output),
+            false => explain::run(options, cluster, output),
         }
     }?;
     output.flush()?;

@@ -15,7 +15,7 @@ use crate::model::{Cluster, Draft, NodeIdx};
 use crate::plan::names::Impossible;
 use crate::report::summary::Moment;
 use crate::report::text::{cluster_text, whole_cluster_text};
-use crate::report::{debug, json, pareto};
+use crate::report::{debug, json, metrics, pareto};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::group;
@@ -105,6 +105,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         let start = BalanceStart::of(cluster, BalancedScope::of(cluster, group));
         balance(options, cluster, start, &watch, &mut text)?
     };
+    text.output.figures(|sheet| metrics::balance::tell(sheet, [found.figures()], cluster));
     if found.was_searched() {
         give_commands(options, cluster, &found.steps, &found.jobsets, &mut text)?;
         let scope = &found.scope;

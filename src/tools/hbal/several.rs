@@ -15,13 +15,14 @@ use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
 use crate::plan::jobset::{Jobset, side_by_side};
 use crate::plan::names::Impossible;
 use crate::report::components::score;
-use crate::report::json;
 use crate::report::json::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
 use crate::report::json::plan::EndingView;
+use crate::report::metrics::balance::BalanceFigures;
 use crate::report::number::counted;
 use crate::report::summary::Moment;
 use crate::report::table::{Align, Table};
 use crate::report::text::whole_cluster_text;
+use crate::report::{json, metrics};
 use crate::search::Stopped;
 use crate::search::moves::perform;
 use crate::tools::execution::Planned;
@@ -55,6 +56,10 @@ impl BalanceCandidate {
 
     fn steps(&self) -> &[Step] {
         self.found.as_ref().map_or(&[], |found| &found.steps)
+    }
+
+    fn figures(&self, options: &Options) -> BalanceFigures<'_> {
+        self.found.as_ref().map_or_else(|| self.start.figures(options), Balanced::figures)
     }
 
     fn jobsets(&self) -> &[Jobset] {
@@ -111,6 +116,9 @@ impl GroupsRun<'_> {
         let late = deadline.reached();
         // from now on an interrupt ends the program
         drop(deadline);
+        text.output.figures(|sheet| {
+            metrics::balance::tell(sheet, groups.iter().map(|group| group.figures(options)), cluster);
+        });
         let plans = groups.iter().map(|group| (group.steps().len(), group.jobsets()));
         let jobsets = side_by_side(plans);
         let steps: Vec<Step> = groups.iter().flat_map(BalanceCandidate::steps).copied().collect();

@@ -10,6 +10,7 @@ use anyhow::ensure;
 
 use super::cli::option::ArgumentKind::OneNode;
 use super::cli::{OptionDef, Spec, getopt};
+use super::metrics::{metered, never};
 use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::{Output, reader_is_gone};
@@ -70,6 +71,7 @@ pub const SPEC: Spec = Spec {
         DEEP.says("on trial, look for the best placement, as hbal --deep does, not for one step after the other"),
         EFFORT,
         JSON,
+        METRICS,
         DETAILED_STATUS
             .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
         TIME_LIMIT.says("end the simulation once SECONDS have passed, with the steps found by then"),
@@ -105,15 +107,18 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+    metered(SPEC.name, &options, &mut Output::standard(), never, |output| look(&options, output))
+}
+
+fn look(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
-    let mut output = Output::standard();
-    let mut cluster = source::load(&options.load, &mut output)?;
+    let mut cluster = source::load(&options.load, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let status = if options.without.is_empty() {
-        run::check(&options, &cluster, &mut output)
+        run::check(options, &cluster, output)
     } else {
-        run::loss(&options, &cluster, &mut output)
+        run::loss(options, &cluster, output)
     }?;
     output.flush()?;
     Ok(status)

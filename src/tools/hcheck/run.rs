@@ -5,7 +5,7 @@ use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
-use crate::report::json;
+use crate::report::{json, metrics};
 use crate::search::health as search;
 use crate::search::health::{GroupHealth, TrialBalance};
 use crate::tools::interrupts::Interruptible;
@@ -14,7 +14,8 @@ use crate::tools::output::Output;
 
 /// Checks the cluster, and what balancing would mend.
 pub fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let found = find(options, cluster)?;
+    let found = find(options, cluster, output.wants_figures())?;
+    output.figures(|sheet| metrics::check::tell(sheet, &found, cluster));
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
     }
@@ -36,7 +37,7 @@ fn verdict(healthy: bool) -> ExitStatus {
     if healthy { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
-fn find(options: &Options, cluster: &Cluster) -> anyhow::Result<CheckResult> {
+fn find(options: &Options, cluster: &Cluster, metered: bool) -> anyhow::Result<CheckResult> {
     let checks = !options.no_capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
@@ -54,7 +55,7 @@ fn find(options: &Options, cluster: &Cluster) -> anyhow::Result<CheckResult> {
     let rebalanced =
         after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // for those who ask for it only
-    let named = options.json || options.list_problems;
+    let named = options.json || options.list_problems || metered;
     Ok(CheckResult {
         initial,
         rebalanced,
@@ -68,6 +69,7 @@ fn find(options: &Options, cluster: &Cluster) -> anyhow::Result<CheckResult> {
 /// Tells what the loss of nodes would mean.
 pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let found = search::loss(cluster, &named_nodes("without-node", &options.without, cluster)?);
+    output.figures(|sheet| metrics::check::tell_loss(sheet, &found));
     if options.json {
         output.write(&json::text(&json::check::of_loss(&found, cluster))?)?;
     } else if options.machine_readable {

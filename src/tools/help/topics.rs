@@ -20,6 +20,7 @@ topics! {
     "guide" "docs/guide.md",
     "tour" "docs/tour.md",
     "execution" "docs/execution.md",
+    "monitoring" "docs/monitoring.md",
     "groups" "docs/groups.md",
     "placing" "docs/placing.md",
     "search" "docs/search.md",

@@ -11,6 +11,7 @@ use anyhow::ensure;
 
 use super::cli::option::ArgumentKind::{Choices, Float};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt, hint};
+use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::{Options, TypedOption, one_form};
@@ -139,6 +140,7 @@ pub const SPEC: Spec = Spec {
         EXIT_ON_MISSING_MOND_DATA,
         STATIC_KVM_NODE_MEMORY,
         JSON,
+        METRICS,
         SUMMARY.only(PLANS),
         COLOUR.only(PLANS),
         DETAILED_STATUS.only(PLANS),
@@ -203,18 +205,24 @@ fn unknown_command(word: &str) -> Stop {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.colour);
+    // a series for each command, as each may be run by itself
+    let tool = format!("{} {}", SPEC.name, options.group_command);
+    metered(&tool, &options, &mut output, by_status, |output| command(&options, output))
+}
+
+fn command(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
     ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
     if let Some(journal) = &options.execution.resume {
-        let status = execution::resume(&execute::undertaking(&options), journal, &mut output);
+        let status = execution::resume(&execute::undertaking(options), journal, output);
         output.flush()?;
         return status;
     }
-    execution::check_pace(&options)?;
+    execution::check_pace(options)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "regrouped"])?;
-    let cluster = source::load(&options.load, &mut output)?;
-    let result = run::run(&options, cluster, &mut output);
+    let cluster = source::load(&options.load, output)?;
+    let result = run::run(options, cluster, output);
     // what was said before an error stays said
     output.flush()?;
     result

@@ -12,8 +12,9 @@ use crate::plan::names::Impossible;
 use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
-use crate::report::json;
+use crate::report::metrics::groups::RegroupFound;
 use crate::report::number::counted;
+use crate::report::{json, metrics};
 use crate::search::groups::balance::balance_until;
 use crate::search::groups::compress::{Compression, GroupCandidate, compress_until};
 use crate::search::groups::redistribute::redistribute_until;
@@ -45,6 +46,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
 
 fn status(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = GroupsStatus::of(cluster);
+    output.figures(|sheet| metrics::groups::tell_status(sheet, &status, cluster));
     if options.dot {
         output.write(&draw::dot(&status, cluster))?;
     } else if options.svg {
@@ -86,6 +88,7 @@ fn heal(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Re
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let steps: Vec<Step> = found.steps().copied().collect();
+    tell(&RegroupFound::Redistribution(&found), &steps, cluster, output);
     let jobsets = jobsets(cluster, &steps);
     let plan = RegroupPlan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
@@ -114,6 +117,7 @@ fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::R
     let chosen: Option<&GroupCandidate> = found.choice().filter(|_| planned);
     let after = chosen.map_or_else(|| cluster.clone(), |candidate| candidate.after(cluster, &regroup));
     let steps = chosen.map_or(&[][..], GroupCandidate::steps);
+    tell(&RegroupFound::Compression(&found), steps, cluster, output);
     let jobsets = jobsets(cluster, steps);
     let plan = RegroupPlan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
@@ -131,6 +135,7 @@ fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::R
 
 fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let found = search(options, |deadline| balance_until(cluster, &options.group_balance(), deadline))?;
+    tell(&RegroupFound::Balance(&found), &found.steps, cluster, output);
     let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
@@ -142,6 +147,11 @@ fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
         stopped: found.stopped,
     };
     finish(options, cluster, &plan, output)
+}
+
+/// Collects the figures of a plan.
+fn tell(found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster, output: &mut Output) {
+    output.figures(|sheet| metrics::groups::tell_plan(sheet, found, steps, cluster));
 }
 
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.

@@ -10,6 +10,7 @@ mod run;
 use super::cli::option::ArgumentKind::{Choices, Float, Text};
 use super::cli::value::split_list;
 use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::Output;
@@ -79,6 +80,7 @@ pub const SPEC: Spec = Spec {
         STATIC_KVM_NODE_MEMORY,
         TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
         JSON,
+        METRICS,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -88,12 +90,15 @@ pub const SPEC: Spec = Spec {
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+    metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| estimate(&options, output))
+}
+
+fn estimate(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     ahead::files(None, options.save.as_deref(), &["tiered", "standard"])?;
-    let mut output = Output::standard();
-    let mut cluster = source::load(&options.load, &mut output)?;
+    let mut cluster = source::load(&options.load, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;
-    let result = run::run(&options, &cluster, &mut output);
+    let result = run::run(options, &cluster, output);
     // what was said before an error stays said
     output.flush()?;
     result

@@ -11,7 +11,7 @@ use crate::model::Cluster;
 use crate::report::components::{components, score};
 use crate::report::space::map::allocation_map;
 use crate::report::space::{AllocationKind, AllocationRun, FillStart, Form};
-use crate::report::{debug, json};
+use crate::report::{debug, json, metrics};
 use crate::score::Board;
 use crate::search::fill::{FillGround, FillWatch, Filled};
 use crate::search::place::NoTargets;
@@ -65,7 +65,9 @@ pub fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow:
     let standard =
         AllocationRun::of(AllocationKind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
-    estimate.finish(&ground, [&tiered, &standard])
+    let runs = [&tiered, &standard];
+    estimate.output.figures(|sheet| metrics::space::tell(sheet, cluster, &runs));
+    estimate.finish(&ground, runs)
 }
 
 /// What came of the tiered and of the standard allocation.

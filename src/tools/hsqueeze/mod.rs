@@ -12,6 +12,7 @@ use self::planning::Planning;
 use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use super::cli::value::shown_time;
 use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::metrics::{by_status, metered};
 use super::options::Options;
 use super::options::catalogue::*;
 use super::options::pace::*;
@@ -87,6 +88,7 @@ pub const SPEC: Spec = Spec {
         QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
         NO_HEADERS,
         JSON,
+        METRICS,
         SUMMARY,
         COLOUR,
         DETAILED_STATUS,
@@ -146,20 +148,24 @@ impl Options {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.colour);
+    metered(SPEC.name, &options, &mut output, by_status, |output| plan_or_resume(&options, output))
+}
+
+fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(journal) = &options.execution.resume {
-        let status = execute::resume(&options, journal, &mut output);
+        let status = execute::resume(options, journal, output);
         output.flush()?;
         return status;
     }
-    run::check_reserves(&options, &mut output)?;
-    let planning = Planning::new(&options, run::known_sizes(&options)?);
-    execution::check_pace(&options)?;
+    run::check_reserves(options, output)?;
+    let planning = Planning::new(options, run::known_sizes(options)?);
+    execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "squeezed"])?;
-    let access = options.execution.exec.then(|| execute::access(&options)).transpose()?;
-    let cluster = source::load(&options.load, &mut output)?;
-    let result = run::run(&planning, access, &cluster, &mut output);
+    let access = options.execution.exec.then(|| execute::access(options)).transpose()?;
+    let cluster = source::load(&options.load, output)?;
+    let result = run::run(&planning, access, &cluster, output);
     // what was said before an error stays said
     output.flush()?;
     result

@@ -12,7 +12,7 @@ use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::plan::shell;
 use crate::plan::work::Work;
 use crate::report::file::write_whole;
-use crate::report::{json, squeeze as view};
+use crate::report::{json, metrics, squeeze as view};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
@@ -67,6 +67,7 @@ pub fn run(
     save_cluster(options.save.as_deref(), "original", "before hsqueeze run", cluster, output)?;
     let asked = planning.asked(cluster, 0, &[]);
     let found = search(options, cluster, &groups, &asked)?;
+    output.figures(|sheet| metrics::squeeze::tell(sheet, &found, cluster));
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }

@@ -142,6 +142,13 @@ pub const COLOUR: OptionDef = OptionDef::new("colour", "when the summary has col
 pub const JSON: OptionDef =
     OptionDef::flag("json", "print the result as one JSON document", |o| o.json = true).added();
 
+pub const METRICS: OptionDef = OptionDef::new(
+    "metrics",
+    "write the figures of the run to FILE, in Prometheus's format, also if it fails: for the textfile collector of its node exporter",
+)
+.takes("FILE", NewFile, |o, g| g.path().map(|path| o.metrics = path))
+.added();
+
 // what may be moved, and how far
 
 pub const OFFLINE: OptionDef = OptionDef::new("offline", "treat NODE as offline; may be repeated")

@@ -51,6 +51,8 @@ pub struct Options {
     pub commands: Option<CommandTarget>,
     /// `-S`: what the names of the saved files start with.
     pub save: Option<PathBuf>,
+    /// `--metrics`
+    pub metrics: Option<PathBuf>,
     pub no_headers: bool,
     pub machine_readable: bool,
     pub summary: bool,

@@ -1,0 +1,52 @@
+//! What `hcheck` knows: what is wrong, what balancing would leave, what the loss of nodes would mean.
+
+use super::{Family, GroupLabels, Sheet};
+use crate::model::Cluster;
+use crate::report::check::{CheckResult, Snapshot};
+use crate::search::health::{Loss, ProblemCounts};
+
+/// Tells what a check found.
+pub fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
+    let groups = GroupLabels::of(cluster);
+    sheet.flag(Family::CheckHealthy, &[], !check.last().needs_rebalance());
+    tell_problems(sheet, &check.initial, &groups, "now");
+    if !check.without_simulation {
+        tell_problems(sheet, check.last(), &groups, "balanced");
+        let steps = check.steps.iter().copied().chain(std::iter::repeat(0));
+        for (group, steps) in check.initial.groups.iter().zip(steps) {
+            sheet.count(Family::CheckMoves, &[groups.get(group.group)], steps);
+        }
+    }
+    sheet.count(Family::CheckIdleTags, &[], check.idle_tags.len());
+}
+
+fn tell_problems(sheet: &mut Sheet, state: &Snapshot, groups: &GroupLabels, when: &str) {
+    for group in &state.groups {
+        let label = groups.get(group.group);
+        // as in the documents of hcheck --json
+        let ProblemCounts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } =
+            group.counts();
+        let counts = [
+            ("n1_failing", Some(n1_failing)),
+            ("conflicting", Some(conflicting)),
+            ("offline_primary", Some(offline_primary)),
+            ("offline_secondary", Some(offline_secondary)),
+            ("not_expendable", at_risk),
+        ];
+        for (problem, count) in counts {
+            // not looked at with --no-capacity-checks
+            let Some(count) = count else { continue };
+            sheet.count(Family::CheckProblems, &[label, problem, when], count);
+        }
+    }
+}
+
+/// Tells what the loss of nodes would mean.
+pub fn tell_loss(sheet: &mut Sheet, loss: &Loss) {
+    let Loss { nodes: _, placed, stranded, unmirrored } = loss;
+    for (outcome, count) in
+        [("placed", placed.len()), ("stranded", stranded.len()), ("unmirrored", unmirrored.len())]
+    {
+        sheet.count(Family::CheckLoss, &[outcome], count);
+    }
+}

@@ -1,0 +1,63 @@
+//! `--metrics`: the figures of a run, in a file that the textfile collector of Prometheus's node exporter reads.
+
+use std::path::Path;
+use std::time::{Instant, SystemTime};
+
+use super::ExitStatus;
+use super::options::Options;
+use super::output::{Output, reader_is_gone};
+use super::source::cluster_label;
+use crate::report::file::{check_whole, write_for_all};
+use crate::report::metrics::runs::{self, RunRecord};
+use crate::report::metrics::{Sheet, exposition};
+
+/// Whether a run that ends like this has not done what it was asked for.
+pub type IsFailure = fn(ExitStatus) -> bool;
+
+/// Of tools whose status says whether they did.
+pub fn by_status(status: ExitStatus) -> bool {
+    status == ExitStatus::Failure
+}
+
+/// Of tools whose status is an answer.
+pub fn never(_: ExitStatus) -> bool {
+    false
+}
+
+/// Runs a tool, and writes the file if one is wanted: also if the run ends with an error, so that it is noticed.
+///
+/// # Errors
+/// Those of the run; the file.
+pub fn metered(
+    tool: &str,
+    options: &Options,
+    output: &mut Output,
+    is_failure: IsFailure,
+    run: impl FnOnce(&mut Output) -> anyhow::Result<ExitStatus>,
+) -> anyhow::Result<ExitStatus> {
+    let Some(path) = &options.metrics else { return run(output) };
+    check_whole(path)?;
+    output.collect_figures(cluster_label(&options.load.source));
+    let began = Instant::now();
+    let result = run(output);
+    let success = match &result {
+        Ok(status) => !is_failure(*status),
+        Err(error) => reader_is_gone(error),
+    };
+    let record = RunRecord { tool, ended: SystemTime::now(), took: began.elapsed(), success };
+    let written = write(path, output.take_figures(), record);
+    match (result, written) {
+        (result, Ok(())) => result,
+        (Ok(_), Err(problem)) => Err(problem),
+        (Err(error), Err(problem)) => {
+            output.error_line(&format!("Error: {problem:#}"))?;
+            Err(error)
+        }
+    }
+}
+
+fn write(path: &Path, sheet: Option<Sheet>, record: RunRecord<'_>) -> anyhow::Result<()> {
+    let mut sheet = sheet.unwrap_or_default();
+    runs::tell(&mut sheet, record);
+    Ok(write_for_all(path, &exposition(&[&sheet]))?)
+}

@@ -1,0 +1,124 @@
+//! The exposition format: whatever names and values there are, they are read back; and the table of metrics in the
+//! documents is that of the code.
+
+use std::fmt::Write;
+use std::fs;
+
+use htools::report::metrics::{Family, Sheet, distinct_names, exposition};
+use proptest::prelude::*;
+
+use crate::common::exposition::parse;
+
+proptest! {
+    #[test]
+    fn any_text_and_any_number_are_read_back(
+        values in prop::collection::vec((any::<String>(), any::<String>(), any::<f64>()), 0..20),
+        cluster in "(?s).*",
+    ) {
+        let names = distinct_names(values.iter().map(|(group, ..)| group.as_str()));
+        let mut sheet = Sheet::of(cluster.clone());
+        for (name, (_, component, value)) in names.iter().zip(&values) {
+            sheet.put(Family::GroupScorePart, &[name, component], *value);
+        }
+        let text = exposition(&[&sheet]);
+        let found = parse(&text).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(found.len(), values.len());
+        for (series, (name, (_, component, value))) in found.iter().zip(names.iter().zip(&values)) {
+            prop_assert_eq!(series.label("cluster"), Some(cluster.as_str()));
+            prop_assert_eq!(series.label("group"), Some(name.as_str()));
+            prop_assert_eq!(series.label("component"), Some(component.as_str()));
+            prop_assert!(series.value == *value || (series.value.is_nan() && value.is_nan()));
+        }
+    }
+
+    #[test]
+    fn distinct_names_are_distinct(names in prop::collection::vec("(a|b| \\(2\\)|){0,3}", 0..30)) {
+        let mut distinct = distinct_names(names.iter().map(String::as_str));
+        prop_assert!(distinct.iter().zip(&names).all(|(new, old)| new.starts_with(old.as_str())));
+        distinct.sort();
+        distinct.dedup();
+        prop_assert_eq!(distinct.len(), names.len());
+    }
+}
+
+/// The reader refuses what is no such text, or the tests that use it would show nothing.
+#[test]
+fn the_reader_is_strict() {
+    let head = "# HELP a_b h\n# TYPE a_b gauge\n";
+    parse(&format!("{head}a_b 1\n")).unwrap();
+    parse(&format!("{head}a_b{{x=\"1\"}} 1\na_b{{x=\"2\"}} +Inf\n")).unwrap();
+    for wrong in [
+        "a_b 1\n",
+        "# TYPE a_b gauge\na_b 1\n",
+        "# HELP a_b h\na_b 1\n",
+        "# HELP a_b h\n",
+        "# HELP a_b h\n# TYPE a_b counter\na_b 1\n",
+        "# HELP a_total h\n# TYPE a_total gauge\na_total 1\n",
+    ] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
+    for wrong in [
+        "a_b 1",
+        "a_b 1\na_b 1\n",
+        "a_c 1\n",
+        "a_b{x=\"1} 1\n",
+        "a_b{x=\"\\t\"} 1\n",
+        "a_b{x=\"1\",x=\"2\"} 1\n",
+        "a_b{x=\"1\"}1\n",
+        "a_b one\n",
+        "a_b inf\n",
+        "\n",
+        "# HELP a_b h\n# TYPE a_b gauge\n",
+    ] {
+        assert!(parse(&format!("{head}{wrong}")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_table_follows_the_conventions() {
+    let mut names: Vec<&str> = Family::ALL.iter().map(|family| family.row().name).collect();
+    for family in Family::ALL {
+        let row = family.row();
+        assert!(row.help.ends_with('.') && !row.help.contains('\n'), "{}", row.name);
+        assert!(
+            row.labels.first().is_none_or(|label| *label == "cluster") || row.name == "htools_build_info"
+        );
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Family::ALL.len());
+}
+
+const DOCUMENT: &str = "docs/monitoring.md";
+const BEGINNING: &str = "## All metrics\n\n";
+
+/// The tables of the document.
+fn tables() -> String {
+    let mut sources: Vec<&str> = Family::ALL.iter().map(|family| family.row().source).collect();
+    sources.dedup();
+    let mut text = String::new();
+    for source in sources {
+        let _ = writeln!(text, "### {source}\n\n| metric | labels | |\n|---|---|---|");
+        for row in Family::ALL.iter().map(|family| family.row()).filter(|row| row.source == source) {
+            let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
+            let _ = writeln!(text, "| `{}` | {} | {} |", row.name, labels.join(", "), row.help);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `UPDATE_DOCS=1 cargo test --test library metrics` writes them.
+#[test]
+fn every_metric_is_documented() {
+    let document = fs::read_to_string(DOCUMENT).unwrap();
+    let (before, rest) = document.split_once(BEGINNING).expect(BEGINNING);
+    let end = rest.find("\n## ").map_or(rest.len(), |at| at + 1);
+    let made = tables();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let text = format!("{before}{BEGINNING}{made}{}", &rest[end..]);
+        fs::write(DOCUMENT, text.trim_end().to_owned() + "\n").unwrap();
+        return;
+    }
+    assert_eq!(rest[..end].trim_end(), made.trim_end(), "UPDATE_DOCS=1 cargo test --test library metrics");
+}
