@@ -15,7 +15,7 @@ use crate::input::error::{LoadError, Result};
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
     Cluster, Disk, Draft, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
-    NodeIdx, NodeSpec, NodeState, Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation,
+    NodeIdx, NodeSpec, NodeState, Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -31,6 +31,8 @@ pub struct MergeOptions {
     pub utilisation: Vec<(String, Utilisation)>,
     /// `--ignore-dynu`: no dynamic use at all.
     pub ignore_dynu: bool,
+    /// `--weights`.
+    pub weights: Weights,
 }
 
 /// Turns raw data into a cluster in which every instance is on its nodes.
@@ -70,6 +72,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         tag_table: table,
         common_suffix: suffix,
         first_node_number: raw.first_node_number,
+        weights: options.weights,
     };
     mark_immobile(&mut cluster, &selection);
     attach_instances(&mut cluster);

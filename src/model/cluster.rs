@@ -8,6 +8,7 @@ use super::policy::InstancePolicy;
 use super::step::Placement;
 use super::storage::DiskParameters;
 use super::tags::TagTable;
+use super::weights::Weights;
 
 /// A node group.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub struct Cluster {
     pub common_suffix: String,
     /// The number shown for the first node.
     pub first_node_number: u32,
+    /// What the metrics of its scores count for.
+    pub weights: Weights,
 }
 
 /// A place for an instance, and what its nodes would be with it there.

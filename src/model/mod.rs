@@ -11,6 +11,7 @@ pub(crate) mod instance;
 pub(crate) mod job_id;
 pub(crate) mod kinds;
 pub mod known_tags;
+pub mod metrics;
 pub(crate) mod node;
 pub(crate) mod peers;
 pub(crate) mod placement;
@@ -22,6 +23,7 @@ pub(crate) mod storage;
 pub(crate) mod tags;
 pub(crate) mod units;
 pub(crate) mod utilisation;
+pub(crate) mod weights;
 
 pub use bar::Bar;
 pub use cluster::{Cluster, Group, Members, Place};
@@ -39,3 +41,4 @@ pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, St
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;
 pub use utilisation::Utilisation;
+pub use weights::{WeightError, Weights};

@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx};
-use crate::score::interval::RESERVED_TOTAL_WEIGHT;
 
 /// The nodes that fail N+1, and the instances that depend on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +52,7 @@ pub fn unavoidable_score(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
         .iter()
         .map(|n| cluster.node(*n).state.peers.iter().map(|(_, amount)| amount).sum::<Mib>())
         .sum();
-    RESERVED_TOTAL_WEIGHT * (reserved.as_f64() / others - reserved.as_f64() / total)
+    cluster.weights.reserved_sum() * (reserved.as_f64() / others - reserved.as_f64() / total)
 }
 
 #[cfg(test)]

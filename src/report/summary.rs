@@ -10,7 +10,7 @@ use super::timetable::{Timetable, duration};
 use super::tone::{Tone, TonedLine, of_change, plain};
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Leg, Mib, Node, NodeIdx, Step};
-use crate::score::{Board, Components, TABLE};
+use crate::score::{Board, Components};
 use crate::search::health::{GroupHealth, ProblemCounts};
 
 /// The part of the gain of which it is told after how many steps it is there.
@@ -193,11 +193,9 @@ impl Moment {
 
     /// The same with a score in its parts, weighted, and the whole.
     pub fn with_parts(self, parts: &Components) -> Moment {
-        let part = |(at, metric): (usize, &crate::score::Metric)| {
-            (metric.name.to_owned(), parts.values[at] * metric.weight)
-        };
+        let weighted = parts.parts().map(|(metric, value, weight)| (metric.name.to_owned(), value * weight));
         let whole = [("score".to_owned(), parts.score())];
-        Moment { scores: TABLE.iter().enumerate().map(part).chain(whole).collect(), ..self }
+        Moment { scores: weighted.chain(whole).collect(), ..self }
     }
 
     /// How a whole cluster is, with the score of each node group.

@@ -163,7 +163,7 @@ impl<'b> Scorer<'b> {
         let score = |at: usize| {
             let lane = |lane: usize| moments[at][board.same_as(&replaced[at], lane)];
             let (counted, spread_change) = rest(at);
-            weighted(&board.values_of(counted, spread_change, lane))
+            weighted(board.weights(), &board.values_of(counted, spread_change, lane))
         };
         (0..replaced.len()).map(score).collect()
     }

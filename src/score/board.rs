@@ -8,27 +8,36 @@
 use multiversion::multiversion;
 use smallvec::SmallVec;
 
-use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lanes};
+use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, Metric, PADDED_LANES, TABLE, lanes};
 use super::spread::Spread;
-use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec};
+use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec, Weights};
 
 /// The values of all metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Components {
     /// One value a metric, in table order. Empty for an empty set of nodes.
     pub values: Vec<f64>,
+    /// What they count for.
+    pub weights: Weights,
 }
 
 impl Components {
+    /// The metrics with their values and weights, in table order.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static Metric, f64, f64)> + '_ {
+        let part =
+            |(at, (metric, value)): (usize, (&'static Metric, &f64))| (metric, *value, self.weights.of(at));
+        TABLE.iter().zip(&self.values).enumerate().map(part)
+    }
+
     /// The score: the weighted sum, in table order. 0 without components.
     pub fn score(&self) -> f64 {
-        weighted(&self.values)
+        weighted(&self.weights, &self.values)
     }
 }
 
 /// The weighted sum of the metrics' values, in table order.
-pub(crate) fn weighted(values: &[f64]) -> f64 {
-    values.iter().zip(&TABLE).fold(0.0, |sum, (value, metric)| sum + metric.weight * value)
+pub(crate) fn weighted(weights: &Weights, values: &[f64]) -> f64 {
+    values.iter().enumerate().fold(0.0, |sum, (at, value)| sum + weights.part(at, *value))
 }
 
 /// A node in a state other than the one on the board.
@@ -50,6 +59,7 @@ const OFFLINE: u32 = u32::MAX - 1;
 /// A set of nodes with everything that its score needs.
 #[derive(Debug, Clone)]
 pub struct Board {
+    weights: Weights,
     nodes: Vec<NodeIdx>,
     /// For each node of the cluster, its row, [`OFFLINE`] or [`OUTSIDE`].
     row_of: Vec<u32>,
@@ -82,6 +92,7 @@ impl Board {
         let equal = |a: usize, b: usize| rows.iter().all(|row| row[a].to_bits() == row[b].to_bits());
         let twins = std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k));
         Board {
+            weights: cluster.weights,
             nodes: nodes.to_vec(),
             row_of,
             rows,
@@ -112,6 +123,11 @@ impl Board {
     /// Sum and variance of each lane.
     pub(super) fn moments_squared(&self) -> (Lanes, Lanes) {
         two_passes(&self.rows, &[])
+    }
+
+    /// What the metrics count for.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
     }
 
     /// The set of nodes.
@@ -147,10 +163,8 @@ impl Board {
 
     /// All metrics of the current state.
     pub fn components(&self) -> Components {
-        if self.nodes.is_empty() {
-            return Components { values: Vec::new() };
-        }
-        Components { values: self.values(&[], 0).to_vec() }
+        let values = if self.nodes.is_empty() { Vec::new() } else { self.values(&[], 0).to_vec() };
+        Components { values, weights: self.weights }
     }
 
     /// The score of the current state.
@@ -161,7 +175,7 @@ impl Board {
     /// The score with some nodes in other states, and the spread's surplus changed by
     /// `spread_change`.
     pub fn score_with(&self, touched: &[Touched<'_>], spread_change: i64) -> f64 {
-        weighted(&self.values(touched, spread_change))
+        weighted(&self.weights, &self.values(touched, spread_change))
     }
 
     /// The counts with some nodes in other states. Nodes outside the set do not

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::board::{Board, Touched};
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
+use crate::model::Weights;
 
 /// Half the distance from 1 to the next double: the relative error of one
 /// operation.
@@ -39,6 +40,8 @@ pub struct Running {
     n: f64,
     /// Weight of each lane's deviation.
     weight: Lanes,
+    /// Weight of the sum of the reserved-memory ratios.
+    reserved_weight: f64,
     /// The centre of each lane: its mean when the statistics were taken.
     centre: Lanes,
     /// Sum of squares of the centred values.
@@ -87,16 +90,13 @@ impl Running {
             sums.map(Compensated::value)
         };
         let mut weight = [0.0; PADDED_LANES];
-        for metric in &TABLE {
-            if let Aggregate::Deviation(lane) = metric.kind {
-                weight[lane] = metric.weight;
-            }
-        }
+        weight[..LANES].copy_from_slice(&board.weights().deviations());
         let totals = column_sum(&|row, k| row[k]);
         let centre = if rows.is_empty() { [0.0; PADDED_LANES] } else { totals.map(|t| t / n) };
         Running {
             n,
             weight,
+            reserved_weight: board.weights().reserved_sum(),
             centre,
             squares: column_sum(&|row, k| (row[k] - centre[k]) * (row[k] - centre[k])),
             sums: column_sum(&|row, k| row[k] - centre[k]),
@@ -143,6 +143,11 @@ impl Running {
         self.weight[lane]
     }
 
+    /// Weight of the sum of the reserved-memory ratios in the score.
+    pub fn reserved_weight(&self) -> f64 {
+        self.reserved_weight
+    }
+
     /// The centre that is subtracted from a lane's values.
     pub fn centre(&self, lane: usize) -> f64 {
         self.centre[lane]
@@ -184,7 +189,7 @@ impl Running {
             Some(ReplacedValues { old: board.rows()[row], new: lanes(t.spec, &t.after) })
         };
         let changes: SmallVec<[ReplacedValues; 4]> = touched.iter().filter_map(change).collect();
-        self.bounds(&changes, counted_score(&board.counted_with(touched), spread))
+        self.bounds(&changes, counted_score(board.weights(), &board.counted_with(touched), spread))
     }
 
     /// MoveBounds on the score with a node's values changed, where the counts make
@@ -202,7 +207,7 @@ impl Running {
             reserved_size += new[lane::RESERVED_MEM].abs() + old[lane::RESERVED_MEM].abs();
         }
         let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size + self.reserved_drift;
-        let weight = RESERVED_TOTAL_WEIGHT;
+        let weight = self.reserved_weight;
         lo += counted + weight * (reserved - reserved_error);
         hi += counted + weight * (reserved + reserved_error);
         let rounding = 64.0 * U;
@@ -249,9 +254,6 @@ fn deviations(running: &Running, changes: &[ReplacedValues]) -> (f64, f64) {
     (low.iter().sum(), high.iter().sum())
 }
 
-/// Weight of the sum of the reserved-memory ratios.
-pub const RESERVED_TOTAL_WEIGHT: f64 = TABLE[19].weight;
-
 /// Where the table has counts, in its order.
 const COUNTS: [usize; 6] = {
     let (mut counts, mut found, mut at) = ([0; 6], 0, 0);
@@ -267,13 +269,26 @@ const COUNTS: [usize; 6] = {
 };
 
 /// The part of the score that consists of counts.
-pub fn counted_score(counted: &Counted, spread: i64) -> f64 {
-    COUNTS.iter().map(|at| &TABLE[*at]).fold(0.0, |sum, metric| {
-        let value = match metric.kind {
+pub fn counted_score(weights: &Weights, counted: &Counted, spread: i64) -> f64 {
+    counted_parts(weights, counted, spread).fold(0.0, |sum, part| sum + part)
+}
+
+/// What the sum of the counts' parts is made of, taken without signs: its rounding is a share of this.
+pub(crate) fn counted_size(weights: &Weights, counted: &Counted, spread: i64) -> f64 {
+    counted_parts(weights, counted, spread).fold(0.0, |sum, part| sum + part.abs())
+}
+
+fn counted_parts<'a>(
+    weights: &'a Weights,
+    counted: &'a Counted,
+    spread: i64,
+) -> impl Iterator<Item = f64> + 'a {
+    COUNTS.iter().map(move |at| {
+        let value = match TABLE[*at].kind {
             Aggregate::Spread => spread,
             kind => counted.get(kind),
         };
-        sum + metric.weight * value as f64
+        weights.of(*at) * value as f64
     })
 }
 

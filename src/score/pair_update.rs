@@ -7,9 +7,9 @@
 //! not positive then counts as 0, not-a-number included.
 
 use super::board::{Board, weighted};
-use super::interval::{RESERVED_TOTAL_WEIGHT, counted_score};
+use super::interval::counted_score;
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
-use crate::model::{Ledger, NodeSpec};
+use crate::model::{Ledger, NodeSpec, Weights};
 
 /// What a score is made from, ready to be carried on.
 #[derive(Debug, Clone, Copy)]
@@ -120,8 +120,9 @@ impl PairUpdate {
 
     /// The part of the score that consists of counts and of the sum of the
     /// reserved-memory ratios.
-    pub fn counted_part(&self) -> f64 {
-        counted_score(&self.counted, self.surplus) + RESERVED_TOTAL_WEIGHT * self.sums[lane::RESERVED_MEM]
+    pub fn counted_part(&self, weights: &Weights) -> f64 {
+        let reserved = weights.reserved_sum() * self.sums[lane::RESERVED_MEM];
+        counted_score(weights, &self.counted, self.surplus) + reserved
     }
 
     /// Counts locations that two nodes of an instance have in common.
@@ -130,7 +131,7 @@ impl PairUpdate {
     }
 
     /// The score, with the spread's surplus changed by `spread_change`.
-    pub fn score(&self, spread_change: i64) -> f64 {
+    pub fn score(&self, weights: &Weights, spread_change: i64) -> f64 {
         if self.empty {
             return 0.0;
         }
@@ -140,6 +141,6 @@ impl PairUpdate {
             Aggregate::Spread => (self.surplus + spread_change) as f64,
             kind => self.counted.get(kind) as f64,
         });
-        weighted(&values)
+        weighted(weights, &values)
     }
 }

@@ -7,7 +7,7 @@
 //! N = (e - d (d + 2 A + 2 a) / n) / n is linear in a. So if a range of a and of V
 //! is known for many changes, so is the least by which their deviations rise, all at once.
 
-use super::interval::{RESERVED_TOTAL_WEIGHT, Running, U};
+use super::interval::{Running, U};
 use super::metrics::{LANES, Lanes};
 
 /// What many changes of one node each have in common, lane by lane.
@@ -58,7 +58,7 @@ pub(crate) fn rise(from: &Running, to: &Running, span: &Span) -> f64 {
     let n = from.n();
     let reserved = to.reserved_total() - from.reserved_total();
     let error = from.reserved_drift() + to.reserved_drift();
-    let mut rise = RESERVED_TOTAL_WEIGHT * (reserved - error);
+    let mut rise = to.reserved_weight() * (reserved - error);
     for k in 0..LANES {
         let weight = to.weight(k);
         if weight == 0.0 {

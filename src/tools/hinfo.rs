@@ -33,6 +33,7 @@ pub const SPEC: Spec = Spec {
         MOND_DATA,
         STATIC_KVM_NODE_MEMORY,
         SIMULATE,
+        WEIGHTS,
         JSON,
         METRICS,
         VERSION,

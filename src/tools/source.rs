@@ -36,6 +36,7 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
     let mut cluster = merge(raw, &additions).context(LOADING)?;
     apply_monitoring(&mut cluster, options, output)?;
     complete(&mut cluster, options, output)?;
+    tell_weights(&cluster, options, output)?;
     Ok(cluster)
 }
 
@@ -69,13 +70,15 @@ pub fn load_request(
 ) -> anyhow::Result<(Cluster, Request)> {
     let message = read_named(path, iallocator::parse_bytes)?;
     // measured load is no part of a message, so that there is none to ignore
-    let mut own = merge(message.cluster, &MergeOptions::default())?;
+    let weights = options.merge.weights;
+    let mut own = merge(message.cluster, &MergeOptions { weights, ..MergeOptions::default() })?;
     let elsewhere = options.source != SourceOptions::default();
     if !elsewhere {
         apply_monitoring(&mut own, options, output)?;
     }
     complete(&mut own, options, output)?;
     if !elsewhere {
+        tell_weights(&own, options, output)?;
         return Ok((own, message.request));
     }
     let cluster = load(options, output)?;
@@ -88,6 +91,16 @@ fn complete(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -
     let missing = finish(cluster, options.static_kvm_node_memory);
     if !missing.is_empty() && options.verbosity >= 1 {
         warn(&missing, output)?;
+    }
+    Ok(())
+}
+
+/// Tells which metrics count for something else than in Ganeti.
+fn tell_weights(cluster: &Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
+    let chosen: Vec<String> =
+        cluster.weights.chosen().map(|(metric, weight)| format!("{}={weight}", metric.name)).collect();
+    if options.verbosity > 2 && !chosen.is_empty() {
+        output.error_line(&format!("Weights of the score that are not Ganeti's: {}", chosen.join(", ")))?;
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish,
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
     AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, Outage,
-    RunStatus, Utilisation,
+    RunStatus, Utilisation, Weights,
 };
+use htools::score::TABLE;
 use htools::search::{BalanceOptions, MoveRules};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -104,6 +105,19 @@ const TEMPLATES: [DiskTemplate; 12] = [
 const WEIRD: [f64; 12] =
     [0.0, -0.0, -1.0, -4096.0, 1e-300, 1e18, 3e18, 1e30, 1e200, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
 
+/// Ganeti's weights, or a few others, or other ones altogether.
+pub fn weights(dice: &mut Dice) -> Weights {
+    let mut weights = Weights::default();
+    let chance = dice.of(&[0, 0, 15, 60]);
+    for metric in &TABLE {
+        if dice.chance(chance) {
+            let weight = dice.of(&[0.0, 0.0, 0.0, 0.1, 0.3, 1.0, 2.5, 7.0, 40.0, 1.0 / 3.0, 1e6, 1e-6]);
+            weights.set(metric.name, weight).expect("a metric and a weight that there are");
+        }
+    }
+    weights
+}
+
 struct Kitchen<'r> {
     recipe: &'r Recipe,
     dice: Dice,
@@ -167,6 +181,7 @@ impl Recipe {
         apply_node_options(&mut cluster, &NodeOptions { min_disk, max_cpu, ..NodeOptions::default() })
             .expect("no names that could be unknown");
         finish(&mut cluster, Mib(0));
+        cluster.weights = weights(&mut Dice::new(self.seed ^ 2));
         cluster
     }
 }

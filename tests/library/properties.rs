@@ -1,7 +1,7 @@
 //! Properties of model, score and search on random clusters. `PROPTEST_CASES`
 //! (256 by default) scales the number of cases.
 
-use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
+use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recipes, weights};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{
@@ -135,7 +135,8 @@ fn half_full(nodes: usize, rounds: usize, template: &str, seed: u64) -> Cluster 
         }
     }
     let raw = text::parse(&(raw + "\n\n"), "test").expect("a valid text");
-    let mut cluster = merge(raw, &MergeOptions::default()).expect("no selection that could fail");
+    let options = MergeOptions { weights: weights(&mut dice), ..MergeOptions::default() };
+    let mut cluster = merge(raw, &options).expect("no selection that could fail");
     finish(&mut cluster, Mib(0));
     cluster
 }

@@ -21,4 +21,5 @@ mod regroup;
 mod saved;
 mod several_groups;
 mod week;
+mod weights;
 mod worked_example;

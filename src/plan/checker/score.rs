@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::state::{NodeFigures, ReplayedCluster};
-use crate::model::{Cluster, NodeIdx, Step, TagId};
+use crate::model::{Cluster, NodeIdx, Step, TagId, Weights};
 
 /// A step claims a score that the cluster does not have after it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub fn check_scores(cluster: &Cluster, nodes: &[NodeIdx], steps: &[Step]) -> Res
     let mut state = ReplayedCluster::new(cluster);
     for (at, step) in steps.iter().enumerate() {
         state.jump(step.instance, step.to);
-        let found = score(&state, nodes);
+        let found = score(&cluster.weights, &state, nodes);
         let claimed = step.score;
         let near = (claimed - found).abs() <= TOLERANCE * claimed.abs().max(1.0);
         if !near && claimed != found {
@@ -58,7 +58,7 @@ fn disk_ratio(state: &ReplayedCluster<'_>, node: NodeIdx, disk: f64, spindles: i
 }
 
 /// The weighted sum of the twenty metrics.
-fn score(state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f64 {
+fn score(weights: &Weights, state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f64 {
     let (offline, online): (Vec<NodeIdx>, Vec<NodeIdx>) = nodes.iter().partition(|n| state.spec(**n).offline);
     if online.is_empty() {
         return 0.0;
@@ -90,17 +90,35 @@ fn score(state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f64 {
     let vcpus_planned = sd(&|n, f| f.vcpus_planned as f64 / spec(n).cpu_total / spec(n).cpu_speed);
     let spindles_planned = sd(&|n, f| f.spindles_used_planned / spec(n).spindle_limit);
 
-    0.5 * (free_mem + free_disk + vcpus + spindles)
-        + 0.5 * (free_mem_planned + free_disk_planned + vcpus_planned + spindles_planned)
-        + on_failing
-        + reserved
-        + 0.25 * reserved_total
-        + 4.0 * offline_instances
-        + 16.0 * offline_primaries
-        + (cpu_load + mem_load + disk_load + net_load)
-        + 2.0 * conflicts as f64
-        + location_costs(state, &online) as f64
-        + crowding(state, &online) as f64
+    let values = [
+        ("free_mem_cv", 0.5, free_mem),
+        ("free_disk_cv", 0.5, free_disk),
+        ("n1_cnt", 1.0, on_failing),
+        ("reserved_mem_cv", 1.0, reserved),
+        ("offline_all_cnt", 4.0, offline_instances),
+        ("offline_pri_cnt", 16.0, offline_primaries),
+        ("vcpu_ratio_cv", 0.5, vcpus),
+        ("cpu_load_cv", 1.0, cpu_load),
+        ("mem_load_cv", 1.0, mem_load),
+        ("disk_load_cv", 1.0, disk_load),
+        ("net_load_cv", 1.0, net_load),
+        ("pri_tags_score", 2.0, conflicts as f64),
+        ("spindles_cv", 0.5, spindles),
+        ("free_mem_cv_forth", 0.5, free_mem_planned),
+        ("free_disk_cv_forth", 0.5, free_disk_planned),
+        ("vcpu_ratio_cv_forth", 0.5, vcpus_planned),
+        ("spindles_cv_forth", 0.5, spindles_planned),
+        ("location_score", 1.0, location_costs(state, &online) as f64),
+        ("location_exclusion_score", 1.0, crowding(state, &online) as f64),
+        ("reserved_mem_rtotal", 0.25, reserved_total),
+    ];
+    let chosen: BTreeMap<&str, f64> =
+        weights.chosen().map(|(metric, weight)| (metric.name, weight)).collect();
+    let part = |(name, usual, value): (&str, f64, f64)| match chosen.get(name).copied().unwrap_or(usual) {
+        0.0 => 0.0,
+        weight => weight * value,
+    };
+    values.map(part).iter().sum()
 }
 
 /// Locations shared by both nodes of an instance, and desired ones that its

@@ -103,6 +103,7 @@ struct StrandedInstance {
 pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     let rebalanced = check.rebalanced.as_ref();
     document(
+        cluster,
         !check.last().needs_rebalance(),
         Some(Checked {
             simulation: !check.without_simulation,
@@ -123,11 +124,11 @@ pub fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
         unmirrored: instances(cluster, &loss.unmirrored),
         stranded: loss.stranded.iter().map(|s| stranded(cluster, s)).collect(),
     };
-    document(loss.stranded.is_empty(), None, Some(lost))
+    document(cluster, loss.stranded.is_empty(), None, Some(lost))
 }
 
-fn document(healthy: bool, check: Option<Checked>, loss: Option<Lost>) -> CheckDocument {
-    CheckDocument { schema: SCHEMA, generator: Generator::this(), healthy, check, loss }
+fn document(cluster: &Cluster, healthy: bool, check: Option<Checked>, loss: Option<Lost>) -> CheckDocument {
+    CheckDocument { schema: SCHEMA, generator: Generator::of(cluster), healthy, check, loss }
 }
 
 fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {

@@ -87,7 +87,7 @@ pub fn document(status: &GroupsStatus, cluster: &Cluster) -> StatusDocument {
     let pool = |p: PoolIdx| status.storage.pool(p).to_string();
     StatusDocument {
         schema: SCHEMA,
-        generator: Generator::this(),
+        generator: Generator::of(cluster),
         health: status.health().as_str(),
         denied: status.denied,
         instances: status.instances,

@@ -46,7 +46,7 @@ pub fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
     };
     InfoDocument {
         schema: SCHEMA,
-        generator: Generator::this(),
+        generator: Generator::of(cluster),
         cluster: ClusterView::whole(cluster),
         n1_happy: info.is_n1_happy(),
         groups: info.groups.iter().map(group).collect(),

@@ -16,10 +16,12 @@ pub(crate) mod space;
 pub(crate) mod squeeze;
 pub(super) mod why;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::model::{Cluster, Leg, Move, NodeIdx, Placement};
-use crate::score::{Components, TABLE};
+use crate::score::{Components, Metric};
 
 /// A document as it is printed.
 pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
@@ -36,11 +38,20 @@ fn texts<'t>(lines: impl IntoIterator<Item = &'t (impl ToString + 't)>) -> Vec<S
 pub struct Generator {
     name: &'static str,
     version: &'static str,
+    /// By metric, the weights that are others than Ganeti's.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    weights: BTreeMap<&'static str, f64>,
 }
 
 impl Generator {
     pub fn this() -> Generator {
-        Generator { name: "htools", version: env!("CARGO_PKG_VERSION") }
+        Generator { name: "htools", version: env!("CARGO_PKG_VERSION"), weights: BTreeMap::new() }
+    }
+
+    /// The same, where scores are those of a cluster.
+    fn of(cluster: &Cluster) -> Generator {
+        let weights = cluster.weights.chosen().map(|(metric, weight)| (metric.name, weight)).collect();
+        Generator { weights, ..Generator::this() }
     }
 }
 
@@ -98,14 +109,8 @@ struct Component {
 impl Score {
     /// The score that metrics make.
     pub fn of(components: &Components) -> Score {
-        let component = |(metric, value): (&crate::score::Metric, &f64)| Component {
-            name: metric.name,
-            value: *value,
-            weight: metric.weight,
-        };
-        Score {
-            total: components.score(),
-            components: TABLE.iter().zip(&components.values).map(component).collect(),
-        }
+        let component =
+            |(metric, value, weight): (&Metric, f64, f64)| Component { name: metric.name, value, weight };
+        Score { total: components.score(), components: components.parts().map(component).collect() }
     }
 }

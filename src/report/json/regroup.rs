@@ -122,7 +122,7 @@ impl Frame<'_> {
         let row = |(at, step): (usize, &Step)| move_row(self.cluster, step, at);
         Ok(RegroupDocument {
             schema: SCHEMA,
-            generator: Generator::this(),
+            generator: Generator::of(self.cluster),
             command,
             stopped: None,
             summary,

@@ -81,7 +81,7 @@ pub fn document<'a>(
     };
     RepairDocument {
         schema: SCHEMA,
-        generator: Generator::this(),
+        generator: Generator::of(cluster),
         dry_run: style.dry,
         simulated_failures: failing.iter().map(|node| node_name(cluster, *node)).collect(),
         counts: counts(entries).map(|(status, count)| (status.as_str(), count)).collect(),

@@ -156,7 +156,7 @@ pub fn document(
     let [tiered, standard] = runs;
     SpaceDocument {
         schema: SCHEMA,
-        generator: Generator::this(),
+        generator: Generator::of(cluster),
         settings: settings(start, limit),
         cluster: ClusterView::whole(cluster),
         survey: survey(cluster, ground),

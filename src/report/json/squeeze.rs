@@ -112,7 +112,7 @@ pub fn document(
     };
     Ok(SqueezeDocument {
         schema: SCHEMA,
-        generator: Generator::this(),
+        generator: Generator::of(cluster),
         minimal: reserve(asked.minimal),
         target: reserve(asked.target),
         idle: found.plans.iter().all(GroupPlan::is_idle),

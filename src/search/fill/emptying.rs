@@ -126,7 +126,8 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
             }
             let Some(after) = self.with(changed.node, &changed.ledger, instance) else { continue };
             let counted = self.counted + (Counted::of(spec, &after) - Counted::of(spec, &changed.ledger));
-            let counted = counted_score(&counted, self.floor.board.spread().surplus());
+            let board = &self.floor.board;
+            let counted = counted_score(board.weights(), &counted, board.spread().surplus());
             let bounds = self.running.interval_between(&changed.lanes, &lanes(spec, &after), counted);
             if !(bounds.hi - bounds.lo).is_finite() {
                 return None;

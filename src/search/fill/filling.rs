@@ -62,7 +62,8 @@ impl<'a> Filling<'a> {
         let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
         let shared = Class::of(settings.template) == Class::Relocate;
         let pool = scope.as_ref().filter(|_| shared).and_then(|scope| NodePool::of(base, &nodes, scope));
-        let unordered = settings.template.has_secondary() && PairUpdate::of(&floor.board).score(0).is_nan();
+        let unordered = settings.template.has_secondary()
+            && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan();
         let simple = pool.is_some() && is_simple(base, &floor);
         Filling {
             base,

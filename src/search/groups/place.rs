@@ -217,7 +217,8 @@ impl<'s> Placing<'s> {
 
 /// Whether ties between scores, which are not numbers, depend on the order of all pairs.
 fn has_no_order(floor: &Floor<'_>) -> bool {
-    !matches!(floor.targets, Targets::Singles(_)) && PairUpdate::of(&floor.board).score(0).is_nan()
+    !matches!(floor.targets, Targets::Singles(_))
+        && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan()
 }
 
 /// How an instance gets from where it is to two nodes of another group, or to one.

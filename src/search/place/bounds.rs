@@ -8,16 +8,18 @@
 //! bound is a sum of two parts. The other metrics are sums anyway; common locations
 //! only add to them.
 
-use crate::score::interval::{RESERVED_TOTAL_WEIGHT, counted_score};
-use crate::score::metrics::{Aggregate, Counted, LANES, TABLE, lane};
+use crate::model::Weights;
+use crate::score::interval::counted_score;
+use crate::score::metrics::{Counted, LANES, lane};
 use crate::score::{NodeChange, PairUpdate};
 
-/// Below this number of online nodes, memory reserved for one more node could make
-/// the score better: the smaller deviation could outweigh the larger sum. From here
-/// on a node that backs the primary already is never better than one of its kind
-/// that does not (with a standard deviation d, a value that rises by e lowers the
-/// deviation by less than e / sqrt(n), and adds 0.25 e to the score).
-pub(crate) const ENOUGH_NODES: f64 = 17.0;
+/// Whether a node that backs the primary already is never better than one of its kind
+/// that does not. On few nodes memory reserved for one more could make the score better:
+/// the smaller deviation could outweigh the larger sum.
+pub(crate) fn backing_never_helps(weights: &Weights, statistics: &PairUpdate) -> bool {
+    // one node fewer: clearly, not by rounding
+    statistics.n() >= 1.0 && weights.reserves_never_pay(statistics.n() as usize - 1)
+}
 
 /// The parts of a set of places.
 pub(crate) struct Bounds {
@@ -45,33 +47,35 @@ impl Bounds {
     /// The parts for these places, of which some are impossible as a primary or as a
     /// secondary; `surplus` is the spread's, by primary.
     pub fn of(
+        weights: &Weights,
         statistics: &PairUpdate,
         places: &[(Option<&NodeChange>, Option<&NodeChange>)],
         surplus: &[i64],
     ) -> Bounds {
+        let of_reserved = weights.reserved_sum();
         // most places differ in no count
         let mut last: Option<((Counted, i64), f64)> = None;
         let mut count = |arrived: Option<&NodeChange>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
-                let total = RESERVED_TOTAL_WEIGHT * a.by(lane::RESERVED_MEM);
+                let total = of_reserved * a.by(lane::RESERVED_MEM);
                 let counts = (a.counted(), surplus);
                 let counted = match last {
                     Some((known, score)) if known == counts => score,
-                    _ => counted_score(&counts.0, counts.1),
+                    _ => counted_score(weights, &counts.0, counts.1),
                 };
                 last = Some((counts, counted));
                 counted + total
             }
         };
         let mut bounds = Bounds {
-            fixed: statistics.counted_part(),
+            fixed: statistics.counted_part(weights),
             primaries: places.iter().zip(surplus).map(|(p, surplus)| count(p.0, *surplus)).collect(),
             secondaries: places.iter().map(|p| count(p.1, 0)).collect(),
         };
-        for metric in &TABLE {
-            if let Aggregate::Deviation(lane) = metric.kind {
-                bounds.add_lane(statistics, places, lane, metric.weight);
+        for (lane, weight) in weights.deviations().into_iter().enumerate() {
+            if weight > 0.0 {
+                bounds.add_lane(statistics, places, lane, weight);
             }
         }
         bounds

@@ -10,6 +10,7 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::Arrived;
 use super::rows::Few;
+use crate::model::Weights;
 use crate::score::exact_sums;
 use crate::score::exact_sums::{MOST_VALUES, Piece, Run};
 use crate::score::metrics::{Aggregate, LANES, Lanes, METRICS, TABLE};
@@ -46,7 +47,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
     let moments: Vec<Vec<RowMoments>> =
         (0..LANES).map(|lane| if twins[lane] == lane { of_lane(lane) } else { Vec::new() }).collect();
     let counted = floor.board.counted() + arrived.change.counted();
-    let mut terms = Terms::new(&twins, |kind| match kind {
+    let mut terms = Terms::new(floor.board.weights(), &twins, |kind| match kind {
         Aggregate::Spread => surplus as f64,
         kind => counted.get(kind) as f64,
     });
@@ -88,7 +89,8 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
 }
 
 /// The terms of a score, in the order in which they are summed up.
-struct Terms {
+struct Terms<'w> {
+    weights: &'w Weights,
     values: [f64; METRICS],
     /// By lane: which terms come from it, one bit each.
     of_lane: [u32; LANES],
@@ -96,15 +98,15 @@ struct Terms {
 
 const _: () = assert!(METRICS <= u32::BITS as usize);
 
-impl Terms {
+impl<'w> Terms<'w> {
     /// The terms for lanes of which some stand for their `twins`, with what `fixed` says
     /// about others.
-    fn new(twins: &[usize; LANES], fixed: impl Fn(Aggregate) -> f64) -> Terms {
-        let mut terms = Terms { values: [0.0; METRICS], of_lane: [0; LANES] };
+    fn new(weights: &'w Weights, twins: &[usize; LANES], fixed: impl Fn(Aggregate) -> f64) -> Terms<'w> {
+        let mut terms = Terms { weights, values: [0.0; METRICS], of_lane: [0; LANES] };
         for (at, metric) in TABLE.iter().enumerate() {
             match metric.kind {
                 Aggregate::Deviation(lane) | Aggregate::Sum(lane) => terms.of_lane[twins[lane]] |= 1 << at,
-                kind => terms.values[at] = metric.weight * fixed(kind),
+                kind => terms.values[at] = weights.part(at, fixed(kind)),
             }
         }
         terms
@@ -119,7 +121,7 @@ impl Terms {
                 Aggregate::Sum(_) => moments.sum,
                 _ => moments.deviation,
             };
-            self.values[at] = TABLE[at].weight * value;
+            self.values[at] = self.weights.part(at, value);
         }
     }
 

@@ -92,7 +92,7 @@ pub fn find(
     }
     let floor = Floor::new(cluster, nodes, targets, newcomer.instance);
     let pairs = !matches!(targets, Targets::Singles(_));
-    if pairs && PairUpdate::of(&floor.board).score(0).is_nan() {
+    if pairs && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan() {
         // ties between scores that are not numbers depend on the order of all pairs
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }

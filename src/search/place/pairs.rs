@@ -4,7 +4,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use super::bounds::{Bounds, ENOUGH_NODES};
+use super::bounds::{Bounds, backing_never_helps};
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
@@ -68,7 +68,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             .iter()
             .map(|(p, s)| (p.as_ref().map(|p| &p.change), s.as_ref().map(|s| &s.change)))
             .collect();
-        let bounds = Bounds::of(&statistics, &changes, &spread);
+        let bounds = Bounds::of(floor.board.weights(), &statistics, &changes, &spread);
         let mut orders = vec![(Vec::new(), Vec::new()); floor.cluster.groups.len()];
         for (at, kind) in kinds.iter().enumerate() {
             let (primaries, secondaries) = &mut orders[spec(kind).group.get()];
@@ -88,7 +88,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
 
     /// Whether bounds for nodes that back nothing yet hold for all.
     fn bounds_hold(&self) -> bool {
-        self.statistics.n() >= ENOUGH_NODES
+        backing_never_helps(self.floor.board.weights(), &self.statistics)
     }
 
     fn members(&self, at: usize) -> &'f [NodeIdx] {
@@ -114,7 +114,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         if !self.offers.instance.forthcoming {
             statistics.add_location_sum(self.locations(kinds.0, kinds.1));
         }
-        statistics.score(self.spread[kinds.0])
+        statistics.score(self.floor.board.weights(), self.spread[kinds.0])
     }
 
     /// What the nodes of a kind keep at most for one other node, as secondaries of an

@@ -74,5 +74,6 @@ fn pair_score(
     if let (Some(node), Some(ledger)) = (place.placement.secondary, place.secondary) {
         statistics = statistics.after(&change(node, ledger));
     }
-    statistics.score(board.spread().change(instance, None, Some(&cluster.node(primary).spec)))
+    statistics
+        .score(board.weights(), board.spread().change(instance, None, Some(&cluster.node(primary).spec)))
 }

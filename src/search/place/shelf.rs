@@ -150,7 +150,7 @@ impl Shelf {
             look(entry, &mut limit, &mut width)?;
         }
         if !self.sorted.is_empty() {
-            let counts = counted_score(&view.counted, 0) - counted_score(&taken.counted, 0);
+            let counts = counts_rise(floor, &taken.counted, &view.counted);
             let rise = counts + rise(&taken.running, view.running, &taken.span);
             if !rise.is_finite() {
                 return None;
@@ -179,8 +179,15 @@ fn is_there(floor: &Floor<'_>, entry: &ShelfEntry) -> bool {
     kind.serial == entry.serial && !kind.members.is_empty()
 }
 
+/// By how much the counts' part of scores rises from some counts to others.
+fn counts_rise(floor: &Floor<'_>, from: &Counted, to: &Counted) -> f64 {
+    let score = |counted: &Counted| counted_score(floor.board.weights(), counted, 0);
+    score(to) - score(from)
+}
+
 fn interval(floor: &Floor<'_>, view: &View<'_>, entry: &ShelfEntry) -> Interval {
-    let counted = counted_score(&(view.counted + entry.counted), floor.board.spread().surplus());
+    let counts = view.counted + entry.counted;
+    let counted = counted_score(floor.board.weights(), &counts, floor.board.spread().surplus());
     view.running.interval_between(&floor.kinds.get(entry.kind).lanes, &entry.after, counted)
 }
 
@@ -211,7 +218,7 @@ mod tests {
         let Some(taken) = shelf.taken.as_ref().filter(|t| comparable(&t.running, &floor.running)) else {
             return Ok(());
         };
-        let counts = counted_score(&floor.board.counted(), 0) - counted_score(&taken.counted, 0);
+        let counts = counts_rise(floor, &taken.counted, &floor.board.counted());
         let rise = counts + rise(&taken.running, &floor.running, &taken.span);
         for entry in shelf.sorted.iter().filter(|entry| is_there(floor, entry)) {
             let kind = floor.kinds.get(entry.kind);

@@ -68,7 +68,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             let counts = (floor.board.counted() + arrived.change.counted(), changed);
             let counted = match last {
                 Some((known, score)) if known == counts => score,
-                _ => counted_score(&counts.0, counts.1),
+                _ => counted_score(floor.board.weights(), &counts.0, counts.1),
             };
             last = Some((counts, counted));
             let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);

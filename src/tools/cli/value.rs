@@ -85,6 +85,11 @@ impl Given {
         self.error(ValueProblem::Range { value, expected })
     }
 
+    /// An error about an item of a list.
+    pub fn wrong_item(&self, item: &str, expected: &'static str) -> ValueError {
+        self.error(ValueProblem::Range { value: shown(item), expected })
+    }
+
     /// An error about one of several values in a row.
     pub fn wrong_part(&self, part: &'static str, problem: impl Into<ValueProblem>) -> ValueError {
         self.error(ValueProblem::Part { part, problem: Box::new(problem.into()) })
@@ -129,7 +134,12 @@ impl Given {
 
     /// The argument as a real number.
     pub fn float(&self) -> Result<f64, ValueError> {
-        parse_float(self.text()?).map_err(|e| self.error(e))
+        self.number(self.text()?)
+    }
+
+    /// A part of the argument as a real number.
+    pub fn number(&self, text: &str) -> Result<f64, ValueError> {
+        parse_float(text).map_err(|e| self.error(e))
     }
 
     /// The argument as a time: a whole number with `s`, `m`, `h` or `d` behind it, or none for

@@ -56,6 +56,7 @@ pub const SPEC: Spec = Spec {
             |o| o.make_room = true,
         )
         .added(),
+        WEIGHTS,
         JSON.says("add to the response what was in the way, place by place"),
         TIME_LIMIT
             .says("once SECONDS have passed, answer with what was found by then")

@@ -73,6 +73,7 @@ pub const SPEC: Spec = Spec {
         .added(),
         VERBOSE.says("say why, too; may be repeated").added(),
         QUIET.says("print only what changes, for cron").added(),
+        WEIGHTS,
         JSON,
         METRICS,
         DETAILED_STATUS.says(

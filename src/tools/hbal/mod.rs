@@ -82,6 +82,7 @@ pub const SPEC: Spec = Spec {
         SAVE,
         PRIORITY,
         SIMULATE,
+        WEIGHTS,
         JSON,
         METRICS,
         SUMMARY,

@@ -70,6 +70,7 @@ pub const SPEC: Spec = Spec {
         .added(),
         DEEP.says("on trial, look for the best placement, as hbal --deep does, not for one step after the other"),
         EFFORT,
+        WEIGHTS,
         JSON,
         METRICS,
         DETAILED_STATUS

@@ -139,6 +139,7 @@ pub const SPEC: Spec = Spec {
         MOND_XEN,
         EXIT_ON_MISSING_MOND_DATA,
         STATIC_KVM_NODE_MEMORY,
+        WEIGHTS,
         JSON,
         METRICS,
         SUMMARY.only(PLANS),

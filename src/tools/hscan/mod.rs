@@ -32,6 +32,7 @@ pub const SPEC: Spec = Spec {
         VERBOSE,
         NO_HEADERS,
         STATIC_KVM_NODE_MEMORY,
+        WEIGHTS,
         OptionDef::flag(
             "anonymise",
             "replace all names, UUIDs and tags, the same ones by the same ones in all clusters of this run",

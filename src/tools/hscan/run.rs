@@ -156,7 +156,8 @@ impl Scanned<'_> {
         if let Some(anonymiser) = anonymiser {
             anonymiser.replace(&mut raw);
         }
-        let mut cluster = match merge(raw.clone(), &MergeOptions::default()) {
+        let weights = options.load.merge.weights;
+        let mut cluster = match merge(raw.clone(), &MergeOptions { weights, ..MergeOptions::default() }) {
             Ok(cluster) => cluster,
             Err(error) => return Ok(Err(ScanError::Contradictory(error))),
         };

@@ -79,6 +79,7 @@ pub const SPEC: Spec = Spec {
         SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
         STATIC_KVM_NODE_MEMORY,
         TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
+        WEIGHTS,
         JSON,
         METRICS,
         VERSION,

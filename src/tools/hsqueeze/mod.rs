@@ -87,6 +87,7 @@ pub const SPEC: Spec = Spec {
         VERBOSE,
         QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
         NO_HEADERS,
+        WEIGHTS,
         JSON,
         METRICS,
         SUMMARY,

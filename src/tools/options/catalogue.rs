@@ -1,7 +1,7 @@
 //! The options that several programs take, once: spelling, help, default and what they set, so that an option
 //! means the same and reads the same wherever it is accepted. What one program alone takes is in its own list.
 
-use super::{CommandTarget, Priority, count, node_fields, ratio_above_zero, time_above_zero};
+use super::{CommandTarget, Priority, count, node_fields, ratio_above_zero, time_above_zero, weights};
 use crate::model::Mib;
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{
@@ -238,6 +238,13 @@ pub const NO_CAPACITY_CHECKS: OptionDef = OptionDef::flag(
     "accept places after which a node could not be emptied any more (global N+1)",
     |o| o.no_capacity_checks = true,
 );
+
+pub const WEIGHTS: OptionDef = OptionDef::new(
+    "weights",
+    "what metrics count for in the score, as NAME=WEIGHT,..., instead of Ganeti's weights; 0 switches one off, no WEIGHTS at all is Ganeti's again",
+)
+.takes("WEIGHTS", Text, |o, g| weights(g, &mut o.load.merge.weights))
+.added();
 
 // rolling maintenance
 

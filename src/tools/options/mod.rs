@@ -20,7 +20,8 @@ use crate::load::Detail;
 use crate::load::merge::{MergeOptions, NodeOptions};
 use crate::load::units::parse_size;
 use crate::model::kinds::words;
-use crate::model::{DiskTemplate, Mib};
+use crate::model::metrics::TABLE;
+use crate::model::{DiskTemplate, Mib, WeightError, Weights};
 use crate::plan::durations::Rates;
 use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
@@ -427,6 +428,26 @@ pub fn count(given: &Given) -> Result<u64, ValueError> {
 pub fn size(given: &Given) -> Result<Mib, ValueError> {
     let size = parse_size(given.text()?).map_err(|error| given.wrong_part("size", error))?;
     if size < Mib::ZERO { Err(given.out_of_range("a size, 0 or more")) } else { Ok(size) }
+}
+
+/// Chooses the weights of some metrics; none at all means Ganeti's.
+fn weights(given: &Given, chosen: &mut Weights) -> Result<(), ValueError> {
+    let list = given.list()?;
+    if list.is_empty() {
+        *chosen = Weights::default();
+    }
+    for item in &list {
+        let Some((name, weight)) = item.split_once('=') else {
+            return Err(given.wrong_item(item, "NAME=WEIGHT"));
+        };
+        chosen.set(name, given.number(weight)?).map_err(|error| match error {
+            WeightError::UnknownMetric(name) => {
+                given.no_word_of("metric", &name, TABLE.map(|metric| metric.name).to_vec())
+            }
+            WeightError::OutOfRange => given.wrong_item(item, "0 or a weight from 1e-6 to 1e6"),
+        })?;
+    }
+    Ok(())
 }
 
 /// A number from 0 on.

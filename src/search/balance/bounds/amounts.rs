@@ -77,8 +77,10 @@ impl AmountsBox {
         let mut reserve = 0.0;
         if role == ArrivalRole::Secondary {
             let k = lane::RESERVED_MEM;
-            reserve = most(self.need.0 - ground.reserved[row], 0.0) * s[k];
-            change[k] = reserve * (2.0 * y[k] + reserve) * ground.inv_n;
+            let more = most(self.need.0 - ground.reserved[row], 0.0);
+            let further = most(more, ground.further_reserve(self.need.1));
+            reserve = more * s[k];
+            change[k] = smallest_growth(more, further, s[k], y[k]) * ground.inv_n;
         }
         (change, reserve)
     }

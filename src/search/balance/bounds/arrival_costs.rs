@@ -1,12 +1,12 @@
 //! What the arrival of an instance of one size costs on each node.
 
-use super::lane_loops::{LaneOf, add_arrivals, add_reserves, smallest};
+use super::lane_loops::{LaneOf, ReserveNeed, add_arrivals, add_reserves, smallest};
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, lanewise};
 use super::online_nodes::OnlineNodes;
 use super::size::SizeBox;
 use super::{FAILOVER, FAILOVER_AND_REPLACE, REPLACE_SECONDARY};
 use crate::model::{Cluster, DiskCheck, Mib, Strictness, TagArrival};
-use crate::score::interval::{RESERVED_TOTAL_WEIGHT, counted_score};
+use crate::score::interval::counted_score;
 use crate::score::metrics::{Counted, LANES, Lanes, lane};
 
 /// As what an instance arrives.
@@ -92,7 +92,7 @@ impl ArrivalRow {
             }
         };
         self.fixed[row] = after.map_or(f64::INFINITY, |after| {
-            counted_score(&(Counted::of(spec, &after) - Counted::of(spec, ledger)), 0)
+            counted_score(&cluster.weights, &(Counted::of(spec, &after) - Counted::of(spec, ledger)), 0)
         });
     }
 
@@ -105,7 +105,8 @@ impl ArrivalRow {
         }
         let (change, reserve) = size.amounts.arrival(ground, row, self.arrival.role);
         range.include(&change);
-        self.cost[row] = self.fixed[row] + RESERVED_TOTAL_WEIGHT * reserve + size.price(&change);
+        let reserve = ground.running.reserved_weight() * reserve;
+        self.cost[row] = self.fixed[row] + reserve + size.price(&change);
     }
 
     /// Works all costs out. Returns the range of the changes of the variances.
@@ -149,8 +150,14 @@ impl ArrivalRow {
         if self.arrival.role == ArrivalRole::Secondary {
             let k = lane::RESERVED_MEM;
             let lane = LaneOf { column: &ground.columns[k], slope: size.slopes[k], inv_n: ground.inv_n };
+            let (least, most) = size.amounts.need;
+            let need = ReserveNeed {
+                least,
+                further: ground.further_reserve(most),
+                weight: ground.running.reserved_weight(),
+            };
             (range.lo[k], range.hi[k]) =
-                add_reserves(size.amounts.need.0, &ground.reserved, &lane, &self.fixed, &mut self.cost);
+                add_reserves(&need, &ground.reserved, &lane, &self.fixed, &mut self.cost);
         }
         range
     }

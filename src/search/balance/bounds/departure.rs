@@ -2,13 +2,14 @@
 
 use multiversion::multiversion;
 
+use super::lane_loops::smallest_growth;
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
 use super::online_nodes::{COUNT_ERROR, OnlineNodes};
-use super::place::{ArrivalPlaces, Outlay};
+use super::place::{ArrivalPlaces, Outlay, PlaceCost};
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Cluster, Instance, Ledger, Move, NodeIdx};
 use crate::score::Board;
-use crate::score::interval::{RESERVED_TOTAL_WEIGHT, counted_score};
+use crate::score::interval::{counted_score, counted_size};
 use crate::score::metrics::{Counted, Lanes, PADDED_LANES, lane, lanes};
 use crate::search::moves::{Ends, Repertoire, Trial};
 
@@ -46,6 +47,9 @@ pub(super) struct Departure {
     s_change: Lanes,
     /// Change of S's reserve as the secondary for another primary.
     again: f64,
+    /// By how much the reserves of P and of S may grow beyond what they do here, as they may keep memory for the new
+    /// node already; 0 where that cannot help.
+    further: [f64; 2],
     /// For each slot the change of everything in the score but deviations;
     /// infinite where no such move is possible.
     pub fixed: [f64; SLOTS],
@@ -127,6 +131,8 @@ pub(super) struct Scene<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
     pub places: &'a ArrivalPlaces,
+    /// See [`OnlineNodes`].
+    pub reserve_may_help: bool,
 }
 
 impl Scene<'_> {
@@ -140,12 +146,15 @@ impl Scene<'_> {
             Counted::default()
         }
     }
-}
 
-/// What changes of counts, places and reserves add to the score, rounded down.
-fn fixed_score(counts: Counted, places: i64, reserve: f64) -> f64 {
-    let counts = counted_score(&counts, places);
-    counts - COUNT_ERROR * counts.abs() + RESERVED_TOTAL_WEIGHT * reserve
+    /// What changes of counts, places and reserves add to the score, rounded down.
+    fn fixed_score(&self, counts: Counted, places: PlaceCost, reserve: f64) -> f64 {
+        let weights = self.board.weights();
+        let counts = Counted { location_sum: counts.location_sum + places.locations, ..counts };
+        let score = counted_score(weights, &counts, places.surplus);
+        let rounding = COUNT_ERROR * counted_size(weights, &counts, places.surplus);
+        score - rounding + weights.reserved_sum() * reserve
+    }
 }
 
 impl Departure {
@@ -157,6 +166,7 @@ impl Departure {
             p_change: NONE,
             s_change: NONE,
             again: 0.0,
+            further: [0.0; 2],
             fixed: [f64::INFINITY; SLOTS],
             cost: [f64::INFINITY; SLOTS],
         }
@@ -170,7 +180,7 @@ impl Departure {
         instance: &Instance,
         repertoire: &Repertoire,
     ) -> Departure {
-        let Scene { cluster, board, .. } = scene;
+        let Scene { cluster, board, reserve_may_help, .. } = *scene;
         let row = |n: NodeIdx| board.row(n);
         let (p, s) = (row(instance.primary), instance.mirror().and_then(row));
         let mut departure = Departure { p: p.map(|r| r as u32), s: s.map(|r| r as u32), ..Departure::none() };
@@ -193,6 +203,11 @@ impl Departure {
             departure.s_change = lanewise!(k => PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
             departure.again = m.again.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
         }
+        if reserve_may_help && !instance.forthcoming {
+            let need = instance.mem_reserved().as_f64();
+            let further = |node: NodeIdx| need / cluster.node(node).spec.mem_total;
+            departure.further = [Some(instance.primary), instance.mirror()].map(|n| n.map_or(0.0, further));
+        }
         departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);
         departure
     }
@@ -211,7 +226,7 @@ impl Departure {
         let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
         if let Some(outcome) = failover {
             let changes = outcome.touched().iter().map(|t| scene.counted(t.spec.idx, &t.after));
-            fixed[FAILOVER] = fixed_score(
+            fixed[FAILOVER] = scene.fixed_score(
                 changes.fold(Counted::default(), |a, b| a + b),
                 outlay.failover(),
                 self.reserve_of_p() + self.reserve_of_s(),
@@ -220,7 +235,7 @@ impl Departure {
         for mv in repertoire.to_target {
             let slot = super::slot(mv(instance.primary));
             if let Some((counts, reserve)) = self.states(scene, instance, ends, slot) {
-                fixed[slot] = fixed_score(counts, outlay.least(slot), reserve);
+                fixed[slot] = scene.fixed_score(counts, outlay.least(slot), reserve);
             }
         }
         fixed
@@ -287,13 +302,20 @@ impl Departure {
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn changes(departure: &Departure, ground: &OnlineNodes) -> VarianceChanges {
     let mut changes = VarianceChanges { from_p: NONE, from_s: NONE, again: 0.0 };
+    let k = lane::RESERVED_MEM;
+    let [p_further, s_further] = departure.further;
     if let Some(p) = departure.p {
         changes.from_p = ground.change(p as usize, &departure.p_change);
+        if p_further > 0.0 {
+            let least = departure.p_change[k];
+            let y = ground.y[p as usize][k];
+            changes.from_p[k] = smallest_growth(least, least + p_further, 1.0, y) * ground.inv_n;
+        }
     }
     if let Some(s) = departure.s {
         changes.from_s = ground.change(s as usize, &departure.s_change);
-        let y = ground.y[s as usize][lane::RESERVED_MEM];
-        changes.again = departure.again * (2.0 * y + departure.again) * ground.inv_n;
+        let (least, y) = (departure.again, ground.y[s as usize][k]);
+        changes.again = smallest_growth(least, least + s_further, 1.0, y) * ground.inv_n;
     }
     changes
 }

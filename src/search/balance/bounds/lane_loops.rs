@@ -5,7 +5,6 @@ use multiversion::multiversion;
 
 use super::lanes::{least, most};
 use super::online_nodes::Column;
-use crate::score::interval::RESERVED_TOTAL_WEIGHT;
 
 /// How many numbers are worked on at once.
 const WIDTH: usize = 8;
@@ -91,21 +90,32 @@ pub(super) fn add_arrivals(
     ends.ends()
 }
 
-/// The same for the reserve: `need` MiB for another node.
+/// What an arrival adds to reserves.
+pub(super) struct ReserveNeed {
+    /// MiB for another node.
+    pub least: f64,
+    /// How many MiB a node may come to reserve at most, if more can be better; or 0.
+    pub further: f64,
+    /// What the sum of the reserves counts for.
+    pub weight: f64,
+}
+
+/// The same for the reserve.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub(super) fn add_reserves(
-    need: f64,
+    need: &ReserveNeed,
     reserved: &[f64],
     lane: &LaneOf,
     fixed: &[f64],
     costs: &mut [f64],
 ) -> (f64, f64) {
     let mut ends = Extremes::new();
+    let ReserveNeed { least, further, weight } = *need;
     sweep!(costs, &lane.column.y, &lane.column.scale, fixed, reserved; |k, y, scale, fixed, reserved| {
-        let more = most(need - reserved, 0.0) * scale;
-        let change = more * (2.0 * y + more) * lane.inv_n;
+        let more = most(least - reserved, 0.0);
+        let change = smallest_growth(more, most(more, further), scale, y) * lane.inv_n;
         ends.take(k, if fixed < f64::INFINITY { change } else { 0.0 });
-        lane.slope * change + RESERVED_TOTAL_WEIGHT * more
+        lane.slope * change + weight * (more * scale)
     });
     ends.ends()
 }

@@ -37,8 +37,8 @@ use self::place::ArrivalPlaces;
 use self::size::{SizeBox, sizes};
 use super::Balancer;
 use crate::model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
-use crate::score::interval::{RESERVED_TOTAL_WEIGHT, Running};
-use crate::score::metrics::{Lanes, TABLE, lane};
+use crate::score::interval::Running;
+use crate::score::metrics::Lanes;
 
 pub use self::candidates::{Candidate, Seen};
 
@@ -64,15 +64,9 @@ fn slot(mv: Move) -> usize {
     }
 }
 
-/// Below this many online nodes, more reserve on one node could lower the score
-/// (docs/search.md, "The reserve"), and looking at every move is fast anyway.
+/// Below this many online nodes, looking at every move is fast; with Ganeti's weights, more reserve
+/// on one node could lower the score there (docs/search.md, "The reserve").
 const FEWEST_NODES: usize = 16;
-
-const _: () = {
-    let crate::score::metrics::Aggregate::Deviation(lane::RESERVED_MEM) = TABLE[3].kind else { panic!() };
-    let ratio = RESERVED_TOTAL_WEIGHT / TABLE[3].weight;
-    assert!(ratio * ratio * FEWEST_NODES as f64 >= 1.0);
-};
 
 /// The rows of all sizes together have about this many places at most.
 const MOST_PLACES: usize = 2_000_000;

@@ -3,7 +3,7 @@
 use super::lanes::{LaneRange, growth, lanewise, least, most, scales};
 use crate::model::{Cluster, Mib, NodeIdx};
 use crate::score::Board;
-use crate::score::interval::{RESERVED_TOTAL_WEIGHT, Running, U, clamp, counted_score};
+use crate::score::interval::{Running, U, clamp, counted_score};
 use crate::score::metrics::{LANES, Lanes, PADDED_LANES};
 
 /// Values above this could overflow when squared and summed up.
@@ -42,6 +42,9 @@ pub(super) struct OnlineNodes {
     largest_value: Lanes,
     pub running: Running,
     pub inv_n: f64,
+    /// Whether more reserve than a move needs at least may lower the score (docs/search.md, "The reserve"):
+    /// then the change of the variance that is least of all that can be counts.
+    pub reserve_may_help: bool,
 }
 
 /// One lane of all nodes.
@@ -81,6 +84,7 @@ impl OnlineNodes {
             largest_value: [0.0; PADDED_LANES],
             running: Running::of(board),
             inv_n: 1.0 / nodes.len() as f64,
+            reserve_may_help: !board.weights().reserves_never_pay(nodes.len()),
             nodes,
         };
         ground.measure(board);
@@ -118,6 +122,13 @@ impl OnlineNodes {
         self.running.replace(&self.values[row], &new);
         self.place(row, &new);
         self.reserved[row] = reserved(cluster, self.nodes[row]);
+    }
+
+    /// How much a reserve may grow beyond the least there can be, where `need` MiB are kept for one node more: not at
+    /// all where that cannot help.
+    #[inline(always)]
+    pub fn further_reserve(&self, need: f64) -> f64 {
+        if self.reserve_may_help { need } else { 0.0 }
     }
 
     /// The largest value that a lane can come to have when `change` is added.
@@ -207,10 +218,13 @@ impl Present {
             slack += running.weight(k) * error;
         }
         let reserved = running.reserved_total();
-        slack += 4.0 * U * (n + 16.0) * (reserved.abs() + score.abs()) + running.reserved_drift();
-        let counts = counted_score(&board.counted(), board.spread().surplus());
+        // more than what it counts for does no harm, less would
+        let of_reserved = running.reserved_weight().max(1.0);
+        slack += 4.0 * U * (n + 16.0) * (of_reserved * reserved.abs() + score.abs());
+        slack += of_reserved * running.reserved_drift();
+        let counts = counted_score(board.weights(), &board.counted(), board.spread().surplus());
         slack += 2.0 * COUNT_ERROR * counts.abs();
-        present.rest = counts + RESERVED_TOTAL_WEIGHT * reserved - 2.0 * slack;
+        present.rest = counts + running.reserved_weight() * reserved - 2.0 * slack;
         slack.is_finite().then_some(present)
     }
 

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use super::online_nodes::COUNT_ERROR;
 use super::{FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_SECONDARY};
-use crate::model::{Cluster, Instance, NodeIdx, NodeSpec, TagId};
+use crate::model::{Cluster, Instance, NodeIdx, NodeSpec, TagId, Weights};
 use crate::score::Board;
+use crate::score::interval::counted_score;
+use crate::score::metrics::Counted;
 use crate::score::spread::Spread;
 
 /// The different places at which an instance can arrive: online nodes with the same
@@ -18,8 +20,24 @@ pub(super) struct ArrivalPlaces {
     at_location: HashMap<TagId, Vec<u32>>,
 }
 
-/// Costs by place. They are whole numbers.
-type Costs = Vec<i64>;
+/// What an arrival adds to the counts that depend on the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct PlaceCost {
+    /// To the costs of locations.
+    pub locations: i64,
+    /// To the surplus of services in locations.
+    pub surplus: i64,
+}
+
+impl PlaceCost {
+    fn score(self, weights: &Weights) -> f64 {
+        let counted = Counted { location_sum: self.locations, ..Counted::default() };
+        counted_score(weights, &counted, self.surplus)
+    }
+}
+
+/// Costs by place.
+type Costs = Vec<PlaceCost>;
 
 impl ArrivalPlaces {
     pub fn of(cluster: &Cluster, board: &Board) -> ArrivalPlaces {
@@ -49,20 +67,22 @@ impl ArrivalPlaces {
     }
 
     /// The same cost at all places.
-    fn level(&self, cost: i64) -> Costs {
+    fn level(&self, cost: PlaceCost) -> Costs {
         vec![cost; self.count]
     }
 
-    /// Adds to the costs of all places in a location.
-    fn add(&self, costs: &mut Costs, location: TagId, by: i64) {
+    /// Changes the costs of all places in a location.
+    fn change(&self, costs: &mut Costs, location: TagId, by: impl Fn(&mut PlaceCost)) {
         for place in self.at_location.get(&location).into_iter().flatten() {
-            costs[*place as usize] += by;
+            by(&mut costs[*place as usize]);
         }
     }
 
     /// Adds the number of locations that each place has in common with a node.
     fn add_common(&self, costs: &mut Costs, node: &NodeSpec) {
-        node.location_tags.iter().for_each(|location| self.add(costs, location, 1));
+        node.location_tags
+            .iter()
+            .for_each(|location| self.change(costs, location, |cost| cost.locations += 1));
     }
 }
 
@@ -70,6 +90,7 @@ impl ArrivalPlaces {
 pub(super) struct Outlay<'a> {
     places: &'a ArrivalPlaces,
     spread: &'a Spread,
+    weights: &'a Weights,
     instance: &'a Instance,
     p: &'a NodeSpec,
     mirror: Option<&'a NodeSpec>,
@@ -87,26 +108,32 @@ impl<'a> Outlay<'a> {
     ) -> Outlay<'a> {
         let spec = |n: NodeIdx| &cluster.node(n).spec;
         let (p, mirror) = (spec(instance.primary), instance.mirror().map(spec));
-        Outlay { places, spread, instance, p, mirror, as_primary: None }
+        Outlay { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None }
     }
 
     /// The change of the surplus of services in locations by a failover.
-    pub fn failover(&self) -> i64 {
-        self.spread.change(self.instance, Some(self.p), self.mirror)
+    pub fn failover(&self) -> PlaceCost {
+        let surplus = self.spread.change(self.instance, Some(self.p), self.mirror);
+        PlaceCost { surplus, ..PlaceCost::default() }
     }
 
     /// The least that a move of this slot adds to the counts by the place of the
     /// new node.
-    pub fn least(&mut self, slot: usize) -> i64 {
-        self.costs(slot).into_iter().min().unwrap_or(0)
+    pub fn least(&mut self, slot: usize) -> PlaceCost {
+        let weights = self.weights;
+        let by_score = |a: &PlaceCost, b: &PlaceCost| a.score(weights).total_cmp(&b.score(weights));
+        self.costs(slot).into_iter().min_by(by_score).unwrap_or_default()
     }
 
     /// By place, what a move of this slot costs more than at the cheapest place, rounded
     /// down.
     pub fn extras(&mut self, slot: usize) -> Vec<f64> {
-        let costs = self.costs(slot);
-        let least = costs.iter().copied().min().unwrap_or(0);
-        costs.into_iter().map(|cost| (cost - least) as f64 * (1.0 - COUNT_ERROR)).collect()
+        let mut costs: Vec<f64> = self.costs(slot).into_iter().map(|cost| cost.score(self.weights)).collect();
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        for cost in &mut costs {
+            *cost = *cost - least - COUNT_ERROR * (cost.abs() + least.abs());
+        }
+        costs
     }
 
     /// What a move of this slot adds to the counts by the place of the new node,
@@ -116,12 +143,13 @@ impl<'a> Outlay<'a> {
     pub fn costs(&mut self, slot: usize) -> Costs {
         let (places, instance, p) = (self.places, self.instance, self.p);
         if instance.forthcoming {
-            return places.level(0);
+            return places.level(PlaceCost::default());
         }
         match (slot, self.mirror) {
-            (REPLACE_SECONDARY, _) if p.offline => places.level(0),
+            (REPLACE_SECONDARY, _) if p.offline => places.level(PlaceCost::default()),
             (REPLACE_SECONDARY, _) => {
-                let mut costs = places.level(-instance.location_score);
+                let locations = -instance.location_score;
+                let mut costs = places.level(PlaceCost { locations, ..PlaceCost::default() });
                 places.add_common(&mut costs, p);
                 costs
             }
@@ -137,7 +165,7 @@ impl<'a> Outlay<'a> {
                 match if slot == REPLACE_AND_FAILOVER { Some(p) } else { mirror } {
                     Some(other) => places.add_common(&mut costs, other),
                     // an externally mirrored instance keeps its location score
-                    None => costs.iter_mut().for_each(|cost| *cost += instance.location_score),
+                    None => costs.iter_mut().for_each(|cost| cost.locations += instance.location_score),
                 }
                 costs
             }
@@ -149,14 +177,17 @@ impl<'a> Outlay<'a> {
         self.as_primary.get_or_insert_with(|| {
             let (leaving, arrivals) = spread.departure(instance, Some(p));
             let desired = &instance.desired_locations;
-            let mut costs = places.level(leaving + desired.len() as i64);
-            desired.iter().for_each(|location| places.add(&mut costs, location, -1));
+            let mut costs = places.level(PlaceCost { locations: desired.len() as i64, surplus: leaving });
+            for location in desired.iter() {
+                places.change(&mut costs, location, |cost| cost.locations -= 1);
+            }
             if arrivals.elsewhere != 0 {
-                let all = places.at_location.keys();
-                all.for_each(|location| places.add(&mut costs, *location, arrivals.elsewhere));
+                for location in places.at_location.keys() {
+                    places.change(&mut costs, *location, |cost| cost.surplus += arrivals.elsewhere);
+                }
             }
             for (location, by) in arrivals.there {
-                places.add(&mut costs, location, by - arrivals.elsewhere);
+                places.change(&mut costs, location, |cost| cost.surplus += by - arrivals.elsewhere);
             }
             costs
         })

@@ -227,7 +227,8 @@ impl MoveBounds {
         if !self.alike.is_first(position) || repertoire.len(1) == 0 {
             return (Departure::none(), moves);
         }
-        let scene = Scene { cluster, board, places: &self.places };
+        let scene =
+            Scene { cluster, board, places: &self.places, reserve_may_help: self.ground.reserve_may_help };
         let trial = Trial::new(cluster, instance, balancer.rules());
         (Departure::of(&scene, &trial, instance, &repertoire), moves)
     }

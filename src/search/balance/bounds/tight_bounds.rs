@@ -7,7 +7,7 @@ use super::arrival_costs::{ArrivalRole, ArrivalRow};
 use super::lane_loops::smallest_growth;
 use super::lanes::{NONE, most, sum};
 use super::online_nodes::{Column, OnlineNodes, Present, VARIANCE_FACTOR};
-use crate::score::interval::{RESERVED_TOTAL_WEIGHT, clamp};
+use crate::score::interval::clamp;
 use crate::score::metrics::{LANES, Lanes, lane};
 
 /// How many nodes are looked at at once.
@@ -100,7 +100,8 @@ impl<'a> SlotArrivals<'a> {
     fn bound(&self, at: usize) -> f64 {
         let (change, reserve) = self.amounts.arrival(self.ground, at, self.row.arrival.role);
         let deviations = self.present.deviations(&self.offset, &change);
-        self.rest + self.row.fixed[at] + RESERVED_TOTAL_WEIGHT * reserve + sum(&deviations)
+        let reserve = self.ground.running.reserved_weight() * reserve;
+        self.rest + self.row.fixed[at] + reserve + sum(&deviations)
     }
 }
 
@@ -118,6 +119,7 @@ fn gather(values: &[f64], rows: &[usize; WIDTH]) -> [f64; WIDTH] {
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
     let inv_n = arrivals.ground.inv_n;
+    let of_reserved = arrivals.ground.running.reserved_weight();
     let mut all = Vec::with_capacity(rows.len().next_multiple_of(WIDTH));
     for chunk in rows.chunks(WIDTH) {
         // what is missing is filled up with the first one
@@ -136,10 +138,11 @@ fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
         if let Some(lane) = &arrivals.reserve {
             let (y, scale) = (gather(&lane.column.y, &at), gather(&lane.column.scale, &at));
             let reserved = gather(&arrivals.ground.reserved, &at);
+            let further = arrivals.ground.further_reserve(lane.hi);
             for k in 0..WIDTH {
-                let more = most(lane.lo - reserved[k], 0.0) * scale[k];
-                let change = more * (2.0 * y[k] + more) * inv_n;
-                bounds[k] += RESERVED_TOTAL_WEIGHT * more
+                let more = most(lane.lo - reserved[k], 0.0);
+                let change = smallest_growth(more, most(more, further), scale[k], y[k]) * inv_n;
+                bounds[k] += of_reserved * (more * scale[k])
                     + lane.weight * clamp(lane.offset + VARIANCE_FACTOR * change).sqrt();
             }
         }

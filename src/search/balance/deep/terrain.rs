@@ -7,7 +7,7 @@ use super::super::BalanceOptions;
 use super::super::bounds::lanes::{amounts, scales};
 use super::super::is_on_offline;
 use super::appraise::{LaneRow, MOST_LANES, stride};
-use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement};
+use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, Weights};
 use crate::score::Board;
 use crate::score::metrics::{Aggregate, Count, LANES, TABLE, lane};
 use crate::search::MoveRules;
@@ -93,9 +93,9 @@ pub struct CountWeights {
 }
 
 impl CountWeights {
-    fn of_table() -> CountWeights {
+    fn of(all: &Weights) -> CountWeights {
         let mut weights = CountWeights::default();
-        for metric in &TABLE {
+        for (at, metric) in TABLE.iter().enumerate() {
             let to = match metric.kind {
                 Aggregate::OnlineCount(Count::OnFailingNodes) => &mut weights.on_failing,
                 Aggregate::OnlineCount(Count::TagConflicts) => &mut weights.conflicts,
@@ -106,7 +106,7 @@ impl CountWeights {
                 Aggregate::Sum(_) => &mut weights.reserved,
                 _ => continue,
             };
-            *to += metric.weight;
+            *to += all.of(at);
         }
         weights
     }
@@ -191,7 +191,7 @@ impl<'c> Terrain<'c> {
             online,
             mobiles,
             lanes: LaneList::default(),
-            weights: CountWeights::of_table(),
+            weights: CountWeights::of(&cluster.weights),
             constant: 0.0,
             stride: 0,
             lane_weights: [0.0; MOST_LANES],
@@ -233,7 +233,7 @@ impl<'c> Terrain<'c> {
 
     /// Finds the lanes in which something can change, and what the others add.
     fn choose_lanes(&mut self, board: &Board, movable: &[&Instance]) {
-        let weight = deviation_weights();
+        let weight = self.cluster.weights.deviations();
         let amounts: Vec<[_; 2]> = movable.iter().map(|i| [amounts(i, false), amounts(i, true)]).collect();
         let scales: Vec<_> = self.nodes.iter().map(|n| scales(&self.cluster.node(*n).spec)).collect();
         let mirrors = self.mobiles.iter().any(|m| m.mirrored && m.need > 0);
@@ -250,8 +250,10 @@ impl<'c> Terrain<'c> {
             let changes = odd || amounts.iter().any(|of| of.iter().any(|x| x[k] != 0.0));
             if k == lane::RESERVED_MEM && mirrors {
                 lanes.reserve = Some(lanes.lane.len());
+            } else if weight[k] == 0.0 && k != lane::RESERVED_MEM {
+                continue;
             } else if !changes || k == lane::RESERVED_MEM {
-                self.constant += weight[k] * deviations[k];
+                self.constant += if weight[k] > 0.0 { weight[k] * deviations[k] } else { 0.0 };
                 if k == lane::RESERVED_MEM {
                     self.constant +=
                         self.weights.reserved * board.rows().iter().map(|row| row[k]).sum::<f64>();
@@ -347,17 +349,6 @@ impl<'c> Terrain<'c> {
             },
         }
     }
-}
-
-/// What each lane's deviation counts for.
-pub fn deviation_weights() -> [f64; LANES] {
-    let mut weights = [0.0; LANES];
-    for metric in &TABLE {
-        if let Aggregate::Deviation(k) = metric.kind {
-            weights[k] += metric.weight;
-        }
-    }
-    weights
 }
 
 /// Each lane's deviation at the start.

@@ -11,7 +11,7 @@ use crate::model::{
     TagArrival,
 };
 use crate::score::{Board, NodeChange, PairUpdate, Touched};
-use crate::search::place::bounds::{Bounds, ENOUGH_NODES};
+use crate::search::place::bounds::{Bounds, backing_never_helps};
 
 /// Why a pair is impossible: where, and the kind of refusal.
 pub(super) type Refused = (PairStep, FailKind);
@@ -177,8 +177,8 @@ impl<'a> Leaving<'a> {
         }
         let places: Vec<_> = firsts.iter().zip(&seconds).map(|(a, b)| (change(a), change(b))).collect();
         let statistics = PairUpdate::of(&board);
-        let bounds = Bounds::of(&statistics, &places, &spread);
-        let prunes = statistics.n() >= ENOUGH_NODES;
+        let bounds = Bounds::of(board.weights(), &statistics, &places, &spread);
+        let prunes = backing_never_helps(board.weights(), &statistics);
         let order = |possible: &[Option<TakenOver>], bound: &dyn Fn(usize) -> f64| -> Vec<usize> {
             let mut order: Vec<usize> = (0..targets.len()).filter(|at| possible[*at].is_some()).collect();
             order.sort_by(|x, y| bound(*x).total_cmp(&bound(*y)).then(y.cmp(x)));
