@@ -61,6 +61,9 @@
 //! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
 //!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
 //!   the rules.
+//! * [`placement`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
+//!   ([`cib`](placement::cib)) that describe them, and where Pacemaker [places](placement::place()) them. A model of
+//!   its own, which shares nothing with Ganeti's but ways to show names.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.
@@ -83,6 +86,7 @@ pub mod generate;
 pub mod input;
 pub mod load;
 pub mod model;
+pub mod placement;
 pub mod plan;
 pub mod redundancy;
 pub mod remote;

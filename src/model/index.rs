@@ -1,8 +1,6 @@
 //! Positions of groups, nodes and instances. Names exist at the edges only;
 //! everything inside works with these.
 
-use std::fmt;
-
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -24,13 +22,15 @@ macro_rules! index {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 self.0.fmt(f)
             }
         }
     };
 }
+
+pub(crate) use index;
 
 index!(
     /// A node, by its position in [`Cluster::nodes`](super::Cluster::nodes).

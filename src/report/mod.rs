@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod nodes;
 pub(crate) mod number;
 pub(crate) mod pareto;
+pub mod placement;
 pub(crate) mod repair;
 pub(crate) mod rolling;
 pub(crate) mod scan;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms that a room may import from. What `src/lib.rs` says in prose.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     // errors show names as the model does
     ("input", &["model"]),
@@ -18,7 +18,9 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("search", &["load", "model", "redundancy", "score"]),
     ("plan", &["model"]),
     ("execute", &["input", "model", "plan", "remote"]),
-    ("report", &["load", "model", "plan", "redundancy", "score", "search"]),
+    // names and errors are shown as everywhere
+    ("placement", &["input", "model"]),
+    ("report", &["load", "model", "placement", "plan", "redundancy", "score", "search"]),
     (
         "tools",
         &[

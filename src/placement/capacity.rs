@@ -1,0 +1,131 @@
+//! What hosts have and resources need: whole numbers of freely named kinds.
+
+use std::cmp::Ordering;
+
+use super::index::AttributeIdx;
+
+/// Capacities by kind of capacity. A kind that is not listed is not there at all, which differs from none of it in
+/// what is printed only.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Capacities(Vec<(AttributeIdx, i64)>);
+
+impl Capacities {
+    /// The amount of a kind; 0 if it is not listed.
+    pub fn get(&self, kind: AttributeIdx) -> i64 {
+        self.place(kind).map_or(0, |at| self.0[at].1)
+    }
+
+    /// Sets the amount of a kind.
+    pub fn set(&mut self, kind: AttributeIdx, amount: i64) {
+        match self.place(kind) {
+            Ok(at) => self.0[at].1 = amount,
+            Err(at) => self.0.insert(at, (kind, amount)),
+        }
+    }
+
+    /// All amounts, by kind.
+    pub fn iter(&self) -> impl Iterator<Item = (AttributeIdx, i64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether no kind is listed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds another one's amounts.
+    pub fn add(&mut self, other: &Capacities) {
+        other.iter().for_each(|(kind, amount)| self.set(kind, self.get(kind).saturating_add(amount)));
+    }
+
+    /// Takes another one's amounts away. A kind that was not listed is listed with 0 then, whatever was taken.
+    pub fn charge(&mut self, other: &Capacities) {
+        for (kind, amount) in other.iter() {
+            let left = self.place(kind).map_or(0, |at| self.0[at].1.saturating_sub(amount));
+            self.set(kind, left);
+        }
+    }
+
+    /// What is missing to hold `needed`: the kinds of which there is too little, and how much too little.
+    pub fn missing_for<'a>(
+        &'a self,
+        needed: &'a Capacities,
+    ) -> impl Iterator<Item = (AttributeIdx, i64)> + 'a {
+        needed.iter().filter_map(|(kind, amount)| {
+            let missing = amount.saturating_sub(self.get(kind));
+            (missing > 0).then_some((kind, missing))
+        })
+    }
+
+    /// Whether all of `needed` is there.
+    pub fn hold(&self, needed: &Capacities) -> bool {
+        self.missing_for(needed).next().is_none()
+    }
+
+    /// Which of the two has more: the one that has more of more kinds. This goes in circles for some threes.
+    pub fn compare(&self, other: &Capacities) -> Ordering {
+        let (mut more, mut less) = (0, 0);
+        let mut count = |mine: i64, theirs: i64| match mine.cmp(&theirs) {
+            Ordering::Greater => more += 1,
+            Ordering::Less => less += 1,
+            Ordering::Equal => {}
+        };
+        let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
+        loop {
+            match (mine.peek(), theirs.peek()) {
+                (None, None) => return more.cmp(&less),
+                (Some((a, x)), Some((b, y))) if a == b => {
+                    count(*x, *y);
+                    (mine.next(), theirs.next());
+                }
+                (Some((a, x)), Some((b, _))) if a < b => {
+                    count(*x, 0);
+                    mine.next();
+                }
+                (Some((_, x)), None) => {
+                    count(*x, 0);
+                    mine.next();
+                }
+                (_, Some((_, y))) => {
+                    count(0, *y);
+                    theirs.next();
+                }
+            }
+        }
+    }
+
+    fn place(&self, kind: AttributeIdx) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&kind, |(kind, _)| *kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amounts(list: &[(usize, i64)]) -> Capacities {
+        let mut amounts = Capacities::default();
+        list.iter().for_each(|(kind, amount)| amounts.set(AttributeIdx::new(*kind), *amount));
+        amounts
+    }
+
+    #[test]
+    fn more_of_more_kinds_is_more() {
+        let compare = |a: &[(usize, i64)], b: &[(usize, i64)]| amounts(a).compare(&amounts(b));
+        assert_eq!(compare(&[(0, 2), (1, 2)], &[(0, 1), (1, 1)]), Ordering::Greater);
+        assert_eq!(compare(&[(0, 2), (1, 1)], &[(0, 1), (1, 2)]), Ordering::Equal);
+        assert_eq!(compare(&[(1, 1)], &[(0, 1), (2, 1)]), Ordering::Less);
+        assert_eq!(compare(&[(0, -1)], &[]), Ordering::Less);
+        assert_eq!(compare(&[(0, 0)], &[(3, 0)]), Ordering::Equal);
+    }
+
+    #[test]
+    fn a_kind_that_was_not_there_is_not_owed() {
+        let mut host = amounts(&[(0, 4)]);
+        let needed = amounts(&[(0, 3), (1, 2)]);
+        assert!(!host.hold(&needed));
+        assert_eq!(host.missing_for(&needed).collect::<Vec<_>>(), [(AttributeIdx::new(1), 2)]);
+        host.charge(&needed);
+        assert_eq!(host, amounts(&[(0, 1), (1, 0)]));
+    }
+}

@@ -1,0 +1,112 @@
+//! Constraints about who runs where another one does.
+
+use roxmltree::Node;
+
+use super::super::index::ResourceIdx;
+use super::super::number::is_true;
+use super::super::score::AllocationScore;
+use super::super::working_set::Colocation;
+use super::Reader;
+use super::document::{children, id, required, wrong};
+use super::locations::score;
+use crate::input::error::Result;
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads the colocations.
+    pub(super) fn read_colocations(&mut self) -> Result<()> {
+        let Some(section) = self.section("constraints") else { return Ok(()) };
+        for constraint in children(section, "rsc_colocation") {
+            if let Some(reason) = beyond(constraint) {
+                self.outside(constraint, reason);
+                continue;
+            }
+            match children(constraint, "resource_set").next() {
+                Some(set) => self.colocate_set(constraint, set)?,
+                None => {
+                    let name = |attribute| required(self.source, constraint, attribute);
+                    let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
+                    let dependent = self.resource_of(constraint, dependent)?;
+                    let primary = self.resource_of(constraint, primary)?;
+                    if let (Some(dependent), Some(primary)) = (dependent, primary) {
+                        self.colocate(constraint, dependent, primary, score(self.source, constraint)?)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn colocate_set(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>) -> Result<()> {
+        let strength = score(self.source, if set.has_attribute("score") { set } else { constraint })?;
+        let mut members = Vec::new();
+        for reference in children(set, "resource_ref") {
+            members.extend(self.resource_of(constraint, id(reference))?);
+        }
+        if !set.attribute("sequential").is_none_or(is_true) {
+            return Ok(());
+        }
+        if strength < AllocationScore::ZERO {
+            for (at, dependent) in members.iter().enumerate() {
+                for primary in &members[..at] {
+                    self.colocate(constraint, *dependent, *primary, strength)?;
+                }
+            }
+            return Ok(());
+        }
+        let forward = set.attribute("ordering").is_none_or(|ordering| ordering == "group");
+        for pair in members.windows(2) {
+            let (dependent, primary) = if forward { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
+            self.colocate(constraint, dependent, primary, strength)?;
+        }
+        Ok(())
+    }
+
+    fn colocate(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        dependent: ResourceIdx,
+        primary: ResourceIdx,
+        score: AllocationScore,
+    ) -> Result<()> {
+        if dependent == primary {
+            return Err(wrong(self.source, constraint, "a resource with itself"));
+        }
+        if score == AllocationScore::ZERO {
+            return Ok(());
+        }
+        let runs = self.set.resource(primary).active.is_some();
+        let influence =
+            constraint.attribute("influence").map_or(self.set.resource(dependent).critical, is_true);
+        self.set.colocations.push(Colocation {
+            id: id(constraint).to_owned(),
+            dependent,
+            primary,
+            score,
+            attribute: constraint
+                .attribute("node-attribute")
+                .filter(|name| *name != "#uname")
+                .map(str::to_owned),
+            influence: influence || !runs,
+        });
+        Ok(())
+    }
+}
+
+/// Why a colocation is outside, if it is.
+fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
+    let role = |name| constraint.attribute(name).is_some_and(|role| role != "Started");
+    if role("rsc-role") || role("with-rsc-role") {
+        return Some("a colocation for a role");
+    }
+    let mut sets = children(constraint, "resource_set");
+    match (sets.next(), sets.next()) {
+        (_, Some(_)) => return Some("a colocation of several sets"),
+        (Some(set), None) if set.attribute("role").is_some_and(|role| role != "Started") => {
+            return Some("a colocation for a role");
+        }
+        (Some(set), None) if set.has_attribute("id-ref") => return Some("a set by reference (id-ref)"),
+        _ => {}
+    }
+    let timed = constraint.children().any(|part| part.has_tag_name("rule") || part.has_tag_name("lifetime"));
+    timed.then_some("a colocation by a rule")
+}

@@ -1,0 +1,87 @@
+//! The document: reading XML of which nothing is believed, and saying where something is wrong.
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use crate::input::error::{LoadError, Result};
+use crate::model::shown::{shown_name, shown_source};
+
+/// Most elements, texts and comments of a document.
+const MOST_NODES: u32 = 4_000_000;
+/// Deepest nesting of elements. Pacemaker's own documents have about ten levels.
+const DEEPEST: usize = 200;
+
+/// Reads a document whose root is `cib`. Documents that define entities are refused.
+///
+/// # Errors
+/// It is not such a document.
+pub(super) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
+    let wrong = |problem: &str| LoadError::one_line(&shown_source(source), problem);
+    check_depth(text).map_err(|problem| wrong(&problem))?;
+    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let document =
+        Document::parse_with_options(text, options).map_err(|e| wrong(&format!("not XML: {e}")))?;
+    let root = document.root_element().tag_name().name();
+    match root {
+        "cib" => Ok(document),
+        _ => Err(wrong(&format!("the root element is '{}', not 'cib'", shown_name(root)))),
+    }
+}
+
+/// That elements are not nested deeper than the parser's own stack allows; what is no tag at a second look (in
+/// comments) may count, which no real document comes near to.
+fn check_depth(text: &str) -> std::result::Result<(), String> {
+    let mut depth = 0usize;
+    let bytes = text.as_bytes();
+    let mut previous = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        match (byte, bytes.get(at + 1)) {
+            (b'<', Some(b'/')) => depth = depth.saturating_sub(1),
+            (b'<', Some(b'!' | b'?')) => {}
+            (b'<', Some(_)) => depth += 1,
+            (b'>', _) if previous == b'/' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return Err(format!("elements are nested more than {DEEPEST} deep"));
+        }
+        previous = *byte;
+    }
+    Ok(())
+}
+
+/// The id of an element; nothing if it has none.
+pub(super) fn id<'a>(node: Node<'a, '_>) -> &'a str {
+    node.attribute("id").unwrap_or_default()
+}
+
+/// The elements in an element, by name.
+pub(super) fn children<'a, 'i>(
+    parent: Node<'a, 'i>,
+    name: &'static str,
+) -> impl Iterator<Item = Node<'a, 'i>> {
+    parent.children().filter(move |node| node.has_tag_name(name))
+}
+
+/// The first such element in an element.
+pub(super) fn child<'a, 'i>(parent: Node<'a, 'i>, name: &'static str) -> Option<Node<'a, 'i>> {
+    children(parent, name).next()
+}
+
+/// Where an element is, for a message.
+pub(super) fn place(source: &str, node: Node<'_, '_>) -> String {
+    let line = node.document().text_pos_at(node.range().start).row;
+    format!("{}, line {line}, {} '{}'", shown_source(source), node.tag_name().name(), shown_name(id(node)))
+}
+
+/// An error about an element.
+pub(super) fn wrong(source: &str, node: Node<'_, '_>, problem: &str) -> LoadError {
+    LoadError::one_line(&place(source, node), problem)
+}
+
+/// An attribute that has to be there.
+///
+/// # Errors
+/// It is not.
+pub(super) fn required<'a>(source: &str, node: Node<'a, '_>, name: &str) -> Result<&'a str> {
+    node.attribute(name).ok_or_else(|| wrong(source, node, &format!("attribute '{name}' is missing")))
+}

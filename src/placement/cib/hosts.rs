@@ -1,0 +1,143 @@
+//! The nodes, and how they are.
+
+use std::collections::{HashMap, HashSet};
+
+use roxmltree::Node;
+
+use super::super::index::HostIdx;
+use super::super::number::{is_true, leading};
+use super::super::score::AllocationScore;
+use super::super::working_set::{Host, HostState};
+use super::Reader;
+use super::document::{child, children, required, wrong};
+use super::properties::{Properties, amount};
+use crate::input::error::Result;
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// The hosts in byte-wise order of their names, and their elements in the status.
+    pub(super) fn read_hosts(&mut self) -> Result<()> {
+        let states = self.states()?;
+        let mut hosts: Vec<(Host, Option<Node<'a, 'i>>)> = Vec::new();
+        let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+        for node in self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node")) {
+            let id = required(self.source, node, "id")?;
+            let name = node.attribute("uname").unwrap_or(id);
+            if !ids.insert(id) || !names.insert(name) {
+                return Err(wrong(self.source, node, "there is another node with this id or name"));
+            }
+            if matches!(node.attribute("type"), Some("remote" | "ping")) {
+                self.outside(node, "a node that is no member of the cluster");
+                continue;
+            }
+            let state = states.get(id).copied();
+            hosts.push((self.host(node, id, name, state), state));
+        }
+        hosts.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        for (host, state) in hosts {
+            let here = HostIdx::new(self.set.hosts.len());
+            self.hosts.insert(host.name.clone(), here);
+            if self.root.attribute("dc-uuid") == Some(host.id.as_str()) {
+                self.set.coordinator = Some(here);
+            }
+            self.traces.push(state.map(super::history::traces).unwrap_or_default());
+            self.set.hosts.push(host);
+        }
+        self.read_status_order();
+        Ok(())
+    }
+
+    /// The hosts by their place in the status.
+    fn read_status_order(&mut self) {
+        let status = child(self.root, "status");
+        let ids = status
+            .into_iter()
+            .flat_map(|status| children(status, "node_state"))
+            .filter_map(|state| state.attribute("id"));
+        let by_id: HashMap<&str, usize> =
+            self.set.hosts.iter().enumerate().map(|(at, host)| (host.id.as_str(), at)).collect();
+        self.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
+    }
+
+    /// The elements of the status by the node's id.
+    fn states(&mut self) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
+        let mut states = HashMap::new();
+        let status = child(self.root, "status");
+        for state in status.into_iter().flat_map(|status| children(status, "node_state")) {
+            if state.attribute("remote_node").is_some_and(is_true) {
+                self.outside(state, "a remote or guest node");
+                continue;
+            }
+            if states.insert(required(self.source, state, "id")?, state).is_some() {
+                return Err(wrong(self.source, state, "there is another state of this node"));
+            }
+        }
+        Ok(states)
+    }
+
+    fn host(&mut self, node: Node<'a, 'i>, id: &str, name: &str, state: Option<Node<'a, 'i>>) -> Host {
+        let own = Properties::of(node, "instance_attributes", "", &mut self.set.outside);
+        let transient = state.and_then(|state| child(state, "transient_attributes"));
+        let transient = transient
+            .map(|parent| Properties::of(parent, "instance_attributes", "", &mut self.set.outside))
+            .unwrap_or_default();
+        let utilization = Properties::of(node, "utilization", "", &mut self.set.outside);
+        let mut host = Host {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            base: node.attribute("score").and_then(AllocationScore::parse).unwrap_or_default(),
+            state: self.host_state(node, state, &own, &transient),
+            ..Host::default()
+        };
+        // what the status says holds
+        let pairs = own.iter().chain(transient.iter());
+        host.attributes = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        for (kind, value) in utilization.iter() {
+            let kind = self.kind_of_capacity(kind);
+            host.capacity.set(kind, amount(value));
+        }
+        host
+    }
+
+    fn host_state(
+        &mut self,
+        node: Node<'a, 'i>,
+        state: Option<Node<'a, 'i>>,
+        own: &Properties<'_>,
+        transient: &Properties<'_>,
+    ) -> HostState {
+        let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
+        // later releases write the time since when it is so
+        let holds = |text: &str| is_true(text) || leading(text).is_some_and(|since| since > 1);
+        let in_ccm = holds(word("in_ccm"));
+        let crmd = word("crmd") == "online" || holds(word("crmd"));
+        let online = in_ccm && crmd && word("join") == "member";
+        let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
+        let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
+        if let Some(reason) = self.unclear_state(state, in_ccm, crmd, transient) {
+            self.outside(node, reason);
+        }
+        let lost = !online && word("expected") == "member";
+        HostState {
+            online,
+            standby: is_set("standby"),
+            maintenance: is_set("maintenance"),
+            shutting_down: shutdown,
+            unclean: self.set.fencing && (lost || (state.is_none() && self.startup_fencing)),
+        }
+    }
+
+    /// What the state of a node says that is outside.
+    fn unclear_state(
+        &self,
+        state: Option<Node<'_, '_>>,
+        in_ccm: bool,
+        crmd: bool,
+        transient: &Properties<'_>,
+    ) -> Option<&'static str> {
+        let join = state.and_then(|state| state.attribute("join")).unwrap_or_default();
+        if transient.get("terminate").is_some() {
+            return Some("its fencing is asked for (terminate)");
+        }
+        (in_ccm && crmd && join != "member").then_some("a node that is about to join")
+    }
+}

@@ -1,0 +1,147 @@
+//! Constraints about where resources run.
+
+use roxmltree::Node;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::score::AllocationScore;
+use super::super::working_set::LocationScore;
+use super::Reader;
+use super::document::{children, id, wrong};
+use super::rules;
+use crate::input::error::Result;
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads the locations. The last of the document are added first.
+    pub(super) fn read_locations(&mut self) -> Result<()> {
+        let Some(section) = self.section("constraints") else { return Ok(()) };
+        let constraints: Vec<Node<'a, 'i>> = children(section, "rsc_location").collect();
+        for constraint in constraints.into_iter().rev() {
+            let reason = self.location_beyond(constraint);
+            if let Some(reason) = reason {
+                self.outside(constraint, reason);
+                continue;
+            }
+            for resource in self.located(constraint)? {
+                self.locate(constraint, resource)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn location_beyond(&self, constraint: Node<'_, '_>) -> Option<&'static str> {
+        let word = |name| constraint.attribute(name).unwrap_or_default();
+        if !matches!(word("resource-discovery"), "" | "always") {
+            return Some("a discovery mode");
+        }
+        if !matches!(word("role"), "" | "Started") {
+            return Some("a location for a role");
+        }
+        if word("rsc-pattern").strip_prefix('!').unwrap_or(word("rsc-pattern")).len() > 1000 {
+            return Some("a pattern that is too long");
+        }
+        if children(constraint, "lifetime").next().is_some() {
+            return Some("a lifetime");
+        }
+        children(constraint, "rule").find_map(rules::beyond)
+    }
+
+    /// The resources that a constraint is about.
+    fn located(&mut self, constraint: Node<'a, 'i>) -> Result<Vec<ResourceIdx>> {
+        let mut located = Vec::new();
+        if let Some(name) = constraint.attribute("rsc") {
+            located.extend(self.resource_of(constraint, name)?);
+        } else if let Some(pattern) = constraint.attribute("rsc-pattern") {
+            let (pattern, inverted) = match pattern.strip_prefix('!') {
+                Some(rest) => (rest, true),
+                None => (pattern, false),
+            };
+            let Ok(expression) = regex_lite::Regex::new(pattern) else {
+                self.outside(constraint, "a pattern that is no regular expression here");
+                return Ok(located);
+            };
+            let matches =
+                |resource: &ResourceIdx| expression.is_match(&self.set.resource(*resource).id) != inverted;
+            located.extend(self.set.top_level().filter(matches));
+        }
+        for set in children(constraint, "resource_set") {
+            for reference in children(set, "resource_ref") {
+                located.extend(self.resource_of(constraint, id(reference))?);
+            }
+        }
+        Ok(located)
+    }
+
+    fn locate(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) -> Result<()> {
+        let mut push = |host, score| {
+            let id = id(constraint).to_owned();
+            self.set.locations.push(LocationScore { id, resource, host, score });
+        };
+        if let Some(name) = constraint.attribute("node") {
+            let score = score(self.source, constraint)?;
+            // a node that there is not needs no score
+            self.hosts.get(name).into_iter().for_each(|host| push(*host, score));
+            return Ok(());
+        }
+        for rule in children(constraint, "rule") {
+            let hosts = self.set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
+            let mut scored = Vec::new();
+            for (host, of) in
+                hosts.filter(|(at, host)| rules::holds(rule, host, self.set.coordinator == Some(*at)))
+            {
+                let score = match rule.attribute("score-attribute") {
+                    Some(name) => of
+                        .attribute(name)
+                        .and_then(AllocationScore::parse)
+                        .unwrap_or(AllocationScore::MINUS_INFINITY),
+                    None => score(self.source, rule)?,
+                };
+                // an oddity of Pacemaker's: rules of this kind start from what the host is worth by itself
+                scored.push((host, if rules::is_any(rule) { of.worth().plus(score) } else { score }));
+            }
+            for (host, score) in scored {
+                let id = id(constraint).to_owned();
+                self.set.locations.push(LocationScore { id, resource, host, score });
+            }
+        }
+        Ok(())
+    }
+
+    /// The resource of a name in a constraint; none if it is outside, or does not exist, which is said.
+    pub(super) fn resource_of(
+        &mut self,
+        constraint: Node<'_, '_>,
+        name: &str,
+    ) -> Result<Option<ResourceIdx>> {
+        match self.resources.get(name).copied() {
+            Some(resource) if self.is_fixed(resource) => Ok(Some(resource)),
+            Some(_) => {
+                self.outside(constraint, "it is about a resource that is outside");
+                Ok(None)
+            }
+            None if self.is_inside_outsider(name) => {
+                self.outside(constraint, "it is about a resource that is outside");
+                Ok(None)
+            }
+            None => Err(wrong(self.source, constraint, &format!("there is no resource '{name}'"))),
+        }
+    }
+
+    /// Whether constraints can count for a resource: it is placed, or stays at a known place.
+    fn is_fixed(&self, resource: ResourceIdx) -> bool {
+        let of = self.set.resource(resource);
+        let fixed = |resource: &ResourceIdx| self.set.resource(*resource).active.is_some();
+        !of.outside || if of.is_group { of.members.iter().all(fixed) } else { fixed(&resource) }
+    }
+
+    /// Whether a name is that of a clone or bundle, or of something in it.
+    fn is_inside_outsider(&self, name: &str) -> bool {
+        let section = self.section("resources");
+        section.is_some_and(|section| section.descendants().any(|node| id(node) == name && node.is_element()))
+    }
+}
+
+/// The score of a constraint or rule.
+pub(super) fn score(source: &str, node: Node<'_, '_>) -> Result<AllocationScore> {
+    let Some(text) = node.attribute("score") else { return Ok(AllocationScore::ZERO) };
+    AllocationScore::parse(text).ok_or_else(|| wrong(source, node, &format!("'{text}' is no score")))
+}

@@ -1,0 +1,133 @@
+//! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a
+//! [`WorkingSet`]. What it says beyond docs/pacemaker.md is listed in [`WorkingSet::outside`].
+
+mod colocations;
+mod document;
+mod history;
+mod hosts;
+mod initial;
+mod locations;
+mod orders;
+mod properties;
+mod resources;
+mod rules;
+
+use std::collections::HashMap;
+
+use roxmltree::Node;
+
+use super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::number::is_true;
+use super::working_set::{Colocation, Outside, Strategy, WorkingSet};
+use crate::input::error::{LoadError, Result};
+use crate::model::shown::shown_source;
+use document::{child, id};
+use history::Trace;
+use properties::Properties;
+
+/// Reads a CIB. Errors name `source`.
+///
+/// # Errors
+/// It is no CIB, or contradicts itself.
+pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
+    let document = document::parse(text, source)?;
+    let root = document.root_element();
+    let Some(configuration) = child(root, "configuration") else {
+        let problem = "there is no element 'configuration'";
+        return Err(LoadError::one_line(&shown_source(source), problem));
+    };
+    let mut reader = Reader {
+        source,
+        root,
+        configuration,
+        set: WorkingSet::default(),
+        maintenance_mode: false,
+        startup_fencing: true,
+        hosts: HashMap::new(),
+        resources: HashMap::new(),
+        kinds: HashMap::new(),
+        status_order: Vec::new(),
+        together: Vec::new(),
+        traces: Vec::new(),
+    };
+    reader.read_options();
+    reader.read_hosts()?;
+    reader.read_resources()?;
+    reader.read_locations()?;
+    reader.read_colocations()?;
+    reader.set.colocations.append(&mut reader.together);
+    reader.read_orders()?;
+    reader.name_other_constraints();
+    reader.set_scores();
+    Ok(reader.set)
+}
+
+/// A document on its way to a working set.
+struct Reader<'a, 'i> {
+    source: &'a str,
+    root: Node<'a, 'i>,
+    configuration: Node<'a, 'i>,
+    set: WorkingSet,
+    /// Whether nothing is managed.
+    maintenance_mode: bool,
+    /// Whether hosts of which nothing is known are fenced.
+    startup_fencing: bool,
+    hosts: HashMap<String, HostIdx>,
+    resources: HashMap<&'a str, ResourceIdx>,
+    kinds: HashMap<String, AttributeIdx>,
+    /// The hosts in the order of the status.
+    status_order: Vec<HostIdx>,
+    /// What the order of groups means for where their members run.
+    together: Vec<Colocation>,
+    /// By host, what the operations of resources say.
+    traces: Vec<HashMap<&'a str, Trace>>,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// A part of the configuration.
+    fn section(&self, name: &'static str) -> Option<Node<'a, 'i>> {
+        child(self.configuration, name)
+    }
+
+    /// Notes that an element is outside.
+    fn outside(&mut self, node: Node<'_, '_>, reason: &str) {
+        let element = node.tag_name().name().to_owned();
+        self.set.outside.push(Outside { element, id: id(node).to_owned(), reason: reason.to_owned() });
+    }
+
+    /// The index of a kind of capacity.
+    fn kind_of_capacity(&mut self, name: &str) -> AttributeIdx {
+        let next = AttributeIdx::new(self.set.attributes.len());
+        let kind = *self.kinds.entry(name.to_owned()).or_insert(next);
+        if kind == next {
+            self.set.attributes.push(name.to_owned());
+        }
+        kind
+    }
+
+    /// What holds for the whole cluster.
+    fn read_options(&mut self) {
+        let first = "cib-bootstrap-options";
+        let options = self
+            .section("crm_config")
+            .map(|config| Properties::of(config, "cluster_property_set", first, &mut self.set.outside));
+        let options = options.unwrap_or_default();
+        self.set.strategy = options.get("placement-strategy").and_then(|word| word.parse::<Strategy>().ok());
+        self.set.symmetric = options.flag("symmetric-cluster", true);
+        self.set.fencing = options.flag("stonith-enabled", true);
+        self.set.concurrent_fencing = options.flag("concurrent-fencing", false);
+        self.set.stop_all = options.flag("stop-all-resources", false);
+        self.maintenance_mode = options.flag("maintenance-mode", false);
+        self.startup_fencing = options.flag("startup-fencing", true);
+        let quorum = self.root.attribute("have-quorum").is_some_and(is_true);
+        if !quorum && options.get("no-quorum-policy") != Some("ignore") {
+            self.outside(self.root, "the cluster has no quorum");
+        }
+        if options.get("node-health-strategy").is_some_and(|strategy| strategy != "none") {
+            self.outside(self.root, "scores by the health of nodes (node-health-strategy)");
+        }
+        if options.flag("shutdown-lock", false) {
+            self.outside(self.root, "resources locked to nodes that were shut down (shutdown-lock)");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Primitives and groups, and where they run.
+
+use std::collections::HashMap;
+
+use roxmltree::Node;
+
+use super::super::capacity::Capacities;
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::number::leading;
+use super::super::score::{AllocationScore, ScoreTable};
+use super::super::working_set::{Charge, Colocation, Resource};
+use super::Reader;
+use super::document::{children, id, required, wrong};
+use super::history::Trace;
+use super::properties::{Properties, amount};
+use crate::input::error::Result;
+
+/// Elements that hold primitives and are outside.
+const BEYOND: [(&str, &str); 4] = [
+    ("clone", "a resource that runs several times"),
+    ("master", "a resource that is promoted"),
+    ("bundle", "a resource in containers"),
+    ("promotable", "a resource that is promoted"),
+];
+
+/// Metas that are outside, where their value is not this.
+const METAS: [(&str, &str, &str); 3] = [
+    ("remote-node", "", "it makes a guest node"),
+    ("container", "", "it runs in another resource"),
+    ("requires", "unfencing", "it needs nodes to be unfenced"),
+];
+
+/// What primitives take from elsewhere.
+struct Inherited<'a> {
+    metas: Properties<'a>,
+    group: Option<ResourceIdx>,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads all resources, and finds out where they run.
+    pub(super) fn read_resources(&mut self) -> Result<()> {
+        let defaults = self
+            .section("rsc_defaults")
+            .map(|defaults| Properties::of(defaults, "meta_attributes", "", &mut self.set.outside));
+        let defaults = defaults.unwrap_or_default();
+        let Some(section) = self.section("resources") else { return Ok(()) };
+        let templates: HashMap<&str, Node<'a, 'i>> =
+            children(section, "template").map(|template| (id(template), template)).collect();
+        let has_fencing = section
+            .descendants()
+            .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
+        // without a device to fence with, nothing is started or stopped
+        self.set.frozen = self.set.fencing && !has_fencing;
+        let managed = !self.maintenance_mode;
+        for node in section.children().filter(Node::is_element) {
+            match node.tag_name().name() {
+                "primitive" => {
+                    let inherited = Inherited { metas: defaults.clone(), group: None };
+                    self.read_primitive(node, &templates, &inherited, managed)?;
+                }
+                "group" => self.read_group(node, &templates, &defaults, managed)?,
+                "template" => {}
+                other => {
+                    let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
+                    self.outside(node, reason.unwrap_or("an unknown kind of resource"));
+                    self.leave(node, &templates)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_group(
+        &mut self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+        defaults: &Properties<'a>,
+        managed: bool,
+    ) -> Result<()> {
+        let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
+        let group = self.add(node, self.bare(node, &metas))?;
+        self.set.resources[group.get()].is_group = true;
+        let (ordered, together) = (metas.flag("ordered", true), metas.flag("collocated", true));
+        if !ordered {
+            self.outside(node, "a group whose members are started in any order");
+        }
+        let inherited = Inherited { metas, group: Some(group) };
+        for member in children(node, "primitive") {
+            self.read_primitive(member, templates, &inherited, managed)?;
+        }
+        let members = self.set.resource(group).members.clone();
+        if members.is_empty() {
+            return Err(wrong(self.source, node, "a group without members"));
+        }
+        for pair in members.windows(2).filter(|_| together) {
+            self.together.push(Colocation {
+                id: id(node).to_owned(),
+                dependent: pair[1],
+                primary: pair[0],
+                score: AllocationScore::INFINITY,
+                attribute: None,
+                influence: self.set.resource(pair[1]).critical || self.set.resource(pair[0]).active.is_none(),
+            });
+        }
+        let has_member =
+            |host: &&HostIdx| members.iter().any(|member| self.set.resource(*member).active == Some(**host));
+        self.set.resources[group.get()].active = self.status_order.iter().find(has_member).copied();
+        self.leave_group_of_outsiders(group);
+        Ok(())
+    }
+
+    fn read_primitive(
+        &mut self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+        inherited: &Inherited<'a>,
+        managed: bool,
+    ) -> Result<()> {
+        let template = self.template(node, templates)?;
+        let mut sets = |name| {
+            let own = Properties::of(node, name, "", &mut self.set.outside);
+            let shared = template.map(|of| Properties::of(of, name, "", &mut self.set.outside));
+            own.or(&shared.unwrap_or_default())
+        };
+        let (metas, utilization) = (sets("meta_attributes").or(&inherited.metas), sets("utilization"));
+        let mut resource = self.bare(node, &metas);
+        let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
+        let agent = [of("class"), of("provider"), of("type")];
+        resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
+        resource.group = inherited.group;
+        for (kind, value) in utilization.iter() {
+            let kind = self.kind_of_capacity(kind);
+            resource.utilization.set(kind, amount(value));
+        }
+        let name = resource.id.clone();
+        let mut reasons: Vec<&str> = METAS
+            .iter()
+            .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
+            .map(|(.., reason)| *reason)
+            .collect();
+        if resource.agent == "ocf:pacemaker:remote" {
+            reasons.push("it makes a remote node");
+        }
+        let active = self.where_active(&name, &mut reasons);
+        let threshold = metas
+            .get("migration-threshold")
+            .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
+        resource.failed_on = self.failed_on(&name, threshold);
+        let expires = metas.get("failure-timeout").and_then(leading).is_some_and(|after| after > 0);
+        if expires && self.any_failures(&name) {
+            reasons.push("failures that are forgotten after a time (failure-timeout)");
+        }
+        if active.len() > 1 {
+            reasons.push("it runs on several nodes");
+        }
+        resource.active = active.first().copied().filter(|_| active.len() == 1);
+        let in_maintenance = resource.active.is_some_and(|host| self.set.host(host).state.maintenance);
+        resource.managed =
+            managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false) && !in_maintenance;
+        if !reasons.is_empty() {
+            reasons.iter().for_each(|reason| self.outside(node, reason));
+            self.charge(&name, &active, &resource.utilization);
+            resource.utilization = Capacities::default();
+            resource.managed = false;
+            resource.outside = true;
+        }
+        let resource = self.add(node, resource)?;
+        if let Some(group) = inherited.group {
+            self.set.resources[group.get()].members.push(resource);
+        }
+        Ok(())
+    }
+
+    /// What primitives and groups have in common.
+    fn bare(&self, node: Node<'a, 'i>, metas: &Properties<'a>) -> Resource {
+        Resource {
+            id: id(node).to_owned(),
+            agent: String::new(),
+            members: Vec::new(),
+            is_group: false,
+            group: None,
+            priority: metas.score("priority"),
+            stickiness: metas.score("resource-stickiness"),
+            stopped: metas.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped")),
+            managed: true,
+            critical: metas.flag("critical", true),
+            allow_migrate: metas.flag("allow-migrate", false),
+            utilization: Capacities::default(),
+            scores: ScoreTable::empty(self.set.hosts.len()),
+            active: None,
+            failed_on: Vec::new(),
+            outside: false,
+        }
+    }
+
+    fn add(&mut self, node: Node<'a, 'i>, resource: Resource) -> Result<ResourceIdx> {
+        let id = required(self.source, node, "id")?;
+        let index = ResourceIdx::new(self.set.resources.len());
+        if self.resources.insert(id, index).is_some() {
+            return Err(wrong(self.source, node, "there is another resource with this id"));
+        }
+        self.set.resources.push(resource);
+        Ok(index)
+    }
+
+    fn template(
+        &self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+    ) -> Result<Option<Node<'a, 'i>>> {
+        let Some(name) = node.attribute("template") else { return Ok(None) };
+        match templates.get(name) {
+            Some(template) => Ok(Some(*template)),
+            None => Err(wrong(self.source, node, &format!("there is no template '{name}'"))),
+        }
+    }
+
+    /// The hosts on which a primitive runs. On one that is offline, only if it was lost.
+    fn where_active(&self, name: &str, reasons: &mut Vec<&'static str>) -> Vec<HostIdx> {
+        let mut active = Vec::new();
+        for (host, traces) in self.set.host_indices().zip(&self.traces) {
+            let state = self.set.host(host).state;
+            if !state.online && !state.unclean {
+                continue;
+            }
+            match traces.get(name) {
+                None | Some(Trace::Inactive) => {}
+                Some(Trace::Active) => active.push(host),
+                Some(Trace::Unclear(reason, there)) => {
+                    if !reasons.contains(reason) {
+                        reasons.push(reason);
+                    }
+                    active.extend(there.then_some(host));
+                }
+            }
+        }
+        active
+    }
+
+    /// How often a primitive failed on a host.
+    fn failures(&self, name: &str, host: HostIdx) -> AllocationScore {
+        let counts = |attribute: &str| {
+            let rest = attribute.strip_prefix("fail-count-").and_then(|rest| rest.strip_prefix(name));
+            rest.and_then(|rest| rest.strip_prefix('#')).is_some_and(is_operation)
+        };
+        let attributes = self.set.host(host).attributes.iter().filter(|(attribute, _)| counts(attribute));
+        let scores = attributes.filter_map(|(_, value)| AllocationScore::parse(value));
+        scores.fold(AllocationScore::ZERO, AllocationScore::plus)
+    }
+
+    fn any_failures(&self, name: &str) -> bool {
+        self.set.host_indices().any(|host| self.failures(name, host) > AllocationScore::ZERO)
+    }
+
+    /// The hosts on which a primitive failed as often as it may, or more often.
+    fn failed_on(&self, name: &str, threshold: AllocationScore) -> Vec<(HostIdx, AllocationScore)> {
+        if threshold <= AllocationScore::ZERO {
+            return Vec::new();
+        }
+        let counts = self.set.host_indices().map(|host| (host, self.failures(name, host)));
+        counts.filter(|(_, count)| *count >= threshold).collect()
+    }
+
+    fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {
+        let charge = |host: &HostIdx| Charge {
+            resource: name.to_owned(),
+            host: *host,
+            utilization: utilization.clone(),
+        };
+        self.set.charges.extend(hosts.iter().map(charge));
+    }
+
+    /// Leaves the primitives in an element where they run, and charges them there.
+    fn leave(&mut self, node: Node<'a, 'i>, templates: &HashMap<&'a str, Node<'a, 'i>>) -> Result<()> {
+        for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
+            let name = id(primitive);
+            let template = self.template(primitive, templates)?;
+            let mut utilization = Capacities::default();
+            let own = Properties::of(primitive, "utilization", "", &mut self.set.outside);
+            let shared = template.map(|of| Properties::of(of, "utilization", "", &mut self.set.outside));
+            for (kind, value) in own.or(&shared.unwrap_or_default()).iter() {
+                let kind = self.kind_of_capacity(kind);
+                utilization.set(kind, amount(value));
+            }
+            for host in self.set.host_indices() {
+                let is_instance = |traced: &str| {
+                    traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
+                };
+                let runs = |trace: &Trace| matches!(trace, Trace::Active | Trace::Unclear(_, true));
+                let times = self.traces[host.get()]
+                    .iter()
+                    .filter(|(traced, trace)| is_instance(traced) && runs(trace))
+                    .count();
+                self.charge(name, &vec![host; times], &utilization);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves all of a group where it is, if that holds for one of its members.
+    fn leave_group_of_outsiders(&mut self, group: ResourceIdx) {
+        let members = self.set.resource(group).members.clone();
+        if !members.iter().any(|member| self.set.resource(*member).outside) {
+            return;
+        }
+        self.set.resources[group.get()].outside = true;
+        for member in members {
+            let of = &mut self.set.resources[member.get()];
+            let (name, active) = (of.id.clone(), of.active);
+            let utilization = std::mem::take(&mut of.utilization);
+            (of.managed, of.outside) = (false, true);
+            self.charge(&name, active.as_slice(), &utilization);
+        }
+    }
+}
+
+/// Whether a text is the name of an operation with its interval: `monitor_10000`.
+fn is_operation(text: &str) -> bool {
+    let parts = text.rsplit_once('_');
+    parts.is_some_and(|(name, interval)| {
+        !name.is_empty() && !interval.is_empty() && interval.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}

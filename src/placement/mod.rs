@@ -1,0 +1,23 @@
+//! AllPlaced the resources of Pacemaker clusters, exactly as Pacemaker 2.1.5 does, and saying why. A model of its own:
+//! hosts with freely named capacities, and resources with scores.
+
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
+pub mod capacity;
+pub mod cib;
+mod index;
+mod number;
+mod place;
+pub mod placing;
+mod preference;
+mod score;
+mod sequence;
+mod wishes;
+pub mod working_set;
+
+pub use capacity::Capacities;
+pub use index::{AttributeIdx, HostIdx, ResourceIdx};
+pub use place::{PlacingError, place};
+pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
+pub use score::{AllocationScore, ScoreTable};
+pub use working_set::{Strategy, WorkingSet};

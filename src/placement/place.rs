@@ -1,0 +1,301 @@
+//! AllPlaced: resource after resource, each on the host that is best then.
+
+use super::capacity::Capacities;
+use super::index::{HostIdx, ResourceIdx};
+use super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
+use super::preference::Preference;
+use super::score::{AllocationScore, ScoreTable};
+use super::sequence;
+use super::wishes::{Share, Towards, Wishes};
+use super::working_set::{Colocation, Strategy, WorkingSet};
+
+/// Why resources cannot be placed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlacingError {
+    /// Colocations form a chain that is longer than can be followed.
+    #[error("the colocation chain of '{0}' has more than 1000 resources")]
+    TooDeep(String),
+}
+
+/// Places all resources of a cluster by a strategy, exactly as Pacemaker 2.1.5 does.
+///
+/// # Errors
+/// A chain of colocations is longer than can be followed.
+pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
+    let mut wishes = Wishes::of(set);
+    let preference = Preference::new(set, strategy);
+    let tables: Vec<ScoreTable> = set.resources.iter().map(|resource| resource.scores.clone()).collect();
+    let sequence = sequence::sequence(set, strategy, &mut wishes, &preference, &tables);
+    let mut placer = Placer {
+        set,
+        strategy,
+        wishes,
+        preference,
+        tables,
+        progress: vec![PlacingState::Waiting; set.resources.len()],
+        by_resource: vec![None; set.resources.len()],
+        records: Vec::new(),
+        events: Vec::new(),
+        depth: 0,
+        failed: None,
+    };
+    for resource in sequence {
+        placer.assign(resource);
+        if let Some(error) = placer.failed {
+            return Err(error);
+        }
+    }
+    Ok(AllPlaced {
+        records: placer.records,
+        events: placer.events,
+        remaining: placer.preference.free,
+        by_resource: placer.by_resource,
+    })
+}
+
+/// How far a resource is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlacingState {
+    Waiting,
+    Begun,
+    Done(Option<HostIdx>),
+}
+
+struct Placer<'a> {
+    set: &'a WorkingSet,
+    strategy: Strategy,
+    wishes: Wishes<'a>,
+    preference: Preference<'a>,
+    tables: Vec<ScoreTable>,
+    progress: Vec<PlacingState>,
+    by_resource: Vec<Option<usize>>,
+    records: Vec<Assignment>,
+    events: Vec<PlacingEvent>,
+    depth: usize,
+    failed: Option<PlacingError>,
+}
+
+/// Most resources that wait for each other to be placed.
+const DEEPEST: usize = 1000;
+
+impl Placer<'_> {
+    /// Places a resource, unless it has its place or is about to get one.
+    fn assign(&mut self, resource: ResourceIdx) {
+        if self.progress[resource.get()] != PlacingState::Waiting || self.failed.is_some() {
+            return;
+        }
+        if self.depth == DEEPEST {
+            self.failed = Some(PlacingError::TooDeep(self.set.resource(resource).id.clone()));
+            return;
+        }
+        self.depth += 1;
+        let of = self.set.resource(resource);
+        match of.group {
+            _ if of.is_group => self.assign_group(resource),
+            Some(group) if self.progress[group.get()] == PlacingState::Waiting => self.assign_group(group),
+            _ => self.assign_primitive(resource),
+        }
+        self.depth -= 1;
+        if self.wishes.too_deep() {
+            self.failed = Some(PlacingError::TooDeep(of.id.clone()));
+        }
+    }
+
+    fn assign_group(&mut self, group: ResourceIdx) {
+        self.progress[group.get()] = PlacingState::Begun;
+        self.wishes.hand_down(group);
+        let members = &self.set.resource(group).members;
+        let shown = std::iter::once(group).chain(members.iter().copied());
+        let scores = shown.map(|resource| (resource, self.tables[resource.get()].clone())).collect();
+        self.events.push(PlacingEvent::Group(scores));
+        let mut first = None;
+        for member in members {
+            self.assign(*member);
+            if let PlacingState::Done(host) = self.progress[member.get()] {
+                first = first.or(host);
+            }
+        }
+        self.progress[group.get()] = PlacingState::Done(first);
+    }
+
+    fn assign_primitive(&mut self, resource: ResourceIdx) {
+        self.progress[resource.get()] = PlacingState::Begun;
+        self.follow_primaries(resource);
+        self.hear_dependents(resource);
+        let of = self.set.resource(resource);
+        if of.stopped {
+            let table = &mut self.tables[resource.get()];
+            self.set.host_indices().for_each(|host| table.set(host, AllocationScore::MINUS_INFINITY));
+        }
+        let mut record = Assignment {
+            resource,
+            scores: self.tables[resource.get()].clone(),
+            chain: vec![resource],
+            needed: None,
+            host: None,
+            decision: DecidedBy::None,
+            order_dependent: false,
+        };
+        if !self.set.is_managed(resource) {
+            record.host = of.active;
+            record.decision = DecidedBy::Unmanaged;
+        } else if self.set.stop_all {
+            record.decision = DecidedBy::StopAll;
+        } else {
+            self.choose(&mut record);
+        }
+        if let Some(host) = record.host {
+            self.preference.placed[host.get()] += 1;
+            self.preference.free[host.get()].charge(&of.utilization);
+        }
+        self.progress[resource.get()] = PlacingState::Done(record.host);
+        self.by_resource[resource.get()] = Some(self.records.len());
+        self.events.push(PlacingEvent::Primitive(self.records.len()));
+        self.records.push(record);
+    }
+
+    /// Places those that a resource wants to be with, and adds what comes of it to its scores.
+    fn follow_primaries(&mut self, resource: ResourceIdx) {
+        let set = self.set;
+        for at in self.wishes.list(resource, Towards::Primaries).to_vec() {
+            let colocation = &set.colocations[at];
+            self.assign(colocation.primary);
+            self.apply(resource, colocation);
+        }
+    }
+
+    /// Adds to the scores of a resource what comes of where its primary is.
+    fn apply(&mut self, resource: ResourceIdx, colocation: &Colocation) {
+        let score = colocation.score;
+        let last = score == AllocationScore::INFINITY;
+        let Some(member) = self.set.member(colocation.primary, last) else { return };
+        let PlacingState::Done(place) = self.progress[member.get()] else { return };
+        let mut table = self.tables[resource.get()].clone();
+        match place {
+            None if score < AllocationScore::ZERO => return,
+            None => {
+                let hosts: Vec<HostIdx> = table.iter().map(|(host, _)| host).collect();
+                hosts.into_iter().for_each(|host| table.add(host, score.negated()));
+            }
+            Some(place) => {
+                for host in self.set.host_indices() {
+                    let near = self.wishes.agree(colocation.attribute.as_deref(), host, place);
+                    match (near, score == AllocationScore::INFINITY) {
+                        (true, false) => table.add(host, score),
+                        (false, true) => table.add(host, AllocationScore::MINUS_INFINITY),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        if score.is_infinite() || self.wishes.some_host_is_left(&table) {
+            self.tables[resource.get()] = table;
+        }
+    }
+
+    /// Adds the wishes of those that want to be with a resource to its scores.
+    fn hear_dependents(&mut self, resource: ResourceIdx) {
+        let set = self.set;
+        for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
+            let colocation = &set.colocations[at];
+            if !colocation.influence {
+                continue;
+            }
+            let table = self.tables[resource.get()].clone();
+            let share = Share::of(colocation, 1.0);
+            self.tables[resource.get()] = self.wishes.added(&self.tables, colocation.dependent, table, share);
+        }
+    }
+
+    /// The best host for a resource, if there is one.
+    fn choose(&mut self, record: &mut Assignment) {
+        let resource = record.resource;
+        let of = self.set.resource(resource);
+        let preferred = match self.strategy {
+            Strategy::Default => None,
+            _ => self.check_capacity(record),
+        };
+        let table = &self.tables[resource.get()];
+        let Some(best) = self.preference.best(table, of.active) else { return };
+        record.order_dependent = best.order_dependent;
+        let score = |host: HostIdx| table.or_never(host);
+        let usable = |host: HostIdx| self.wishes.available(host) && score(host) >= AllocationScore::ZERO;
+        let good = |host: &HostIdx| usable(*host) && score(*host) >= score(best.host);
+        if let Some((preferred, possible)) = preferred {
+            record.order_dependent |= possible.len() > 1 && possible.iter().any(good);
+            if good(&preferred) {
+                record.host = Some(preferred);
+                record.decision = DecidedBy::MostFree;
+                return;
+            }
+        }
+        let mut chosen = (best.host, DecidedBy::First);
+        if let Some(active) = of.active
+            && active != best.host
+            && score(best.host) > AllocationScore::ZERO
+            && self.wishes.available(active)
+            && score(active) == score(best.host)
+        {
+            chosen = (active, DecidedBy::Active);
+        }
+        if usable(chosen.0) {
+            (record.host, record.decision) = (Some(chosen.0), chosen.1);
+        }
+    }
+
+    /// Forbids the hosts that lack room for a resource and all that must be with it. If none has it, for the
+    /// resource alone; then the host with the most room is preferred.
+    fn check_capacity(&mut self, record: &mut Assignment) -> Option<(HostIdx, Vec<HostIdx>)> {
+        let resource = record.resource;
+        record.chain = self.chain(resource);
+        let mut all = Capacities::default();
+        record.chain.iter().for_each(|one| all.add(&self.set.resource(*one).utilization));
+        let own = &self.set.resource(resource).utilization;
+        let table = &self.tables[resource.get()];
+        let wanted = |(host, score): (HostIdx, AllocationScore)| {
+            (score >= AllocationScore::ZERO && self.wishes.available(host)).then_some(host)
+        };
+        let candidates: Vec<HostIdx> = table.iter().filter_map(wanted).collect();
+        let free = &self.preference.free;
+        let together = candidates.iter().any(|host| free[host.get()].hold(&all));
+        let preferred = if together { None } else { self.preference.most_free(&candidates) };
+        let needed = if together { all } else { own.clone() };
+        let full: Vec<HostIdx> =
+            self.set.host_indices().filter(|host| !free[host.get()].hold(&needed)).collect();
+        for host in full {
+            self.tables[resource.get()].add(host, AllocationScore::MINUS_INFINITY);
+        }
+        record.needed = Some(needed);
+        preferred
+    }
+
+    /// The resource and all others without a place that must be with it.
+    fn chain(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
+        let mut seen = vec![false; self.set.resources.len()];
+        let mut chain = Vec::new();
+        let mut left = vec![resource];
+        while let Some(next) = left.pop() {
+            if std::mem::replace(&mut seen[next.get()], true)
+                || matches!(self.progress[next.get()], PlacingState::Done(_))
+            {
+                continue;
+            }
+            let of = self.set.resource(next);
+            if of.is_group {
+                left.extend(&of.members);
+            } else {
+                chain.push(next);
+                left.extend(of.group);
+            }
+            for towards in [Towards::Primaries, Towards::Dependents] {
+                let tied = self.wishes.list(next, towards).iter().map(|at| &self.set.colocations[*at]);
+                let tied = tied.filter(|colocation| colocation.score == AllocationScore::INFINITY);
+                left.extend(tied.map(|colocation| match towards {
+                    Towards::Primaries => colocation.primary,
+                    Towards::Dependents => colocation.dependent,
+                }));
+            }
+        }
+        chain
+    }
+}

@@ -1,0 +1,88 @@
+//! What placing comes to: who goes where, in which order, by which scores.
+
+use super::capacity::Capacities;
+use super::index::{HostIdx, ResourceIdx};
+use super::score::ScoreTable;
+use super::working_set::WorkingSet;
+
+/// How the host of a resource was found, or that there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// It is not managed, and stays where it is.
+    Unmanaged,
+    /// Nothing is to run in this cluster.
+    StopAll,
+    /// The host with the most free capacity, as none holds the resource with all that must be with it.
+    MostFree,
+    /// The first in the order of preference.
+    First,
+    /// As good as the first, and it runs there.
+    Active,
+    /// No host is left.
+    None,
+}
+
+/// How one primitive was placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The primitive.
+    pub resource: ResourceIdx,
+    /// Its scores, before capacities were looked at.
+    pub scores: ScoreTable,
+    /// Those that must be with it and had no place yet, itself first.
+    pub chain: Vec<ResourceIdx>,
+    /// What the hosts had to hold: all of the chain, or, where none did, the primitive itself. Nothing where
+    /// capacities do not count.
+    pub needed: Option<Capacities>,
+    /// Where it goes.
+    pub host: Option<HostIdx>,
+    /// What decided.
+    pub decision: DecidedBy,
+    /// Whether Pacemaker's own answer hangs on the order in which it keeps nodes in memory.
+    pub order_dependent: bool,
+}
+
+/// A line of what happened, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlacingEvent {
+    /// The placing of a group began, its scores and those of its members being these.
+    Group(Vec<(ResourceIdx, ScoreTable)>),
+    /// A primitive was placed, or not: its position in the records.
+    Primitive(usize),
+}
+
+/// Where the resources of a cluster go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllPlaced {
+    /// How each primitive was placed, in order.
+    pub records: Vec<Assignment>,
+    /// What happened, in order.
+    pub events: Vec<PlacingEvent>,
+    /// What the hosts have left.
+    pub remaining: Vec<Capacities>,
+    /// By resource, the position of its record. Groups have none.
+    pub by_resource: Vec<Option<usize>>,
+}
+
+impl AllPlaced {
+    /// Where a primitive goes.
+    pub fn host(&self, resource: ResourceIdx) -> Option<HostIdx> {
+        self.record(resource).and_then(|record| record.host)
+    }
+
+    /// How a primitive was placed.
+    pub fn record(&self, resource: ResourceIdx) -> Option<&Assignment> {
+        let at = self.by_resource[resource.get()]?;
+        self.records.get(at)
+    }
+
+    /// The primitives that should run and do not.
+    pub fn unplaced<'a>(&'a self, set: &'a WorkingSet) -> impl Iterator<Item = ResourceIdx> + 'a {
+        let should_run = |resource: ResourceIdx| {
+            let of = set.resource(resource);
+            !of.stopped && set.is_managed(resource) && !set.stop_all
+        };
+        let records = self.records.iter().filter(|record| record.host.is_none());
+        records.map(|record| record.resource).filter(move |resource| should_run(*resource))
+    }
+}

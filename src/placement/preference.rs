@@ -1,0 +1,118 @@
+//! Which of two hosts is better for a resource, and which is best of all.
+
+use std::cmp::Ordering;
+
+use super::capacity::Capacities;
+use super::index::HostIdx;
+use super::score::{AllocationScore, ScoreTable};
+use super::working_set::{Strategy, WorkingSet};
+
+/// What the order of hosts hangs on while resources are placed.
+pub(super) struct Preference<'a> {
+    set: &'a WorkingSet,
+    strategy: Strategy,
+    /// What each host has left.
+    pub(super) free: Vec<Capacities>,
+    /// How many resources were placed on it.
+    pub(super) placed: Vec<usize>,
+}
+
+/// The best host, and whether it is only so because of the order in which hosts were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BestHost {
+    pub(super) host: HostIdx,
+    pub(super) order_dependent: bool,
+}
+
+impl<'a> Preference<'a> {
+    pub(super) fn new(set: &'a WorkingSet, strategy: Strategy) -> Preference<'a> {
+        let mut free: Vec<Capacities> = set.hosts.iter().map(|host| host.capacity.clone()).collect();
+        set.charges.iter().for_each(|charge| free[charge.host.get()].charge(&charge.utilization));
+        Preference { set, strategy, free, placed: vec![0; set.hosts.len()] }
+    }
+
+    /// The score that counts when hosts are compared: no host that cannot run anything has a better one than never.
+    fn score(&self, table: &ScoreTable, host: HostIdx) -> AllocationScore {
+        match self.set.host(host).state.available() {
+            true => table.or_never(host),
+            false => AllocationScore::MINUS_INFINITY,
+        }
+    }
+
+    /// `Less` if the first host is to be preferred. Two hosts are never equal.
+    fn compare(&self, table: &ScoreTable, active: Option<HostIdx>, one: HostIdx, other: HostIdx) -> Ordering {
+        let by_score = self.score(table, other).cmp(&self.score(table, one));
+        let by_name = || one.cmp(&other);
+        if self.strategy == Strategy::Minimal {
+            return by_score.then_with(by_name);
+        }
+        let by_room = || match self.strategy {
+            Strategy::Balanced => self.compare_room(other, one),
+            _ => Ordering::Equal,
+        };
+        let by_count = || self.placed[one.get()].cmp(&self.placed[other.get()]);
+        let by_presence = || (active == Some(other)).cmp(&(active == Some(one)));
+        by_score.then_with(by_room).then_with(by_count).then_with(by_presence).then_with(by_name)
+    }
+
+    /// Which of two hosts has more left.
+    fn compare_room(&self, one: HostIdx, other: HostIdx) -> Ordering {
+        self.free[one.get()].compare(&self.free[other.get()])
+    }
+
+    /// The hosts of a table, the best first.
+    pub(super) fn sorted(&self, table: &ScoreTable, active: Option<HostIdx>) -> Vec<HostIdx> {
+        let hosts = table.iter().map(|(host, _)| host).collect();
+        merge_sorted(hosts, &|one, other| self.compare(table, active, one, other))
+    }
+
+    /// The best host of a table.
+    pub(super) fn best(&self, table: &ScoreTable, active: Option<HostIdx>) -> Option<BestHost> {
+        let better = |one, other| self.compare(table, active, one, other).is_lt();
+        let hosts = || table.iter().map(|(host, _)| host);
+        let first = hosts().reduce(|best, host| if better(host, best) { host } else { best })?;
+        // free capacity can go in circles, in which nobody is better than all others
+        if self.strategy != Strategy::Balanced || hosts().all(|host| host == first || better(first, host)) {
+            return Some(BestHost { host: first, order_dependent: false });
+        }
+        let host = *self.sorted(table, active).first()?;
+        Some(BestHost { host, order_dependent: true })
+    }
+
+    /// The host with the most left of some, and all that it could be if they were looked at in another order.
+    pub(super) fn most_free(&self, hosts: &[HostIdx]) -> Option<(HostIdx, Vec<HostIdx>)> {
+        let more = |one: HostIdx, other: HostIdx| self.compare_room(one, other).is_gt();
+        let most = hosts.iter().copied().reduce(|most, host| if more(host, most) { host } else { most })?;
+        let beats_some = |host: HostIdx| hosts.iter().any(|other| more(host, *other));
+        let is_beaten = |host: HostIdx| hosts.iter().any(|other| more(*other, host));
+        let beats_all = hosts.iter().all(|other| *other == most || more(most, *other));
+        let possible =
+            |host: &HostIdx| *host == most || (!beats_all && (beats_some(*host) || !is_beaten(*host)));
+        Some((most, hosts.iter().copied().filter(possible).collect()))
+    }
+}
+
+/// Sorts by merging halves, the first of which is the shorter one: with a comparison that goes in circles the
+/// result depends on how one sorts.
+fn merge_sorted<T: Copy>(list: Vec<T>, compare: &impl Fn(T, T) -> Ordering) -> Vec<T> {
+    if list.len() < 2 {
+        return list;
+    }
+    let (first, second) = list.split_at(list.len() / 2);
+    let first = merge_sorted(first.to_vec(), compare);
+    let second = merge_sorted(second.to_vec(), compare);
+    let mut merged = Vec::with_capacity(list.len());
+    let (mut i, mut j) = (0, 0);
+    while i < first.len() && j < second.len() {
+        if compare(first[i], second[j]).is_le() {
+            merged.push(first[i]);
+            i += 1;
+        } else {
+            merged.push(second[j]);
+            j += 1;
+        }
+    }
+    merged.extend(&first[i..]);
+    merged.extend(&second[j..]);
+    merged
+}

@@ -1,0 +1,173 @@
+//! Scores: integers up to infinity, and tables of them by host.
+
+use std::fmt;
+
+use super::index::HostIdx;
+
+/// How much a resource is wanted on a host: -1,000,000 (never) to 1,000,000 (above all else).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct AllocationScore(i32);
+
+/// What stands for infinity in a score.
+const INFINITE: i32 = 1_000_000;
+
+impl AllocationScore {
+    /// Above all else.
+    pub const INFINITY: AllocationScore = AllocationScore(INFINITE);
+    /// Never.
+    pub const MINUS_INFINITY: AllocationScore = AllocationScore(-INFINITE);
+    /// Neither wanted nor unwanted.
+    pub const ZERO: AllocationScore = AllocationScore(0);
+
+    /// The score of a number; what is beyond infinity is infinite.
+    pub fn of(number: i64) -> AllocationScore {
+        let clipped = number.clamp(-i64::from(INFINITE), i64::from(INFINITE));
+        AllocationScore(i32::try_from(clipped).unwrap_or(0))
+    }
+
+    /// The number, infinity being 1,000,000.
+    pub fn get(self) -> i32 {
+        self.0
+    }
+
+    /// Whether it is one of the two infinities.
+    pub fn is_infinite(self) -> bool {
+        self.0.abs() == INFINITE
+    }
+
+    /// Both together: minus infinity wins over everything, infinity over every number.
+    #[must_use]
+    pub fn plus(self, other: AllocationScore) -> AllocationScore {
+        if self == Self::MINUS_INFINITY || other == Self::MINUS_INFINITY {
+            return Self::MINUS_INFINITY;
+        }
+        if self == Self::INFINITY || other == Self::INFINITY {
+            return Self::INFINITY;
+        }
+        AllocationScore((self.0 + other.0).clamp(-INFINITE, INFINITE))
+    }
+
+    /// The opposite wish.
+    #[must_use]
+    pub fn negated(self) -> AllocationScore {
+        AllocationScore(-self.0)
+    }
+
+    /// The score that a text stands for: a number, or one of Pacemaker's words.
+    pub fn parse(text: &str) -> Option<AllocationScore> {
+        let text = text.trim();
+        match text.to_ascii_lowercase().as_str() {
+            "infinity" | "+infinity" => Some(Self::INFINITY),
+            "-infinity" | "red" => Some(Self::MINUS_INFINITY),
+            "yellow" | "green" => Some(Self::ZERO),
+            _ => super::number::leading(text).map(Self::of),
+        }
+    }
+}
+
+impl fmt::Display for AllocationScore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::INFINITY => f.pad("INFINITY"),
+            Self::MINUS_INFINITY => f.pad("-INFINITY"),
+            AllocationScore(number) => f.pad(&number.to_string()),
+        }
+    }
+}
+
+/// A score for some or all hosts. A host that is not in the table is out of the question.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScoreTable(Vec<i32>);
+
+/// What stands for a host without a score.
+const ABSENT: i32 = i32::MIN;
+
+impl ScoreTable {
+    /// No host has a score.
+    pub fn empty(hosts: usize) -> ScoreTable {
+        ScoreTable(vec![ABSENT; hosts])
+    }
+
+    /// The score of a host, if it has one.
+    pub fn get(&self, host: HostIdx) -> Option<AllocationScore> {
+        let score = self.0[host.get()];
+        (score != ABSENT).then_some(AllocationScore(score))
+    }
+
+    /// The score of a host; never, without one.
+    pub fn or_never(&self, host: HostIdx) -> AllocationScore {
+        self.get(host).unwrap_or(AllocationScore::MINUS_INFINITY)
+    }
+
+    /// Gives a host a score.
+    pub fn set(&mut self, host: HostIdx, score: AllocationScore) {
+        self.0[host.get()] = score.0;
+    }
+
+    /// Adds to the score of a host that has one.
+    pub fn add(&mut self, host: HostIdx, score: AllocationScore) {
+        if let Some(old) = self.get(host) {
+            self.set(host, old.plus(score));
+        }
+    }
+
+    /// Adds to the score of a host, which gets one if it has none.
+    pub fn add_or_set(&mut self, host: HostIdx, score: AllocationScore) {
+        let old = self.get(host).unwrap_or_default();
+        self.set(host, old.plus(score));
+    }
+
+    /// The hosts of the table with their scores, by position.
+    pub fn iter(&self) -> impl Iterator<Item = (HostIdx, AllocationScore)> + '_ {
+        let scored = self.0.iter().enumerate().filter(|(_, score)| **score != ABSENT);
+        scored.map(|(at, score)| (HostIdx::new(at), AllocationScore(*score)))
+    }
+
+    /// The same scores by the places of hosts in a list; equal lists have equal scores.
+    pub(super) fn in_order(&self, hosts: &[HostIdx]) -> Vec<i32> {
+        hosts.iter().map(|host| self.or_never(*host).0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinity_takes_all_and_never_takes_infinity() {
+        let of = AllocationScore::of;
+        assert_eq!(of(3).plus(of(-5)), of(-2));
+        assert_eq!(of(900_000).plus(of(200_000)), AllocationScore::INFINITY);
+        assert_eq!(AllocationScore::INFINITY.plus(of(-999_999)), AllocationScore::INFINITY);
+        assert_eq!(
+            AllocationScore::INFINITY.plus(AllocationScore::MINUS_INFINITY),
+            AllocationScore::MINUS_INFINITY
+        );
+        assert_eq!(of(i64::MAX), AllocationScore::INFINITY);
+        assert_eq!(of(i64::MIN).to_string(), "-INFINITY");
+    }
+
+    #[test]
+    fn words_and_numbers() {
+        let parsed = |text| AllocationScore::parse(text).map(AllocationScore::get);
+        assert_eq!(parsed("INFINITY"), Some(1_000_000));
+        assert_eq!(parsed("+infinity"), Some(1_000_000));
+        assert_eq!(parsed("-INFINITY"), Some(-1_000_000));
+        assert_eq!(parsed("red"), Some(-1_000_000));
+        assert_eq!(parsed("green"), Some(0));
+        assert_eq!(parsed("-17"), Some(-17));
+        assert_eq!(parsed("99999999999999999999"), Some(1_000_000));
+        assert_eq!(parsed("much"), None);
+    }
+
+    #[test]
+    fn hosts_without_a_score_stay_without() {
+        let (a, b) = (HostIdx::new(0), HostIdx::new(1));
+        let mut table = ScoreTable::empty(2);
+        table.add(a, AllocationScore::of(5));
+        assert_eq!(table.get(a), None);
+        table.add_or_set(a, AllocationScore::of(5));
+        assert_eq!(table.iter().collect::<Vec<_>>(), [(a, AllocationScore::of(5))]);
+        assert_eq!(table.or_never(b), AllocationScore::MINUS_INFINITY);
+    }
+}

@@ -1,0 +1,287 @@
+//! Who wants to be with whom, and what comes of the wishes of several resources together.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::index::{HostIdx, ResourceIdx};
+use super::score::{AllocationScore, ScoreTable};
+use super::working_set::{Colocation, WorkingSet};
+
+/// Which way colocations are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Towards {
+    /// From the dependent to the one that it wants to be with.
+    Primaries,
+    /// From a resource to those that want to be with it.
+    Dependents,
+}
+
+/// Hosts that agree in an attribute, by host: the same number for those that do.
+#[derive(Debug, Clone)]
+struct AgreeingHosts(Vec<usize>);
+
+/// The colocations by resource, and a marker for those that are being merged.
+pub(super) struct Wishes<'a> {
+    set: &'a WorkingSet,
+    available: Vec<bool>,
+    /// By resource, its colocations as dependent, in the order in which they are met.
+    primaries: Vec<Vec<usize>>,
+    /// By resource, its colocations as primary.
+    dependents: Vec<Vec<usize>>,
+    zones: HashMap<&'a str, AgreeingHosts>,
+    merging: Vec<bool>,
+    depth: usize,
+    too_deep: bool,
+}
+
+/// Most resources of a chain in which each hangs on the next.
+const DEEPEST: usize = 1000;
+
+/// What a wish of another resource is worth.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share<'a> {
+    /// The attribute in which hosts are to agree; none: the host itself.
+    pub(super) attribute: Option<&'a str>,
+    /// The part of the other one's scores that counts, -1 to 1.
+    pub(super) factor: f32,
+}
+
+impl<'a> Share<'a> {
+    /// The share of a colocation, with the sign of another one on top.
+    pub(super) fn of(colocation: &'a Colocation, sign: f32) -> Share<'a> {
+        // scores are at most a million, which a 32-bit float holds exactly
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
+        let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
+        Share { attribute: colocation.attribute.as_deref(), factor }
+    }
+
+    /// Its part of a score.
+    fn part(self, score: AllocationScore) -> AllocationScore {
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a million")]
+        let part = (self.factor * score.get() as f32).round() as i64;
+        match part {
+            0 if score != AllocationScore::ZERO => {
+                AllocationScore::of(if self.factor < 0.0 { -1 } else { 1 })
+            }
+            _ => AllocationScore::of(part),
+        }
+    }
+}
+
+impl<'a> Wishes<'a> {
+    pub(super) fn of(set: &'a WorkingSet) -> Wishes<'a> {
+        let count = set.resources.len();
+        let mut wishes = Wishes {
+            set,
+            available: set.hosts.iter().map(|host| host.state.available()).collect(),
+            primaries: vec![Vec::new(); count],
+            dependents: vec![Vec::new(); count],
+            zones: HashMap::new(),
+            merging: vec![false; count],
+            depth: 0,
+            too_deep: false,
+        };
+        for (at, colocation) in set.colocations.iter().enumerate() {
+            wishes.primaries[colocation.dependent.get()].push(at);
+            wishes.dependents[colocation.primary.get()].push(at);
+            if let Some(attribute) = &colocation.attribute {
+                wishes.zones.entry(attribute).or_insert_with(|| AgreeingHosts::of(set, attribute));
+            }
+        }
+        // of several between the same two, the last one first
+        wishes.primaries.iter_mut().for_each(|list| {
+            list.sort_by_key(|at| (rank(set, set.colocations[*at].primary), Reverse(*at)));
+        });
+        wishes.dependents.iter_mut().for_each(|list| {
+            list.sort_by_key(|at| (rank(set, set.colocations[*at].dependent), Reverse(*at)));
+        });
+        wishes
+    }
+
+    /// The colocations of a resource in one direction.
+    pub(super) fn list(&self, of: ResourceIdx, towards: Towards) -> &[usize] {
+        match towards {
+            Towards::Primaries => &self.primaries[of.get()],
+            Towards::Dependents => &self.dependents[of.get()],
+        }
+    }
+
+    /// Hands the colocations of a group to its members: its own wishes to the first, those of others to the last.
+    pub(super) fn hand_down(&mut self, group: ResourceIdx) {
+        let (first, last) = (self.set.member(group, false), self.set.member(group, true));
+        if let (Some(first), Some(last)) = (first, last) {
+            let set = self.set;
+            for at in self.primaries[group.get()].clone() {
+                let of = |at: usize| rank(set, set.colocations[at].primary);
+                insert(&mut self.primaries[first.get()], at, of);
+            }
+            for at in self.dependents[group.get()].clone() {
+                let of = |at: usize| rank(set, set.colocations[at].dependent);
+                insert(&mut self.dependents[last.get()], at, of);
+            }
+        }
+    }
+
+    /// Whether a host can run resources.
+    pub(super) fn available(&self, host: HostIdx) -> bool {
+        self.available[host.get()]
+    }
+
+    /// Whether an available host of the table is not unwanted.
+    pub(super) fn some_host_is_left(&self, table: &ScoreTable) -> bool {
+        table.iter().any(|(host, score)| score >= AllocationScore::ZERO && self.available(host))
+    }
+
+    /// Whether two hosts agree in an attribute, the host itself if there is none.
+    pub(super) fn agree(&self, attribute: Option<&str>, one: HostIdx, other: HostIdx) -> bool {
+        match attribute.and_then(|attribute| self.zones.get(attribute)) {
+            Some(zones) => zones.0[one.get()] == zones.0[other.get()],
+            None => one == other,
+        }
+    }
+
+    /// Whether a chain of colocations was longer than can be followed.
+    pub(super) fn too_deep(&self) -> bool {
+        self.too_deep
+    }
+
+    /// What a resource wishes together with all that it wants to be with.
+    pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
+        let share = Share { attribute: None, factor: 1.0 };
+        self.merge(tables, resource, None, share, Towards::Primaries)
+            .unwrap_or_else(|| tables[resource.get()].clone())
+    }
+
+    /// A table with the wishes of a resource, and of all behind it, added.
+    pub(super) fn added(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        table: ScoreTable,
+        share: Share<'_>,
+    ) -> ScoreTable {
+        match self.merge(tables, resource, Some(&table), share, Towards::Dependents) {
+            Some(merged) => merged,
+            None => table,
+        }
+    }
+
+    /// The table with the wishes of a resource added, or nothing if it stays as it is. Without a table: the
+    /// resource's own is where it begins.
+    fn merge(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        table: Option<&ScoreTable>,
+        share: Share<'_>,
+        towards: Towards,
+    ) -> Option<ScoreTable> {
+        if self.merging[resource.get()] {
+            return None;
+        }
+        if self.depth == DEEPEST {
+            self.too_deep = true;
+            return None;
+        }
+        self.merging[resource.get()] = true;
+        self.depth += 1;
+        let merged = self.merge_marked(tables, resource, table, share, towards);
+        self.depth -= 1;
+        self.merging[resource.get()] = false;
+        merged
+    }
+
+    fn merge_marked(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        table: Option<&ScoreTable>,
+        share: Share<'_>,
+        towards: Towards,
+    ) -> Option<ScoreTable> {
+        let set = self.set;
+        let mut merged = match (set.resource(resource).is_group, table) {
+            (true, _) => {
+                let member = set.member(resource, table.is_none())?;
+                let merged = self.merge(tables, member, table, share, towards);
+                merged.or_else(|| table.cloned()).unwrap_or_else(|| tables[member.get()].clone())
+            }
+            (false, None) => tables[resource.get()].clone(),
+            (false, Some(table)) => self.plus(table, &tables[resource.get()], share),
+        };
+        if !self.some_host_is_left(&merged) {
+            return table.is_none().then_some(merged);
+        }
+        let list = match towards {
+            Towards::Primaries => self.primaries[resource.get()].clone(),
+            Towards::Dependents => {
+                let of = set.member(resource, true).unwrap_or(resource);
+                self.dependents[of.get()].clone()
+            }
+        };
+        for at in list {
+            let colocation = &set.colocations[at];
+            let other = match towards {
+                Towards::Primaries => colocation.primary,
+                Towards::Dependents if colocation.influence => colocation.dependent,
+                Towards::Dependents => continue,
+            };
+            let share = Share::of(colocation, share.factor.signum());
+            if let Some(more) = self.merge(tables, other, Some(&merged), share, towards) {
+                merged = more;
+            }
+        }
+        Some(merged)
+    }
+
+    /// A table with a share of another one's scores added.
+    fn plus(&self, table: &ScoreTable, wishes: &ScoreTable, share: Share<'_>) -> ScoreTable {
+        let zones = share.attribute.and_then(|attribute| self.zones.get(attribute));
+        let best = self.best_by_zone(wishes, zones);
+        let mut merged = table.clone();
+        for (host, _) in table.iter() {
+            let zone = zones.map_or(host.get(), |zones| zones.0[host.get()]);
+            let best = best[zone];
+            if share.factor < 0.0 && best < AllocationScore::ZERO {
+                continue;
+            }
+            merged.add(host, share.part(best));
+        }
+        merged
+    }
+
+    /// By zone, the highest score of an available host in it; never, if there is none.
+    fn best_by_zone(&self, wishes: &ScoreTable, zones: Option<&AgreeingHosts>) -> Vec<AllocationScore> {
+        let mut best = vec![AllocationScore::MINUS_INFINITY; self.available.len()];
+        for (host, score) in wishes.iter().filter(|(host, _)| self.available(*host)) {
+            let zone = zones.map_or(host.get(), |zones| zones.0[host.get()]);
+            best[zone] = best[zone].max(score);
+        }
+        best
+    }
+}
+
+/// By what colocations are ordered: the priority of the other side, groups first, and its id.
+fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, bool, &str) {
+    let of = set.resource(resource);
+    (Reverse(of.priority), !of.is_group, of.id.as_str())
+}
+
+/// Puts a colocation before the first that has the same rank, or a later one.
+fn insert<K: Ord>(list: &mut Vec<usize>, at: usize, rank: impl Fn(usize) -> K) {
+    let place = list.iter().position(|other| rank(*other) >= rank(at)).unwrap_or(list.len());
+    list.insert(place, at);
+}
+
+impl AgreeingHosts {
+    /// The zones of an attribute, in any case of its letters. Hosts without it are a zone, too.
+    fn of(set: &WorkingSet, attribute: &str) -> AgreeingHosts {
+        let mut numbers: HashMap<Option<String>, usize> = HashMap::new();
+        let zone = |host| {
+            let value = set.host(host).attribute(attribute).map(str::to_ascii_lowercase);
+            let next = numbers.len();
+            *numbers.entry(value).or_insert(next)
+        };
+        AgreeingHosts(set.host_indices().map(zone).collect())
+    }
+}

@@ -1,0 +1,274 @@
+//! What the placement of a Pacemaker cluster hangs on, in plain types; [`cib`](super::cib) reads it.
+
+use super::capacity::Capacities;
+use super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::score::{AllocationScore, ScoreTable};
+use crate::model::kinds::words;
+
+words!(
+    /// How much capacities count.
+    pub Strategy, "placement strategy" {
+        /// Not at all.
+        Default = "default",
+        /// A host must have room.
+        Utilization = "utilization",
+        /// A host must have room; the one with the most is taken.
+        Balanced = "balanced",
+        /// A host must have room; the first that has is taken.
+        Minimal = "minimal",
+    }
+);
+
+/// A node of a Pacemaker cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// The node's id, which need not be its name.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The score that every resource has on it in a symmetric cluster.
+    pub base: AllocationScore,
+    /// Attributes for rules and colocations, the ones of its status last, so that they win.
+    pub attributes: Vec<(String, String)>,
+    /// What it has for resources.
+    pub capacity: Capacities,
+    /// How it is.
+    pub state: HostState,
+}
+
+/// What holds for a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HostState {
+    /// It is a member of the cluster.
+    pub online: bool,
+    /// It shall run nothing.
+    pub standby: bool,
+    /// What runs on it is left alone.
+    pub maintenance: bool,
+    /// It is about to leave.
+    pub shutting_down: bool,
+    /// It was lost, and has to be fenced.
+    pub unclean: bool,
+}
+
+impl HostState {
+    /// Whether it can run resources.
+    pub fn available(self) -> bool {
+        self.online && !self.standby && !self.maintenance && !self.shutting_down && !self.unclean
+    }
+}
+
+impl Host {
+    /// What it is worth by itself: never anything, if it is away.
+    pub(super) fn worth(&self) -> AllocationScore {
+        let away = !self.state.online || self.state.shutting_down || self.state.unclean;
+        if away { AllocationScore::MINUS_INFINITY } else { self.base }
+    }
+
+    /// The value of an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A primitive or a group.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// Its id.
+    pub id: String,
+    /// For a primitive: class, provider and type, as `ocf:heartbeat:VirtualDomain`.
+    pub agent: String,
+    /// For a group: its members, in order.
+    pub members: Vec<ResourceIdx>,
+    /// Whether it is a group, of which all members may be left out.
+    pub is_group: bool,
+    /// The group that it belongs to.
+    pub group: Option<ResourceIdx>,
+    /// Who has the higher one is placed first.
+    pub priority: AllocationScore,
+    /// What it is worth to stay.
+    pub stickiness: AllocationScore,
+    /// Whether it shall not run.
+    pub stopped: bool,
+    /// Whether the cluster may start, stop and move it.
+    pub managed: bool,
+    /// Whether its wishes count for where those go that it wants to be with.
+    pub critical: bool,
+    /// Whether it can be moved while it runs.
+    pub allow_migrate: bool,
+    /// What it needs. For a group: nothing, its members do.
+    pub utilization: Capacities,
+    /// Where it is wanted, before anything is placed.
+    pub scores: ScoreTable,
+    /// Where it runs. A group: where a member runs, on the first host of the document's status where one does.
+    pub active: Option<HostIdx>,
+    /// Hosts on which it failed too often, with the count.
+    pub failed_on: Vec<(HostIdx, AllocationScore)>,
+    /// Whether it is outside, and stays where it runs.
+    pub outside: bool,
+}
+
+/// That a constraint gives a resource a score on a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocationScore {
+    /// The constraint.
+    pub id: String,
+    /// Whose score.
+    pub resource: ResourceIdx,
+    /// Where.
+    pub host: HostIdx,
+    /// The score.
+    pub score: AllocationScore,
+}
+
+/// That a resource wants to be where another one is, or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Colocation {
+    /// The constraint, or the group whose order it stands for.
+    pub id: String,
+    /// Who wants.
+    pub dependent: ResourceIdx,
+    /// With whom.
+    pub primary: ResourceIdx,
+    /// How much.
+    pub score: AllocationScore,
+    /// The attribute in which their hosts are to agree; without one: the same host.
+    pub attribute: Option<String>,
+    /// Whether the wishes of the dependent count for where the primary goes.
+    pub influence: bool,
+}
+
+/// How binding an order is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderStrength {
+    /// The later one cannot run without the earlier one.
+    Mandatory,
+    /// It counts only if both are started or stopped at once.
+    Optional,
+    /// They are not started or stopped at the same time.
+    Serialize,
+}
+
+/// That a resource is started after another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartOrder {
+    /// The constraint.
+    pub id: String,
+    /// Started first.
+    pub first: ResourceIdx,
+    /// Started then.
+    pub then: ResourceIdx,
+    /// How binding it is.
+    pub strength: OrderStrength,
+    /// Whether they are stopped in the opposite order.
+    pub symmetrical: bool,
+}
+
+/// What a resource that is outside takes where it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    /// The resource.
+    pub resource: String,
+    /// Where it runs.
+    pub host: HostIdx,
+    /// What it takes.
+    pub utilization: Capacities,
+}
+
+/// What the input says that placing cannot follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// The kind of element.
+    pub element: String,
+    /// Its id.
+    pub id: String,
+    /// Why it is outside.
+    pub reason: String,
+}
+
+/// All that the placement of a cluster's resources hangs on.
+#[derive(Debug, Clone, Default)]
+pub struct WorkingSet {
+    /// How much capacities count; none: the cluster names no strategy that is known, which is the default.
+    pub strategy: Option<Strategy>,
+    /// Whether nothing is to run.
+    pub stop_all: bool,
+    /// Whether lost hosts are fenced.
+    pub fencing: bool,
+    /// Whether nothing is started, stopped or moved, as hosts should be fenced and nothing is there to do it.
+    pub frozen: bool,
+    /// Whether several hosts are fenced at once.
+    pub concurrent_fencing: bool,
+    /// Whether every resource may run on every host that nothing forbids.
+    pub symmetric: bool,
+    /// The names of the kinds of capacity.
+    pub attributes: Vec<String>,
+    /// The hosts, by name.
+    pub hosts: Vec<Host>,
+    /// The host that coordinates the cluster.
+    pub coordinator: Option<HostIdx>,
+    /// Primitives and groups in the order of the document; members follow their group.
+    pub resources: Vec<Resource>,
+    /// Scores by constraints, in the order in which they are added.
+    pub locations: Vec<LocationScore>,
+    /// Who wants to be with whom, those of groups too.
+    pub colocations: Vec<Colocation>,
+    /// What is started after what; the orders of groups are in the groups.
+    pub orders: Vec<StartOrder>,
+    /// What is outside.
+    pub outside: Vec<Outside>,
+    /// What resources that are outside take where they run.
+    pub charges: Vec<Charge>,
+}
+
+impl WorkingSet {
+    /// The strategy in force.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy.unwrap_or(Strategy::Default)
+    }
+
+    /// Whether the cluster may start, stop and move a resource.
+    pub fn is_managed(&self, resource: ResourceIdx) -> bool {
+        self.resource(resource).managed && !self.frozen
+    }
+
+    /// A host.
+    pub fn host(&self, host: HostIdx) -> &Host {
+        &self.hosts[host.get()]
+    }
+
+    /// A resource.
+    pub fn resource(&self, resource: ResourceIdx) -> &Resource {
+        &self.resources[resource.get()]
+    }
+
+    /// All hosts, in byte-wise order of their names.
+    pub fn host_indices(&self) -> impl DoubleEndedIterator<Item = HostIdx> + Clone + use<> {
+        (0..self.hosts.len()).map(HostIdx::new)
+    }
+
+    /// All primitives and groups.
+    pub fn resource_indices(&self) -> impl Iterator<Item = ResourceIdx> + Clone + use<> {
+        (0..self.resources.len()).map(ResourceIdx::new)
+    }
+
+    /// The resources that belong to no group.
+    pub fn top_level(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
+        self.resource_indices().filter(|resource| self.resource(*resource).group.is_none())
+    }
+
+    /// The kinds of capacity that some host or resource has.
+    pub fn attribute_indices(&self) -> impl Iterator<Item = AttributeIdx> + use<> {
+        (0..self.attributes.len()).map(AttributeIdx::new)
+    }
+
+    /// The primitive that stands for a resource: a group's first member, or its last.
+    pub(super) fn member(&self, resource: ResourceIdx, last: bool) -> Option<ResourceIdx> {
+        let of = self.resource(resource);
+        match (of.is_group, last) {
+            (false, _) => Some(resource),
+            (true, false) => of.members.first().copied(),
+            (true, true) => of.members.last().copied(),
+        }
+    }
+}

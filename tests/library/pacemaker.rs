@@ -1,0 +1,35 @@
+//! Pacemaker's own answers, as its crm_simulate gave them for the clusters in tests/fixtures/pacemaker.
+
+use std::fs;
+use std::path::PathBuf;
+
+use htools::placement::{cib, place};
+use htools::report::placement::crm_simulate;
+
+/// The clusters, by the paths of their documents.
+fn clusters() -> Vec<PathBuf> {
+    let files = fs::read_dir("tests/fixtures/pacemaker").unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|end| end == "xml")).collect();
+    files.sort();
+    assert_eq!(files.len(), 23);
+    files
+}
+
+#[test]
+fn same_scores_same_places_same_order() {
+    for file in clusters() {
+        let name = file.display().to_string();
+        let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
+        assert_eq!(set.outside, [], "{name}");
+        let allocation = place(&set, set.strategy()).unwrap();
+        let answer = fs::read_to_string(file.with_extension("txt")).unwrap();
+        let is_answer = |line: &&str| {
+            ["Original: ", "Remaining: ", "pcmk__"].iter().any(|beginning| line.starts_with(beginning))
+        };
+        let theirs: Vec<&str> = answer.lines().filter(is_answer).collect();
+        assert!(theirs.len() > 5, "{name}");
+        assert_eq!(crm_simulate::lines(&set, &allocation), theirs, "{name}");
+        assert!(allocation.records.iter().all(|record| !record.order_dependent), "{name}");
+    }
+}

@@ -1,0 +1,388 @@
+//! Random clusters of Pacemaker's, as XML documents.
+
+use std::fmt::Write;
+
+use htools::generate::random::Random;
+
+/// How large a cluster is.
+#[derive(Debug, Clone, Copy)]
+pub struct Dimensions {
+    /// Nodes.
+    pub hosts: usize,
+    /// Primitives, in groups or not.
+    pub primitives: usize,
+}
+
+impl Dimensions {
+    /// Small ones, in which everything meets everything.
+    pub fn small(random: &mut Random) -> Dimensions {
+        Dimensions { hosts: 2 + random.below(5), primitives: 2 + random.below(11) }
+    }
+}
+
+/// A primitive on its way into the document.
+struct Primitive {
+    id: String,
+    group: Option<usize>,
+    /// Where it runs, by position.
+    active: Option<usize>,
+    stonith: bool,
+}
+
+/// Which part of the language a document uses, decided once for all of it.
+struct Flavour {
+    fencing: bool,
+    kinds: Vec<&'static str>,
+    colocations: bool,
+    orders: bool,
+    loose: bool,
+}
+
+const STRATEGIES: [&str; 4] = ["default", "utilization", "balanced", "minimal"];
+const SCORES: [&str; 10] = ["INFINITY", "-INFINITY", "100", "-100", "50", "1", "-1", "999999", "-20", "+INFINITY"];
+const RACKS: [&str; 4] = ["a", "b", "B", "c"];
+
+/// A random document.
+pub fn document(of: Dimensions, random: &mut Random) -> String {
+    let all = ["cpu", "memory", "disk"];
+    let flavour = Flavour {
+        fencing: random.chance(0.25),
+        kinds: all[..1 + random.weighted(&[0.4, 0.4, 0.2])].to_vec(),
+        colocations: random.chance(0.6),
+        orders: random.chance(0.5),
+        loose: random.chance(0.5),
+    };
+    let names = host_names(of.hosts, random);
+    let states: Vec<usize> = (0..of.hosts).map(|_| random.weighted(&[0.8, 0.05, 0.05, 0.04, 0.06])).collect();
+    let primitives = primitives(of, &flavour, &states, random);
+    let mut xml = String::new();
+    let at = random.below(of.hosts);
+    let _ = writeln!(
+        xml,
+        r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0" have-quorum="1" dc-uuid="{at}"><configuration>"#
+    );
+    options(&mut xml, &flavour, random);
+    hosts(&mut xml, &names, &states, &flavour, random);
+    resources(&mut xml, &primitives, &flavour, random);
+    constraints(&mut xml, &names, &primitives, &flavour, random);
+    if random.chance(0.3) {
+        let stickiness = random.pick(&["0", "1", "100", "INFINITY", "-5"]);
+        let _ = writeln!(
+            xml,
+            r#"<rsc_defaults><meta_attributes id="rd"><nvpair id="rd1" name="resource-stickiness" value="{stickiness}"/></meta_attributes></rsc_defaults>"#
+        );
+    }
+    xml.push_str("</configuration>\n");
+    status(&mut xml, &names, &states, &primitives, random);
+    xml.push_str("</cib>\n");
+    xml
+}
+
+fn host_names(count: usize, random: &mut Random) -> Vec<String> {
+    let first = random.below(10);
+    let stem = *random.pick(&["node", "n-", "Web"]);
+    let mut names: Vec<String> = (0..count).map(|at| format!("{stem}{}", first + at)).collect();
+    random.shuffle(&mut names);
+    names
+}
+
+fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut Random) -> Vec<Primitive> {
+    let mut primitives = Vec::new();
+    let mut group = 0;
+    let groups = random.chance(0.45);
+    while primitives.len() < of.primitives {
+        let members = if groups && random.chance(0.25) { 1 + random.below(4) } else { 0 };
+        let together = (random.chance(0.6)).then(|| random.below(of.hosts));
+        for _ in 0..members.max(1) {
+            let active = match together {
+                Some(host) if members > 0 && random.chance(0.8) => Some(host),
+                _ => random.chance(0.6).then(|| random.below(of.hosts)),
+            };
+            // on a node that is down without fencing, nothing runs
+            let active = active.filter(|host| states[*host] != 4 || flavour.fencing);
+            primitives.push(Primitive {
+                id: format!("{}{}", random.pick(&["vm", "r", "db-"]), primitives.len()),
+                group: (members > 0).then_some(group),
+                active,
+                stonith: false,
+            });
+        }
+        group += usize::from(members > 0);
+    }
+    if flavour.fencing && random.chance(0.9) {
+        let at = random.below(primitives.len() + 1);
+        if at == primitives.len() || primitives[at].group.is_none() {
+            let active = (0..of.hosts).find(|host| states[*host] == 0);
+            primitives.insert(at, Primitive { id: "fence-dev".to_owned(), group: None, active, stonith: true });
+        }
+    }
+    primitives
+}
+
+fn options(xml: &mut String, flavour: &Flavour, random: &mut Random) {
+    let mut pairs = vec![
+        ("placement-strategy", *random.pick(&STRATEGIES)),
+        ("stonith-enabled", if flavour.fencing { "true" } else { "false" }),
+    ];
+    let mut sometimes = |chance, name, value| {
+        if random.chance(chance) {
+            pairs.push((name, value));
+        }
+    };
+    sometimes(0.12, "symmetric-cluster", "false");
+    sometimes(0.03, "maintenance-mode", "true");
+    sometimes(0.02, "stop-all-resources", "true");
+    sometimes(0.2, "concurrent-fencing", "true");
+    xml.push_str(r#"<crm_config><cluster_property_set id="o">"#);
+    for (name, value) in pairs {
+        let _ = writeln!(xml, r#"<nvpair id="o-{name}" name="{name}" value="{value}"/>"#);
+    }
+    xml.push_str("</cluster_property_set></crm_config>\n");
+}
+
+fn hosts(xml: &mut String, names: &[String], states: &[usize], flavour: &Flavour, random: &mut Random) {
+    xml.push_str("<nodes>\n");
+    let same = random.chance(0.4).then(|| 4 + random.below(9));
+    for (at, name) in names.iter().enumerate() {
+        let score = if random.chance(0.05) { r#" score="10""# } else { "" };
+        let _ = write!(xml, r#"<node id="{at}" uname="{name}"{score}>"#);
+        let mut pairs = Vec::new();
+        if random.chance(0.6) {
+            pairs.push(("rack", (*random.pick(&RACKS)).to_owned()));
+        }
+        if random.chance(0.3) {
+            pairs.push(("load", random.below(20).to_string()));
+        }
+        match states[at] {
+            1 => pairs.push(("standby", "on".to_owned())),
+            2 => pairs.push(("maintenance", "true".to_owned())),
+            _ => {}
+        }
+        attributes(xml, "instance_attributes", &format!("n{at}"), &pairs);
+        let mut amounts = Vec::new();
+        for kind in &flavour.kinds {
+            if random.chance(0.95) {
+                amounts.push((*kind, same.unwrap_or_else(|| 1 + random.below(16)).to_string()));
+            }
+        }
+        attributes(xml, "utilization", &format!("n{at}"), &amounts);
+        xml.push_str("</node>\n");
+    }
+    xml.push_str("</nodes>\n");
+}
+
+fn attributes(xml: &mut String, element: &str, id: &str, pairs: &[(&str, String)]) {
+    if pairs.is_empty() {
+        return;
+    }
+    let _ = write!(xml, r#"<{element} id="{id}-{element}">"#);
+    for (name, value) in pairs {
+        let _ = write!(xml, r#"<nvpair id="{id}-{element}-{name}" name="{name}" value="{value}"/>"#);
+    }
+    let _ = write!(xml, "</{element}>");
+}
+
+fn resources(xml: &mut String, primitives: &[Primitive], flavour: &Flavour, random: &mut Random) {
+    xml.push_str("<resources>\n");
+    let mut open = None;
+    for primitive in primitives {
+        if primitive.group != open {
+            if open.is_some() {
+                xml.push_str("</group>\n");
+            }
+            if let Some(group) = primitive.group {
+                let _ = write!(xml, r#"<group id="g{group}">"#);
+                let metas = metas(flavour, random);
+                attributes(xml, "meta_attributes", &format!("g{group}"), &metas);
+            }
+            open = primitive.group;
+        }
+        let id = &primitive.id;
+        let agent = match primitive.stonith {
+            true => r#"class="stonith" type="fence_sbd""#,
+            false => r#"class="ocf" provider="pacemaker" type="Dummy""#,
+        };
+        let _ = write!(xml, r#"<primitive id="{id}" {agent}>"#);
+        let metas = if primitive.group.is_some() && random.chance(0.7) { Vec::new() } else { metas(flavour, random) };
+        attributes(xml, "meta_attributes", id, &metas);
+        let mut amounts = Vec::new();
+        for kind in &flavour.kinds {
+            if !primitive.stonith && random.chance(0.9) {
+                amounts.push((*kind, random.below(if flavour.loose { 4 } else { 7 }).to_string()));
+            }
+        }
+        attributes(xml, "utilization", id, &amounts);
+        xml.push_str("</primitive>\n");
+    }
+    if open.is_some() {
+        xml.push_str("</group>\n");
+    }
+    xml.push_str("</resources>\n");
+}
+
+fn metas(flavour: &Flavour, random: &mut Random) -> Vec<(&'static str, String)> {
+    let mut metas = Vec::new();
+    let mut sometimes = |chance: f64, name, values: &[&str]| {
+        if random.chance(chance) {
+            metas.push((name, (*random.pick(values)).to_owned()));
+        }
+    };
+    sometimes(0.3, "priority", &["1", "5", "10", "-3", "INFINITY"]);
+    sometimes(0.3, "resource-stickiness", &["0", "1", "50", "100", "INFINITY", "-10"]);
+    sometimes(0.07, "target-role", &["Stopped", "Started"]);
+    sometimes(0.06, "is-managed", &["false", "true"]);
+    sometimes(0.04, "maintenance", &["true", "false"]);
+    sometimes(0.3, "allow-migrate", &["true"]);
+    sometimes(0.2, "migration-threshold", &["1", "3", "0", "INFINITY"]);
+    if flavour.colocations {
+        sometimes(0.1, "critical", &["false", "true"]);
+    }
+    metas
+}
+
+fn constraints(
+    xml: &mut String,
+    names: &[String],
+    primitives: &[Primitive],
+    flavour: &Flavour,
+    random: &mut Random,
+) {
+    let mut targets: Vec<String> =
+        primitives.iter().filter(|primitive| primitive.group.is_none()).map(|one| one.id.clone()).collect();
+    let groups: std::collections::BTreeSet<usize> = primitives.iter().filter_map(|one| one.group).collect();
+    targets.extend(groups.iter().map(|group| format!("g{group}")));
+    let members: Vec<&Primitive> = primitives.iter().filter(|one| one.group.is_some()).collect();
+    let home = |id: &str| primitives.iter().find(|one| one.id == id).and_then(|one| one.group);
+    let any = |random: &mut Random| match members.is_empty() || random.chance(0.85) {
+        true => random.pick(&targets).clone(),
+        false => random.pick(&members).id.clone(),
+    };
+    xml.push_str("<constraints>\n");
+    for at in 0..random.below(2 + primitives.len()) {
+        location(xml, at, &any(random), names, random);
+    }
+    let count = primitives.len() / 2;
+    for at in 0..if flavour.colocations { random.below(2 + count) } else { 0 } {
+        let (one, other) = (any(random), any(random));
+        // a member and its own group hang together anyway
+        let is_own = |member: &str, group: &str| home(member).is_some_and(|at| group == format!("g{at}"));
+        if !is_own(&one, &other) && !is_own(&other, &one) {
+            colocation(xml, at, (&one, &other), random);
+        }
+    }
+    if flavour.colocations && random.chance(0.15) && targets.len() > 2 {
+        set_of_colocations(xml, &targets, random);
+    }
+    for at in 0..if flavour.orders { random.below(2 + count) } else { 0 } {
+        order(xml, at, (&any(random), &any(random)), random);
+    }
+    xml.push_str("</constraints>\n");
+}
+
+fn location(xml: &mut String, at: usize, resource: &str, names: &[String], random: &mut Random) {
+    let score = *random.pick(&SCORES);
+    if random.chance(0.75) {
+        let name = random.pick(names);
+        let _ = writeln!(xml, r#"<rsc_location id="l{at}" rsc="{resource}" node="{name}" score="{score}"/>"#);
+        return;
+    }
+    let expression = |number: usize, random: &mut Random| match random.below(4) {
+        0 => format!(r#"<expression id="l{at}e{number}" attribute="rack" operation="{}"/>"#, random.pick(&["defined", "not_defined"])),
+        1 => {
+            let operation = random.pick(&["lt", "lte", "gt", "gte", "eq"]);
+            format!(r#"<expression id="l{at}e{number}" attribute="load" operation="{operation}" value="{}"/>"#, random.below(20))
+        }
+        2 => format!(r##"<expression id="l{at}e{number}" attribute="#uname" operation="{}" value="{}"/>"##, random.pick(&["eq", "ne"]), random.pick(names)),
+        _ => format!(r#"<expression id="l{at}e{number}" attribute="rack" operation="{}" value="{}"/>"#, random.pick(&["eq", "ne"]), random.pick(&RACKS)),
+    };
+    let first = expression(1, random);
+    let second = if random.chance(0.4) { expression(2, random) } else { String::new() };
+    let op = random.pick(&["", r#" boolean-op="or""#, r#" boolean-op="and""#]);
+    let worth = match random.chance(0.15) {
+        true => r#"score-attribute="load""#.to_owned(),
+        false => format!(r#"score="{score}""#),
+    };
+    let _ = writeln!(
+        xml,
+        r#"<rsc_location id="l{at}" rsc="{resource}"><rule id="l{at}r" {worth}{op}>{first}{second}</rule></rsc_location>"#
+    );
+}
+
+fn colocation(xml: &mut String, at: usize, (one, other): (&str, &str), random: &mut Random) {
+    if one == other {
+        return;
+    }
+    let score = *random.pick(&SCORES);
+    let attribute = if random.chance(0.15) { r#" node-attribute="rack""# } else { "" };
+    let influence = if random.chance(0.1) { random.pick(&[r#" influence="false""#, r#" influence="true""#]) } else { "" };
+    let _ = writeln!(
+        xml,
+        r#"<rsc_colocation id="c{at}" rsc="{one}" with-rsc="{other}" score="{score}"{attribute}{influence}/>"#
+    );
+}
+
+fn set_of_colocations(xml: &mut String, targets: &[String], random: &mut Random) {
+    let mut members = targets.to_vec();
+    random.shuffle(&mut members);
+    members.truncate(2 + random.below(2));
+    let score = *random.pick(&SCORES);
+    let sequential = random.pick(&["", r#" sequential="true""#, r#" sequential="false""#]);
+    let ordering = random.pick(&["", "", r#" ordering="group""#, r#" ordering="listed""#]);
+    let references: String = members.iter().map(|id| format!(r#"<resource_ref id="{id}"/>"#)).collect();
+    let _ = writeln!(
+        xml,
+        r#"<rsc_colocation id="cs" score="{score}"><resource_set id="css"{sequential}{ordering}>{references}</resource_set></rsc_colocation>"#
+    );
+}
+
+fn order(xml: &mut String, at: usize, (first, then): (&str, &str), random: &mut Random) {
+    if first == then {
+        return;
+    }
+    let kind = random.pick(&["", "", r#" kind="Mandatory""#, r#" kind="Optional""#, r#" kind="Serialize""#]);
+    let _ = writeln!(xml, r#"<rsc_order id="o{at}" first="{first}" then="{then}"{kind}/>"#);
+}
+
+fn status(xml: &mut String, names: &[String], states: &[usize], primitives: &[Primitive], random: &mut Random) {
+    xml.push_str("<status>\n");
+    for (at, name) in names.iter().enumerate() {
+        let words = match states[at] {
+            4 => r#"in_ccm="false" crmd="offline" join="down" expected="member""#,
+            _ => r#"in_ccm="true" crmd="online" join="member" expected="member""#,
+        };
+        let _ = write!(xml, r#"<node_state id="{at}" uname="{name}" {words}>"#);
+        let mut pairs = Vec::new();
+        if states[at] == 3 {
+            pairs.push(("shutdown".to_owned(), "1700000000".to_owned()));
+        }
+        for primitive in primitives {
+            if random.chance(0.04) {
+                let end = random.pick(&["", "#monitor_10000", "#start_0"]);
+                pairs.push((format!("fail-count-{}{end}", primitive.id), (*random.pick(&["1", "2", "3", "INFINITY"])).to_owned()));
+            }
+        }
+        let pairs: Vec<(&str, String)> = pairs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let _ = write!(xml, r#"<transient_attributes id="{at}">"#);
+        attributes(xml, "instance_attributes", &format!("s{at}"), &pairs);
+        let _ = write!(xml, r#"</transient_attributes><lrm id="{at}"><lrm_resources>"#);
+        for (number, primitive) in primitives.iter().enumerate() {
+            history(xml, number + 1, primitive, name, primitive.active == Some(at));
+        }
+        xml.push_str("</lrm_resources></lrm></node_state>\n");
+    }
+    xml.push_str("</status>\n");
+}
+
+fn history(xml: &mut String, call: usize, primitive: &Primitive, host: &str, active: bool) {
+    let id = &primitive.id;
+    let agent = match primitive.stonith {
+        true => r#"class="stonith" type="fence_sbd""#,
+        false => r#"class="ocf" provider="pacemaker" type="Dummy""#,
+    };
+    let (operation, code) = if active { ("start", 0) } else { ("monitor", 7) };
+    let uuid = "00000000-0000-0000-0000-000000000000";
+    let _ = write!(
+        xml,
+        r#"<lrm_resource id="{id}" {agent}><lrm_rsc_op id="{id}_last_0" operation_key="{id}_{operation}_0" operation="{operation}" crm_feature_set="3.16.1" transition-key="{call}:1:{code}:{uuid}" transition-magic="0:{code};{call}:1:{code}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="0" interval="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#
+    );
+}
