@@ -1,4 +1,4 @@
-//! hcheck with its simulation, and hroller, beside the reference's.
+//! hcheck with its simulation, and hroller, beside the reference's; the loss of any nodes, which the reference has not.
 
 use crate::common::numbers::{seconds, thousands};
 use crate::common::{Bench, Kind};
@@ -26,6 +26,23 @@ pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
                 targets.check(&target, &format!("{} times", ratio(theirs, ours)), factor >= times)
             }
             None => targets.open(&target, &format!("reference {}", theirs.text())),
+        }
+    }
+    println!();
+    survival(bench, targets)
+}
+
+/// Prints how long the combinations of nodes take.
+fn survival(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
+    println!("| cluster | command | combinations | time |\n|---|---|---:|---:|");
+    for (most, combinations, limit) in [("2", "5,050", Some(1.0)), ("3", "166,750", None)] {
+        let input = bench.input(Kind::drbd(100, 1000))?;
+        let took = bench.ours(&["hcheck", "--survive", most], &input)?.seconds;
+        let cluster = name(&input);
+        println!("| {cluster} drbd | hcheck --survive {most} | {combinations} | {} |", seconds(took));
+        if let Some(limit) = limit {
+            let target = format!("{cluster} drbd, hcheck --survive {most}: under {limit} s");
+            targets.check(&target, &seconds(took), took < limit);
         }
     }
     println!();

@@ -45,6 +45,8 @@ use cli::{Spec, Stop};
 use options::Options;
 use output::Output;
 
+use crate::search::health::Severity;
+
 /// How a program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
@@ -59,6 +61,10 @@ pub enum ExitStatus {
     Planned,
     /// Something was done, and that is to be told.
     Done,
+    /// As monitoring systems read it.
+    Monitored(Severity),
+    /// The same: nothing could be found out.
+    Unknown,
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -69,6 +75,10 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Usage => ExitCode::from(2),
             ExitStatus::Planned => ExitCode::from(3),
             ExitStatus::Done => ExitCode::from(4),
+            ExitStatus::Monitored(Severity::Ok) => ExitCode::SUCCESS,
+            ExitStatus::Monitored(Severity::Warning) => ExitCode::from(1),
+            ExitStatus::Monitored(Severity::Critical) => ExitCode::from(2),
+            ExitStatus::Unknown => ExitCode::from(3),
         }
     }
 }

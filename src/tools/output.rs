@@ -336,6 +336,13 @@ impl Recording {
         Output { is_shown: self.is_shown, ..Output::to(stream(Channel::Out), stream(Channel::Err)) }
     }
 
+    /// All that was recorded, of both streams.
+    pub fn text(&self) -> String {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = written.iter().flat_map(|(_, text)| text).copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Writes what was recorded.
     pub fn replay(&self, output: &mut Output) -> io::Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,4 +20,5 @@ mod placements;
 mod properties;
 mod rolling;
 mod streams;
+mod survival;
 mod whole;

@@ -224,3 +224,118 @@ fn the_document_says_what_the_lines_say() {
     let (_, text) = with(PAIR, &["--json"]);
     assert_eq!(validated(&text, &validator)["check"]["tags_without_effect"][0]["reason"], "unknown");
 }
+
+/// For monitoring: status, first line up to the bar, performance data, further lines.
+fn monitored(words: &[&str]) -> (i32, String, String, Vec<String>) {
+    let (status, text) = hcheck(&[&["--monitor"], words].concat());
+    let mut lines = text.lines().map(str::to_owned);
+    let first = lines.next().unwrap();
+    let (said, data) = first.split_once(" | ").unwrap_or((&first, ""));
+    (status, said.to_owned(), data.to_owned(), lines.collect())
+}
+
+#[test]
+fn monitoring_systems_read_one_line_and_the_status() {
+    let (status, said, data, more) = monitored(&["-t", "data/balanced.data"]);
+    assert_eq!((status, said.split(" - ").next().unwrap(), more.len()), (0, "HTOOLS OK", 0), "{said}");
+    assert!(data.starts_with("offline_primary=0;;0;0 offline_secondary=0;0;;0 n1_failing=0;0;;0 "), "{data}");
+
+    let offline = ["-t", "data/offline-nodes.data"];
+    let (status, said, data, more) = monitored(&offline);
+    assert_eq!((status, said.split(" - ").next().unwrap()), (2, "HTOOLS CRITICAL"), "{said}");
+    assert!(said.contains("down on offline nodes, "), "{said}");
+    assert!(data.contains(" nodes_offline=2;;;0 "), "{data}");
+    assert!(
+        more[0].starts_with("CRITICAL: ") && more[1].starts_with("  run: hbal -L -X --repair-only"),
+        "{more:?}"
+    );
+    // nothing else changes the answer: not the order of options, not -q
+    assert_eq!(monitored(&["-q", "-q", offline[0], offline[1]]), (status, said, data, more));
+
+    let milder = ["--severity", "offline_primary=warning", "--severity=offline_secondary=ok"];
+    let (status, said, data, _) = monitored(&[&offline[..], &milder].concat());
+    assert!(status == 1 && said.starts_with("HTOOLS WARNING - "), "{said}");
+    assert!(data.starts_with("offline_primary=5;0;;0 offline_secondary=4;;;0 "), "{data}");
+}
+
+#[test]
+fn what_cannot_be_known_is_unknown() {
+    for (words, why) in [
+        (&["-t", "nosuch"][..], "failed to load data, aborting: cannot read file 'nosuch': "),
+        (&["-Lnosuch"], "failed to load data, aborting: nosuch: there is no such socket: "),
+        (&["-m", "http://u:secret@127.0.0.1:1"], "failed to load data, aborting: "),
+        (&[], "failed to load data, aborting: No backend selected! "),
+        (&["--nosuch"], "Command line error: "),
+        (&["word"], "This program doesn't take any arguments."),
+        (&["-t", "data/balanced.data", "--json"], "options --monitor and --json exclude each other"),
+        (&["-t", "data/balanced.data", "--severity=x=ok"], "Error while parsing command line arguments:"),
+        (
+            &["-t", "data/balanced.data", "--severity=n1_failing"],
+            "Error while parsing command line arguments:",
+        ),
+        (
+            &["-t", "data/balanced.data", "--without-node", "node1"],
+            "option --without-node means nothing with --monitor",
+        ),
+    ] {
+        let (status, said, data, more) = monitored(words);
+        assert_eq!((status, data.as_str()), (3, ""), "{words:?}");
+        let rest = said.strip_prefix("HTOOLS UNKNOWN - ").unwrap_or_else(|| panic!("{words:?}: {said}"));
+        assert!(rest.starts_with(why), "{words:?}: {said}");
+        assert!(!said.contains("secret") && !more.concat().contains("secret"), "{said}");
+    }
+    let (status, text) = hcheck(&["--monitor", "--version"]);
+    assert!(status == 0 && !text.contains("UNKNOWN"), "{text}");
+}
+
+/// Three nodes with DRBD instances: each survives the loss of another one, `c` not that of both others.
+const TRIO: [&str; 3] = [
+    "a|4000|0|3000|9000|8000|9|M|u b|4000|0|3000|9000|8000|9|N|u c|4000|0|1500|9000|6000|9|N|u",
+    "p|1000|1000|1|running|Y|a|c|drbd| q|1000|1000|1|running|Y|b|c|drbd| own|2500|0|1|running|Y|c||plain|",
+    "",
+];
+
+#[test]
+fn combinations_of_nodes() {
+    let (status, text) = with(TRIO, &["--survive", "1"]);
+    let wanted = "The cluster survives the loss of any node: every instance that has its disks finds a place.\n\n\
+                  Group g: 3 online nodes\n    \
+                      Nodes lost Combinations Examined Without a place Data lost\n    \
+                      \u{20}        1            3        3               0         1\n\n\
+                  The worst of group g\n    \
+                      Without a place MiB Data lost Nodes\n    \
+                      \u{20}             0   0         1 c\n\n\
+                  Data lost: instances whose disks are on no other node; more room would not help them.\n";
+    assert_eq!((status, text.as_str()), (0, wanted));
+    let (status, text) = with(TRIO, &["--survive", "2", "--top=1"]);
+    assert!(
+        status == 1
+            && text.starts_with(
+                "The cluster does not survive the loss of any 2 nodes of a group: \
+                 1 combination leaves instances without a place.\n"
+            )
+            && text.contains("    \u{20}             1 1000         0 a, b\n"),
+        "{text}"
+    );
+    assert!(!text.contains("a, c"), "{text}");
+    // the loss of these two by itself says the same
+    assert_eq!(with(TRIO, &["--without-node=a", "--without-node=b"]).0, 1);
+    let (_, text) = with(TRIO, &["--survive=2", "--machine-readable"]);
+    let values =
+        ["FAILED", "LOSING_DATA", "COMPLETE", "WORST_0"].map(|key| value(&text, &format!("SURVIVE_{key}")));
+    assert_eq!(values, ["1", "3", "1", "'a,b'"]);
+    assert_eq!(with(TRIO, &["--survive=2", "-q"]), (1, String::new()));
+    let schema = fs::read_to_string("docs/schema/htools.check-1.json").unwrap();
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let (status, text) = with(TRIO, &["--survive=9", "--json"]);
+    let document = validated(&text, &validator);
+    assert_eq!((status, &document["healthy"], &document["loss"]), (1, &json!(false), &Value::Null));
+    let survival = &document["survival"];
+    assert_eq!((&survival["failing"], &survival["settled"]), (&json!(1), &json!(true)));
+    // no more than there are
+    assert_eq!(survival["groups"][0]["sizes"].as_array().unwrap().len(), 3);
+    let worst = &survival["groups"][0]["worst"][0];
+    assert_eq!((&worst["nodes"], &worst["memory"]), (&json!(["a", "b"]), &json!(1000)));
+    // without --survive the document is as it was
+    assert_eq!(validated(&with(TRIO, &["--json"]).1, &validator).get("survival"), None);
+}

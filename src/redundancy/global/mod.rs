@@ -11,6 +11,7 @@
 pub(crate) mod class;
 mod figures;
 mod guard;
+mod joint;
 mod outlook;
 mod pool;
 mod quick;
@@ -20,6 +21,7 @@ mod simulate;
 
 pub use class::Class;
 pub use guard::Guard;
+pub use joint::{DataLoss, JointLoss, Tray, loses_data};
 pub use pool::{Before, NodePool};
 pub use simulate::{Casualty, Obstacle, casualties, evacuates};
 

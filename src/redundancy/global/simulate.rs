@@ -43,7 +43,7 @@ pub struct Obstacle {
 /// Whether all primaries of `node` find a place if it is lost. `nodes` is the
 /// set whose members count (ascending).
 pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
-    lose(cluster, None, nodes, &[node], true).is_empty()
+    lose(cluster, None, nodes, &[node], Question::WhetherAll).is_empty()
 }
 
 /// The same once a new instance has arrived at a place.
@@ -60,27 +60,44 @@ pub(super) fn evacuates_with(
         location_score: place.location_score,
         ..instance.clone()
     };
-    lose(cluster, Some((&arrived, place)), nodes, &[node], true).is_empty()
+    lose(cluster, Some((&arrived, place)), nodes, &[node], Question::WhetherAll).is_empty()
 }
 
 /// The primaries of one group's `nodes` (ascending) that find no place if the nodes
 /// `lost` are lost together; some of these may be in other groups.
 pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
-    lose(cluster, None, nodes, lost, false)
+    lose(cluster, None, nodes, lost, Question::WhoAndWhy)
+}
+
+/// The same, of what need not be created anew, and without what is in the way.
+pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<InstanceIdx> {
+    let casualties = lose(cluster, None, nodes, lost, Question::Who);
+    casualties.into_iter().map(|casualty| casualty.instance).collect()
+}
+
+/// What is asked about a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Question {
+    /// Whether every instance finds a place: the first that does not is the answer.
+    WhetherAll,
+    /// Which instances find none, and what is in the way.
+    WhoAndWhy,
+    /// Which instances find none, of those whose disks are not lost with their node.
+    Who,
 }
 
 /// An instance that is not of the cluster yet, and its place there.
 type NewInstance<'a> = (&'a Instance, &'a Place);
 
-/// Finds places for all primaries of the lost nodes, or until the first has none; what is
-/// in the way is then not looked for.
+/// Finds places for all primaries of the lost nodes that the question is about, or until the first has none.
 fn lose(
     cluster: &Cluster,
     arrival: Option<NewInstance<'_>>,
     nodes: &[NodeIdx],
     lost: &[NodeIdx],
-    stop: bool,
+    question: Question,
 ) -> Vec<Casualty> {
+    let stop = question == Question::WhetherAll;
     let emptied = || lost.iter().filter(|n| nodes.binary_search(n).is_ok());
     let Some(first) = emptied().next() else { return Vec::new() };
     let existing = arrival.map(|(instance, _)| instance).filter(|i| !i.forthcoming);
@@ -94,6 +111,9 @@ fn lose(
     };
     let [failover, relocate, mut recreate] =
         [Class::Failover, Class::Relocate, Class::Recreate].map(primaries);
+    if question == Question::Who {
+        recreate.clear();
+    }
     recreate.sort_by_key(|i| std::cmp::Reverse(i.mem));
     let group = cluster.node(*first).spec.group;
     let of_group: Vec<NodeIdx> =
@@ -108,7 +128,7 @@ fn lose(
             (!recreate.is_empty()).then(|| Board::new(cluster, nodes)),
         ],
         running: [None, None],
-        verdict_only: stop,
+        verdict_only: question != Question::WhoAndWhy,
     };
     if let Some((instance, place)) = arrival {
         loss.arrive(instance, place);

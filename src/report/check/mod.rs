@@ -1,9 +1,11 @@
 //! What `hcheck` says: the state of every group and of the cluster, before and after
-//! balancing; what is wrong, by name; what the loss of nodes would mean.
+//! balancing; what is wrong, by name; what the loss of nodes would mean, of some or of any.
 
 pub(crate) mod loss;
+pub(crate) mod monitor;
 pub(crate) mod problems;
 mod statistics;
+pub(crate) mod survival;
 
 pub use statistics::{StatisticsEntry, entries};
 

@@ -9,12 +9,13 @@ use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;
-use crate::search::health::{GroupHealth, Loss, ProblemCounts as Found};
+use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival};
+use crate::search::health::{GroupHealth, Loss, ProblemCounts as Found, Survival};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.check/1";
 
-/// What `hcheck` found: about the cluster, or about the loss of nodes.
+/// What `hcheck` found: about the cluster, about the loss of nodes, or of any nodes.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckDocument {
     schema: &'static str,
@@ -22,6 +23,9 @@ pub struct CheckDocument {
     healthy: bool,
     check: Option<Checked>,
     loss: Option<Lost>,
+    /// With `--survive` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survival: Option<SurvivalView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -92,6 +96,44 @@ struct Lost {
 }
 
 #[derive(Debug, Clone, Serialize)]
+struct SurvivalView {
+    nodes: usize,
+    settled: bool,
+    failing: u64,
+    losing_data: u64,
+    stopped: Option<Stopped>,
+    groups: Vec<SurvivingGroup>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SurvivingGroup {
+    name: String,
+    uuid: String,
+    online_nodes: usize,
+    sizes: Vec<SizeView>,
+    worst: Vec<JointFailureView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SizeView {
+    nodes: usize,
+    combinations: Option<u64>,
+    examined: u64,
+    settled: bool,
+    failing: u64,
+    losing_data: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct JointFailureView {
+    nodes: Vec<String>,
+    without_place: Vec<String>,
+    memory: i64,
+    data_lost: usize,
+    data_lost_memory: i64,
+}
+
+#[derive(Debug, Clone, Serialize)]
 struct StrandedInstance {
     instance: String,
     disk_template: &'static str,
@@ -114,6 +156,7 @@ pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
             tags_without_effect: check.idle_tags.iter().map(tag).collect(),
         }),
         None,
+        None,
     )
 }
 
@@ -124,11 +167,52 @@ pub fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
         unmirrored: instances(cluster, &loss.unmirrored),
         stranded: loss.stranded.iter().map(|s| stranded(cluster, s)).collect(),
     };
-    document(cluster, loss.stranded.is_empty(), None, Some(lost))
+    document(cluster, loss.stranded.is_empty(), None, Some(lost), None)
 }
 
-fn document(cluster: &Cluster, healthy: bool, check: Option<Checked>, loss: Option<Lost>) -> CheckDocument {
-    CheckDocument { schema: SCHEMA, generator: Generator::of(cluster), healthy, check, loss }
+pub fn of_survival(survival: &Survival, cluster: &Cluster) -> CheckDocument {
+    let size = |size: &SizeSurvival| SizeView {
+        nodes: size.size,
+        // more than 64 bits hold
+        combinations: (size.combinations < u64::MAX).then_some(size.combinations),
+        examined: size.examined,
+        settled: size.is_settled(),
+        failing: size.failing,
+        losing_data: size.losing,
+    };
+    let failure = |failure: &JointFailure| JointFailureView {
+        nodes: nodes(cluster, &failure.nodes),
+        without_place: instances(cluster, &failure.homeless),
+        memory: failure.homeless_mem.0,
+        data_lost: failure.lost.count,
+        data_lost_memory: failure.lost.mem.0,
+    };
+    let group = |group: &GroupSurvival| SurvivingGroup {
+        name: cluster.group(group.group).name.clone(),
+        uuid: cluster.group(group.group).uuid.clone(),
+        online_nodes: group.online,
+        sizes: group.sizes.iter().map(size).collect(),
+        worst: group.worst.iter().map(failure).collect(),
+    };
+    let view = SurvivalView {
+        nodes: survival.most,
+        settled: survival.is_settled(),
+        failing: survival.failing(),
+        losing_data: survival.losing(),
+        stopped: survival.stopped,
+        groups: survival.groups.iter().map(group).collect(),
+    };
+    document(cluster, survival.is_shown(), None, None, Some(view))
+}
+
+fn document(
+    cluster: &Cluster,
+    healthy: bool,
+    check: Option<Checked>,
+    loss: Option<Lost>,
+    survival: Option<SurvivalView>,
+) -> CheckDocument {
+    CheckDocument { schema: SCHEMA, generator: Generator::of(cluster), healthy, check, loss, survival }
 }
 
 fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {

@@ -1,11 +1,15 @@
 //! The health of a cluster, group by group: what fails, by name; what balancing
 //! would change about that; and what would become of its instances if nodes were lost.
 
+mod alarm;
 pub(crate) mod loss;
 mod rebalance;
+pub(crate) mod survival;
 
+pub use alarm::{ProblemKind, Severities, Severity};
 pub use loss::{Loss, loss};
 pub use rebalance::{TrialBalance, rebalance};
+pub use survival::{Survival, survival};
 
 use std::iter::Sum;
 use std::ops::Add;

@@ -8,14 +8,18 @@ use std::ffi::OsString;
 
 use anyhow::ensure;
 
-use super::cli::option::ArgumentKind::OneNode;
-use super::cli::{OptionDef, Spec, getopt};
+use super::cli::getopt::Given;
+use super::cli::option::ArgumentKind::{Integer, OneNode, Text};
+use super::cli::{OptionDef, Spec, ValueError, getopt};
 use super::metrics::{metered, never};
 use super::options::catalogue::*;
 use super::options::{Options, one_form};
-use super::output::{Output, reader_is_gone};
+use super::output::{Output, Recording, reader_is_gone};
 use super::{ExitStatus, complain, source};
 use crate::load::merge::apply_node_options;
+use crate::model::Cluster;
+use crate::report::check::monitor;
+use crate::search::health::{ProblemKind, Severities, Severity};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -68,6 +72,27 @@ pub const SPEC: Spec = Spec {
         )
         .takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node)))
         .added(),
+        OptionDef::new(
+            "survive",
+            "tell which combinations of up to K nodes of a group could not be lost at once, the worst first, instead of checking",
+        )
+        .takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.survive = Some(nodes)))
+        .added(),
+        OptionDef::new("top", "with --survive, show the N worst combinations of each group [10]")
+            .takes("N", Integer, |o, g| at_least_one(g).map(|most| o.top = Some(most)))
+            .added(),
+        OptionDef::flag(
+            "monitor",
+            "print one line as Nagios and Icinga read it, then what to do, and end with status 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)",
+            |o| o.monitor = true,
+        )
+        .added(),
+        OptionDef::new(
+            "severity",
+            "with --monitor, how grave a kind of problem is, such as n1_failing=critical; may be repeated [offline_primary=critical, all others warning]",
+        )
+        .takes("KIND=SEVERITY", Text, set_severity)
+        .added(),
         DEEP.says("on trial, look for the best placement, as hbal --deep does, not for one step after the other"),
         EFFORT,
         WEIGHTS,
@@ -75,7 +100,7 @@ pub const SPEC: Spec = Spec {
         METRICS,
         DETAILED_STATUS
             .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
-        TIME_LIMIT.says("end the simulation once SECONDS have passed, with the steps found by then"),
+        TIME_LIMIT.says("end the simulation, or the search of --survive, once SECONDS have passed, with what is found by then"),
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -83,14 +108,37 @@ pub const SPEC: Spec = Spec {
     words: &[],
 };
 
+/// A number of things, not too large for any list.
+fn at_least_one(given: &Given) -> Result<usize, ValueError> {
+    let expected = "a whole number from 1 to 1000";
+    let number = usize::try_from(given.int()?).map_err(|_| given.out_of_range(expected))?;
+    if (1..=1000).contains(&number) { Ok(number) } else { Err(given.out_of_range(expected)) }
+}
+
+/// Reads one value of `--severity`.
+fn set_severity(options: &mut Options, given: &Given) -> Result<(), ValueError> {
+    let text = given.text()?;
+    let (kind, severity) = text.split_once('=').unwrap_or((text, ""));
+    let kind =
+        kind.parse().map_err(|_| given.no_word_of("kind of problem", kind, ProblemKind::WORDS.to_vec()))?;
+    let severity =
+        severity.parse().map_err(|_| given.no_word_of("severity", severity, Severity::WORDS.to_vec()))?;
+    options.severities.set(kind, severity);
+    Ok(())
+}
+
 /// Checks what the words ask for. With `--detailed-status`, wherever it stands, every error has the exit
-/// status of a malformed command line.
+/// status of a malformed command line; with `--monitor`, it is a line on standard output that says so.
 ///
 /// # Errors
-/// What keeps the check from being made, unless that option is given.
+/// What keeps the check from being made, unless one of those options is given.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let given = getopt::canonicalise(SPEC.options, args).options;
-    let detailed = given.iter().any(|given| *given.option == DETAILED_STATUS);
+    let is_given = |long: &str| given.iter().any(|given| given.option.long == long);
+    if is_given("monitor") {
+        return watch(args);
+    }
+    let detailed = is_given(DETAILED_STATUS.long);
     match SPEC.parse(args) {
         Err(stop) => {
             let status = stop.show(&mut Output::standard())?;
@@ -106,6 +154,81 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     }
 }
 
+/// Checks for a monitoring system, which reads standard output and the exit status, and takes what is on
+/// standard error for either more or less of it: nothing is written there.
+fn watch(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let aside = Recording::default();
+    let (status, lines) = match SPEC.parse(args) {
+        Err(stop) => {
+            let status = stop.show(&mut aside.output())?;
+            if status == ExitStatus::Success {
+                // the help, or the version
+                let mut output = Output::standard();
+                aside.replay(&mut output)?;
+                output.flush()?;
+                return Ok(status);
+            }
+            (ExitStatus::Unknown, monitor::unknown(&aside.text()))
+        }
+        Ok(options) => match monitored(&options, &aside) {
+            Ok(answer) => answer,
+            Err(error) => (ExitStatus::Unknown, monitor::unknown(&format!("{error:#}"))),
+        },
+    };
+    let mut output = Output::standard();
+    lines.iter().try_for_each(|line| output.line(line))?;
+    output.flush()?;
+    Ok(status)
+}
+
+/// The lines for a monitoring system, and the status. Warnings of the source come last.
+fn monitored(options: &Options, aside: &Recording) -> anyhow::Result<(ExitStatus, Vec<String>)> {
+    let mut lines = Vec::new();
+    let status = metered(SPEC.name, options, &mut aside.output(), never, |output| {
+        one_form(&[
+            ("monitor", options.monitor),
+            ("json", options.json),
+            ("machine-readable", options.machine_readable),
+        ])?;
+        check_together(options)?;
+        ensure!(options.without.is_empty(), "option --without-node means nothing with --monitor");
+        ensure!(options.survive.is_none(), "option --survive means nothing with --monitor");
+        let cluster = loaded(options, output)?;
+        let found = run::find(options, &cluster, output)?;
+        lines = monitor::lines(&found, &cluster, &options.severities);
+        Ok(ExitStatus::Monitored(options.severities.worst(&found.initial.counts)))
+    })?;
+    lines.extend(monitor::remarks(&aside.text()));
+    Ok((status, lines))
+}
+
+fn check_together(options: &Options) -> anyhow::Result<()> {
+    ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
+    ensure!(
+        options.monitor || options.severities == Severities::default(),
+        "option --severity means nothing without --monitor"
+    );
+    ensure!(
+        options.survive.is_some() || options.top.is_none(),
+        "option --top means nothing without --survive"
+    );
+    ensure!(
+        options.survive.is_none() || options.without.is_empty(),
+        "options --survive and --without-node exclude each other"
+    );
+    ensure!(
+        options.survive.is_none() || options.metrics.is_none(),
+        "option --metrics means nothing with --survive"
+    );
+    Ok(())
+}
+
+fn loaded(options: &Options, output: &mut Output) -> anyhow::Result<Cluster> {
+    let mut cluster = source::load(&options.load, output)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
+    Ok(cluster)
+}
+
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     metered(SPEC.name, &options, &mut Output::standard(), never, |output| look(&options, output))
@@ -113,13 +236,12 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 
 fn look(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
-    ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
-    let mut cluster = source::load(&options.load, output)?;
-    apply_node_options(&mut cluster, &options.load.nodes)?;
-    let status = if options.without.is_empty() {
-        run::check(options, &cluster, output)
-    } else {
-        run::loss(options, &cluster, output)
+    check_together(options)?;
+    let cluster = loaded(options, output)?;
+    let status = match options.survive {
+        Some(nodes) => run::survival(options, nodes, &cluster, output),
+        None if options.without.is_empty() => run::check(options, &cluster, output),
+        None => run::loss(options, &cluster, output),
     }?;
     output.flush()?;
     Ok(status)

@@ -14,8 +14,7 @@ use crate::tools::output::Output;
 
 /// Checks the cluster, and what balancing would mend.
 pub fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let found = find(options, cluster, output.wants_figures())?;
-    output.figures(|sheet| metrics::check::tell(sheet, &found, cluster));
+    let found = find(options, cluster, output)?;
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
     }
@@ -37,7 +36,8 @@ fn verdict(healthy: bool) -> ExitStatus {
     if healthy { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
-fn find(options: &Options, cluster: &Cluster, metered: bool) -> anyhow::Result<CheckResult> {
+/// What there is to tell, after it was told to whoever collects figures.
+pub fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<CheckResult> {
     let checks = !options.no_capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
@@ -55,15 +55,17 @@ fn find(options: &Options, cluster: &Cluster, metered: bool) -> anyhow::Result<C
     let rebalanced =
         after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // for those who ask for it only
-    let named = options.json || options.list_problems || metered;
-    Ok(CheckResult {
+    let named = options.json || options.list_problems || output.wants_figures();
+    let found = CheckResult {
         initial,
         rebalanced,
         steps,
         stopped,
         without_simulation: options.no_simulation,
         idle_tags: if named { idle_tags(cluster) } else { Vec::new() },
-    })
+    };
+    output.figures(|sheet| metrics::check::tell(sheet, &found, cluster));
+    Ok(found)
 }
 
 /// Tells what the loss of nodes would mean.
@@ -78,6 +80,32 @@ pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
         print(output, &check::loss::text(&found, cluster))?;
     }
     Ok(verdict(found.stranded.is_empty()))
+}
+
+/// How many combinations are shown unless it is said.
+const TOP: usize = 10;
+
+/// Tells which nodes cannot be lost together.
+pub fn survival(
+    options: &Options,
+    nodes: usize,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let deadline = Interruptible::begin(options.time_limit)?;
+    let found = search::survival(cluster, nodes, options.top.unwrap_or(TOP), &deadline);
+    drop(deadline);
+    if let Some(stopped) = found.stopped {
+        output.error_line(&format!("{} ended the search", stopped.subject()))?;
+    }
+    if options.json {
+        output.write(&json::text(&json::check::of_survival(&found, cluster))?)?;
+    } else if options.machine_readable {
+        print(output, &check::survival::assignments(&found, cluster))?;
+    } else if options.load.verbosity >= 1 {
+        print(output, &check::survival::text(&found, cluster))?;
+    }
+    Ok(verdict(found.is_shown()))
 }
 
 fn print(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {

@@ -30,6 +30,7 @@ use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
 use crate::search::BalanceOptions;
 use crate::search::fill::Size;
+use crate::search::health::Severities;
 use crate::search::rolling::RollingOptions;
 use crate::search::squeeze::Reach;
 
@@ -114,6 +115,13 @@ pub struct Options {
     pub list_problems: bool,
     /// `--without-node`, in the order given.
     pub without: Vec<String>,
+    /// `--survive`: how many nodes are lost at once.
+    pub survive: Option<usize>,
+    /// `--top`
+    pub top: Option<usize>,
+    pub monitor: bool,
+    /// `--severity`
+    pub severities: Severities,
 
     // hgroup
     pub group_command: GroupCommand,
