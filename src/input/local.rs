@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::process::geteuid;
+
 use super::error::{LoadError, Result};
 use crate::model::shown::shown_source;
 
@@ -33,6 +35,8 @@ pub(crate) fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
     Anyone,
+    /// Anyone, but nobody may change it except root, the user who runs this, and they own it.
+    AnyoneNoWriters,
     OwnerOnly,
 }
 
@@ -49,9 +53,19 @@ pub(crate) fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<V
         return Err(wrong("not a regular file"));
     }
     let file = File::open(path).map_err(unreadable)?;
-    let mode = file.metadata().map_err(unreadable)?.mode() & 0o7777;
+    let about = file.metadata().map_err(unreadable)?;
+    let mode = about.mode() & 0o7777;
     if readers == Readers::OwnerOnly && mode & 0o077 != 0 {
         return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
+    }
+    if readers == Readers::AnyoneNoWriters {
+        let own = [0, geteuid().as_raw()].contains(&about.uid());
+        if !own {
+            return Err(wrong(&format!("it belongs to another user ({})", about.uid())));
+        }
+        if mode & 0o022 != 0 {
+            return Err(wrong(&format!("others can write to it (mode {mode:04o}); use: chmod go-w")));
+        }
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -36,6 +36,7 @@ pub const SPEC: Spec = Spec {
         WEIGHTS,
         JSON,
         METRICS,
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

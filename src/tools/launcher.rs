@@ -10,7 +10,7 @@ use super::completion::{self, SHELLS};
 use super::options::Options;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, find, generate, help, links, plans};
+use super::{ExitStatus, TOOLS, config, find, generate, help, links, plans};
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec = Spec {
@@ -20,6 +20,7 @@ pub const SPEC: Spec = Spec {
         "TOOL [OPTION...]",
         "install-links [--force] DIR",
         "completion SHELL",
+        "config check|show [FILE]",
         "generate [OPTION...] NODES INSTANCES TEMPLATE",
         "show [OPTION...] FILE",
         "apply [OPTION...] FILE",
@@ -71,6 +72,9 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         if first == "generate" {
             return generate::start(rest);
         }
+        if first == "config" {
+            return config::start(rest);
+        }
         if let Some(result) = plans::start(&first.to_string_lossy(), rest) {
             return result;
         }
@@ -115,7 +119,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
     TOOLS
         .iter()
         .map(|tool| tool.spec.name)
-        .chain(["install-links", "completion", "generate", "help"])
+        .chain(["install-links", "completion", "config", "generate", "help"])
         .chain(plans::COMMANDS.map(plans::word))
 }
 
@@ -141,6 +145,7 @@ pub fn command() -> clap::Command {
         .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
         .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
         .subcommand(bare("help", "show a document, or the options of a tool").arg(topic))
+        .subcommand(config::clap_command())
         .subcommand(generate::command())
         .subcommands(plans::COMMANDS.map(|spec| spec.command().name(plans::word(spec))))
 }

@@ -10,6 +10,7 @@ mod ahead;
 pub(crate) mod cli;
 mod commands;
 mod completion;
+mod config;
 mod execution;
 pub mod generate;
 mod group;
@@ -93,7 +94,7 @@ pub struct Tool {
 
 /// The tools that exist, by name.
 pub const TOOLS: &[Tool] = &[
-    Tool { spec: &hail::SPEC, start: |args| start(hail::parse(args), hail::run) },
+    Tool { spec: &hail::SPEC, start: hail::start },
     Tool { spec: &harep::SPEC, start: |args| start(harep::SPEC.parse(args), harep::run) },
     Tool { spec: &hbal::SPEC, start: |args| start(hbal::SPEC.parse(args), hbal::run) },
     Tool { spec: &hcheck::SPEC, start: hcheck::start },

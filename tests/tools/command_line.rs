@@ -155,7 +155,7 @@ fn completion_list() {
         )
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
-            "\n--priority choices=low,normal,high\n--simulate string\n--json none\n--metrics none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
+            "\n--priority choices=low,normal,high\n--simulate string\n--weights string\n--json none\n--metrics none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
@@ -164,7 +164,7 @@ fn completion_list() {
              --max-out-per-node integer\n--max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\
              --on-failure choices=stop,continue,replan\n--replans integer\n--max-duration string\n--until string\n\
              --bandwidth float\n--sync-rate float\n--durations-from file\n\
-                 -V,--version none\n-h,--help none\n--help-completion none\n",
+                 --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
         )),
     );
 }
@@ -177,7 +177,7 @@ fn options_of_hspace() {
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
          --standard-alloc string\n--tiered-alloc string\n-S,--save none\n--static-kvm-node-memory integer\n\
-         --time-limit float\n--json none\n--metrics none\n",
+         --time-limit float\n--weights string\n--json none\n--metrics none\n",
     )));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n    --standard-alloc=STDSPEC    "));
     for (args, message) in [
@@ -207,7 +207,7 @@ fn options_of_hroller() {
          --one-step-only none\n--static-kvm-node-memory integer\n--migrate-shared none\n\
          --honour-run-state none\n-C,--print-commands none\n--json none\n\
          --print-plan choices=text,json,dot,svg\n--bandwidth float\n--sync-rate float\n--durations-from file\n\
-         -V,--version none\n-h,--help none\n--help-completion none\n",
+         --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
     hroller(&["--off"]).code(2).stdout("").stderr(contains("--offline-maintenance"));
     hroller(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
@@ -224,7 +224,7 @@ fn options_of_hcheck() {
                -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n--select-instances manyinstances\n--no-capacity-checks none\n\
                -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--survive integer\n--top integer\n\
                --monitor none\n--severity string\n--deep none\n--effort integer\n--weights string\n--json none\n--metrics none\n--detailed-status none\n--time-limit float\n\
-               -V,--version none\n-h,--help none\n--help-completion none\n";
+               --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n";
     hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);
     for word in ["-p", "--print-instances", "-G", "--mond"] {
         hcheck(&[word]).code(2).stdout("").stderr(starts_with("Command line error: "));
@@ -240,8 +240,8 @@ fn options_of_harep() {
     harep(&["--help-completion"]).code(0).stderr("").stdout(
         "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-t,--text-data file\n\
          --job-delay float\n--reason none\n--dry-run none\n--simulate-failure onenode\n--limit integer\n--max-per-node integer\n\
-         --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--json none\n--metrics none\n\
-         --detailed-status none\n-V,--version none\n-h,--help none\n--help-completion none\n",
+         --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--weights string\n--json none\n--metrics none\n\
+         --detailed-status none\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
     // what the reference accepts means the same, whatever was added
     for short in ["--j=1", "--d", "--r=x", "--l=s"] {

@@ -7,6 +7,7 @@ mod common;
 
 mod bad_input;
 mod command_line;
+mod config;
 mod deep;
 mod early_end;
 mod estimates;

@@ -20,7 +20,7 @@ pub struct WishedAdditions {
 }
 
 /// The additional members of a response; those that are not wished for are absent.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Additions {
     #[serde(skip_serializing_if = "Option::is_none")]
     solutions: Option<Vec<Solution>>,

@@ -54,6 +54,16 @@ impl Response {
         }
     }
 
+    /// The response to a request that was not looked at.
+    pub fn failed(problem: &str) -> Response {
+        Response {
+            success: false,
+            info: format!("Request failed: {problem}"),
+            result: ResultForm::Nodes(Vec::new()),
+            additions: Additions::default(),
+        }
+    }
+
     /// The response as it is printed: one line.
     ///
     /// # Errors

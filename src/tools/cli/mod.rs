@@ -17,6 +17,7 @@ pub use option::{OperandWords, OptionDef, Spec};
 pub use value::ValueError;
 
 use super::ExitStatus;
+use super::config;
 use super::options::Options;
 use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
 use super::output::Output;
@@ -32,6 +33,8 @@ pub enum Stop {
     Positional(Stray, &'static str),
     /// Too few or too many positional arguments, or none that is known; carries what is wrong.
     WrongWords(String),
+    /// A configuration file that is wrong; carries where and what.
+    Config(String),
     /// Help, version or completion list.
     Text(String),
 }
@@ -56,7 +59,9 @@ impl Stop {
                 let this = if *tool == "harep" { "this" } else { "This" };
                 (format!("Error: {this} program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
             }
-            Stop::WrongWords(problem) => (format!("Error: {problem}\n"), ExitStatus::Failure),
+            Stop::Config(problem) | Stop::WrongWords(problem) => {
+                (format!("Error: {problem}\n"), ExitStatus::Failure)
+            }
         };
         let _ = output.error_write(&text);
         Ok(status)
@@ -95,8 +100,9 @@ impl Spec {
             return Err(Stop::Syntax(usage::complaints(self, &words.errors)));
         }
         let mut options = Options::default();
+        let found = config::before(self, &words, &mut options);
         words.options.iter().try_for_each(|given| given.apply(&mut options))?;
-        options.typed = words.options.iter().map(Given::typed).collect();
+        options.typed.extend(words.options.iter().map(Given::typed));
         let asked = |option: &OptionDef| words.options.iter().any(|given| given.option == option);
         if asked(&HELP) {
             return Err(Stop::Text(usage::usage(self, hint::width())));
@@ -107,6 +113,8 @@ impl Spec {
         if asked(&HELP_COMPLETION) {
             return Err(Stop::Text(usage::completion(self)));
         }
+        let found = found.map_err(|error| Stop::Config(error.to_string()))?;
+        config::after(&found, &mut options).map_err(Stop::WrongWords)?;
         Ok((options, words))
     }
 }

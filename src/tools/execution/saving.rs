@@ -17,7 +17,8 @@ use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::TypedOption;
 
 /// Options that say where a cluster is, who may ask it, and what becomes of a plan: whoever applies it has their own.
-const LEFT_OUT: [&str; 30] = [
+const LEFT_OUT: [&str; 31] = [
+    "no-config",
     "text-data",
     "master",
     "rapi-credentials",

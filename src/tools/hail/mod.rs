@@ -11,6 +11,7 @@ use super::options::Options;
 use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
+use crate::report::allocator::Response;
 
 /// How long hail searches unless `--time-limit` says otherwise. Ganeti gives an allocator up after 15 minutes
 /// (its time limit for calls of normal length), and then learns nothing of what was found.
@@ -61,12 +62,31 @@ pub const SPEC: Spec = Spec {
         TIME_LIMIT
             .says("once SECONDS have passed, answer with what was found by then")
             .default(|o| o.answer_within().as_secs().to_string()),
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,
     ],
     words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
 };
+
+/// Answers what the words ask. A configuration file that is wrong is an answer, too: Ganeti shows it to whoever asked.
+///
+/// # Errors
+/// What keeps the request from being answered.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    match parse(args) {
+        Ok(options) => run(options),
+        Err(Stop::Config(problem)) => {
+            let _ = output.error_line(&format!("Error: {problem}"));
+            output.write(&Response::failed(&format!("configuration file {problem}")).line()?)?;
+            output.flush()?;
+            Ok(ExitStatus::Success)
+        }
+        Err(stop) => stop.show(&mut output),
+    }
+}
 
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<Options, Stop> {

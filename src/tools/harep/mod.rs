@@ -79,6 +79,7 @@ pub const SPEC: Spec = Spec {
         DETAILED_STATUS.says(
             "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way or have just ended, 0 if all is well",
         ),
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

@@ -101,6 +101,7 @@ pub const SPEC: Spec = Spec {
         DETAILED_STATUS
             .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
         TIME_LIMIT.says("end the simulation, or the search of --survive, once SECONDS have passed, with what is found by then"),
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

@@ -19,6 +19,7 @@ macro_rules! topics {
 topics! {
     "guide" "docs/guide.md",
     "tour" "docs/tour.md",
+    "configuration" "docs/configuration.md",
     "execution" "docs/execution.md",
     "monitoring" "docs/monitoring.md",
     "groups" "docs/groups.md",

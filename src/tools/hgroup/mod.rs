@@ -168,6 +168,7 @@ pub const SPEC: Spec = Spec {
         PRIORITY.added().only(PLANS),
         VERBOSE,
         QUIET,
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

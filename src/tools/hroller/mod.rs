@@ -87,6 +87,7 @@ pub const SPEC: Spec = Spec {
         BANDWIDTH,
         SYNC_RATE,
         DURATIONS_FROM,
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

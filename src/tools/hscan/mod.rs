@@ -39,6 +39,7 @@ pub const SPEC: Spec = Spec {
             |o| o.anonymise = true,
         )
         .added(),
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

@@ -122,6 +122,7 @@ pub const SPEC: Spec = Spec {
         REASON.added(),
         PRIORITY.added(),
         STATIC_KVM_NODE_MEMORY,
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,

@@ -307,6 +307,9 @@ pub const PRIORITY: OptionDef = OptionDef::new("priority", "the priority of the 
 
 // every program
 
+pub const NO_CONFIG: OptionDef =
+    OptionDef::new("no-config", "take nothing from configuration files but the clusters that -m @NAME names")
+        .added();
 pub const VERSION: OptionDef = OptionDef::new("version", "print the version and exit").short('V');
 pub const HELP: OptionDef = OptionDef::new("help", "print this list of options and exit").short('h');
 pub const HELP_COMPLETION: OptionDef =

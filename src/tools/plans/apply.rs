@@ -58,6 +58,7 @@ pub const SPEC: Spec = Spec {
         PRIORITY.added(),
         VERBOSE,
         QUIET,
+        NO_CONFIG,
         HELP,
     ],
     words: &[FILE],
@@ -195,8 +196,11 @@ fn propose(
 
 /// What the tool that made the plan is to be given to make it again: the options of then, and those of now.
 fn words_anew(plan: &SavedPlan, spec: &Spec, options: &Options) -> anyhow::Result<Vec<OsString>> {
-    let own = options.typed.iter().filter(|typed| typed.long != Some("replan"));
-    let words = options_of(plan, spec)?.into_iter().chain(own.map(|typed| typed.again()));
+    let own = options.typed.iter().filter(|typed| !matches!(typed.long, Some("replan" | "no-config")));
+    // what files say now was not what the plan was made with; what they say to this run is among its own words
+    let no_files = format!("--{}", NO_CONFIG.long);
+    let words =
+        std::iter::once(no_files).chain(options_of(plan, spec)?).chain(own.map(|typed| typed.again()));
     Ok(words.map(OsString::from).collect())
 }
 

@@ -50,6 +50,7 @@ pub const SPEC: Spec = Spec {
         PRIORITY.added(),
         VERBOSE,
         QUIET,
+        NO_CONFIG,
         HELP,
     ],
     words: &[JOURNAL_FILE],

@@ -1,0 +1,67 @@
+//! `htools config check` and `htools config show`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::files::ConfigPlace;
+use super::{load, places, show};
+use crate::tools::ExitStatus;
+use crate::tools::cli::hint::{did_you_mean, try_help};
+use crate::tools::cli::option::ArgumentKind::Choices;
+use crate::tools::cli::{OperandWords, Spec, Stop};
+use crate::tools::options::catalogue::{HELP, JSON};
+use crate::tools::output::Output;
+
+const COMMANDS: &[&str] = &["check", "show"];
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools config",
+    summary: "check the configuration files, or show what they say, where, and for which tools",
+    forms: &["check [FILE]", "show [--json] [FILE]"],
+    options: &[JSON.says("with show, print what holds as one JSON document"), HELP],
+    words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 1, most: Some(2) }],
+};
+
+/// The command for clap, a subcommand of the executable.
+pub fn clap_command() -> clap::Command {
+    SPEC.command().name("config")
+}
+
+/// Reads the words behind `config` and does what they say.
+///
+/// # Errors
+/// Those of the output.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    let (options, words) = match SPEC.read(args) {
+        Ok(read) => read,
+        Err(stop) => return stop.show(&mut output),
+    };
+    let mut words = words.into_iter();
+    let command = words.next().unwrap_or_default().to_string_lossy().into_owned();
+    let file = words.next();
+    if !COMMANDS.contains(&command.as_str()) || words.next().is_some() || (options.json && command != "show")
+    {
+        let meant = did_you_mean(&command, COMMANDS.iter().copied());
+        let text = format!("Command line error: check or show is wanted{meant}\n{}", try_help(&SPEC));
+        return Stop::Syntax(text).show(&mut output);
+    }
+    let named = |path: OsString| vec![ConfigPlace { path: PathBuf::from(path), named: true }];
+    let places = file.map_or_else(|| places(false), named);
+    let found = match load(&places) {
+        Ok(found) => found,
+        Err(problems) => {
+            output.flush()?;
+            problems.iter().try_for_each(|problem| output.error_line(&format!("Error: {problem}")))?;
+            return Ok(ExitStatus::Failure);
+        }
+    };
+    match (command.as_str(), options.json) {
+        ("check", _) => show::checked(&places, &found).iter().try_for_each(|line| output.line(line))?,
+        (_, true) => output.write(&show::document(&places, &found)?)?,
+        _ => show::text(&places, &found).iter().try_for_each(|line| output.line(line))?,
+    }
+    output.flush()?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,80 @@
+//! Where configuration files are.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The file of the machine.
+pub const SYSTEM: &str = "/etc/htools.toml";
+/// The name of the user's file in the directory for configuration.
+const NAME: &str = "htools.toml";
+
+/// What of the environment says where files are.
+#[derive(Debug, Default)]
+pub struct ConfigVariables {
+    /// The one file to read; empty: none at all.
+    named: Option<OsString>,
+    directory: Option<OsString>,
+    home: Option<OsString>,
+}
+
+impl ConfigVariables {
+    /// Those of this process.
+    pub fn now() -> ConfigVariables {
+        ConfigVariables {
+            named: std::env::var_os("HTOOLS_CONFIG"),
+            directory: std::env::var_os("XDG_CONFIG_HOME"),
+            home: std::env::var_os("HOME"),
+        }
+    }
+}
+
+/// A file that is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigPlace {
+    pub path: PathBuf,
+    /// Whether it has to be there.
+    pub named: bool,
+}
+
+/// The files, the one that wins last; `system_only` leaves the user's out.
+pub fn places(variables: &ConfigVariables, system_only: bool) -> Vec<ConfigPlace> {
+    if let Some(path) = &variables.named {
+        let named = ConfigPlace { path: path.into(), named: true };
+        return if named.path.as_os_str().is_empty() { Vec::new() } else { vec![named] };
+    }
+    let absolute =
+        |path: &Option<OsString>| path.clone().map(PathBuf::from).filter(|path| path.is_absolute());
+    let user = || {
+        absolute(&variables.directory).or_else(|| absolute(&variables.home).map(|home| home.join(".config")))
+    };
+    let user = if system_only { None } else { user().map(|directory| directory.join(NAME)) };
+    let unnamed = |path: PathBuf| ConfigPlace { path, named: false };
+    [Some(SYSTEM.into()), user].into_iter().flatten().map(unnamed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(
+        named: Option<&str>,
+        directory: Option<&str>,
+        home: Option<&str>,
+        system_only: bool,
+    ) -> Vec<String> {
+        let [named, directory, home] = [named, directory, home].map(|text| text.map(OsString::from));
+        let variables = ConfigVariables { named, directory, home };
+        places(&variables, system_only).into_iter().map(|place| place.path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn the_users_file_comes_last() {
+        assert_eq!(paths(None, None, None, false), [SYSTEM]);
+        assert_eq!(paths(None, None, Some("/h"), false), [SYSTEM, "/h/.config/htools.toml"]);
+        assert_eq!(paths(None, None, Some("/h"), true), [SYSTEM]);
+        assert_eq!(paths(None, Some("/x"), Some("/h"), false), [SYSTEM, "/x/htools.toml"]);
+        assert_eq!(paths(None, Some("x"), Some("/h"), false), [SYSTEM, "/h/.config/htools.toml"]);
+        assert_eq!(paths(Some("f"), None, Some("/h"), true), ["f"]);
+        assert_eq!(paths(Some(""), None, Some("/h"), false), [""; 0]);
+    }
+}

@@ -1,0 +1,148 @@
+//! What a configuration file may say beside clusters and weights: one row a key, which is the long name of the option
+//! that it stands for.
+//!
+//! Nothing here carries a plan out, answers a question, loosens a rule or names a file that is run or written: what is
+//! done, and where, is said on the command line.
+
+use crate::model::kinds::words;
+use crate::tools::cli::{OptionDef, Spec};
+use crate::tools::options::catalogue::{
+    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN, MIN_GAIN_LIMIT,
+    MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON, STATIC_KVM_NODE_MEMORY, SUMMARY,
+    TIME_LIMIT,
+};
+use crate::tools::options::pace::{
+    BANDWIDTH, MAX_DURATION, MAX_IN_PER_NODE, MAX_OUT_PER_NODE, MAX_PARALLEL, MAX_PER_GROUP, MAX_SYNCS,
+    ON_FAILURE, STREAM, SYNC_RATE, UNTIL,
+};
+
+words!(
+    /// Where a key stands, unless it is for one tool only.
+    pub ConfigSection, "section" {
+        Limits = "limits",
+        Defaults = "defaults",
+    }
+);
+
+/// What has to be asked for on the command line, of tools that have such options, before a key matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyNeeds {
+    /// Nothing.
+    Nothing,
+    /// One of these options.
+    OneOf(&'static [&'static str]),
+}
+
+/// One key.
+#[derive(Debug)]
+pub struct ConfigKey {
+    /// Its section; none if each tool means something else by it: then it stands in those of tools only.
+    pub section: Option<ConfigSection>,
+    /// The option that it sets: its name is the key, its purpose what the key is for.
+    pub option: OptionDef,
+    /// When it counts.
+    pub needs: KeyNeeds,
+}
+
+/// Something is carried out.
+const RUN: KeyNeeds = KeyNeeds::OneOf(&["exec", "resume"]);
+/// There is a stream, or the time table of one.
+const STREAMED: KeyNeeds = KeyNeeds::OneOf(&["stream", "print-plan"]);
+
+const fn limit(option: OptionDef, needs: KeyNeeds) -> ConfigKey {
+    ConfigKey { section: Some(ConfigSection::Limits), option, needs }
+}
+
+const fn default(option: OptionDef) -> ConfigKey {
+    ConfigKey { section: Some(ConfigSection::Defaults), option, needs: KeyNeeds::Nothing }
+}
+
+const fn of_tools(option: OptionDef) -> ConfigKey {
+    ConfigKey { section: None, ..default(option) }
+}
+
+/// All keys, in the order of the sample file.
+pub static KEYS: [ConfigKey; 28] = [
+    limit(STREAM, RUN),
+    limit(MAX_PARALLEL, STREAMED),
+    limit(MAX_OUT_PER_NODE, STREAMED),
+    limit(MAX_IN_PER_NODE, STREAMED),
+    limit(MAX_SYNCS, STREAMED),
+    limit(MAX_PER_GROUP, STREAMED),
+    limit(ON_FAILURE, KeyNeeds::OneOf(&["stream"])),
+    limit(MAX_DURATION, RUN),
+    limit(UNTIL, RUN),
+    limit(PRIORITY, RUN),
+    default(BANDWIDTH),
+    default(SYNC_RATE),
+    default(TIME_LIMIT),
+    default(MIN_GAIN_LIMIT),
+    default(MAX_CPU),
+    default(MIN_DISK),
+    default(NO_DISK_MOVES),
+    default(NO_INSTANCE_MOVES),
+    default(EXCLUSION_TAGS),
+    default(IGNORE_DYNU),
+    default(STATIC_KVM_NODE_MEMORY),
+    ConfigKey { needs: KeyNeeds::OneOf(&["deep"]), ..default(EFFORT) },
+    ConfigKey { needs: RUN, ..default(REASON) },
+    default(SUMMARY),
+    default(COLOUR),
+    of_tools(MAX_LENGTH),
+    of_tools(MIN_GAIN),
+    of_tools(MIN_SCORE),
+];
+
+/// What may be said of a named cluster, and what for.
+pub const CLUSTER_KEYS: [(&str, &str); 5] = [
+    ("address", "the host name or URL of its remote API (RAPI), as for -m; without a password"),
+    ("credentials", "the file with user and password for it, as for --rapi-credentials"),
+    ("certificate", "the file with its certificate or authority, as for --rapi-cacert"),
+    ("socket", "the socket of its master daemon, as for -L"),
+    ("file", "a text file, as for -t"),
+];
+
+impl ConfigKey {
+    /// The option as a tool has it, if it does.
+    pub fn of(&self, spec: &Spec) -> Option<&'static OptionDef> {
+        spec.options.iter().find(|option| **option == self.option)
+    }
+}
+
+/// The key of a name.
+pub fn find(name: &str) -> Option<&'static ConfigKey> {
+    KEYS.iter().find(|key| key.option.long == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::TOOLS;
+
+    #[test]
+    fn every_key_is_an_option_of_some_tool_and_none_carries_anything_out() {
+        for key in &KEYS {
+            let long = key.option.long;
+            assert!(TOOLS.iter().any(|tool| key.of(tool.spec).is_some()), "{long}");
+            assert_eq!(KEYS.iter().filter(|other| other.option == key.option).count(), 1, "{long}");
+        }
+        for never in [
+            "exec",
+            "yes",
+            "force",
+            "power-command",
+            "resume",
+            "replan",
+            "ignore-soft-errors",
+            "no-capacity-checks",
+            "insecure-http",
+            "allow-interruptions",
+            "print-commands",
+            "save",
+            "journal",
+            "json",
+        ] {
+            assert!(find(never).is_none(), "{never}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Configuration files: what holds unless the command line says otherwise. docs/configuration.md is the user's side.
+//!
+//! A key is an option under its long name, so that values, ranges and errors are those of the option: what a file says is
+//! given before the words of the command line, and nothing else in a tool knows of files.
+
+mod command;
+mod files;
+mod keys;
+mod read;
+mod show;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use command::{clap_command, start};
+pub use files::ConfigPlace;
+
+use self::keys::KeyNeeds;
+use super::cli::getopt::Canonical;
+use super::cli::hint::did_you_mean;
+use super::cli::{Given, OptionDef, Spec};
+use super::hail;
+use super::options::catalogue::{MASTER, NO_CONFIG, WEIGHTS};
+use super::options::{Options, SourceOptions};
+use crate::input::encoding::decode;
+use crate::input::local::{Readers, read_regular};
+use crate::model::shown::{shown_name, shown_source};
+
+/// Most bytes of a file.
+const SIZE: u64 = 1 << 20;
+
+/// What is wrong with a configuration file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {problem}", shown_source(&.file.to_string_lossy()), .line.map(|line| format!(", line {line}")).unwrap_or_default())]
+pub struct ConfigError {
+    pub file: PathBuf,
+    /// From 1; none if it is about the file.
+    pub line: Option<usize>,
+    pub problem: String,
+}
+
+/// Where something is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingOrigin {
+    pub file: PathBuf,
+    pub line: usize,
+}
+
+/// For which tools something is said.
+#[derive(Debug, Clone, Copy)]
+pub enum SettingScope {
+    All,
+    Tool(&'static Spec),
+}
+
+/// One thing that a file says.
+#[derive(Debug, Clone)]
+pub struct ConfigSetting {
+    /// Section and key.
+    pub name: String,
+    pub scope: SettingScope,
+    /// The option, as if it were typed.
+    pub given: Given,
+    /// Whether it is: a flag may be said not to be.
+    pub on: bool,
+    pub needs: KeyNeeds,
+    pub origin: SettingOrigin,
+}
+
+/// A cluster with a name of its own: `-m @NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCluster {
+    pub name: String,
+    pub address: Option<String>,
+    pub socket: Option<PathBuf>,
+    pub file: Option<PathBuf>,
+    pub credentials: Option<PathBuf>,
+    pub certificate: Option<PathBuf>,
+    pub origin: SettingOrigin,
+}
+
+/// What files say, each after those that it wins over.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    pub settings: Vec<ConfigSetting>,
+    pub clusters: Vec<NamedCluster>,
+}
+
+impl NamedCluster {
+    fn new(name: &str, origin: SettingOrigin) -> NamedCluster {
+        NamedCluster {
+            name: name.to_owned(),
+            address: None,
+            socket: None,
+            file: None,
+            credentials: None,
+            certificate: None,
+            origin,
+        }
+    }
+
+    /// Has options read this cluster; what they say of credentials and certificates stays.
+    fn becomes(&self, source: &mut SourceOptions) {
+        source.rapi.clone_from(&self.address);
+        if let Some(socket) = &self.socket {
+            source.luxi = Some(Some(socket.clone()));
+        }
+        if let Some(file) = &self.file {
+            source.text_data = Some(file.clone());
+        }
+        let access = &mut source.rapi_access;
+        access.credentials = access.credentials.take().or_else(|| self.credentials.clone());
+        access.certificates = access.certificates.take().or_else(|| self.certificate.clone());
+    }
+}
+
+/// The places where files are looked for, by the environment.
+pub fn places(system_only: bool) -> Vec<ConfigPlace> {
+    files::places(&files::ConfigVariables::now(), system_only)
+}
+
+/// Reads one file; nothing if it is not there and need not be.
+///
+/// # Errors
+/// All that is wrong with it.
+fn read_file(place: &ConfigPlace) -> Result<Option<Configuration>, Vec<ConfigError>> {
+    if !place.named && !place.path.exists() {
+        return Ok(None);
+    }
+    let wrong = |problem: String| vec![ConfigError { file: place.path.clone(), line: None, problem }];
+    let bytes =
+        read_regular(&place.path, SIZE, Readers::AnyoneNoWriters).map_err(|error| wrong(error.problem))?;
+    let text = decode(&bytes, "").map_err(|error| wrong(error.problem))?;
+    read::read(&place.path, text).map(Some)
+}
+
+/// What all files say together.
+///
+/// # Errors
+/// All that is wrong with them.
+pub fn load(places: &[ConfigPlace]) -> Result<Configuration, Vec<ConfigError>> {
+    let (mut all, mut problems) = (Configuration::default(), Vec::new());
+    for place in places {
+        match read_file(place) {
+            Ok(None) => {}
+            Ok(Some(file)) => {
+                all.settings.extend(file.settings);
+                all.clusters.retain(|known| file.clusters.iter().all(|new| new.name != known.name));
+                all.clusters.extend(file.clusters);
+            }
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    if problems.is_empty() { Ok(all) } else { Err(problems) }
+}
+
+/// Whether anything that files say can matter to a tool.
+fn concerns(spec: &Spec) -> bool {
+    spec.options.contains(&NO_CONFIG) || spec.options.contains(&MASTER)
+}
+
+/// Applies what files say to options, before those that were typed.
+///
+/// # Errors
+/// The first thing that is wrong with the files.
+pub fn before(spec: &Spec, words: &Canonical, options: &mut Options) -> Result<Configuration, ConfigError> {
+    if !concerns(spec) {
+        return Ok(Configuration::default());
+    }
+    let found = load(&places(spec.name == hail::SPEC.name));
+    let found = found.map_err(|mut problems| problems.swap_remove(0))?;
+    if !words.options.iter().any(|given| *given.option == NO_CONFIG) {
+        for given in found.given(spec, words) {
+            // it was tried on reading
+            let _ = given.apply(options);
+            options.typed.push(given.typed());
+        }
+    }
+    Ok(found)
+}
+
+/// Has options name the cluster that is meant by `-m @NAME`.
+///
+/// # Errors
+/// There is no such cluster; in a line.
+pub fn after(found: &Configuration, options: &mut Options) -> Result<(), String> {
+    let source = &mut options.load.source;
+    let Some(name) = source.rapi.as_deref().and_then(|address| address.strip_prefix('@')) else {
+        return Ok(());
+    };
+    match found.clusters.iter().find(|cluster| cluster.name == name) {
+        Some(cluster) => cluster.becomes(source),
+        None => {
+            let meant = did_you_mean(name, found.clusters.iter().map(|cluster| cluster.name.as_str()));
+            let name = shown_name(name);
+            return Err(format!(
+                "there is no cluster '{name}' in the configuration{meant} (htools config show)"
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Configuration {
+    /// The options that hold for a tool, where these words are typed: in the order of the files, and in each what is said
+    /// of this tool after what is said of all.
+    pub fn given(&self, spec: &Spec, words: &Canonical) -> Vec<Given> {
+        let typed = |long: &str| words.options.iter().any(|given| given.option.long == long);
+        let is_met = |needs: KeyNeeds, also: &[&str]| match needs {
+            KeyNeeds::Nothing => true,
+            KeyNeeds::OneOf(longs) => {
+                let has = |long: &&str| spec.options.iter().any(|option| option.long == *long);
+                longs.iter().any(|long| typed(long) || also.contains(long)) || !longs.iter().any(has)
+            }
+        };
+        let word = words.positional.first().and_then(|word| word.to_str());
+        let fits = |option: &OptionDef| {
+            option.only.is_empty() || word.is_some_and(|word| option.only.contains(&word))
+        };
+        let in_order = self.for_tool(spec);
+        let mut also: Vec<&str> = Vec::new();
+        let mut given: Vec<Given> = Vec::new();
+        // a flag may be what another key needs: flags come first
+        for flags in [true, false] {
+            for setting in in_order.iter().filter(|s| s.given.value.is_none() == flags) {
+                let Some(option) = spec.options.iter().find(|option| **option == *setting.given.option)
+                else {
+                    continue;
+                };
+                let is_list = *option == WEIGHTS;
+                if (typed(option.long) && !is_list) || !fits(option) || !is_met(setting.needs, &also) {
+                    continue;
+                }
+                if !is_list {
+                    given.retain(|earlier| *earlier.option != *option);
+                    also.retain(|long| *long != option.long);
+                }
+                if setting.on {
+                    given.push(Given { option, value: setting.given.value.clone() });
+                    also.push(option.long);
+                }
+            }
+        }
+        given
+    }
+
+    /// The settings that could hold for a tool, the last of an option the one that does.
+    fn for_tool(&self, spec: &Spec) -> Vec<&ConfigSetting> {
+        let mut files: Vec<&Path> =
+            self.settings.iter().map(|setting| setting.origin.file.as_path()).collect();
+        files.dedup();
+        let own = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::Tool(of) if of.name == spec.name);
+        let of_all = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::All);
+        let of_file = |file: &&Path| {
+            let here = |setting: &&ConfigSetting| setting.origin.file == **file;
+            let all = self.settings.iter().filter(here).filter(of_all);
+            all.chain(self.settings.iter().filter(here).filter(own)).collect::<Vec<_>>()
+        };
+        files.iter().flat_map(of_file).collect()
+    }
+
+    /// For each setting, the tools in which it holds, unless something else is typed: none if a later one wins.
+    pub fn reaches<'s>(&'s self, tools: &[&'static Spec]) -> Vec<(&'s ConfigSetting, Vec<&'static str>)> {
+        let mut reached: BTreeMap<usize, Vec<&'static str>> = BTreeMap::new();
+        for spec in tools {
+            let mut last: BTreeMap<String, usize> = BTreeMap::new();
+            for setting in self.for_tool(spec) {
+                let at = self.settings.iter().position(|other| std::ptr::eq(other, setting));
+                let has = spec.options.contains(setting.given.option);
+                // of weights each metric is one
+                let key = match *setting.given.option == WEIGHTS {
+                    true => setting.name.clone(),
+                    false => setting.given.option.long.to_owned(),
+                };
+                if let Some(at) = at.filter(|_| has) {
+                    last.insert(key, at);
+                }
+            }
+            for at in last.into_values() {
+                reached.entry(at).or_default().push(spec.name);
+            }
+        }
+        let of = |(at, setting)| (setting, reached.remove(&at).unwrap_or_default());
+        self.settings.iter().enumerate().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,343 @@
+//! From the text of a file to settings and clusters, or to what is wrong with it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use toml_edit::{Document, Item, Table, TableLike, Value};
+
+use super::keys::{self, CLUSTER_KEYS, ConfigKey, ConfigSection, KEYS, KeyNeeds};
+use super::{ConfigError, ConfigSetting, Configuration, NamedCluster, SettingOrigin, SettingScope};
+use crate::model::metrics::TABLE;
+use crate::model::shown::printable;
+use crate::tools::TOOLS;
+use crate::tools::cli::hint::did_you_mean;
+use crate::tools::cli::option::{Argument, ArgumentKind};
+use crate::tools::cli::{Given, OptionDef};
+use crate::tools::options::Options;
+use crate::tools::options::catalogue::WEIGHTS;
+
+/// What option the weights stand for.
+static WEIGHTS_OPTION: OptionDef = WEIGHTS;
+
+/// A file being read.
+struct ConfigReader<'t> {
+    path: &'t Path,
+    text: &'t str,
+    found: Configuration,
+    problems: Vec<ConfigError>,
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the file.
+pub fn read(path: &Path, text: &str) -> Result<Configuration, Vec<ConfigError>> {
+    let mut reader = ConfigReader { path, text, found: Configuration::default(), problems: Vec::new() };
+    match Document::parse(text) {
+        Ok(document) => reader.sections(document.as_table()),
+        Err(error) => {
+            let at = error.span().map_or(0, |span| span.start);
+            // the line itself may hold what nobody is to see
+            let problem = error.message().lines().next().unwrap_or("not TOML").to_owned();
+            reader.problem(at, format!("not TOML: {problem}"));
+        }
+    }
+    reader.problems.sort_by_key(|problem| problem.line);
+    if reader.problems.is_empty() { Ok(reader.found) } else { Err(reader.problems) }
+}
+
+impl ConfigReader<'_> {
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
+    }
+
+    fn origin(&self, at: usize) -> SettingOrigin {
+        SettingOrigin { file: self.path.to_owned(), line: self.line(at) }
+    }
+
+    fn problem(&mut self, at: usize, problem: String) {
+        let error = ConfigError {
+            file: self.path.to_owned(),
+            line: Some(self.line(at)),
+            problem: printable(&problem, 400),
+        };
+        self.problems.push(error);
+    }
+
+    fn unknown(&mut self, at: usize, what: &str, name: &str, known: Vec<&str>) {
+        let meant = did_you_mean(name, known);
+        self.problem(at, format!("there is no {what} '{name}'{meant}"));
+    }
+
+    fn sections(&mut self, table: &Table) {
+        for (name, item) in table.iter() {
+            let at = start(table, name, item);
+            let Some(section) = item.as_table_like() else {
+                self.problem(at, format!("'{name}' stands in no section: keys belong into [limits], [defaults] or that of a tool"));
+                continue;
+            };
+            match name {
+                "clusters" => self.clusters(section),
+                "weights" => self.weights(section),
+                _ => match (
+                    ConfigSection::WORDS.contains(&name),
+                    TOOLS.iter().find(|tool| tool.spec.name == name),
+                ) {
+                    (true, _) => self.keys(section, SettingScope::All, name),
+                    (_, Some(tool)) => self.keys(section, SettingScope::Tool(tool.spec), name),
+                    _ => {
+                        let tools = TOOLS.iter().map(|tool| tool.spec.name);
+                        let known = ["clusters", "weights"]
+                            .into_iter()
+                            .chain(ConfigSection::WORDS.iter().copied())
+                            .chain(tools);
+                        self.unknown(at, "section", name, known.collect());
+                    }
+                },
+            }
+        }
+    }
+
+    fn keys(&mut self, section: &dyn TableLike, scope: SettingScope, section_name: &str) {
+        for (name, item) in section.iter() {
+            let at = start(section, name, item);
+            let Some(key) = keys::find(name) else {
+                let is_option =
+                    TOOLS.iter().any(|tool| tool.spec.options.iter().any(|option| option.long == name));
+                match is_option {
+                    true => self.problem(at, format!("'{name}' is for the command line only (--{name})")),
+                    false => self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect()),
+                }
+                continue;
+            };
+            match scope {
+                SettingScope::Tool(spec) if key.of(spec).is_none() => {
+                    self.problem(at, format!("{} has no option --{name}", spec.name));
+                    continue;
+                }
+                SettingScope::All if key.section.is_none_or(|section| section.as_str() != section_name) => {
+                    let tools =
+                        TOOLS.iter().filter(|tool| key.of(tool.spec).is_some()).map(|tool| tool.spec.name);
+                    let section = key
+                        .section
+                        .map_or_else(|| tools.collect::<Vec<_>>().join("] or ["), |s| s.to_string());
+                    self.problem(at, format!("'{name}' belongs into [{section}]"));
+                    continue;
+                }
+                _ => {}
+            }
+            self.setting(key, scope, item, (at, format!("{section_name}.{name}")));
+        }
+    }
+
+    fn setting(
+        &mut self,
+        key: &'static ConfigKey,
+        scope: SettingScope,
+        item: &Item,
+        (at, name): (usize, String),
+    ) {
+        let value = match argument(&key.option, item) {
+            Ok(value) => value,
+            Err(wanted) => {
+                return self.problem(at, format!("{name}: {wanted} is wanted, not {}", kind(item)));
+            }
+        };
+        let option = match scope {
+            SettingScope::Tool(spec) => key.of(spec).unwrap_or(&key.option),
+            SettingScope::All => &key.option,
+        };
+        self.usable(option, value, scope, (at, name), key.needs);
+    }
+
+    /// Takes a setting in if its option can use the value.
+    fn usable(
+        &mut self,
+        option: &'static OptionDef,
+        value: SettingValue,
+        scope: SettingScope,
+        (at, name): (usize, String),
+        needs: KeyNeeds,
+    ) {
+        let (on, value) = match value {
+            SettingValue::Off => (false, None),
+            SettingValue::On => (true, None),
+            SettingValue::Text(text) => (true, Some(OsString::from(text))),
+        };
+        let given = Given { option, value };
+        if let Err(error) = given.apply(&mut Options::default()) {
+            return self.problem(at, format!("{name}: {}", error.problem));
+        }
+        let origin = self.origin(at);
+        self.found.settings.push(ConfigSetting { name, scope, given, on, needs, origin });
+    }
+
+    fn weights(&mut self, section: &dyn TableLike) {
+        for (name, item) in section.iter() {
+            let at = start(section, name, item);
+            if !TABLE.iter().any(|metric| metric.name == name) {
+                self.unknown(at, "metric", name, TABLE.iter().map(|metric| metric.name).collect());
+                continue;
+            }
+            match number(item) {
+                None => self.problem(at, format!("weights.{name}: a number is wanted, not {}", kind(item))),
+                Some(weight) => {
+                    let value = SettingValue::Text(format!("{name}={weight}"));
+                    self.usable(
+                        &WEIGHTS_OPTION,
+                        value,
+                        SettingScope::All,
+                        (at, format!("weights.{name}")),
+                        KeyNeeds::Nothing,
+                    );
+                }
+            }
+        }
+    }
+
+    fn clusters(&mut self, section: &dyn TableLike) {
+        for (name, item) in section.iter() {
+            let at = start(section, name, item);
+            let Some(table) = item.as_table_like() else {
+                self.problem(at, format!("'{name}' is no cluster: write [clusters.{name}]"));
+                continue;
+            };
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+                self.problem(
+                    at,
+                    "the name of a cluster has letters, digits, '-', '_' and '.' only".to_owned(),
+                );
+                continue;
+            }
+            self.cluster(name, at, table);
+        }
+    }
+
+    fn cluster(&mut self, name: &str, at: usize, table: &dyn TableLike) {
+        let mut cluster = NamedCluster::new(name, self.origin(at));
+        for (key, item) in table.iter() {
+            let at = start(table, key, item);
+            if key.contains("password") || key.contains("passwd") || key == "user" {
+                self.problem(
+                    at,
+                    format!(
+                        "'{key}' does not belong here: name a file with user and password as 'credentials'"
+                    ),
+                );
+                continue;
+            }
+            if !CLUSTER_KEYS.iter().any(|known| known.0 == key) {
+                self.unknown(at, "key of a cluster", key, CLUSTER_KEYS.map(|known| known.0).to_vec());
+                continue;
+            }
+            let Some(text) = item.as_str().filter(|text| !text.is_empty()) else {
+                self.problem(at, format!("clusters.{name}.{key}: a text is wanted, not {}", kind(item)));
+                continue;
+            };
+            let path = || Some(self.path.parent().unwrap_or(Path::new("")).join(text));
+            match key {
+                "address" if has_password(text) => {
+                    self.problem(at, format!("clusters.{name}.address: a password does not belong here: name a file with user and password as 'credentials'"));
+                }
+                "address" => cluster.address = Some(text.to_owned()),
+                "credentials" => cluster.credentials = path(),
+                "certificate" => cluster.certificate = path(),
+                "socket" => cluster.socket = path(),
+                _ => cluster.file = path(),
+            }
+        }
+        let places = [cluster.address.is_some(), cluster.socket.is_some(), cluster.file.is_some()];
+        let given = ["address", "socket", "file"].into_iter().filter(|key| table.contains_key(key)).count();
+        if given != 1 {
+            self.problem(at, format!("clusters.{name}: one of address, socket and file says where it is"));
+        } else if cluster.address.is_none()
+            && places.contains(&true)
+            && (cluster.credentials.is_some() || cluster.certificate.is_some())
+        {
+            self.problem(at, format!("clusters.{name}: credentials and certificate are for an address"));
+        }
+        self.found.clusters.push(cluster);
+    }
+}
+
+/// Whether an address holds more than a user in front of the host.
+fn has_password(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user.to_ascii_lowercase());
+    user.is_some_and(|user| user.contains(':') || user.contains("%3a"))
+}
+
+/// Where an item begins: its key, if that is known.
+fn start(table: &dyn TableLike, name: &str, item: &Item) -> usize {
+    let key = table.get_key_value(name).and_then(|(key, _)| key.span());
+    key.or_else(|| item.span()).map_or(0, |span| span.start)
+}
+
+/// What a key says about its option.
+enum SettingValue {
+    Off,
+    On,
+    Text(String),
+}
+
+/// The value as the argument of an option.
+///
+/// # Errors
+/// What is wanted instead.
+fn argument(option: &OptionDef, item: &Item) -> Result<SettingValue, &'static str> {
+    let text = |text: Option<String>, wanted| text.map(SettingValue::Text).ok_or(wanted);
+    match (option.argument, option.kind) {
+        (Argument::None, _) => match item.as_bool() {
+            Some(true) => Ok(SettingValue::On),
+            Some(false) => Ok(SettingValue::Off),
+            None => Err("true or false"),
+        },
+        (_, ArgumentKind::Integer) => {
+            text(item.as_integer().map(|number| number.to_string()), "a whole number")
+        }
+        (_, ArgumentKind::Float) => text(number(item), "a number"),
+        _ => text(words(item), "a text"),
+    }
+}
+
+/// A number as options take it.
+fn number(item: &Item) -> Option<String> {
+    let real = item.as_float().map(|number| match number {
+        _ if number.is_nan() => "NaN".to_owned(),
+        _ if number.is_infinite() => format!("{}Infinity", if number < 0.0 { "-" } else { "" }),
+        _ => number.to_string(),
+    });
+    item.as_integer().map(|number| number.to_string()).or(real)
+}
+
+/// A text, a list of texts, or a time of the day.
+fn words(item: &Item) -> Option<String> {
+    let of = |value: &Value| value.as_str().map(str::to_owned);
+    match item.as_value()? {
+        Value::Array(list) => list.iter().map(of).collect::<Option<Vec<String>>>().map(|list| list.join(",")),
+        Value::Datetime(time) => {
+            let time = time.value();
+            let is_time = time.date.is_none() && time.offset.is_none();
+            let text = time.to_string();
+            is_time.then(|| {
+                text.strip_suffix(":00").filter(|short| short.len() == 5).unwrap_or(&text).to_owned()
+            })
+        }
+        value => of(value),
+    }
+}
+
+/// What a value is, in a word.
+fn kind(item: &Item) -> &'static str {
+    match item {
+        Item::Value(Value::String(text)) if text.value().is_empty() => "an empty text",
+        Item::Value(Value::String(_)) => "a text",
+        Item::Value(Value::Integer(_)) => "a whole number",
+        Item::Value(Value::Float(_)) => "a real number",
+        Item::Value(Value::Boolean(_)) => "true or false",
+        Item::Value(Value::Datetime(_)) => "a date or time",
+        Item::Value(Value::Array(_)) | Item::ArrayOfTables(_) => "a list",
+        _ => "a section",
+    }
+}
