@@ -62,8 +62,9 @@
 //!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
 //!   the rules.
 //! * [`placement`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
-//!   ([`cib`](placement::cib)) that describe them, and where Pacemaker [places](placement::place()) them. A model of
-//!   its own, which shares nothing with Ganeti's but ways to show names.
+//!   ([`cib`](placement::cib)) that describe them, where Pacemaker [places](placement::place()) them, and the
+//!   [transition](placement::transition()) that brings them there, with a checker of its own. A model of its own, which
+//!   shares nothing with Ganeti's but ways to show names and the graph of what waits for what.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::job::JobMark;
 use super::runner::{MayEnd, Runner};
-use crate::plan::graph::{Edge, StepIdx, Strength};
+use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use crate::plan::work::{Task, Work};
 
 /// An instance that is stopped by one step, and started by another one.
@@ -17,7 +17,7 @@ struct Interruption {
 impl Interruption {
     /// Those of some work.
     fn all(work: &Work) -> impl Iterator<Item = Interruption> {
-        let of = |edge: &Edge<String>| {
+        let of = |edge: &Edge<EdgeReason<String>>| {
             let (stop, start) = (work.step(edge.before), work.step(edge.after));
             let is_one =
                 stop.task == Task::Stop && start.task == Task::Start && stop.subject == start.subject;
@@ -93,7 +93,7 @@ impl Runner<'_> {
     pub fn started_too_early(&self) -> Option<&str> {
         let work = &self.header.work;
         let is_over = |of: &Interruption| {
-            let needs = |edge: &Edge<String>| {
+            let needs = |edge: &Edge<EdgeReason<String>>| {
                 edge.before == of.stop && edge.after != of.start && !self.state.has_begun(edge.after)
             };
             self.state.has_begun(of.start) && work.edges.iter().any(needs)

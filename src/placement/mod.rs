@@ -12,6 +12,7 @@ pub mod placing;
 mod preference;
 mod score;
 mod sequence;
+pub mod transition;
 mod wishes;
 pub mod working_set;
 
@@ -20,4 +21,5 @@ pub use index::{AttributeIdx, HostIdx, ResourceIdx};
 pub use place::{PlacingError, place};
 pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 pub use score::{AllocationScore, ScoreTable};
+pub use transition::{Transition, transition};
 pub use working_set::{Strategy, WorkingSet};

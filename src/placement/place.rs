@@ -39,8 +39,8 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
         depth: 0,
         failed: None,
     };
-    for resource in sequence {
-        placer.assign(resource);
+    for resource in &sequence {
+        placer.assign(*resource);
         if let Some(error) = placer.failed {
             return Err(error);
         }
@@ -50,6 +50,7 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
         events: placer.events,
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
+        sequence,
     })
 }
 

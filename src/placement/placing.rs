@@ -62,6 +62,9 @@ pub struct AllPlaced {
     pub remaining: Vec<Capacities>,
     /// By resource, the position of its record. Groups have none.
     pub by_resource: Vec<Option<usize>>,
+    /// The resources of the outermost level as they had their turn. One that others want to be with may have got its
+    /// place before.
+    pub sequence: Vec<ResourceIdx>,
 }
 
 impl AllPlaced {

@@ -257,6 +257,17 @@ impl WorkingSet {
         self.resource_indices().filter(|resource| self.resource(*resource).group.is_none())
     }
 
+    /// All groups.
+    pub fn groups(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
+        self.resource_indices().filter(|resource| self.resource(*resource).is_group)
+    }
+
+    /// The members of a group, or the primitive itself.
+    pub fn primitives<'a>(&'a self, resource: &'a ResourceIdx) -> &'a [ResourceIdx] {
+        let of = self.resource(*resource);
+        if of.is_group { &of.members } else { std::slice::from_ref(resource) }
+    }
+
     /// The kinds of capacity that some host or resource has.
     pub fn attribute_indices(&self) -> impl Iterator<Item = AttributeIdx> + use<> {
         (0..self.attributes.len()).map(AttributeIdx::new)

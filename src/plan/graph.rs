@@ -95,9 +95,9 @@ words!(
     }
 );
 
-/// That a step waits for the end of another one.
+/// That a step waits for the end of another one, for a reason: an [`EdgeReason`], or one of another kind of cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edge<N> {
+pub struct Edge<W> {
     /// The step that comes first.
     pub before: StepIdx,
     /// The one that waits for it.
@@ -106,13 +106,13 @@ pub struct Edge<N> {
     pub strength: Strength,
     /// What would go wrong otherwise.
     #[serde(flatten)]
-    pub why: EdgeReason<N>,
+    pub why: W,
 }
 
-impl<N> Edge<N> {
+impl<W> Edge<W> {
     /// The same edge of a plan that stands behind another one of so many steps.
     #[must_use]
-    pub fn behind(self, steps: usize) -> Edge<N> {
+    pub fn behind(self, steps: usize) -> Edge<W> {
         Edge { before: self.before.behind(steps), after: self.after.behind(steps), ..self }
     }
 }
@@ -151,7 +151,7 @@ impl StepSet {
 
 impl Precedence {
     /// What edges between so many steps say. Edges that should be there, and need not, count for nothing.
-    pub fn of<N>(steps: usize, edges: &[Edge<N>]) -> Precedence {
+    pub fn of<W>(steps: usize, edges: &[Edge<W>]) -> Precedence {
         let mut direct: Vec<Vec<StepIdx>> = vec![Vec::new(); steps];
         for edge in edges.iter().filter(|edge| edge.strength != Strength::Should) {
             direct[edge.after.0].push(edge.before);

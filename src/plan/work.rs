@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::builder::Builder;
 use self::names::ClusterNames;
 use super::checker::CheckOptions;
-use super::graph::{Edge, StepIdx};
+use super::graph::{Edge, EdgeReason, StepIdx};
 use super::jobset::{Jobset, side_by_side};
 use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
@@ -175,7 +175,7 @@ pub struct Work {
     /// What waits for what where steps do not go by jobsets: no more than some rule needs. By the step that waits,
     /// then by the one that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub edges: Vec<Edge<String>>,
+    pub edges: Vec<Edge<EdgeReason<String>>>,
 }
 
 /// Why a step of a plan means nothing on a cluster.

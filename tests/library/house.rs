@@ -18,8 +18,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("search", &["load", "model", "redundancy", "score"]),
     ("plan", &["model"]),
     ("execute", &["input", "model", "plan", "remote"]),
-    // names and errors are shown as everywhere
-    ("placement", &["input", "model"]),
+    // names and errors are shown as everywhere; `plan` for its graph
+    ("placement", &["input", "model", "plan"]),
     ("report", &["load", "model", "placement", "plan", "redundancy", "score", "search"]),
     (
         "tools",

@@ -21,4 +21,5 @@ mod properties;
 mod rolling;
 mod streams;
 mod survival;
+mod transition;
 mod whole;

@@ -7,7 +7,7 @@ use htools::placement::{cib, place};
 use htools::report::placement::crm_simulate;
 
 /// The clusters, by the paths of their documents.
-fn clusters() -> Vec<PathBuf> {
+pub(crate) fn clusters() -> Vec<PathBuf> {
     let files = fs::read_dir("tests/fixtures/pacemaker").unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =
         files.filter(|file| file.extension().is_some_and(|end| end == "xml")).collect();

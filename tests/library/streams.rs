@@ -56,7 +56,7 @@ fn wanderings(cluster: &Cluster, nodes: &[NodeIdx], most: usize, dice: &mut Dice
 type See<'s> = dyn FnMut(&[StepIdx], &[StepIdx], StepIdx) -> bool + 's;
 
 /// All that may be at some moment: which steps are done, which are under way, and one that may begin.
-fn visit_moments(steps: usize, edges: &[Edge<NodeIdx>], see: &mut See<'_>) -> bool {
+fn visit_moments(steps: usize, edges: &[Edge<EdgeReason<NodeIdx>>], see: &mut See<'_>) -> bool {
     let mut before: Vec<Vec<StepIdx>> = vec![Vec::new(); steps];
     edges.iter().for_each(|edge| before[edge.after.get()].push(edge.before));
     let all: Vec<StepIdx> = (0..steps).map(StepIdx::new).collect();

@@ -23,7 +23,7 @@ use crate::model::{Cluster, InstanceIdx, NodeIdx, Step};
 
 /// The edges between the steps of a plan that is legal in its own order, by the step that waits, then by
 /// the one that it waits for.
-pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Edge<NodeIdx>> {
+pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Edge<EdgeReason<NodeIdx>>> {
     let state = ReplayedCluster::new(cluster);
     let mut needs = Needs {
         state: &state,
@@ -46,7 +46,7 @@ struct Needs<'c> {
     /// The last step of each instance.
     moved: HashMap<InstanceIdx, StepIdx>,
     precedence: Precedence,
-    edges: Vec<Edge<NodeIdx>>,
+    edges: Vec<Edge<EdgeReason<NodeIdx>>>,
 }
 
 impl Needs<'_> {

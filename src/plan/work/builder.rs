@@ -19,7 +19,7 @@ use crate::plan::opcode::{Opcode, job};
 pub struct Builder {
     steps: Vec<WorkStep>,
     graph: Graph<String>,
-    edges: Vec<Edge<String>>,
+    edges: Vec<Edge<EdgeReason<String>>>,
     precedence: Precedence,
     /// By node, the last thing that was done to it and the moves since then.
     open: HashMap<String, Vec<StepIdx>>,
@@ -51,8 +51,8 @@ impl Builder {
                 waits.push(edge);
                 next = edges.next();
             }
-            let before = |edge: &Edge<String>| placed[edge.before.get()];
-            let mut waits: Vec<Edge<String>> =
+            let before = |edge: &Edge<EdgeReason<String>>| placed[edge.before.get()];
+            let mut waits: Vec<Edge<EdgeReason<String>>> =
                 waits.into_iter().map(|edge| Edge { before: before(&edge), ..edge }).collect();
             if let Concession::Interruption { stopped: instance, .. } = step.concession {
                 let stop = match stopped.get(&instance) {
@@ -92,7 +92,7 @@ impl Builder {
         &mut self,
         cluster: &Cluster,
         (instance, node): (InstanceIdx, NodeIdx),
-        waits: &[Edge<String>],
+        waits: &[Edge<EdgeReason<String>>],
     ) -> StepIdx {
         let at = StepIdx::new(self.steps.len());
         let waits = waits.iter().map(|edge| Edge { after: at, ..edge.clone() }).collect();
@@ -169,7 +169,8 @@ impl Builder {
         for node in nodes {
             let at = StepIdx::new(self.steps.len());
             let before = self.open.insert(node.clone(), vec![at]).unwrap_or_default();
-            let mut waits: Vec<Edge<String>> = before.into_iter().map(|before| order(before, at)).collect();
+            let mut waits: Vec<Edge<EdgeReason<String>>> =
+                before.into_iter().map(|before| order(before, at)).collect();
             if matches!(task, Task::PowerOn | Task::PowerOff) {
                 let last = self.power.replace(at);
                 let why = EdgeReason::Power;
@@ -186,7 +187,7 @@ impl Builder {
     }
 
     /// Adds a step with what it waits for, of which the first is the strongest; what follows from the rest is left out.
-    fn push(&mut self, step: WorkStep, nodes: &[String], mut waits: Vec<Edge<String>>) {
+    fn push(&mut self, step: WorkStep, nodes: &[String], mut waits: Vec<Edge<EdgeReason<String>>>) {
         self.graph.push(nodes.iter().cloned());
         let at = StepIdx::new(self.steps.len());
         self.steps.push(step);
@@ -196,7 +197,7 @@ impl Builder {
         }
         waits.sort_by_key(|edge| edge.before);
         waits.dedup_by_key(|edge| edge.before);
-        let hard = |edge: &&Edge<String>| edge.strength != Strength::Should;
+        let hard = |edge: &&Edge<EdgeReason<String>>| edge.strength != Strength::Should;
         let direct: Vec<StepIdx> = waits.iter().filter(hard).map(|edge| edge.before).collect();
         let direct = self.precedence.last(&direct);
         self.precedence.push(&direct);
@@ -214,12 +215,12 @@ impl Builder {
 }
 
 /// That something is done to a node before something else is.
-fn order(before: StepIdx, after: StepIdx) -> Edge<String> {
+fn order(before: StepIdx, after: StepIdx) -> Edge<EdgeReason<String>> {
     Edge { before, after, strength: Strength::Must, why: EdgeReason::Order }
 }
 
 /// That a step needs the room that another one makes.
-fn room(before: StepIdx, after: StepIdx, node: String) -> Edge<String> {
+fn room(before: StepIdx, after: StepIdx, node: String) -> Edge<EdgeReason<String>> {
     Edge { before, after, strength: Strength::Space, why: EdgeReason::Room(node) }
 }
 

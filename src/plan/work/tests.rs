@@ -76,7 +76,7 @@ fn work_side_by_side() {
     for (at, step) in work.steps.iter().enumerate() {
         assert_eq!((&joined.steps[at], &joined.steps[at + offset]), (step, step));
     }
-    let moved = |edge: &Edge<String>| edge.clone().behind(offset);
+    let moved = |edge: &Edge<EdgeReason<String>>| edge.clone().behind(offset);
     assert!(work.edges.iter().map(moved).eq(joined.edges.iter().rev().take(work.edges.len()).rev().cloned()));
     assert_eq!(Work::side_by_side([work.clone()]), work);
 }

@@ -3,3 +3,4 @@
 mod container;
 pub mod crm_simulate;
 mod order;
+pub mod transition;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Timetable;
 use crate::model::{Mib, Placement};
-use crate::plan::graph::{Edge, StepIdx};
+use crate::plan::graph::{Edge, EdgeReason, StepIdx};
 use crate::plan::stream::StreamLimits;
 use crate::report::json::Generator;
 
@@ -14,7 +14,7 @@ pub struct TimetableDocument<'w> {
     schema: &'static str,
     generator: Generator,
     steps: Vec<TimedStep<'w>>,
-    edges: &'w [Edge<String>],
+    edges: &'w [Edge<EdgeReason<String>>],
     jobsets: &'w [Vec<StepIdx>],
     critical_path: &'w [StepIdx],
     seconds: PlanSeconds,

@@ -59,7 +59,7 @@ impl<'w> Timetable<'w> {
     }
 
     /// What a step waits for.
-    fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<String>> {
+    fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<EdgeReason<String>>> {
         let begin = self.work.edges.partition_point(|edge| edge.after < step);
         self.work.edges[begin..].iter().take_while(move |edge| edge.after == step)
     }

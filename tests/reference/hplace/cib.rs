@@ -39,7 +39,8 @@ struct Flavour {
 }
 
 const STRATEGIES: [&str; 4] = ["default", "utilization", "balanced", "minimal"];
-const SCORES: [&str; 10] = ["INFINITY", "-INFINITY", "100", "-100", "50", "1", "-1", "999999", "-20", "+INFINITY"];
+const SCORES: [&str; 10] =
+    ["INFINITY", "-INFINITY", "100", "-100", "50", "1", "-1", "999999", "-20", "+INFINITY"];
 const RACKS: [&str; 4] = ["a", "b", "B", "c"];
 
 /// A random document.
@@ -113,7 +114,8 @@ fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut 
         let at = random.below(primitives.len() + 1);
         if at == primitives.len() || primitives[at].group.is_none() {
             let active = (0..of.hosts).find(|host| states[*host] == 0);
-            primitives.insert(at, Primitive { id: "fence-dev".to_owned(), group: None, active, stonith: true });
+            primitives
+                .insert(at, Primitive { id: "fence-dev".to_owned(), group: None, active, stonith: true });
         }
     }
     primitives
@@ -203,7 +205,8 @@ fn resources(xml: &mut String, primitives: &[Primitive], flavour: &Flavour, rand
             false => r#"class="ocf" provider="pacemaker" type="Dummy""#,
         };
         let _ = write!(xml, r#"<primitive id="{id}" {agent}>"#);
-        let metas = if primitive.group.is_some() && random.chance(0.7) { Vec::new() } else { metas(flavour, random) };
+        let metas =
+            if primitive.group.is_some() && random.chance(0.7) { Vec::new() } else { metas(flavour, random) };
         attributes(xml, "meta_attributes", id, &metas);
         let mut amounts = Vec::new();
         for kind in &flavour.kinds {
@@ -287,13 +290,27 @@ fn location(xml: &mut String, at: usize, resource: &str, names: &[String], rando
         return;
     }
     let expression = |number: usize, random: &mut Random| match random.below(4) {
-        0 => format!(r#"<expression id="l{at}e{number}" attribute="rack" operation="{}"/>"#, random.pick(&["defined", "not_defined"])),
+        0 => format!(
+            r#"<expression id="l{at}e{number}" attribute="rack" operation="{}"/>"#,
+            random.pick(&["defined", "not_defined"])
+        ),
         1 => {
             let operation = random.pick(&["lt", "lte", "gt", "gte", "eq"]);
-            format!(r#"<expression id="l{at}e{number}" attribute="load" operation="{operation}" value="{}"/>"#, random.below(20))
+            format!(
+                r#"<expression id="l{at}e{number}" attribute="load" operation="{operation}" value="{}"/>"#,
+                random.below(20)
+            )
         }
-        2 => format!(r##"<expression id="l{at}e{number}" attribute="#uname" operation="{}" value="{}"/>"##, random.pick(&["eq", "ne"]), random.pick(names)),
-        _ => format!(r#"<expression id="l{at}e{number}" attribute="rack" operation="{}" value="{}"/>"#, random.pick(&["eq", "ne"]), random.pick(&RACKS)),
+        2 => format!(
+            r##"<expression id="l{at}e{number}" attribute="#uname" operation="{}" value="{}"/>"##,
+            random.pick(&["eq", "ne"]),
+            random.pick(names)
+        ),
+        _ => format!(
+            r#"<expression id="l{at}e{number}" attribute="rack" operation="{}" value="{}"/>"#,
+            random.pick(&["eq", "ne"]),
+            random.pick(&RACKS)
+        ),
     };
     let first = expression(1, random);
     let second = if random.chance(0.4) { expression(2, random) } else { String::new() };
@@ -314,7 +331,8 @@ fn colocation(xml: &mut String, at: usize, (one, other): (&str, &str), random: &
     }
     let score = *random.pick(&SCORES);
     let attribute = if random.chance(0.15) { r#" node-attribute="rack""# } else { "" };
-    let influence = if random.chance(0.1) { random.pick(&[r#" influence="false""#, r#" influence="true""#]) } else { "" };
+    let influence =
+        if random.chance(0.1) { random.pick(&[r#" influence="false""#, r#" influence="true""#]) } else { "" };
     let _ = writeln!(
         xml,
         r#"<rsc_colocation id="c{at}" rsc="{one}" with-rsc="{other}" score="{score}"{attribute}{influence}/>"#
@@ -343,7 +361,13 @@ fn order(xml: &mut String, at: usize, (first, then): (&str, &str), random: &mut 
     let _ = writeln!(xml, r#"<rsc_order id="o{at}" first="{first}" then="{then}"{kind}/>"#);
 }
 
-fn status(xml: &mut String, names: &[String], states: &[usize], primitives: &[Primitive], random: &mut Random) {
+fn status(
+    xml: &mut String,
+    names: &[String],
+    states: &[usize],
+    primitives: &[Primitive],
+    random: &mut Random,
+) {
     xml.push_str("<status>\n");
     for (at, name) in names.iter().enumerate() {
         let words = match states[at] {
@@ -358,10 +382,14 @@ fn status(xml: &mut String, names: &[String], states: &[usize], primitives: &[Pr
         for primitive in primitives {
             if random.chance(0.04) {
                 let end = random.pick(&["", "#monitor_10000", "#start_0"]);
-                pairs.push((format!("fail-count-{}{end}", primitive.id), (*random.pick(&["1", "2", "3", "INFINITY"])).to_owned()));
+                pairs.push((
+                    format!("fail-count-{}{end}", primitive.id),
+                    (*random.pick(&["1", "2", "3", "INFINITY"])).to_owned(),
+                ));
             }
         }
-        let pairs: Vec<(&str, String)> = pairs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let pairs: Vec<(&str, String)> =
+            pairs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let _ = write!(xml, r#"<transient_attributes id="{at}">"#);
         attributes(xml, "instance_attributes", &format!("s{at}"), &pairs);
         let _ = write!(xml, r#"</transient_attributes><lrm id="{at}"><lrm_resources>"#);

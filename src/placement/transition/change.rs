@@ -1,0 +1,111 @@
+//! What becomes of each resource.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::placing::AllPlaced;
+use super::super::working_set::WorkingSet;
+
+/// What becomes of a primitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceChange {
+    /// It does not run, and is not started.
+    Idle,
+    /// It runs where it is.
+    Stay(HostIdx),
+    /// It is started.
+    Start(HostIdx),
+    /// It is stopped.
+    Stop(HostIdx),
+    /// It is stopped, and started elsewhere.
+    Move {
+        /// Where it runs.
+        from: HostIdx,
+        /// Where it is started.
+        to: HostIdx,
+    },
+    /// It is moved while it runs.
+    Migrate {
+        /// Where it runs.
+        from: HostIdx,
+        /// Where it goes.
+        to: HostIdx,
+    },
+    /// It is stopped and started where it is, as something that it needs is not there meanwhile.
+    Restart(HostIdx),
+    /// It should be stopped and is not: it, or a later member of its group that runs, is not managed.
+    Held(HostIdx),
+    /// It has a host and its room there, and is not started, as something that it needs does not run.
+    Blocked(HostIdx),
+}
+
+impl ResourceChange {
+    /// What follows from where a resource runs and where it goes, managed or not. Groups are idle.
+    pub(super) fn of(set: &WorkingSet, placed: &AllPlaced, resource: ResourceIdx) -> ResourceChange {
+        let of = set.resource(resource);
+        if of.is_group {
+            return ResourceChange::Idle;
+        }
+        match (of.active, placed.host(resource)) {
+            (None, None) => ResourceChange::Idle,
+            (None, Some(to)) => ResourceChange::Start(to),
+            (Some(from), None) => ResourceChange::Stop(from),
+            (Some(from), Some(to)) if from == to => ResourceChange::Stay(to),
+            (Some(from), Some(to)) if of.allow_migrate && set.host(from).state.online => {
+                ResourceChange::Migrate { from, to }
+            }
+            (Some(from), Some(to)) => ResourceChange::Move { from, to },
+        }
+    }
+
+    /// The host on which it is stopped.
+    pub fn stops_on(self) -> Option<HostIdx> {
+        match self {
+            ResourceChange::Stop(host) | ResourceChange::Restart(host) => Some(host),
+            ResourceChange::Move { from, .. } | ResourceChange::Migrate { from, .. } => Some(from),
+            _ => None,
+        }
+    }
+
+    /// The host on which it is started, or arrives.
+    pub fn starts_on(self) -> Option<HostIdx> {
+        match self {
+            ResourceChange::Start(host) | ResourceChange::Restart(host) => Some(host),
+            ResourceChange::Move { to, .. } | ResourceChange::Migrate { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// The host on which it runs in the end.
+    pub fn runs_on(self) -> Option<HostIdx> {
+        match self {
+            ResourceChange::Stay(host) | ResourceChange::Held(host) => Some(host),
+            other => other.starts_on(),
+        }
+    }
+
+    /// Whether it is moved while it runs.
+    pub fn migrates(self) -> bool {
+        matches!(self, ResourceChange::Migrate { .. })
+    }
+
+    /// Whether it is started, having been down for a while.
+    pub(super) fn comes_up(self) -> bool {
+        self.starts_on().is_some() && !self.migrates()
+    }
+
+    /// Whether it is stopped, and nobody can use it meanwhile.
+    pub(super) fn goes_down(self) -> bool {
+        self.stops_on().is_some() && !self.migrates()
+    }
+
+    /// The same, where it cannot be started.
+    pub(super) fn not_started(self) -> ResourceChange {
+        match self {
+            ResourceChange::Start(to) => ResourceChange::Blocked(to),
+            ResourceChange::Stay(at) => ResourceChange::Stop(at),
+            other if other.starts_on().is_some() => {
+                other.stops_on().map_or(ResourceChange::Idle, ResourceChange::Stop)
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Replays a transition by plain rules, which know nothing of how it was made: every resource gets from where it
+//! runs to where it should, one step at a time; what others need is there first; and no host holds more than it has
+//! at any moment that the edges allow.
+
+mod room;
+
+use super::action::ActionTask::{
+    Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+};
+use super::{ActionTask, ResourceChange, Transition};
+use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
+use crate::placement::placing::AllPlaced;
+use crate::placement::working_set::{OrderStrength, Strategy, WorkingSet};
+use crate::plan::graph::{Precedence, StepIdx};
+use std::collections::{HashMap, HashSet};
+
+pub use room::{Excess, excesses};
+
+/// What is wrong with a transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TransitionFault {
+    /// A step is listed before one that it waits for.
+    #[error("step {0} is listed before step {1}, for which it waits")]
+    Backwards(StepIdx, StepIdx),
+    /// A step does not fit to where its resource is then.
+    #[error("step {0} does not fit to where its resource runs")]
+    Misplaced(StepIdx),
+    /// A step concerns a resource that is not managed.
+    #[error("step {0} concerns a resource that is not managed")]
+    Unmanaged(StepIdx),
+    /// A command goes to a host that is lost.
+    #[error("step {0} goes to a lost host")]
+    Lost(StepIdx),
+    /// A resource does not end where its change says.
+    #[error("resource {0} does not end where it should")]
+    WrongEnd(ResourceIdx),
+    /// A resource does not go where it was placed, and nothing made it so.
+    #[error("resource {0} does not go where it was placed")]
+    Astray(ResourceIdx),
+    /// A resource runs in the end without one that it needs.
+    #[error("resource {1} runs without resource {0}")]
+    WithoutNeeded(ResourceIdx, ResourceIdx),
+    /// Two steps can be carried out in the wrong order.
+    #[error("step {1} need not wait for step {0}")]
+    Unordered(StepIdx, StepIdx),
+    /// A host can hold more than it has.
+    #[error("step {0} can find too little room: {3} too little of capacity {2} on host {1}")]
+    Overfull(StepIdx, HostIdx, AttributeIdx, i64),
+}
+
+/// All that is wrong with a transition.
+pub fn check(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    transition: &Transition,
+) -> Vec<TransitionFault> {
+    let mut checker = TransitionChecker {
+        set,
+        transition,
+        precedence: transition.precedence(),
+        steps: HashMap::new(),
+        faults: Vec::new(),
+    };
+    for step in checker.possible() {
+        let action = transition.step(step);
+        if let Some(resource) = action.resource {
+            checker.steps.insert((action.task, resource), step);
+        }
+    }
+    checker.walk();
+    checker.ends(placed);
+    checker.orders();
+    if strategy != Strategy::Default {
+        checker.room();
+    }
+    checker.faults
+}
+
+struct TransitionChecker<'a> {
+    set: &'a WorkingSet,
+    transition: &'a Transition,
+    precedence: Precedence,
+    steps: HashMap<(ActionTask, ResourceIdx), StepIdx>,
+    faults: Vec<TransitionFault>,
+}
+
+/// Where a primitive is during the walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PrimitivePlace {
+    runs: Option<HostIdx>,
+    /// The host to which a live migration takes it.
+    under_way: Option<HostIdx>,
+    /// The host that it left by a live migration and on which it has to be stopped yet.
+    left: Option<HostIdx>,
+}
+
+impl TransitionChecker<'_> {
+    fn possible(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (0..self.transition.possible).map(StepIdx::new)
+    }
+
+    fn change(&self, resource: ResourceIdx) -> ResourceChange {
+        self.transition.changes[resource.get()]
+    }
+
+    /// Carries out one step after the other.
+    fn walk(&mut self) {
+        let resources = self.set.resources.iter();
+        let mut now: Vec<PrimitivePlace> =
+            resources.map(|of| PrimitivePlace { runs: of.active, under_way: None, left: None }).collect();
+        let mut last: Vec<Option<StepIdx>> = vec![None; now.len()];
+        for step in self.possible() {
+            let action = *self.transition.step(step);
+            let late = self.transition.before(step).map(|edge| edge.before).find(|before| *before >= step);
+            self.faults.extend(late.map(|before| TransitionFault::Backwards(step, before)));
+            let to_lost = action.host.is_some_and(|host| self.set.host(host).state.unclean);
+            if to_lost && !action.pseudo && action.task != Fence {
+                self.faults.push(TransitionFault::Lost(step));
+            }
+            let (Some(resource), Some(host)) = (action.resource, action.host) else { continue };
+            if !self.set.is_managed(resource) {
+                self.faults.push(TransitionFault::Unmanaged(step));
+            }
+            self.precedes(last[resource.get()].replace(step), Some(step));
+            match after(now[resource.get()], action.task, host, action.peer) {
+                Some(next) => now[resource.get()] = next,
+                None => self.faults.push(TransitionFault::Misplaced(step)),
+            }
+        }
+        let stuck: HashSet<ResourceIdx> =
+            self.transition.stuck().filter_map(|step| self.transition.step(step).resource).collect();
+        for resource in self.set.resource_indices() {
+            let end = PrimitivePlace { runs: self.change(resource).runs_on(), under_way: None, left: None };
+            let is_group = self.set.resource(resource).is_group;
+            if !is_group && !stuck.contains(&resource) && now[resource.get()] != end {
+                self.faults.push(TransitionFault::WrongEnd(resource));
+            }
+        }
+    }
+
+    /// Resources go where they were placed, unless something is in the way, which is named.
+    fn ends(&mut self, placed: &AllPlaced) {
+        for resource in self.set.resource_indices() {
+            let of = self.set.resource(resource);
+            let expected = if self.set.is_managed(resource) { placed.host(resource) } else { of.active };
+            let named = self.transition.causes[resource.get()].is_some();
+            let change = self.change(resource);
+            if !of.is_group
+                && change.runs_on() != expected
+                && !named
+                && !matches!(change, ResourceChange::Held(_))
+            {
+                self.faults.push(TransitionFault::Astray(resource));
+            }
+        }
+    }
+
+    /// What mandatory orders promise, in the end and on the way.
+    fn orders(&mut self) {
+        let mut seen = HashSet::new();
+        for order in &self.set.orders {
+            if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
+                continue;
+            }
+            for first in self.set.primitives(&order.first) {
+                for then in self.set.primitives(&order.then) {
+                    self.pair(*first, *then, order.symmetrical);
+                }
+            }
+        }
+        for group in self.set.groups() {
+            for pair in self.set.resource(group).members.windows(2) {
+                self.pair(pair[0], pair[1], true);
+            }
+        }
+    }
+
+    fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool) {
+        let group = self.set.resource(first).group;
+        let in_one_group = group.is_some() && group == self.set.resource(then).group;
+        let (one, other) = (self.change(first), self.change(then));
+        let bound = symmetrical || matches!(other, ResourceChange::Start(_));
+        let held = matches!(other, ResourceChange::Held(_)) || !self.set.is_managed(then);
+        if bound && !held && one.runs_on().is_none() && other.runs_on().is_some() {
+            self.faults.push(TransitionFault::WithoutNeeded(first, then));
+        }
+        // members of one group may be ordered against their own group, which is a circle that nothing promises
+        let adjacent = |pair: &[ResourceIdx]| pair[0] == first && pair[1] == then;
+        let in_sequence =
+            group.is_some_and(|group| self.set.resource(group).members.windows(2).any(adjacent));
+        if in_one_group && !in_sequence {
+            return;
+        }
+        if !one.migrates() {
+            let start = self.step(Start, first);
+            self.precedes(start, self.step(if other.migrates() { MigrateTo } else { Start }, then));
+        }
+        if symmetrical && !one.migrates() && !other.migrates() {
+            self.precedes(self.step(Stop, then), self.step(Stop, first));
+        }
+    }
+
+    fn step(&self, task: ActionTask, resource: ResourceIdx) -> Option<StepIdx> {
+        self.steps.get(&(task, resource)).copied()
+    }
+
+    fn precedes(&mut self, before: Option<StepIdx>, after: Option<StepIdx>) {
+        if let (Some(before), Some(after)) = (before, after)
+            && before != after
+            && !self.precedence.precedes(before, after)
+        {
+            self.faults.push(TransitionFault::Unordered(before, after));
+        }
+    }
+
+    fn room(&mut self) {
+        let excess = excesses(self.set, self.transition);
+        let is_dropped = |step: StepIdx| self.transition.dropped.iter().any(|edge| edge.after == step);
+        let faults = excess.into_iter().filter(|excess| !is_dropped(excess.step));
+        self.faults.extend(
+            faults.map(|excess| {
+                TransitionFault::Overfull(excess.step, excess.host, excess.kind, excess.amount)
+            }),
+        );
+    }
+}
+
+/// Where a primitive is after a step; nothing if the step does not fit.
+fn after(
+    now: PrimitivePlace,
+    task: ActionTask,
+    host: HostIdx,
+    peer: Option<HostIdx>,
+) -> Option<PrimitivePlace> {
+    let still = now.under_way.is_none() && now.left.is_none();
+    match task {
+        // of a live migration, only a mark
+        Start if still && now.runs == Some(host) => Some(now),
+        Start if still && now.runs.is_none() => Some(PrimitivePlace { runs: Some(host), ..now }),
+        Stop if still && now.runs == Some(host) => Some(PrimitivePlace { runs: None, ..now }),
+        Stop if now.left == Some(host) => Some(PrimitivePlace { left: None, ..now }),
+        MigrateTo if still && now.runs == Some(host) && peer.is_some() => {
+            Some(PrimitivePlace { under_way: peer, ..now })
+        }
+        MigrateFrom if now.under_way == Some(host) && now.runs == peer => {
+            Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
+        }
+        Start | Stop | MigrateTo | MigrateFrom | Fence | LoadStopped | Running | Shutdown | Stopped => None,
+    }
+}

@@ -1,0 +1,158 @@
+//! What waits for what by orders, groups, colocations and fencing.
+
+use std::collections::HashSet;
+
+use super::super::index::ResourceIdx;
+use super::super::score::AllocationScore;
+use super::super::working_set::{OrderStrength, StartOrder, WorkingSet};
+use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped};
+use super::actions::Actions;
+use super::change::ResourceChange;
+use super::wait::WaitReason;
+use crate::plan::graph::{StepIdx, Strength};
+
+/// Adds the edges of all constraints.
+pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
+    let mut constraints = Constraints { set, changes, actions };
+    let mut seen = HashSet::new();
+    for (at, order) in set.orders.iter().enumerate() {
+        if seen.insert((order.first, order.then)) {
+            constraints.order(order, WaitReason::Order(at));
+        }
+    }
+    set.groups().for_each(|group| constraints.group(group));
+    constraints.apart();
+    constraints.fencing();
+}
+
+struct Constraints<'a> {
+    set: &'a WorkingSet,
+    changes: &'a [ResourceChange],
+    actions: &'a mut Actions,
+}
+
+impl Constraints<'_> {
+    fn migrates(&self, resource: ResourceIdx) -> bool {
+        self.changes[resource.get()].migrates()
+    }
+
+    /// The edges of an order. Where a resource arrives by a live migration, the others wait for the end of that,
+    /// not for the end of its stop on the old host.
+    fn order(&mut self, order: &StartOrder, why: WaitReason) {
+        let strength = match order.strength {
+            OrderStrength::Mandatory => Strength::Must,
+            OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
+        };
+        let (first, then) = (order.first, order.then);
+        let started = match self.migrates(first) && self.migrates(then) {
+            true => self.actions.with(MigrateFrom, first),
+            false => self.end(Running, Start, first, then),
+        };
+        let start = self.actions.first_with(&[MigrateTo, Start], then);
+        self.actions.edge(started, start, strength, why);
+        if order.symmetrical {
+            self.stops(first, then, strength, why);
+        }
+    }
+
+    /// The one that is started later is stopped earlier.
+    fn stops(&mut self, first: ResourceIdx, then: ResourceIdx, strength: Strength, why: WaitReason) {
+        let stopped = self.end(Stopped, Stop, then, first);
+        let stop = match self.migrates(then) {
+            false => self.actions.first_with(&[MigrateTo, Stop], first),
+            true if strength == Strength::Must => self.actions.with(Stop, first),
+            true => None,
+        };
+        self.actions.edge(stopped, stop, strength, why);
+    }
+
+    /// The end of what is done with a resource: of a group, the mark behind its members. No member waits for that.
+    fn end(
+        &self,
+        mark: super::action::ActionTask,
+        own: super::action::ActionTask,
+        resource: ResourceIdx,
+        waiting: ResourceIdx,
+    ) -> Option<StepIdx> {
+        if !self.set.resource(resource).is_group {
+            return self.actions.with(own, resource);
+        }
+        let is_member = self.set.resource(waiting).group == Some(resource);
+        self.actions.with(mark, resource).filter(|_| !is_member)
+    }
+
+    /// The members of a group, between its marks, one after the other.
+    fn group(&mut self, group: ResourceIdx) {
+        let members = &self.set.resource(group).members;
+        let why = WaitReason::Group(group);
+        for member in members {
+            for (task, end) in [(Start, Running), (Stop, Stopped)] {
+                let own = self.actions.with(task, *member);
+                self.actions.edge(self.actions.with(task, group), own, Strength::Must, why);
+                self.actions.edge(own, self.actions.with(end, group), Strength::Must, why);
+            }
+        }
+        for pair in members.windows(2) {
+            let order = StartOrder {
+                id: String::new(),
+                first: pair[0],
+                then: pair[1],
+                strength: OrderStrength::Mandatory,
+                symmetrical: true,
+            };
+            self.order(&order, why);
+        }
+        // members that are not there do not part the others
+        let stops = |member: &&ResourceIdx| self.actions.with(Stop, **member).is_some();
+        let stopping: Vec<(usize, ResourceIdx)> =
+            members.iter().filter(stops).map(|member| (self.place(members, *member), *member)).collect();
+        for pair in stopping.windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
+            if !self.migrates(pair[1].1) {
+                self.stops(pair[0].1, pair[1].1, Strength::Must, why);
+            }
+        }
+    }
+
+    fn place(&self, members: &[ResourceIdx], member: ResourceIdx) -> usize {
+        members.iter().position(|other| *other == member).unwrap_or_default()
+    }
+
+    /// Who must not be where another one is starts there when that one is gone. Groups have no host to compare.
+    fn apart(&mut self) {
+        for (at, colocation) in self.set.colocations.iter().enumerate() {
+            if colocation.score != AllocationScore::MINUS_INFINITY {
+                continue;
+            }
+            let (one, other) = (colocation.dependent, colocation.primary);
+            for (leaves, comes) in [(one, other), (other, one)] {
+                let is_group = |resource| self.set.resource(resource).is_group;
+                let from = self.changes[leaves.get()].stops_on();
+                let meets = from.is_some() && from == self.changes[comes.get()].starts_on();
+                if meets || is_group(leaves) || is_group(comes) {
+                    let stopped = self.end(Stopped, Stop, leaves, comes);
+                    let start = self.actions.with(Start, comes);
+                    self.actions.edge(stopped, start, Strength::Must, WaitReason::Colocation(at));
+                }
+            }
+        }
+    }
+
+    /// While a host may still run anything, nothing is started or migrated but what fences; and the coordinator
+    /// stays.
+    fn fencing(&mut self) {
+        for host in self.set.host_indices() {
+            let Some(fence) = self.actions.to(Fence, host) else { continue };
+            let why = WaitReason::Fencing(host);
+            let waits = |resource: &ResourceIdx| {
+                let of = self.set.resource(*resource);
+                !of.is_group && !of.agent.starts_with("stonith:")
+            };
+            for resource in self.set.resource_indices().filter(waits) {
+                let start = self.actions.first_with(&[MigrateTo, Start], resource);
+                self.actions.edge(fence, start, Strength::Must, why);
+            }
+            let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));
+            self.actions.edge(fence, shutdown, Strength::Must, why);
+        }
+    }
+}

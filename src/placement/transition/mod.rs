@@ -1,0 +1,109 @@
+//! From where resources go to what is done, and in which order: the transition of a Pacemaker cluster as Pacemaker
+//! 2.1.5 makes it. docs/pacemaker.md tells the rules.
+
+pub mod action;
+mod actions;
+pub mod change;
+pub mod checker;
+mod constraints;
+mod fallout;
+mod induced;
+mod own;
+mod room;
+mod sequence;
+pub mod wait;
+
+pub use self::action::{ActionTask, TransitionAction};
+pub use self::change::ResourceChange;
+pub use self::fallout::StepFate;
+pub use self::wait::WaitReason;
+
+use self::actions::Actions;
+use super::placing::AllPlaced;
+use super::working_set::{Strategy, WorkingSet};
+use crate::plan::graph::{Edge, Precedence, StepIdx};
+
+/// All that is done to bring resources to where they go, as a graph of what waits for what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// By resource, what becomes of it; groups are idle.
+    pub changes: Vec<ResourceChange>,
+    /// By resource, what made that another thing than its own place says.
+    pub causes: Vec<Option<WaitReason>>,
+    /// The steps in an order in which they can be carried out; behind them those that never can be.
+    pub steps: Vec<TransitionAction>,
+    /// How many can be carried out. The others wait for each other in a circle, or for those that do.
+    pub possible: usize,
+    /// What waits for what, by the later step.
+    pub edges: Vec<Edge<WaitReason>>,
+    /// Where a migration does not wait for its room, as it would wait for itself: its target may hold more than it
+    /// has for a while.
+    pub dropped: Vec<Edge<WaitReason>>,
+}
+
+/// The transition of a cluster whose resources were placed by a strategy.
+pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
+    let (changes, causes) = induced::changes(set, placed);
+    let mut actions = Actions::default();
+    own::add(set, &changes, &mut actions);
+    constraints::add(set, &changes, &mut actions);
+    if strategy != Strategy::Default {
+        room::add(set, &mut actions);
+        room::break_circles(set, placed, &mut actions);
+    }
+    let (sequence, possible) = sequence::sequence(set, &actions);
+    let mut places = vec![StepIdx::new(0); sequence.len()];
+    sequence.iter().enumerate().for_each(|(at, step)| places[step.get()] = StepIdx::new(at));
+    let in_sequence = |edges: Vec<Edge<WaitReason>>| {
+        let place = |step: StepIdx| places[step.get()];
+        let placed =
+            |edge: Edge<WaitReason>| Edge { before: place(edge.before), after: place(edge.after), ..edge };
+        let mut edges: Vec<Edge<WaitReason>> = edges.into_iter().map(placed).collect();
+        edges.sort_by_key(|edge| {
+            (edge.after, edge.before, edge.strength != crate::plan::graph::Strength::Must, edge.why)
+        });
+        edges.dedup_by_key(|edge| (edge.after, edge.before));
+        edges
+    };
+    Transition {
+        changes,
+        causes,
+        steps: sequence.iter().map(|step| actions.all[step.get()]).collect(),
+        possible,
+        edges: in_sequence(actions.edges),
+        dropped: in_sequence(actions.dropped),
+    }
+}
+
+impl Transition {
+    /// A step.
+    pub fn step(&self, step: StepIdx) -> &TransitionAction {
+        &self.steps[step.get()]
+    }
+
+    /// All steps.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = StepIdx> + use<> {
+        (0..self.steps.len()).map(StepIdx::new)
+    }
+
+    /// The steps that wait for each other in a circle, or for those that do: they are never carried out.
+    pub fn stuck(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (self.possible..self.steps.len()).map(StepIdx::new)
+    }
+
+    /// What a step waits for.
+    pub fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<WaitReason>> {
+        let begin = self.edges.partition_point(|edge| edge.after < step);
+        self.edges[begin..].iter().take_while(move |edge| edge.after == step)
+    }
+
+    /// Which of the steps that can be carried out come before which in every order.
+    pub fn precedence(&self) -> Precedence {
+        let mut precedence = Precedence::default();
+        for step in self.all().take(self.possible) {
+            let direct: Vec<StepIdx> = self.before(step).map(|edge| edge.before).collect();
+            precedence.push(&direct);
+        }
+        precedence
+    }
+}

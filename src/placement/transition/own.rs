@@ -1,0 +1,113 @@
+//! What is done with each resource and host by itself.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::working_set::WorkingSet;
+use super::action::{ActionTask, TransitionAction};
+use super::actions::Actions;
+use super::change::ResourceChange;
+use super::wait::WaitReason;
+use crate::plan::graph::Strength;
+
+/// Adds the actions of all hosts, primitives and groups.
+pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
+    fence(set, actions);
+    for resource in set.resource_indices() {
+        match set.resource(resource).is_group {
+            true => group(set, changes, resource, actions),
+            false => primitive(set, changes[resource.get()], resource, actions),
+        }
+    }
+    shut_down(set, actions);
+}
+
+/// Lost hosts are fenced, the coordinator last, if there is anything to be managed at all.
+fn fence(set: &WorkingSet, actions: &mut Actions) {
+    if !set.fencing || !set.resource_indices().any(|resource| set.is_managed(resource)) {
+        return;
+    }
+    let is_coordinator = |host: &HostIdx| set.coordinator == Some(*host);
+    let mut lost: Vec<HostIdx> = set.host_indices().filter(|host| set.host(*host).state.unclean).collect();
+    lost.sort_by_key(is_coordinator);
+    let mut before = None;
+    for host in lost {
+        let fence = actions.add(TransitionAction::to_host(ActionTask::Fence, host));
+        if !set.concurrent_fencing || is_coordinator(&host) {
+            actions.edge(before, fence, Strength::Should, WaitReason::OneByOne);
+        }
+        before = Some(fence);
+    }
+}
+
+fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, actions: &mut Actions) {
+    let why = WaitReason::Change(resource);
+    let with = |task, host| TransitionAction::with(task, resource, host);
+    let mut before = None;
+    if let ResourceChange::Migrate { from, to } = change {
+        let sent = TransitionAction { peer: Some(to), ..with(ActionTask::MigrateTo, from) };
+        let received = TransitionAction { peer: Some(from), ..with(ActionTask::MigrateFrom, to) };
+        let (sent, received) = (actions.add(sent), actions.add(received));
+        actions.edge(sent, received, Strength::Must, why);
+        before = Some(received);
+    }
+    if let Some(from) = change.stops_on() {
+        let pseudo = set.host(from).state.unclean;
+        let stop = actions.add(TransitionAction { pseudo, ..with(ActionTask::Stop, from) });
+        actions.edge(before, stop, Strength::Must, why);
+        let fence = actions.to(ActionTask::Fence, from);
+        actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(from));
+        before = Some(stop);
+    }
+    if let Some(to) = change.starts_on() {
+        let pseudo = change.migrates();
+        let start = actions.add(TransitionAction { pseudo, ..with(ActionTask::Start, to) });
+        actions.edge(before, start, Strength::Must, why);
+    }
+}
+
+/// The marks between which the members of a group stop and start. The last mark is never reached if a member is
+/// not stopped, or not started.
+fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actions: &mut Actions) {
+    let members = || set.resource(group).members.iter().map(|member| changes[member.get()]);
+    let why = WaitReason::Group(group);
+    let mut stopped = None;
+    if members().any(|change| change.stops_on().is_some()) {
+        let stop = actions.add(TransitionAction::mark(ActionTask::Stop, group));
+        if !members().any(|change| matches!(change, ResourceChange::Held(_))) {
+            stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, group)));
+        }
+        actions.edge(stop, stopped, Strength::Must, why);
+    }
+    if members().any(|change| change.starts_on().is_some()) {
+        let start = actions.add(TransitionAction::mark(ActionTask::Start, group));
+        actions.edge(stopped, start, Strength::Must, why);
+        if members().all(|change| change.runs_on().is_some()) {
+            let running = actions.add(TransitionAction::mark(ActionTask::Running, group));
+            actions.edge(start, running, Strength::Must, why);
+        }
+    }
+}
+
+/// Hosts that want to leave do so when all is stopped there, the coordinator last.
+fn shut_down(set: &WorkingSet, actions: &mut Actions) {
+    let leaves = |host: &HostIdx| {
+        let state = set.host(*host).state;
+        state.shutting_down && state.online && !state.unclean
+    };
+    let mut leaving: Vec<HostIdx> = set.host_indices().filter(leaves).collect();
+    leaving.sort_by_key(|host| set.coordinator == Some(*host));
+    for host in leaving.clone() {
+        let shutdown = actions.add(TransitionAction::to_host(ActionTask::Shutdown, host));
+        for other in leaving.iter().filter(|_| set.coordinator == Some(host)) {
+            let before = actions.to(ActionTask::Shutdown, *other).filter(|before| *before != shutdown);
+            actions.edge(before, shutdown, Strength::Must, WaitReason::Shutdown(host));
+        }
+        for resource in set.resource_indices().filter(|resource| set.resource(*resource).active == Some(host))
+        {
+            if set.resource(resource).is_group {
+                continue;
+            }
+            let stop = actions.with(ActionTask::Stop, resource);
+            actions.edge(stop, shutdown, Strength::Must, WaitReason::Shutdown(host));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Why actions wait.
+
+use super::super::index::{HostIdx, ResourceIdx};
+
+/// Why an action waits for another one, or a resource changes as another one does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitReason {
+    /// Both are parts of what becomes of this resource.
+    Change(ResourceIdx),
+    /// An order, by its position in [`WorkingSet::orders`](crate::placement::WorkingSet::orders).
+    Order(usize),
+    /// This group starts its members one after the other.
+    Group(ResourceIdx),
+    /// A colocation, by its position in [`WorkingSet::colocations`](crate::placement::WorkingSet::colocations).
+    Colocation(usize),
+    /// What stops on this host makes room for what comes.
+    Room(HostIdx),
+    /// Until this host is fenced, anything may run there.
+    Fencing(HostIdx),
+    /// Hosts are fenced one after the other.
+    OneByOne,
+    /// This host leaves when nothing runs on it any more.
+    Shutdown(HostIdx),
+}

@@ -1,0 +1,143 @@
+//! The graph for programs.
+
+use serde::Serialize;
+
+use super::key;
+use crate::placement::transition::checker::excesses;
+use crate::placement::transition::{ResourceChange, Transition, WaitReason};
+use crate::placement::{HostIdx, WorkingSet};
+use crate::plan::graph::{Edge, StepIdx, Strength};
+
+/// A transition. Steps are counted from 0.
+#[derive(Debug, Serialize)]
+pub struct TransitionDocument<'a> {
+    /// By resource, what becomes of it; only where something does.
+    changes: Vec<ChangeDocument<'a>>,
+    steps: Vec<ActionDocument<'a>>,
+    edges: Vec<WaitDocument<'a>>,
+    /// What migrations do not wait for, as they would wait for themselves.
+    dropped: Vec<WaitDocument<'a>>,
+    /// Where hosts can hold more than they have meanwhile.
+    overfull: Vec<ExcessDocument<'a>>,
+    /// Steps that are never carried out, as they wait for each other.
+    stuck: Vec<StepIdx>,
+}
+
+#[derive(Debug, Serialize)]
+struct ChangeDocument<'a> {
+    resource: &'a str,
+    change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<ReasonDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ActionDocument<'a> {
+    action: &'static str,
+    key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
+    /// The other node of a migration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<&'a str>,
+    pseudo: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitDocument<'a> {
+    before: StepIdx,
+    after: StepIdx,
+    strength: Strength,
+    #[serde(flatten)]
+    why: ReasonDocument<'a>,
+}
+
+/// The kind of a reason, and the object that it is about.
+#[derive(Debug, Serialize)]
+struct ReasonDocument<'a> {
+    why: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExcessDocument<'a> {
+    step: StepIdx,
+    node: &'a str,
+    capacity: &'a str,
+    amount: i64,
+}
+
+/// The transition as a document.
+pub fn document<'a>(set: &'a WorkingSet, transition: &'a Transition) -> TransitionDocument<'a> {
+    let host = |host: HostIdx| set.host(host).name.as_str();
+    let changes = set.resource_indices().filter_map(|resource| {
+        let (change, from, to) = change(transition.changes[resource.get()])?;
+        let cause = transition.causes[resource.get()].map(|why| reason(set, why));
+        let resource = set.resource(resource).id.as_str();
+        Some(ChangeDocument { resource, change, from: from.map(host), to: to.map(host), cause })
+    });
+    let steps = transition.steps.iter().map(|action| ActionDocument {
+        action: action.task.as_str(),
+        key: key(set, action),
+        resource: action.resource.map(|resource| set.resource(resource).id.as_str()),
+        node: action.host.map(host),
+        peer: action.peer.map(host),
+        pseudo: action.pseudo,
+    });
+    let edges = |edges: &[Edge<WaitReason>]| {
+        let edge = |edge: &Edge<WaitReason>| {
+            let Edge { before, after, strength, why } = *edge;
+            WaitDocument { before, after, strength, why: reason(set, why) }
+        };
+        edges.iter().map(edge).collect()
+    };
+    let overfull = excesses(set, transition).into_iter().map(|excess| ExcessDocument {
+        step: excess.step,
+        node: host(excess.host),
+        capacity: &set.attributes[excess.kind.get()],
+        amount: excess.amount,
+    });
+    TransitionDocument {
+        changes: changes.collect(),
+        steps: steps.collect(),
+        edges: edges(&transition.edges),
+        dropped: edges(&transition.dropped),
+        overfull: if transition.dropped.is_empty() { Vec::new() } else { overfull.collect() },
+        stuck: transition.stuck().collect(),
+    }
+}
+
+/// The word for a change, and its hosts; nothing for what stays as it is.
+fn change(change: ResourceChange) -> Option<(&'static str, Option<HostIdx>, Option<HostIdx>)> {
+    Some(match change {
+        ResourceChange::Idle | ResourceChange::Stay(_) => return None,
+        ResourceChange::Start(to) => ("start", None, Some(to)),
+        ResourceChange::Stop(from) => ("stop", Some(from), None),
+        ResourceChange::Move { from, to } => ("move", Some(from), Some(to)),
+        ResourceChange::Migrate { from, to } => ("migrate", Some(from), Some(to)),
+        ResourceChange::Restart(at) => ("restart", Some(at), Some(at)),
+        ResourceChange::Held(at) => ("held", Some(at), None),
+        ResourceChange::Blocked(to) => ("blocked", None, Some(to)),
+    })
+}
+
+fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {
+    let (why, id) = match why {
+        WaitReason::Change(resource) => ("resource", Some(set.resource(resource).id.as_str())),
+        WaitReason::Order(at) => ("order", Some(set.orders[at].id.as_str())),
+        WaitReason::Group(group) => ("group", Some(set.resource(group).id.as_str())),
+        WaitReason::Colocation(at) => ("colocation", Some(set.colocations[at].id.as_str())),
+        WaitReason::Room(host) => ("room", Some(set.host(host).name.as_str())),
+        WaitReason::Fencing(host) => ("fencing", Some(set.host(host).name.as_str())),
+        WaitReason::OneByOne => ("one_by_one", None),
+        WaitReason::Shutdown(host) => ("shutdown", Some(set.host(host).name.as_str())),
+    };
+    ReasonDocument { why, id }
+}

@@ -1,0 +1,45 @@
+//! Views of a transition: for people, for programs, and in Pacemaker's own two forms.
+
+mod document;
+mod dot;
+mod text;
+mod xml;
+
+pub use document::{TransitionDocument, document};
+pub use dot::dot;
+pub use text::lines;
+pub use xml::xml;
+
+use crate::model::shown::shown_name;
+use crate::placement::transition::{ActionTask, TransitionAction, WaitReason};
+use crate::placement::{HostIdx, WorkingSet};
+
+/// The name of an action among Pacemaker's: `vm1_start_0`, `load_stopped_node1`.
+fn key(set: &WorkingSet, action: &TransitionAction) -> String {
+    let host = action.host.map_or("", |host| set.host(host).name.as_str());
+    match (action.task, action.resource) {
+        (ActionTask::Fence, _) => "stonith 'reboot'".to_owned(),
+        (ActionTask::LoadStopped, _) => format!("load_stopped_{host}"),
+        (task, Some(resource)) => format!("{}_{task}_0", set.resource(resource).id),
+        (task, None) => task.to_string(),
+    }
+}
+
+fn shown_host(set: &WorkingSet, host: HostIdx) -> String {
+    shown_name(&set.host(host).name)
+}
+
+/// Why something waits or changes, in words.
+fn reason(set: &WorkingSet, why: WaitReason) -> String {
+    let resource = |resource| shown_name(&set.resource(resource).id);
+    match why {
+        WaitReason::Change(of) => format!("the same resource, {}", resource(of)),
+        WaitReason::Order(at) => format!("order {}", shown_name(&set.orders[at].id)),
+        WaitReason::Group(group) => format!("group {}", resource(group)),
+        WaitReason::Colocation(at) => format!("colocation {}", shown_name(&set.colocations[at].id)),
+        WaitReason::Room(host) => format!("room on {}", shown_host(set, host)),
+        WaitReason::Fencing(host) => format!("until then anything may run on {}", shown_host(set, host)),
+        WaitReason::OneByOne => "one node is fenced after the other".to_owned(),
+        WaitReason::Shutdown(host) => format!("nothing may run on {} then", shown_host(set, host)),
+    }
+}

@@ -1,0 +1,66 @@
+//! Graphs in Pacemaker's DOT files, and what they come to: which actions there are, and which comes before which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The actions of a graph that are commands, and all pairs of them of which one comes before the other, directly
+/// or not. Marks only carry the order, and so do monitors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Closure {
+    /// The actions, as in the file: `vm1_start_0 node2`.
+    pub actions: BTreeSet<String>,
+    /// Which comes before which.
+    pub order: BTreeSet<(String, String)>,
+}
+
+/// What a graph of crm_simulate's, or one in its style, comes to. What is dashed is not there.
+pub fn closure(dot: &str) -> Closure {
+    let mut names: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut following: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in dot.lines() {
+        let parts: Vec<&str> = line.split('"').collect();
+        match parts[..] {
+            ["", before, " -> ", after, style] if style.contains("style = bold") => {
+                following.entry(before).or_default().push(after);
+            }
+            ["", name, ref style @ ..] if style.iter().any(|part| part.contains("style=bold")) => {
+                names.insert(name, is_command(name, style.contains(&"orange")));
+            }
+            _ => {}
+        }
+    }
+    let commands = || names.iter().filter(|(_, command)| **command).map(|(name, _)| *name);
+    let mut closure = Closure { actions: commands().map(str::to_owned).collect(), ..Closure::default() };
+    for command in commands() {
+        let mut seen = BTreeSet::new();
+        let mut left: Vec<&str> = following.get(command).cloned().unwrap_or_default();
+        while let Some(next) = left.pop() {
+            let Some(is_command) = names.get(next) else { continue };
+            if seen.insert(next) {
+                left.extend(following.get(next).into_iter().flatten());
+                if *is_command {
+                    closure.order.insert((command.to_owned(), next.to_owned()));
+                }
+            }
+        }
+    }
+    closure
+}
+
+/// Whether an action is more than a mark: stops that fencing does are, starts at the end of live migrations are not.
+fn is_command(name: &str, is_mark: bool) -> bool {
+    let Some((key, _)) = name.split_once(' ') else { return false };
+    let is_start = is_mark && key.ends_with("_start_0");
+    let other = ["_monitor_", "_clear_failcount_", "_asyncmon_", "_delete_"];
+    !is_start && !key.starts_with("load_stopped_") && !other.iter().any(|part| key.contains(part))
+}
+
+/// What is in one and not in the other, for people.
+pub fn difference(ours: &Closure, theirs: &Closure) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (whose, one, other) in [("ours", ours, theirs), ("theirs", theirs, ours)] {
+        lines.extend(one.actions.difference(&other.actions).map(|action| format!("only {whose}: {action}")));
+        let pairs = one.order.difference(&other.order);
+        lines.extend(pairs.map(|(before, after)| format!("only {whose}: {before} -> {after}")));
+    }
+    lines
+}
