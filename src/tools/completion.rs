@@ -30,8 +30,8 @@ fn generated(shell: Shell, mut command: Command) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The names that the program answers to.
-fn names() -> Vec<&'static str> {
+/// The names that the program answers to, its own first.
+pub fn names() -> Vec<&'static str> {
     std::iter::once(launcher::SPEC.name).chain(TOOLS.iter().map(|tool| tool.spec.name)).collect()
 }
 

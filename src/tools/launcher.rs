@@ -10,7 +10,7 @@ use super::completion::{self, SHELLS};
 use super::options::Options;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, config, find, generate, help, links, plans};
+use super::{ExitStatus, TOOLS, config, find, generate, help, install, links, plans};
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec = Spec {
@@ -18,6 +18,7 @@ pub const SPEC: Spec = Spec {
     summary: "plan and carry out where the virtual machines of a Ganeti cluster live",
     forms: &[
         "TOOL [OPTION...]",
+        "install [OPTION...]",
         "install-links [--force] DIR",
         "completion SHELL",
         "config check|show [FILE]",
@@ -75,6 +76,9 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         if first == "config" {
             return config::start(rest);
         }
+        if first == "install" {
+            return install::start(rest);
+        }
         if let Some(result) = plans::start(&first.to_string_lossy(), rest) {
             return result;
         }
@@ -105,7 +109,7 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 fn misuse(words: &[&str]) -> Stop {
     let complaint = match words.first().copied() {
         None => "which tool?".to_owned(),
-        Some("generate") => "the options of `generate' belong behind it".to_owned(),
+        Some(word @ ("generate" | "install")) => format!("the options of `{word}' belong behind it"),
         Some(word @ ("install-links" | "completion" | "help")) => format!("wrong arguments for `{word}'"),
         Some(word) => format!("there is no tool `{word}'{}", did_you_mean(word, commands())),
     };
@@ -119,7 +123,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
     TOOLS
         .iter()
         .map(|tool| tool.spec.name)
-        .chain(["install-links", "completion", "config", "generate", "help"])
+        .chain(["install", "install-links", "completion", "config", "generate", "help"])
         .chain(plans::COMMANDS.map(plans::word))
 }
 
@@ -142,6 +146,7 @@ pub fn command() -> clap::Command {
     SPEC.command()
         .disable_help_subcommand(true)
         .subcommands(TOOLS.iter().map(|tool| tool.spec.command()))
+        .subcommand(install::command())
         .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
         .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
         .subcommand(bare("help", "show a document, or the options of a tool").arg(topic))

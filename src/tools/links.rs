@@ -23,8 +23,7 @@ enum LinkFound {
 /// Makes the links in `directory`. Nothing is touched if one of the places is
 /// taken, unless `force` says to replace what is there.
 pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("cannot find out where this program is installed")?;
-    let program = program.canonicalize().with_context(|| program.display().to_string())?;
+    let program = program()?;
     let mut missing = Vec::new();
     for tool in TOOLS {
         let link = directory.join(tool.spec.name);
@@ -41,7 +40,21 @@ pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Re
         make(&link, &program).with_context(|| format!("cannot make {}", link.display()))?;
         output.line(&format!("{} -> {}", link.display(), program.display()))?;
     }
-    if let Some(closed) = closed(&program) {
+    warn_if_closed(&program, output)
+}
+
+/// Where this program is, without links.
+///
+/// # Errors
+/// If the system does not tell.
+pub fn program() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("cannot find out where this program is installed")?;
+    program.canonicalize().with_context(|| program.display().to_string())
+}
+
+/// Says so where links lead to what other users cannot run.
+pub fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()> {
+    if let Some(closed) = closed(program) {
         output.error_line(&format!(
             "Warning: {} is closed to other users: Ganeti, which runs hail as a user of its own, does not reach {}",
             closed.display(),
@@ -52,7 +65,7 @@ pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Re
 }
 
 /// The first directory above a program through which other users do not come.
-fn closed(program: &Path) -> Option<&Path> {
+pub fn closed(program: &Path) -> Option<&Path> {
     let is_closed = |dir: &&Path| fs::metadata(dir).is_ok_and(|data| data.permissions().mode() & 0o001 == 0);
     program.ancestors().skip(1).find(is_closed)
 }
@@ -73,7 +86,7 @@ fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
 
 /// Makes one link. What is there is replaced in one step, so that the name
 /// works at every moment.
-fn make(link: &Path, program: &Path) -> io::Result<()> {
+pub fn make(link: &Path, program: &Path) -> io::Result<()> {
     let mut name = link.as_os_str().to_owned();
     name.push(format!(".new-{}", std::process::id()));
     let fresh = PathBuf::from(name);

@@ -25,6 +25,7 @@ pub mod hroller;
 pub(crate) mod hscan;
 pub mod hspace;
 pub(crate) mod hsqueeze;
+pub mod install;
 mod interrupts;
 pub mod launcher;
 mod links;

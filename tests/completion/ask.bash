@@ -23,7 +23,7 @@ ask() {
     cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
     # behind =, the word is = in the list and empty in the second argument
     [[ $cur == = ]] && cur=
-    if [ "$WAY" = found ] && ! complete -p "${COMP_WORDS[0]}" >/dev/null 2>&1; then
+    if [ "$WAY" != read ] && ! complete -p "${COMP_WORDS[0]}" >/dev/null 2>&1; then
         _completion_loader "${COMP_WORDS[0]}"
     fi
     spec=$(complete -p "${COMP_WORDS[0]}") || return

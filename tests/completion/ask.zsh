@@ -5,7 +5,7 @@ zmodload zsh/zselect
 export WORK=$(mktemp -d)
 trap 'zpty -d child; rm -rf $WORK' EXIT
 cat >$WORK/child <<'CHILD'
-[[ $WAY == found ]] && fpath=($HOME/zsh $fpath)
+[[ -n $FUNCTIONS ]] && fpath=($FUNCTIONS $fpath)
 autoload -Uz compinit
 compinit -u -D
 [[ $WAY == read ]] && source $SCRIPT

@@ -320,7 +320,7 @@ fn the_executable_under_its_own_name() {
     htools(&["--help"])
         .assert()
         .code(0)
-        .stdout(contains("Usage: htools TOOL [OPTION...]\n       htools install-links"));
+        .stdout(contains("Usage: htools TOOL [OPTION...]\n       htools install "));
     for args in
         [&[][..], &["nosuch"], &["install-links"], &["completion", "a", "b"], &["--force"], &["--list", "x"]]
     {

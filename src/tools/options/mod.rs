@@ -138,7 +138,7 @@ pub struct Options {
     pub node_tags: Option<Vec<String>>,
     pub print_moves: bool,
     pub one_step_only: bool,
-    /// Of the launcher, too.
+    /// Of the launcher and its `install`, too.
     pub force: bool,
 
     // hscan
@@ -173,6 +173,12 @@ pub struct Options {
     // the launcher, and what it makes up
     pub list: bool,
     pub made: ClusterSpec,
+
+    // htools install
+    /// None: the usual one.
+    pub prefix: Option<PathBuf>,
+    pub hail_dir: Option<PathBuf>,
+    pub uninstall: bool,
 }
 
 /// How many repairs there may be, and how many failures.

@@ -1,0 +1,140 @@
+//! `htools install`: links, manual pages and completion scripts, where man and the shells look for them.
+
+mod change;
+mod goods;
+mod pages;
+mod record;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use rustix::process::geteuid;
+
+use self::change::{Changes, Removal};
+use self::record::InstallationRecord;
+use super::ExitStatus;
+use super::cli::option::ArgumentKind::Directory;
+use super::cli::{OptionDef, Spec};
+use super::links;
+use super::options::Options;
+use super::options::catalogue::HELP;
+use super::output::Output;
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools install",
+    summary: "put links, manual pages and completion scripts where they are found",
+    forms: &["[OPTION...]"],
+    options: &[
+        OptionDef::new(
+            "prefix",
+            "put everything below DIR instead of /usr/local, or without root's rights ~/.local",
+        )
+        .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path))
+        .added(),
+        OptionDef::new("hail-dir", "also make the link hail in DIR, where Ganeti looks for allocators")
+            .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path))
+            .added(),
+        OptionDef::flag("uninstall", "take away what was put there, and nothing else", |o| {
+            o.uninstall = true;
+        })
+        .added(),
+        OptionDef::flag("force", "replace files that are in the way", |o| o.force = true).added(),
+        OptionDef::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true)
+            .added(),
+        HELP,
+    ],
+    words: &[],
+};
+
+/// The command for clap, a subcommand of the executable.
+pub fn command() -> clap::Command {
+    SPEC.command().name("install")
+}
+
+/// Reads the words behind `install`, and does what they say.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard();
+    let options = match SPEC.parse(args) {
+        Ok(options) => options,
+        Err(stop) => return stop.show(&mut output),
+    };
+    let prefix = prefix(options.prefix.clone())?;
+    let result = match options.uninstall {
+        true => uninstall(&prefix, &options, &mut output),
+        false => install(&prefix, &options, &mut output),
+    };
+    // what was done before an error was done
+    output.flush()?;
+    result.map(|()| ExitStatus::Success)
+}
+
+/// The directory below which everything goes, absolute.
+fn prefix(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let prefix = match given {
+        Some(prefix) => prefix,
+        None if geteuid().is_root() => PathBuf::from("/usr/local"),
+        None => match std::env::var_os("HOME") {
+            Some(home) if !home.is_empty() => Path::new(&home).join(".local"),
+            _ => bail!("HOME is not set; say with --prefix where everything goes"),
+        },
+    };
+    absolute(&prefix)
+}
+
+/// A path from the root on, without `.` and `..`: it is written down, and read where the working directory is another one.
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    if path.as_os_str().is_empty() {
+        bail!("the name of a directory is empty");
+    }
+    // the part that is there, and the names that are not
+    let given = std::path::absolute(path).with_context(|| path.display().to_string())?;
+    let (mut there, mut missing) = (given.as_path(), Vec::new());
+    let real = loop {
+        match (there.canonicalize(), there.parent(), there.file_name()) {
+            (Ok(real), ..) => break real,
+            (Err(error), Some(parent), Some(name)) if error.kind() == std::io::ErrorKind::NotFound => {
+                missing.push(name);
+                there = parent;
+            }
+            (Err(error), ..) => return Err(error).with_context(|| there.display().to_string()),
+        }
+    };
+    Ok(missing.iter().rev().fold(real, |path, name| path.join(name)))
+}
+
+fn install(prefix: &Path, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let program = links::program()?;
+    let recorded = InstallationRecord::read(prefix)?.unwrap_or_default();
+    let mut goods = goods::goods(prefix, &program);
+    let asked = options.hail_dir.as_deref().map(absolute).transpose()?;
+    // an allocator that was wanted once is kept up to date
+    let known =
+        recorded.items.iter().filter(|item| !item.path.starts_with(prefix)).filter_map(|i| i.path.parent());
+    let mut directories: Vec<&Path> = known.chain(asked.as_deref()).collect();
+    directories.dedup();
+    goods.extend(directories.iter().map(|directory| goods::allocator(directory, &program)));
+
+    let changes = Changes::needed(&goods, &recorded, &program)?;
+    changes.check(options.force, output)?;
+    changes.carry_out(prefix, &recorded, options.dry_run, output)?;
+    if !directories.is_empty() || links::closed(&prefix.join("bin/htools")).is_none() {
+        links::warn_if_closed(&program, output)?;
+    }
+    Ok(())
+}
+
+fn uninstall(prefix: &Path, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    if options.hail_dir.is_some() {
+        bail!("--uninstall takes away every hail that it has put anywhere; --hail-dir means nothing with it");
+    }
+    match InstallationRecord::read(prefix)? {
+        Some(recorded) => Removal::of(&recorded)?.carry_out(prefix, options.dry_run, output),
+        None => bail!(
+            "{} does not exist: nothing was put below {} by this command",
+            InstallationRecord::place(prefix).display(),
+            prefix.display()
+        ),
+    }
+}
