@@ -27,6 +27,7 @@ topics! {
     "search" "docs/search.md",
     "bounds" "docs/bounds.md",
     "figures" "docs/figures.md",
+    "packaging" "docs/packaging.md",
     "differences" "docs/differences.md",
     "security" "SECURITY.md",
     "changes" "CHANGELOG.md",
