@@ -12,6 +12,9 @@ use super::numbers::seconds;
 use super::settings::Settings;
 use super::workshop::{Run, Taken, Workshop};
 
+#[path = "../../tests/common/original.rs"]
+mod original;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
 /// No run of this project's program comes near it.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
@@ -98,8 +101,8 @@ impl Bench {
             Err(reason) => return Ok(Theirs::Missing(reason)),
         };
         // hail is where Ganeti looks for allocators
-        let allocators = PathBuf::from("/usr/lib/ganeti/iallocators");
-        let places = [place.join(words[0]), allocators.join(words[0])];
+        let allocators = [original::ALLOCATORS, "/usr/lib/ganeti/iallocators"].map(PathBuf::from);
+        let places = [place.clone()].into_iter().chain(allocators).map(|place| place.join(words[0]));
         let Some(program) = places.into_iter().find(|p| p.is_file()) else {
             return Ok(Theirs::Missing("not installed"));
         };
@@ -155,11 +158,13 @@ fn reference(settings: &Settings) -> Result<PathBuf, &'static str> {
     if !settings.reference {
         return Err("not asked for");
     }
-    let path = match std::env::var_os("HTOOLS_REFERENCE_DIR") {
-        Some(directory) => directory,
-        None => std::env::var_os("PATH").unwrap_or_default(),
+    let (first, path) = match std::env::var_os("HTOOLS_REFERENCE_DIR") {
+        Some(directory) => (None, directory),
+        None => (Some(PathBuf::from(original::TOOLS)), std::env::var_os("PATH").unwrap_or_default()),
     };
-    std::env::split_paths(&path)
+    first
+        .into_iter()
+        .chain(std::env::split_paths(&path))
         .find(|place| ["hbal", "hinfo"].iter().all(|tool| place.join(tool).is_file()))
         .ok_or("not installed")
 }

@@ -2,7 +2,7 @@
 //! (`vcluster`; Debian, as root) and takes down afterwards:
 //!
 //!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]...
-//!         [--program FILE] [--list]
+//!         [--program FILE | --installed] [--list]
 //!
 //! Each kind of cluster comes up beside the others, with its scenarios one after the other. A
 //! scenario that changes its cluster, or fails, is followed by a reset.
@@ -10,6 +10,8 @@
 mod child;
 mod cluster;
 mod luxi;
+#[path = "../common/original.rs"]
+mod original;
 mod proxy;
 mod scenarios;
 mod tools;
@@ -62,6 +64,9 @@ fn settings() -> Option<Settings> {
                 .value_parser(value_parser!(PathBuf))
                 .help("Run this htools instead of the one that was built"),
         )
+        .arg(switch("installed").conflicts_with("program").help(
+            "Run the tools that are installed on this machine as the package installs them, Ganeti's allocator among them",
+        ))
         .arg(switch("list").help("Name the scenarios"))
         .get_matches();
     if matches.get_flag("list") {
@@ -70,6 +75,9 @@ fn settings() -> Option<Settings> {
     }
     if let Some(program) = matches.get_one::<PathBuf>("program") {
         let _ = tools::PROGRAM.set(program.clone());
+    }
+    if matches.get_flag("installed") {
+        let _ = tools::PROGRAM.set(PathBuf::from(tools::INSTALLED));
     }
     Some(Settings {
         only: matches.get_many("only").map_or(Vec::new(), |names| names.cloned().collect()),

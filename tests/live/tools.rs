@@ -8,12 +8,21 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 
 use crate::child::{self, Output};
+use crate::original;
 
 /// Longest run of a tool that only reads.
 pub const READING: Duration = Duration::from_secs(120);
 
 /// Our program, if not the one that was built with this suite.
 pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// The program of the package that is installed on this machine.
+pub const INSTALLED: &str = "/usr/bin/htools";
+
+/// Whether our tools are those of the machine, under their own names.
+pub fn are_installed() -> bool {
+    program() == Path::new(INSTALLED)
+}
 
 /// Our program.
 pub fn program() -> &'static Path {
@@ -22,6 +31,11 @@ pub fn program() -> &'static Path {
 
 /// The command that runs our tool.
 pub fn ours(tool: &str) -> Command {
+    if are_installed() {
+        let mut command = Command::new(Path::new("/usr/bin").join(tool));
+        clean(&mut command);
+        return command;
+    }
     let mut command = Command::new(program());
     clean(&mut command).env("HTOOLS", tool);
     command
@@ -29,7 +43,7 @@ pub fn ours(tool: &str) -> Command {
 
 /// The command that runs the reference's tool.
 pub fn reference(tool: &str) -> Command {
-    let directory = std::env::var("HTOOLS_REFERENCE_DIR").unwrap_or_else(|_| "/usr/bin".to_owned());
+    let directory = std::env::var_os("HTOOLS_REFERENCE_DIR").unwrap_or_else(|| original::TOOLS.into());
     let mut command = Command::new(Path::new(&directory).join(tool));
     clean(&mut command);
     command
@@ -37,7 +51,7 @@ pub fn reference(tool: &str) -> Command {
 
 /// The command that runs the reference's allocator, outside of the cluster.
 pub fn reference_hail() -> Command {
-    let mut command = Command::new("/usr/lib/ganeti/iallocators/hail");
+    let mut command = Command::new(Path::new(original::ALLOCATORS).join("hail"));
     clean(&mut command);
     command
 }

@@ -40,6 +40,8 @@ mod memory;
 mod mistakes;
 mod oddities;
 mod options;
+#[path = "../common/original.rs"]
+mod original;
 mod outcomes;
 mod policies;
 mod questions;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::original;
+
 /// Longest run of one program; reported and counted when reached.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -31,14 +33,20 @@ pub struct Programs {
     pub hail: PathBuf,
 }
 
-/// Directories in which distributions keep allocators.
-const ALLOCATORS: [&str; 3] =
-    ["/usr/lib/ganeti/iallocators", "/usr/local/lib/ganeti/iallocators", "/usr/share/ganeti/iallocators"];
+/// Directories in which distributions keep allocators; first where Debian has nothing but the reference's.
+const ALLOCATORS: [&str; 4] = [
+    original::ALLOCATORS,
+    "/usr/lib/ganeti/iallocators",
+    "/usr/local/lib/ganeti/iallocators",
+    "/usr/share/ganeti/iallocators",
+];
 
 impl Programs {
     /// Finds the reference, or says what is missing.
     pub fn find() -> Result<Self, String> {
-        let reference = std::env::var_os("HTOOLS_REFERENCE_DIR").map(PathBuf::from);
+        let reference = std::env::var_os("HTOOLS_REFERENCE_DIR")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(original::TOOLS)).filter(|directory| directory.is_dir()));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let places: Vec<PathBuf> = match &reference {
             Some(directory) => vec![directory.clone()],

@@ -9,6 +9,7 @@ mod groups;
 mod hbal;
 mod interruption;
 mod monitoring;
+mod package;
 mod placement;
 mod power;
 mod reading;
@@ -130,6 +131,7 @@ pub const ALL: &[Scenario] = &[
     changes("silent-node", Kind::Small, power::silent_node),
     changes("monitoring", Kind::Small, monitoring::load_of_nodes),
     changes("allocator", Kind::Small, allocator::decides),
+    changes("package", Kind::Small, package::in_place_of_the_original),
     changes("failure-luxi", Kind::Small, failure::over_luxi),
     changes("failure-rapi", Kind::Small, failure::over_rapi),
     changes("execute-shared", Kind::Shared, execution::shared_storage),

@@ -1,0 +1,104 @@
+//! Our program in the place of the original: Ganeti's own allocator, the tools by their names on the master.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+use super::placement::placements;
+use crate::cluster::Cluster;
+use crate::tools;
+
+/// The tools that only read, asked on the master without a word about where the cluster is.
+const READERS: [&[&str]; 5] =
+    [&["hbal", "-L", "-l2"], &["hinfo", "-L"], &["hcheck", "-L"], &["hspace", "-L"], &["hroller", "-L"]];
+
+/// New instances and empty nodes with `-I hail`, the tools beside it, and a cluster that Ganeti finds sound afterwards.
+pub fn in_place_of_the_original(cluster: &Cluster) -> anyhow::Result<()> {
+    let before = complaints(cluster)?;
+    let place = Place::take(cluster)?;
+    let result = used(cluster, &place, &before);
+    place.leave()?;
+    result
+}
+
+fn used(cluster: &Cluster, place: &Place, before: &[String]) -> anyhow::Result<()> {
+    let version = cluster.exec(&["/usr/lib/ganeti/iallocators/hail", "--version"])?.good()?.stdout;
+    ensure!(version.starts_with("hail (htools) version "), "Ganeti's allocator is {version}");
+    for words in READERS {
+        let tool = place.tools.join(words[0]);
+        let tool = tool.to_str().context("a path without text")?;
+        let version = cluster.exec(&[tool, "--version"])?.good()?.stdout;
+        ensure!(version.starts_with(&format!("{} (htools) version ", words[0])), "{tool} is {version}");
+        let output = cluster.exec(&[&[tool][..], &words[1..]].concat())?;
+        // hcheck tells by its status that something could be better
+        ensure!(output.status == 0 || words[0] == "hcheck", "{}: {}", output.command, output.streams());
+    }
+    run(
+        cluster,
+        "gnt-instance add -t drbd -o noop+default --disk 0:size=1g -B memory=512 --no-name-check --no-ip-check \
+         -I hail inst22.vc.test",
+    )?;
+    ensure!(placements(cluster)?.contains_key("inst22.vc.test"), "there is no new instance");
+    run(cluster, "gnt-node evacuate -f --primary-only -I hail node3.vc.test")?;
+    run(cluster, "gnt-node evacuate -f --secondary-only -I hail node3.vc.test")?;
+    let left = placements(cluster)?;
+    let there = left.iter().find(|(_, place)| place.nodes().any(|node| node == "node3.vc.test"));
+    ensure!(there.is_none(), "node3 was evacuated, but there is {there:?}");
+    let after = complaints(cluster)?;
+    let new: Vec<&String> = after.iter().filter(|line| !before.contains(line)).collect();
+    ensure!(new.is_empty(), "gnt-cluster verify: {new:?}");
+    Ok(())
+}
+
+fn run(cluster: &Cluster, line: &str) -> anyhow::Result<()> {
+    cluster.exec(&line.split_whitespace().collect::<Vec<_>>())?.good()?;
+    Ok(())
+}
+
+/// What `gnt-cluster verify` holds against the cluster.
+fn complaints(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
+    let output = cluster.exec(&["gnt-cluster", "verify", "--error-codes"])?;
+    ensure!(output.stdout.contains("Verifying"), "no verification{}", output.streams());
+    let lines = output.stdout.lines().filter(|line| line.contains("ERROR"));
+    // "- ERROR:ENODEN1:..." with the time and the job in front
+    Ok(lines.map(|line| line.split_once("ERROR").map_or(line, |(_, error)| error).to_owned()).collect())
+}
+
+/// Where the original's tools and allocator were.
+struct Place {
+    /// The directory of the tools.
+    tools: PathBuf,
+    /// The allocator, and where its link led.
+    hail: Option<(PathBuf, PathBuf)>,
+}
+
+impl Place {
+    /// Nothing is to be done where the package is installed. Elsewhere the program takes the place for a while.
+    fn take(cluster: &Cluster) -> anyhow::Result<Place> {
+        if tools::are_installed() {
+            return Ok(Place { tools: PathBuf::from("/usr/bin"), hail: None });
+        }
+        let program = super::program_in_cluster(cluster)?;
+        let tools = cluster.path("tools");
+        let _ = fs::remove_dir_all(&tools);
+        fs::create_dir(&tools)?;
+        for words in READERS {
+            symlink(&program, tools.join(words[0]))?;
+        }
+        let hail = Path::new(cluster.value("GANETI_IALLOCATOR_DIR")).join("hail");
+        let original = fs::read_link(&hail)?;
+        fs::remove_file(&hail)?;
+        symlink(&program, &hail)?;
+        Ok(Place { tools, hail: Some((hail, original)) })
+    }
+
+    fn leave(self) -> anyhow::Result<()> {
+        if let Some((hail, original)) = self.hail {
+            fs::remove_file(&hail)?;
+            symlink(original, &hail)?;
+        }
+        Ok(())
+    }
+}
