@@ -3,6 +3,7 @@
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
+pub(crate) mod compressed;
 pub(crate) mod encoding;
 pub mod error;
 pub mod json;

@@ -13,6 +13,7 @@ mod preference;
 mod score;
 mod sequence;
 pub mod transition;
+pub mod why;
 mod wishes;
 pub mod working_set;
 

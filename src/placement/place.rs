@@ -134,14 +134,14 @@ impl Placer<'_> {
             chain: vec![resource],
             needed: None,
             host: None,
-            decision: DecidedBy::None,
+            decided_by: DecidedBy::None,
             order_dependent: false,
         };
         if !self.set.is_managed(resource) {
             record.host = of.active;
-            record.decision = DecidedBy::Unmanaged;
+            record.decided_by = DecidedBy::Unmanaged;
         } else if self.set.stop_all {
-            record.decision = DecidedBy::StopAll;
+            record.decided_by = DecidedBy::StopAll;
         } else {
             self.choose(&mut record);
         }
@@ -226,7 +226,7 @@ impl Placer<'_> {
             record.order_dependent |= possible.len() > 1 && possible.iter().any(good);
             if good(&preferred) {
                 record.host = Some(preferred);
-                record.decision = DecidedBy::MostFree;
+                record.decided_by = DecidedBy::MostFree;
                 return;
             }
         }
@@ -240,7 +240,7 @@ impl Placer<'_> {
             chosen = (active, DecidedBy::Active);
         }
         if usable(chosen.0) {
-            (record.host, record.decision) = (Some(chosen.0), chosen.1);
+            (record.host, record.decided_by) = (Some(chosen.0), chosen.1);
         }
     }
 
@@ -262,7 +262,7 @@ impl Placer<'_> {
         let preferred = if together { None } else { self.preference.most_free(&candidates) };
         let needed = if together { all } else { own.clone() };
         let full: Vec<HostIdx> =
-            self.set.host_indices().filter(|host| !free[host.get()].hold(&needed)).collect();
+            candidates.into_iter().filter(|host| !free[host.get()].hold(&needed)).collect();
         for host in full {
             self.tables[resource.get()].add(host, AllocationScore::MINUS_INFINITY);
         }

@@ -37,7 +37,7 @@ pub struct Assignment {
     /// Where it goes.
     pub host: Option<HostIdx>,
     /// What decided.
-    pub decision: DecidedBy,
+    pub decided_by: DecidedBy,
     /// Whether Pacemaker's own answer hangs on the order in which it keeps nodes in memory.
     pub order_dependent: bool,
 }

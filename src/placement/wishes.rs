@@ -106,14 +106,19 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Hands the colocations of a group to its members: its own wishes to the first, those of others to the last.
+    /// Hands the colocations of a group to its members: its own wishes to the first, those of others to the last; what
+    /// the group must be with, to all.
     pub(super) fn hand_down(&mut self, group: ResourceIdx) {
         let (first, last) = (self.set.member(group, false), self.set.member(group, true));
         if let (Some(first), Some(last)) = (first, last) {
             let set = self.set;
             for at in self.primaries[group.get()].clone() {
                 let of = |at: usize| rank(set, set.colocations[at].primary);
-                insert(&mut self.primaries[first.get()], at, of);
+                let binds_all = set.colocations[at].score == AllocationScore::INFINITY;
+                let members = set.resource(group).members.iter();
+                for member in members.filter(|member| binds_all || **member == first) {
+                    insert(&mut self.primaries[member.get()], at, of);
+                }
             }
             for at in self.dependents[group.get()].clone() {
                 let of = |at: usize| rank(set, set.colocations[at].dependent);

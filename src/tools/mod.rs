@@ -21,6 +21,7 @@ pub mod hcheck;
 mod help;
 pub(crate) mod hgroup;
 pub mod hinfo;
+pub(crate) mod hplace;
 pub mod hroller;
 pub(crate) mod hscan;
 pub mod hspace;
@@ -67,6 +68,8 @@ pub enum ExitStatus {
     Monitored(Severity),
     /// The same: nothing could be found out.
     Unknown,
+    /// Something that should run has no place.
+    Unplaced,
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -74,7 +77,7 @@ impl From<ExitStatus> for ExitCode {
         match status {
             ExitStatus::Success => ExitCode::SUCCESS,
             ExitStatus::Failure => ExitCode::from(1),
-            ExitStatus::Usage => ExitCode::from(2),
+            ExitStatus::Usage | ExitStatus::Unplaced => ExitCode::from(2),
             ExitStatus::Planned => ExitCode::from(3),
             ExitStatus::Done => ExitCode::from(4),
             ExitStatus::Monitored(Severity::Ok) => ExitCode::SUCCESS,
@@ -101,6 +104,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hcheck::SPEC, start: hcheck::start },
     Tool { spec: &hgroup::SPEC, start: |args| start(hgroup::parse(args), hgroup::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::SPEC.parse(args), hinfo::run) },
+    Tool { spec: &hplace::SPEC, start: |args| start(hplace::parse(args), hplace::run) },
     Tool { spec: &hroller::SPEC, start: |args| start(hroller::SPEC.parse(args), hroller::run) },
     Tool { spec: &hscan::SPEC, start: |args| start(hscan::parse(args), hscan::run) },
     Tool { spec: &hspace::SPEC, start: |args| start(hspace::SPEC.parse(args), hspace::run) },

@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "input",
             "load",
             "model",
+            "placement",
             "plan",
             "redundancy",
             "remote",

@@ -2,7 +2,7 @@
 //! clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
-//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep]
+//!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep|hplace]
 //!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output must be the same bytes, the exit status the same number;
@@ -11,7 +11,7 @@
 //! other words avoid it, the reference is asked again (`restate`). Cases that
 //! fail are kept in a directory with everything that is needed to run them
 //! again. With --over, runs are those among more cases where the cluster comes in
-//! that form. With --self the reference runs on both sides: that checks the suite.
+//! that form. hplace is compared with Pacemaker's crm_simulate, on clusters of its own. With --self the reference runs on both sides: that checks the suite.
 
 mod answers;
 mod cases;
@@ -28,6 +28,7 @@ mod harep_history;
 mod harep_opcodes;
 mod harep_tags;
 mod hcheck;
+mod hplace;
 mod hroller;
 mod hscan;
 mod hspace;
@@ -75,11 +76,17 @@ use tools::Tool;
 /// Failing cases whose differences are shown.
 const SHOWN: usize = 5;
 
+/// The tool whose reference is not Ganeti's.
+const PLACEMENT: &str = "hplace";
+
 /// What the command line of the suite says.
 struct Settings {
     seed: u64,
     runs: u64,
     tool: Option<Tool>,
+    /// Whether hplace is compared, and whether nothing else is.
+    placement: bool,
+    only_placement: bool,
     over: Option<Over>,
     jobs: usize,
     only: Option<u64>,
@@ -92,25 +99,29 @@ fn settings() -> Settings {
     let number = |name: &'static str, default: &'static str| {
         Arg::new(name).long(name).value_name("N").default_value(default).value_parser(value_parser!(u64))
     };
+    let names: Vec<&str> = Tool::ALL.map(Tool::name).into_iter().chain([PLACEMENT]).collect();
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     let matches = Command::new("reference")
         .about("Compares the tools with the reference")
         .arg(number("seed", "1"))
         .arg(number("runs", "4200"))
         .arg(Arg::new("only").long("only").value_name("CASE").value_parser(value_parser!(u64)))
-        .arg(Arg::new("tool").long("tool").value_parser(Tool::ALL.map(Tool::name)))
+        .arg(Arg::new("tool").long("tool").value_parser(names))
         .arg(Arg::new("over").long("over").value_parser(Over::NAMES.map(|(name, _)| name)))
         .arg(Arg::new("jobs").long("jobs").value_name("N").value_parser(value_parser!(usize)))
         .arg(Arg::new("keep").long("keep").value_name("DIR").help("Where failing cases are kept"))
         .arg(switch("stats").help("Show what was covered"))
         .arg(switch("self").help("Run the reference on both sides"))
         .get_matches();
+    let named = matches.get_one::<String>("tool").map(String::as_str);
     let number = |name: &str| matches.get_one::<u64>(name).copied();
     let cores = || std::thread::available_parallelism().map_or(2, usize::from);
     Settings {
         seed: number("seed").unwrap_or(1),
         runs: number("runs").unwrap_or(0),
-        tool: matches.get_one::<String>("tool").and_then(|name| Tool::named(name)),
+        tool: named.and_then(Tool::named),
+        placement: named.is_none_or(|name| name == PLACEMENT),
+        only_placement: named == Some(PLACEMENT),
         over: matches.get_one::<String>("over").and_then(|name| Over::named(name)),
         jobs: matches.get_one::<usize>("jobs").copied().unwrap_or_else(cores).max(1),
         only: number("only"),
@@ -135,6 +146,9 @@ fn main() -> ExitCode {
         eprintln!("docs/differences.md does not list the rule {}", rule.name());
         return ExitCode::FAILURE;
     }
+    if settings.only_placement {
+        return placement(&settings);
+    }
     let programs = match Programs::find() {
         Ok(programs) => programs,
         Err(problem) => {
@@ -154,10 +168,35 @@ fn main() -> ExitCode {
             }
             println!("seed {}, {:.0?} in all", settings.seed, start.elapsed());
             println!("{}", statistics.summary());
-            if statistics.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if statistics.failed > 0 {
+                return ExitCode::FAILURE;
+            }
+            if settings.placement && settings.only.is_none() {
+                placement(&settings)
+            } else {
+                ExitCode::SUCCESS
+            }
         }
         Err(problem) => {
             eprintln!("the comparison cannot be run: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Compares hplace with crm_simulate.
+fn placement(settings: &Settings) -> ExitCode {
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
+    let result = hplace::run(settings.seed, settings.jobs, settings.only, &work, &settings.keep);
+    // leftovers only take room
+    let _ = fs::remove_dir_all(&work);
+    match result {
+        Ok(counts) => {
+            println!("{}", counts.summary());
+            if counts.good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(problem) => {
+            eprintln!("hplace cannot be compared: {problem}");
             ExitCode::FAILURE
         }
     }

@@ -615,3 +615,29 @@ fn contradictions_are_in_the_document_of_repairs() {
     assert_eq!((&instances[0]["decision"], &instances[0]["status"]), (&"unclear".into(), &"Failure".into()));
     assert!(instances.iter().any(|instance| instance["decision"] == "repair"));
 }
+
+#[test]
+fn placements_of_pacemaker_clusters() {
+    let (placement, normalized) =
+        (validator("htools.placement-1.json"), validator("htools.normalized-1.json"));
+    let read = |words: &[&str], validator: &Validator, status: i32| -> Value {
+        let run = Command::new(PROGRAM).env_remove("HTOOLS").arg("hplace").args(words).assert().code(status);
+        let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path)).collect();
+        assert!(errors.is_empty(), "{words:?}: {errors:#?}");
+        document
+    };
+    for (file, unplaced) in
+        [("data/pacemaker-small.xml", "rsc-large"), ("data/pacemaker-six-nodes.xml", "report")]
+    {
+        let document = read(&["-x", file, "--json"], &placement, 2);
+        assert_eq!(document["unplaced"], serde_json::json!([unplaced]));
+        let resources = array(&document, "resources");
+        assert_eq!(array(&document, "order").len(), resources.len());
+        let lost = resources.iter().find(|one| one["id"] == unplaced).unwrap();
+        assert!(!array(lost, "room_taken").is_empty());
+        let document = read(&["-x", file, "--show-normalized"], &normalized, 0);
+        assert_eq!(array(&document, "resources").len(), resources.len());
+    }
+}

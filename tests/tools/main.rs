@@ -13,6 +13,7 @@ mod early_end;
 mod estimates;
 mod hail;
 mod health;
+mod hplace;
 mod install;
 mod json;
 mod manual;

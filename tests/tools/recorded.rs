@@ -12,6 +12,7 @@ fn recorded_answers() {
         .case("tests/recorded/*.trycmd")
         .case("README.md")
         .case("docs/guide.md")
+        .case("docs/pacemaker.md")
         .case("docs/tour.md")
         .case("docs/execution.md")
         .case("docs/monitoring.md");

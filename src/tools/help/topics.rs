@@ -24,6 +24,7 @@ topics! {
     "monitoring" "docs/monitoring.md",
     "groups" "docs/groups.md",
     "placing" "docs/placing.md",
+    "pacemaker" "docs/pacemaker.md",
     "search" "docs/search.md",
     "bounds" "docs/bounds.md",
     "figures" "docs/figures.md",

@@ -22,6 +22,7 @@ use crate::load::units::parse_size;
 use crate::model::kinds::words;
 use crate::model::metrics::TABLE;
 use crate::model::{DiskTemplate, Mib, WeightError, Weights};
+use crate::placement::Strategy;
 use crate::plan::durations::Rates;
 use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
@@ -33,6 +34,22 @@ use crate::search::fill::Size;
 use crate::search::health::Severities;
 use crate::search::rolling::RollingOptions;
 use crate::search::squeeze::Reach;
+
+/// Which Pacemaker cluster is placed, how, and what of it is shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlacementOptions {
+    /// `-x`; `-` is standard input.
+    pub file: Option<PathBuf>,
+    pub live: bool,
+    /// None: the cluster's own.
+    pub strategy: Option<Strategy>,
+    pub skip_unsupported: bool,
+    pub explain: bool,
+    pub crm_simulate_format: bool,
+    pub show_normalized: bool,
+    /// The resources behind `why`.
+    pub why: Vec<String>,
+}
 
 /// What a program is asked to do. One type for all of them, as an option means the same wherever it is
 /// accepted; a program reads what the options of its list can set.
@@ -129,6 +146,9 @@ pub struct Options {
     pub svg: bool,
     pub evacuate: bool,
     pub move_cost: f64,
+
+    // hplace
+    pub placement: PlacementOptions,
 
     // hroller
     /// What the maintenance has to respect.

@@ -1,0 +1,306 @@
+//! Why a resource is where it is: what forbids each of the other hosts, what decided between those that were
+//! left, and for one without a place, who took the room.
+
+use super::capacity::Capacities;
+use super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::placing::{AllPlaced, Assignment, DecidedBy};
+use super::score::AllocationScore;
+use super::working_set::{Colocation, Strategy, WorkingSet};
+
+/// The first thing that keeps a resource from a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostHindrance {
+    /// The host is no member of the cluster.
+    Offline,
+    /// It was lost, and is to be fenced.
+    Unclean,
+    /// It is about to leave.
+    ShuttingDown,
+    /// It is in standby.
+    Standby,
+    /// It is in maintenance.
+    Maintenance,
+    /// The resource is meant to be stopped.
+    Stopped,
+    /// Nothing is to run in this cluster.
+    StopAll,
+    /// It failed there this often, which is too often.
+    Failures(AllocationScore),
+    /// A location constraint forbids it: its id.
+    Location(String),
+    /// In an opt-in cluster, no constraint allows it.
+    NotOptedIn,
+    /// By this colocation it must be with another one, which is elsewhere, or nowhere.
+    With(String, ResourceIdx, Option<HostIdx>),
+    /// By this colocation it must not be with another one, which is there.
+    Apart(String, ResourceIdx),
+    /// Others want to be with it, and not there.
+    Wishes(Vec<ResourceIdx>),
+    /// There is too little of these kinds of capacity, by so much; together with all that must be with it, if there
+    /// are others.
+    Room(Vec<(AttributeIdx, i64)>),
+    /// Wanted less than not at all: its score.
+    Unwanted(AllocationScore),
+}
+
+/// What put a host before the next best one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advantage {
+    /// It was the only one.
+    Only,
+    /// It has a higher score.
+    Score(AllocationScore, AllocationScore),
+    /// It has the most free capacity.
+    Room,
+    /// Fewer resources were placed there before: so many, and so many.
+    Fewer(usize, usize),
+    /// The resource runs there, and no other host is better.
+    Runs,
+    /// Its name is the first.
+    Name,
+    /// The resource is not managed, and stays.
+    Unmanaged,
+}
+
+/// What was found out about one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFinding {
+    /// The host.
+    pub host: HostIdx,
+    /// The resource's score there, before capacities were looked at; none in an opt-in cluster without a constraint.
+    pub score: Option<AllocationScore>,
+    /// What forbids it.
+    pub hindrance: Option<HostHindrance>,
+}
+
+/// A host that has the room if others leave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomTaken {
+    /// The host.
+    pub host: HostIdx,
+    /// The resources that were placed there before, in order.
+    pub by: Vec<ResourceIdx>,
+    /// The fewest of them, last placed first, without which there would be room; none, if all of them were not enough.
+    pub give_way: Vec<ResourceIdx>,
+}
+
+/// Why a resource is where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceReasons {
+    /// The primitive.
+    pub resource: ResourceIdx,
+    /// Where it goes.
+    pub host: Option<HostIdx>,
+    /// What decided for that host, and the next best one.
+    pub advantage: Option<(Advantage, Option<HostIdx>)>,
+    /// What speaks against each host, in order of their names.
+    pub hosts: Vec<HostFinding>,
+    /// For one that has no place: the hosts that lack nothing but room.
+    pub taken: Vec<RoomTaken>,
+    /// What the hosts had to hold: more than the resource needs, if others must be with it.
+    pub needed: Capacities,
+    /// All that must be with it, itself first.
+    pub chain: Vec<ResourceIdx>,
+}
+
+/// Why a primitive is where it is; nothing for a group.
+pub fn why(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    resource: ResourceIdx,
+) -> Option<PlaceReasons> {
+    let at = placed.by_resource[resource.get()]?;
+    let before = ClusterBefore::of(set, placed, at);
+    let record = &placed.records[at];
+    let finding = |host| HostFinding {
+        host,
+        score: record.scores.get(host),
+        hindrance: before.hindrance(record, host),
+    };
+    let hosts: Vec<HostFinding> = set.host_indices().map(finding).collect();
+    let taken = match record.host {
+        Some(_) => Vec::new(),
+        None => before.taken(record, &hosts),
+    };
+    Some(PlaceReasons {
+        resource,
+        host: record.host,
+        advantage: record.host.map(|host| before.advantage(record, strategy, host, &hosts)),
+        hosts,
+        taken,
+        needed: record.needed.clone().unwrap_or_default(),
+        chain: record.chain.clone(),
+    })
+}
+
+/// The cluster as it was when a resource was placed.
+struct ClusterBefore<'a> {
+    set: &'a WorkingSet,
+    placed: &'a AllPlaced,
+    earlier: &'a [Assignment],
+    free: Vec<Capacities>,
+}
+
+impl<'a> ClusterBefore<'a> {
+    fn of(set: &'a WorkingSet, placed: &'a AllPlaced, at: usize) -> ClusterBefore<'a> {
+        let mut free: Vec<Capacities> = set.hosts.iter().map(|host| host.capacity.clone()).collect();
+        set.charges.iter().for_each(|charge| free[charge.host.get()].charge(&charge.utilization));
+        let earlier = &placed.records[..at];
+        for record in earlier {
+            if let Some(host) = record.host {
+                free[host.get()].charge(&set.resource(record.resource).utilization);
+            }
+        }
+        ClusterBefore { set, placed, earlier, free }
+    }
+
+    /// The first thing that forbids a host.
+    fn hindrance(&self, record: &Assignment, host: HostIdx) -> Option<HostHindrance> {
+        let of = self.set.resource(record.resource);
+        let state = self.set.host(host).state;
+        if record.host == Some(host) {
+            return None;
+        }
+        let by_state = [
+            (of.stopped, HostHindrance::Stopped),
+            (record.decided_by == DecidedBy::StopAll, HostHindrance::StopAll),
+            (state.unclean, HostHindrance::Unclean),
+            (!state.online, HostHindrance::Offline),
+            (state.shutting_down, HostHindrance::ShuttingDown),
+            (state.standby, HostHindrance::Standby),
+            (state.maintenance, HostHindrance::Maintenance),
+        ];
+        if let Some((_, hindrance)) = by_state.into_iter().find(|(holds, _)| *holds) {
+            return Some(hindrance);
+        }
+        let Some(score) = record.scores.get(host) else { return Some(HostHindrance::NotOptedIn) };
+        if score == AllocationScore::MINUS_INFINITY {
+            return Some(self.forbidden_by(record, host));
+        }
+        if score < AllocationScore::ZERO {
+            return Some(HostHindrance::Unwanted(score));
+        }
+        let needed = record.needed.as_ref()?;
+        let missing: Vec<(AttributeIdx, i64)> = self.free[host.get()].missing_for(needed).collect();
+        (!missing.is_empty()).then_some(HostHindrance::Room(missing))
+    }
+
+    /// What gives a host the score of minus infinity.
+    fn forbidden_by(&self, record: &Assignment, host: HostIdx) -> HostHindrance {
+        let of = self.set.resource(record.resource);
+        if let Some((_, count)) = of.failed_on.iter().find(|(failed, _)| *failed == host) {
+            return HostHindrance::Failures(*count);
+        }
+        let is_it = |resource: ResourceIdx| resource == record.resource || of.group == Some(resource);
+        let forbids = self.set.locations.iter().find(|location| {
+            is_it(location.resource)
+                && location.host == host
+                && location.score == AllocationScore::MINUS_INFINITY
+        });
+        if let Some(location) = forbids {
+            return HostHindrance::Location(location.id.clone());
+        }
+        let own = self.set.colocations.iter().filter(|colocation| is_it(colocation.dependent));
+        if let Some(hindrance) = own.into_iter().find_map(|colocation| self.by_colocation(colocation, host)) {
+            return hindrance;
+        }
+        let dependents = self.set.colocations.iter().filter(|colocation| is_it(colocation.primary));
+        HostHindrance::Wishes(dependents.map(|colocation| colocation.dependent).collect())
+    }
+
+    /// What a colocation says about a host, if it forbids it.
+    fn by_colocation(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
+        let primary = self.set.member(colocation.primary, colocation.score == AllocationScore::INFINITY)?;
+        let place = self.placed.host(primary);
+        let agree = place.is_some_and(|place| match &colocation.attribute {
+            None => place == host,
+            Some(name) => {
+                let value = |host| self.set.host(host).attribute(name).map(str::to_ascii_lowercase);
+                value(place) == value(host)
+            }
+        });
+        let id = colocation.id.clone();
+        match colocation.score {
+            AllocationScore::INFINITY if !agree => Some(HostHindrance::With(id, colocation.primary, place)),
+            AllocationScore::MINUS_INFINITY if agree => Some(HostHindrance::Apart(id, colocation.primary)),
+            _ => None,
+        }
+    }
+
+    /// What put a host before the next best one that nothing forbids.
+    fn advantage(
+        &self,
+        record: &Assignment,
+        strategy: Strategy,
+        host: HostIdx,
+        hosts: &[HostFinding],
+    ) -> (Advantage, Option<HostIdx>) {
+        match record.decided_by {
+            DecidedBy::Unmanaged => return (Advantage::Unmanaged, None),
+            DecidedBy::MostFree => return (Advantage::Room, None),
+            _ => {}
+        }
+        let left = hosts.iter().filter(|finding| finding.host != host && finding.hindrance.is_none());
+        let Some(next) = left.max_by_key(|finding| finding.score) else { return (Advantage::Only, None) };
+        let (score, other) =
+            (record.scores.or_never(host), next.score.unwrap_or(AllocationScore::MINUS_INFINITY));
+        let count = |host: HostIdx| self.earlier.iter().filter(|record| record.host == Some(host)).count();
+        let room = |host: HostIdx| &self.free[host.get()];
+        let advantage = if score > other {
+            Advantage::Score(score, other)
+        } else if record.decided_by == DecidedBy::Active {
+            Advantage::Runs
+        } else if strategy == Strategy::Balanced && room(host).compare(room(next.host)).is_gt() {
+            Advantage::Room
+        } else if strategy != Strategy::Minimal && count(host) < count(next.host) {
+            Advantage::Fewer(count(host), count(next.host))
+        } else if strategy != Strategy::Minimal && self.set.resource(record.resource).active == Some(host) {
+            Advantage::Runs
+        } else {
+            Advantage::Name
+        };
+        (advantage, Some(next.host))
+    }
+
+    /// The hosts that lack nothing but room, and who took it.
+    fn taken(&self, record: &Assignment, hosts: &[HostFinding]) -> Vec<RoomTaken> {
+        let Some(needed) = &record.needed else { return Vec::new() };
+        let lacks_room = |finding: &&HostFinding| matches!(finding.hindrance, Some(HostHindrance::Room(_)));
+        let taken = hosts.iter().filter(lacks_room).map(|finding| {
+            let host = finding.host;
+            let there = self.earlier.iter().filter(|earlier| earlier.host == Some(host));
+            let by: Vec<ResourceIdx> = there.map(|earlier| earlier.resource).collect();
+            RoomTaken { host, give_way: self.give_way(needed, host, &by), by }
+        });
+        taken.collect()
+    }
+
+    /// The last placed one without which there would be room, or the last placed ones.
+    fn give_way(&self, needed: &Capacities, host: HostIdx, by: &[ResourceIdx]) -> Vec<ResourceIdx> {
+        let without = |gone: &[ResourceIdx]| {
+            let mut free = self.free[host.get()].clone();
+            gone.iter().for_each(|resource| free.add(&self.set.resource(*resource).utilization));
+            free.hold(needed)
+        };
+        if let Some(one) = by.iter().rev().find(|one| without(&[**one])) {
+            return vec![*one];
+        }
+        let mut gone: Vec<ResourceIdx> = Vec::new();
+        for resource in by.iter().rev() {
+            gone.push(*resource);
+            if without(&gone) {
+                // what was taken in vain on the way stays
+                for at in (0..gone.len()).rev() {
+                    let mut fewer = gone.clone();
+                    fewer.remove(at);
+                    if without(&fewer) {
+                        gone = fewer;
+                    }
+                }
+                return gone;
+            }
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,296 @@
+//! The documents of `hplace --json` (`htools.placement/1`) and `--show-normalized` (`htools.normalized/1`).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::placement::why::{PlaceReasons, why};
+use crate::placement::working_set::{OrderStrength, WorkingSet};
+use crate::placement::{AllPlaced, AllocationScore, Capacities, HostIdx, ResourceIdx, Strategy};
+use crate::report::json::Generator;
+
+use super::changes::{ResourceAction, primitives};
+use super::why as words;
+
+/// The name of the schema of placements.
+pub const SCHEMA: &str = "htools.placement/1";
+/// The name of the schema of normalized input.
+pub const NORMALIZED: &str = "htools.normalized/1";
+
+/// A number, or the word for an infinity.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum ScoreView {
+    Number(i32),
+    Word(String),
+}
+
+impl From<AllocationScore> for ScoreView {
+    fn from(score: AllocationScore) -> ScoreView {
+        match score.is_infinite() {
+            true => ScoreView::Word(score.to_string()),
+            false => ScoreView::Number(score.get()),
+        }
+    }
+}
+
+/// Where the resources go.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlacementDocument {
+    schema: &'static str,
+    generator: Generator,
+    strategy: &'static str,
+    nodes: Vec<PlacementNode>,
+    resources: Vec<PlacementResource>,
+    order: Vec<String>,
+    placed: usize,
+    unplaced: Vec<String>,
+    moves: usize,
+    unsupported: Vec<UnsupportedView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlacementNode {
+    name: String,
+    available: bool,
+    capacity: BTreeMap<String, i64>,
+    used: BTreeMap<String, i64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlacementResource {
+    id: String,
+    group: Option<String>,
+    node: Option<String>,
+    was: Option<String>,
+    action: &'static str,
+    managed: bool,
+    scores: BTreeMap<String, ScoreView>,
+    reason: Vec<String>,
+    room_taken: Vec<RoomTakenView>,
+    order_dependent: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct RoomTakenView {
+    node: String,
+    by: Vec<String>,
+    give_way: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct UnsupportedView {
+    element: String,
+    id: String,
+    reason: String,
+}
+
+/// The document about a placed cluster.
+pub fn document(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> PlacementDocument {
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    let actions = || primitives(set).map(|resource| ResourceAction::of(set, placed, resource));
+    let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
+    PlacementDocument {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        strategy: strategy.as_str(),
+        nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
+        resources: primitives(set).filter_map(|one| resource(set, strategy, placed, one)).collect(),
+        order: placed.records.iter().map(|record| id(record.resource)).collect(),
+        placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
+        unplaced: placed.unplaced(set).map(id).collect(),
+        moves: actions().filter(is_move).count(),
+        unsupported: unsupported(set),
+    }
+}
+
+fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
+    let view = |outside: &crate::placement::working_set::Outside| UnsupportedView {
+        element: outside.element.clone(),
+        id: outside.id.clone(),
+        reason: outside.reason.clone(),
+    };
+    set.outside.iter().map(view).collect()
+}
+
+fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
+    let of = set.host(host);
+    let left = &placed.remaining[host.get()];
+    let used = left
+        .iter()
+        .map(|(kind, left)| (set.attributes[kind.get()].clone(), of.capacity.get(kind).saturating_sub(left)));
+    PlacementNode {
+        name: of.name.clone(),
+        available: of.state.available(),
+        capacity: amounts(set, &of.capacity),
+        used: used.collect(),
+    }
+}
+
+fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<String, i64> {
+    capacities.iter().map(|(kind, amount)| (set.attributes[kind.get()].clone(), amount)).collect()
+}
+
+fn resource(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    resource: ResourceIdx,
+) -> Option<PlacementResource> {
+    let of = set.resource(resource);
+    let record = placed.record(resource)?;
+    let reasons = why(set, strategy, placed, resource)?;
+    let name = |host: HostIdx| set.host(host).name.clone();
+    Some(PlacementResource {
+        id: of.id.clone(),
+        group: of.group.map(|group| set.resource(group).id.clone()),
+        node: record.host.map(name),
+        was: of.active.map(name),
+        action: ResourceAction::of(set, placed, resource).as_str(),
+        managed: set.is_managed(resource),
+        scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
+        reason: words::lines(set, &reasons).iter().map(|line| line.trim().to_owned()).collect(),
+        room_taken: room_taken(set, &reasons),
+        order_dependent: record.order_dependent,
+    })
+}
+
+fn room_taken(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<RoomTakenView> {
+    let ids = |resources: &[ResourceIdx]| -> Vec<String> {
+        resources.iter().map(|resource| set.resource(*resource).id.clone()).collect()
+    };
+    let view = |taken: &crate::placement::why::RoomTaken| RoomTakenView {
+        node: set.host(taken.host).name.clone(),
+        by: ids(&taken.by),
+        give_way: ids(&taken.give_way),
+    };
+    reasons.taken.iter().map(view).collect()
+}
+
+/// What the input comes to: primitives, and what hangs on what.
+#[derive(Debug, Clone, Serialize)]
+pub struct NormalizedDocument {
+    schema: &'static str,
+    generator: Generator,
+    resources: Vec<NormalizedResource>,
+    locations: Vec<NormalizedLocation>,
+    colocations: Vec<NormalizedColocation>,
+    orders: Vec<NormalizedOrder>,
+    unsupported: Vec<UnsupportedView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedResource {
+    id: String,
+    agent: String,
+    group: Option<String>,
+    priority: ScoreView,
+    stickiness: ScoreView,
+    managed: bool,
+    stopped: bool,
+    allow_migrate: bool,
+    utilization: BTreeMap<String, i64>,
+    runs_on: Option<String>,
+    scores: BTreeMap<String, ScoreView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedLocation {
+    constraint: String,
+    resource: String,
+    node: String,
+    score: ScoreView,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedColocation {
+    constraint: String,
+    resource: String,
+    with: String,
+    score: ScoreView,
+    attribute: Option<String>,
+    influence: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedOrder {
+    constraint: String,
+    first: String,
+    then: String,
+    kind: &'static str,
+    symmetrical: bool,
+}
+
+/// The document about an input.
+pub fn normalized(set: &WorkingSet) -> NormalizedDocument {
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    let name = |host: HostIdx| set.host(host).name.clone();
+    let locations = set.locations.iter().map(|location| NormalizedLocation {
+        constraint: location.id.clone(),
+        resource: id(location.resource),
+        node: name(location.host),
+        score: location.score.into(),
+    });
+    let colocations = set.colocations.iter().map(|colocation| NormalizedColocation {
+        constraint: colocation.id.clone(),
+        resource: id(colocation.dependent),
+        with: id(colocation.primary),
+        score: colocation.score.into(),
+        attribute: colocation.attribute.clone(),
+        influence: colocation.influence,
+    });
+    NormalizedDocument {
+        schema: NORMALIZED,
+        generator: Generator::this(),
+        resources: primitives(set).map(|resource| normalized_resource(set, resource)).collect(),
+        locations: locations.collect(),
+        colocations: colocations.collect(),
+        orders: orders(set),
+        unsupported: unsupported(set),
+    }
+}
+
+fn normalized_resource(set: &WorkingSet, resource: ResourceIdx) -> NormalizedResource {
+    let of = set.resource(resource);
+    let name = |host: HostIdx| set.host(host).name.clone();
+    NormalizedResource {
+        id: of.id.clone(),
+        agent: of.agent.clone(),
+        group: of.group.map(|group| set.resource(group).id.clone()),
+        priority: of.priority.into(),
+        stickiness: of.stickiness.into(),
+        managed: set.is_managed(resource),
+        stopped: of.stopped,
+        allow_migrate: of.allow_migrate,
+        utilization: amounts(set, &of.utilization),
+        runs_on: of.active.map(name),
+        scores: of.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
+    }
+}
+
+/// The orders of constraints, and those between the members of groups.
+fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    let groups = set.resources.iter().filter(|resource| resource.is_group);
+    let of_groups = groups.flat_map(|group| {
+        group.members.windows(2).map(|pair| NormalizedOrder {
+            constraint: group.id.clone(),
+            first: id(pair[0]),
+            then: id(pair[1]),
+            kind: "mandatory",
+            symmetrical: true,
+        })
+    });
+    let given = set.orders.iter().map(|order| NormalizedOrder {
+        constraint: order.id.clone(),
+        first: id(order.first),
+        then: id(order.then),
+        kind: match order.strength {
+            OrderStrength::Mandatory => "mandatory",
+            OrderStrength::Optional => "optional",
+            OrderStrength::Serialize => "serialize",
+        },
+        symmetrical: order.symmetrical,
+    });
+    given.chain(of_groups).collect()
+}

@@ -1,0 +1,99 @@
+//! Where resources go and what hosts have left, for people.
+
+use crate::model::shown::shown_name;
+use crate::placement::why::{PlaceReasons, why};
+use crate::placement::{AllPlaced, HostIdx, Strategy, WorkingSet};
+use crate::report::table::{Align, Table};
+
+use super::changes::{ResourceAction, primitives};
+use super::order::by_shown_name;
+use super::why;
+
+/// The lines about a whole cluster.
+pub fn lines(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Vec<String> {
+    let mut lines = vec![format!(
+        "Strategy {strategy}: {} nodes, {} resources",
+        set.hosts.len(),
+        primitives(set).count()
+    )];
+    lines.push(String::new());
+    lines.extend(resources(set, placed));
+    lines.push(String::new());
+    lines.extend(hosts(set, placed));
+    let unplaced: Vec<PlaceReasons> =
+        placed.unplaced(set).filter_map(|resource| why(set, strategy, placed, resource)).collect();
+    if !unplaced.is_empty() {
+        lines.push(String::new());
+    }
+    for reasons in &unplaced {
+        let name = shown_name(&set.resource(reasons.resource).id);
+        lines.push(format!("Not placed: {name} ({})", why::short(set, reasons)));
+    }
+    let over = overcommitted(set, placed);
+    if !over.is_empty() {
+        lines.push(String::new());
+        lines.push(format!("Warning: more is placed there than fits: {}", over.join(", ")));
+    }
+    lines
+}
+
+fn resources(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
+    let name = |host: Option<HostIdx>| host.map_or("-".to_owned(), |host| shown_name(&set.host(host).name));
+    let mut table = Table::new(["Resource", "Was", "Now", "Action"].map(|title| (title, Align::Left)));
+    for resource in primitives(set) {
+        let of = set.resource(resource);
+        let action = ResourceAction::of(set, placed, resource);
+        let text = match action {
+            ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
+            ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
+            ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),
+            ResourceAction::None => "-".to_owned(),
+            action => action.to_string(),
+        };
+        table.push(vec![shown_name(&of.id), name(of.active), name(placed.host(resource)), text]);
+    }
+    trimmed(&table)
+}
+
+fn hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
+    let kinds: Vec<_> = set.attribute_indices().collect();
+    let titles = kinds.iter().map(|kind| (shown_name(&set.attributes[kind.get()]), Align::Right));
+    let first = [("Node".to_owned(), Align::Left), ("State".to_owned(), Align::Left)];
+    let mut table = Table::new(first.into_iter().chain(titles));
+    for host in by_shown_name(set) {
+        let of = set.host(host);
+        let cell = |kind: &_| {
+            let (before, after) = (of.capacity.get(*kind), placed.remaining[host.get()].get(*kind));
+            format!("{after} of {before} free")
+        };
+        let cells = kinds.iter().map(cell);
+        table.push([shown_name(&of.name), state(set, host).to_owned()].into_iter().chain(cells).collect());
+    }
+    trimmed(&table)
+}
+
+fn state(set: &WorkingSet, host: HostIdx) -> &'static str {
+    let state = set.host(host).state;
+    match () {
+        () if state.unclean => "lost",
+        () if !state.online => "offline",
+        () if state.shutting_down => "leaving",
+        () if state.standby => "standby",
+        () if state.maintenance => "maintenance",
+        () => "online",
+    }
+}
+
+/// The hosts that hold more than they have.
+fn overcommitted(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
+    let is_over = |host: &HostIdx| {
+        let had = &set.host(*host).capacity;
+        placed.remaining[host.get()].iter().any(|(kind, left)| left < 0 && left < had.get(kind))
+    };
+    by_shown_name(set).into_iter().filter(is_over).map(|host| shown_name(&set.host(host).name)).collect()
+}
+
+/// The lines of a table without blanks at their ends.
+fn trimmed(table: &Table) -> Vec<String> {
+    table.lines("").iter().map(|line| line.trim().to_owned()).collect()
+}

@@ -1,0 +1,82 @@
+//! The flow of hplace: read, place, show.
+
+use anyhow::bail;
+
+use super::cluster::load;
+use crate::model::shown::shown_name;
+use crate::placement::why::why;
+use crate::placement::{AllPlaced, ResourceIdx, Strategy, WorkingSet, place};
+use crate::report::json;
+use crate::report::placement::{crm_simulate, json as documents, text, why as words};
+use crate::tools::ExitStatus;
+use crate::tools::options::PlacementOptions;
+use crate::tools::output::Output;
+
+/// Does what the options ask for.
+pub(super) fn run(
+    options: &PlacementOptions,
+    as_json: bool,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let set = load(options, output)?;
+    if options.show_normalized {
+        output.write(&json::text(&documents::normalized(&set))?)?;
+        output.flush()?;
+        return Ok(ExitStatus::Success);
+    }
+    let strategy = options.strategy.unwrap_or(set.strategy());
+    let asked = asked(&set, options)?;
+    let placed = place(&set, strategy)?;
+    if as_json {
+        output.write(&json::text(&documents::document(&set, strategy, &placed))?)?;
+    } else {
+        for line in lines(&set, strategy, &placed, options, &asked) {
+            output.line(&line)?;
+        }
+    }
+    output.flush()?;
+    Ok(match placed.unplaced(&set).next() {
+        Some(_) => ExitStatus::Unplaced,
+        None => ExitStatus::Success,
+    })
+}
+
+/// The primitives that the words behind `why` mean: a group stands for its members.
+fn asked(set: &WorkingSet, options: &PlacementOptions) -> anyhow::Result<Vec<ResourceIdx>> {
+    let mut asked = Vec::new();
+    for name in &options.why {
+        let Some(resource) = set.resource_indices().find(|one| set.resource(*one).id == *name) else {
+            bail!("there is no resource '{}'", shown_name(name));
+        };
+        match &set.resource(resource).members[..] {
+            [] => asked.push(resource),
+            members => asked.extend(members),
+        }
+    }
+    Ok(asked)
+}
+
+fn lines(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    options: &PlacementOptions,
+    asked: &[ResourceIdx],
+) -> Vec<String> {
+    let explained = |resource: ResourceIdx| {
+        let reasons = why(set, strategy, placed, resource);
+        reasons.map(|reasons| words::lines(set, &reasons)).unwrap_or_default()
+    };
+    if options.crm_simulate_format {
+        return crm_simulate::lines(set, placed);
+    }
+    if !asked.is_empty() {
+        return asked.iter().flat_map(|resource| explained(*resource)).collect();
+    }
+    let mut lines = text::lines(set, strategy, placed);
+    if options.explain {
+        lines.push(String::new());
+        lines.extend(placed.records.iter().flat_map(|record| explained(record.resource)));
+    }
+    lines
+}

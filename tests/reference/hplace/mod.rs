@@ -1,0 +1,140 @@
+//! hplace against Pacemaker's own crm_simulate: random clusters, and for each the same scores, places, order and
+//! capacity left, line by line.
+
+mod cib;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use htools::generate::random::Random;
+use serde_json::Value;
+
+use cib::Dimensions;
+
+/// Small clusters of a run.
+const SMALL: u64 = 1000;
+/// Large ones, behind them.
+const LARGE: u64 = 10;
+/// Differences that are shown.
+const SHOWN: usize = 5;
+
+/// How the clusters came out.
+#[derive(Debug, Default)]
+pub struct Counts {
+    same: u64,
+    order_dependent: u64,
+    different: Vec<String>,
+}
+
+impl Counts {
+    /// Whether there was no difference.
+    pub fn good(&self) -> bool {
+        self.different.is_empty()
+    }
+
+    /// What a run ends with.
+    pub fn summary(&self) -> String {
+        let text: String = self.different.iter().take(SHOWN).map(|text| format!("{text}\n")).collect();
+        format!(
+            "{text}hplace and crm_simulate on {} Pacemaker clusters: {} the same, {} in which crm_simulate's own answer depends on its \
+             memory, {} different",
+            self.same + self.order_dependent + self.different.len() as u64,
+            self.same,
+            self.order_dependent,
+            self.different.len()
+        )
+    }
+}
+
+/// Compares so many small clusters and the large ones, or the one with the number `only`.
+///
+/// # Errors
+/// crm_simulate is not installed, or files cannot be written.
+pub fn run(seed: u64, jobs: usize, only: Option<u64>, work: &Path, keep: &Path) -> io::Result<Counts> {
+    fs::create_dir_all(work)?;
+    let numbers = only.map_or(0..SMALL + LARGE, |only| only..only + 1);
+    let next = AtomicU64::new(numbers.start);
+    let counts = Mutex::new(Counts::default());
+    let work_through = || -> io::Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= numbers.end {
+                return Ok(());
+            }
+            let mut random = Random::stream(seed, number);
+            let large = Dimensions { hosts: 30, primitives: 150 };
+            let dimensions = if number < SMALL { Dimensions::small(&mut random) } else { large };
+            let file = work.join(format!("{number}.xml"));
+            fs::write(&file, cib::document(dimensions, &mut random))?;
+            let verdict = compare(&file)?;
+            let mut counts = counts.lock().expect("no thread panics while counting");
+            match verdict {
+                Verdict::Same => counts.same += 1,
+                Verdict::OrderDependent => counts.order_dependent += 1,
+                Verdict::Different(text) => {
+                    fs::create_dir_all(keep)?;
+                    let kept = keep.join(format!("seed-{seed}-cluster-{number}.xml"));
+                    fs::copy(&file, &kept)?;
+                    counts.different.push(format!("cluster {number}, kept in {}\n{text}", kept.display()));
+                }
+            }
+            fs::remove_file(&file)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work_through)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no cluster panics"))
+    })?;
+    Ok(counts.into_inner().expect("no thread panics while counting"))
+}
+
+enum Verdict {
+    Same,
+    OrderDependent,
+    Different(String),
+}
+
+fn compare(file: &PathBuf) -> io::Result<Verdict> {
+    let theirs = Command::new("crm_simulate").arg("-x").arg(file).args(["-R", "-s", "-U"]).output();
+    let theirs = theirs.map_err(|e| {
+        let hint = "crm_simulate cannot be run (Debian: pacemaker-cli-utils)";
+        io::Error::new(e.kind(), format!("{hint}: {e}"))
+    })?;
+    let ours = ours(file, "--crm-simulate-format")?;
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let is_answer =
+        |line: &&str| ["Original: ", "Remaining: ", "pcmk__"].iter().any(|start| line.starts_with(start));
+    let theirs: Vec<&str> = theirs.lines().filter(is_answer).collect();
+    let text = String::from_utf8_lossy(&ours.stdout).into_owned();
+    let mine: Vec<&str> = text.lines().collect();
+    if mine == theirs && !theirs.is_empty() {
+        return Ok(Verdict::Same);
+    }
+    if depends_on_order(file)? {
+        return Ok(Verdict::OrderDependent);
+    }
+    let at = mine.iter().zip(&theirs).take_while(|(mine, theirs)| mine == theirs).count();
+    let line = |lines: &[&str]| lines.get(at).copied().unwrap_or("(nothing)").to_owned();
+    Ok(Verdict::Different(format!(
+        "  crm_simulate: {}\n  hplace:       {}\n{}",
+        line(&theirs),
+        line(&mine),
+        String::from_utf8_lossy(&ours.stderr)
+    )))
+}
+
+fn ours(file: &Path, option: &str) -> io::Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").arg("hplace").arg("-x").arg(file).arg(option).output()
+}
+
+/// Whether hplace says that the answer depends on more than the document.
+fn depends_on_order(file: &Path) -> io::Result<bool> {
+    let document: Value = serde_json::from_slice(&ours(file, "--json")?.stdout).unwrap_or(Value::Null);
+    let resources = document["resources"].as_array().cloned().unwrap_or_default();
+    Ok(resources.iter().any(|resource| resource["order_dependent"] == true))
+}

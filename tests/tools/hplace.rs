@@ -1,0 +1,79 @@
+//! hplace on documents that are hostile, packed, or beyond it.
+
+use std::fs;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::{contains, starts_with};
+
+const SMALL: &str = "data/pacemaker-small.xml";
+
+/// A run with this document on standard input.
+fn hplace(words: &[&str], document: impl Into<Vec<u8>>) -> Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").args(["hplace", "-x", "-"]).args(words).write_stdin(document).assert()
+}
+
+#[test]
+fn hostile_documents_are_one_line() {
+    let nested = format!("<cib>{}", "<a>".repeat(100_000));
+    let small = fs::read_to_string(SMALL).unwrap();
+    let twice = small.replace("rsc-large\"", "rsc-small\"");
+    let bomb = r#"<!DOCTYPE cib [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><cib>&b;</cib>"#;
+    for (document, problem) in [
+        (bomb, "not XML"),
+        (nested.as_str(), "nested more than 200 deep"),
+        ("<cib>\0</cib>", "not XML"),
+        ("", "not XML"),
+        ("<nodes/>", "the root element is 'nodes', not 'cib'"),
+        ("<cib/>", "there is no element 'configuration'"),
+        (twice.as_str(), "there is another resource with this id"),
+    ] {
+        let one_line = predicate::function(|text: &str| text.lines().count() == 1);
+        hplace(&[], document)
+            .code(1)
+            .stdout("")
+            .stderr(starts_with("Error: ").and(contains(problem)).and(one_line));
+    }
+    hplace(&[], b"<cib>\xff</cib>".to_vec()).code(1).stderr(contains("not UTF-8"));
+}
+
+#[test]
+fn chains_that_are_too_long_are_refused() {
+    let primitives: String = (0..1500).map(|at| format!(r#"<primitive id="p{at}" type="x"/>"#)).collect();
+    let colocations: String = (1..1500)
+        .map(|at| {
+            format!(r#"<rsc_colocation id="c{at}" rsc="p{}" with-rsc="p{at}" score="INFINITY"/>"#, at - 1)
+        })
+        .collect();
+    let document = format!(
+        r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="a"/></nodes><resources>{primitives}</resources>
+        <constraints>{colocations}</constraints></configuration></cib>"#
+    );
+    hplace(&[], document).code(1).stderr(contains("more than 1000 resources"));
+}
+
+#[test]
+fn what_is_beyond_it_is_named_and_refused_or_left() {
+    let small = fs::read_to_string(SMALL).unwrap();
+    let clone =
+        small.replace(r#"<primitive id="rsc-large""#, r#"<clone id="copies"><primitive id="rsc-large""#);
+    let clone = clone.replace("</resources>", "</clone></resources>");
+    let named = "Unsupported: clone 'copies': a resource that runs several times\n";
+    hplace(&[], clone.as_str())
+        .code(1)
+        .stdout("")
+        .stderr(starts_with(named).and(contains("--skip-unsupported")));
+    let skipped = hplace(&["--skip-unsupported"], clone.as_str()).code(0);
+    skipped.stdout(starts_with("Strategy balanced: 2 nodes, 2 resources\n")).stderr(named);
+}
+
+#[test]
+fn exit_status_tells_whether_all_is_placed() {
+    let small = fs::read_to_string(SMALL).unwrap();
+    hplace(&[], small.as_str()).code(2);
+    hplace(&["--strategy", "default"], small.as_str()).code(0);
+    hplace(&["why", "nosuch"], small.as_str()).code(1).stderr(contains("there is no resource 'nosuch'"));
+    hplace(&["--live"], small.as_str()).code(1).stderr(contains("only one of"));
+}
