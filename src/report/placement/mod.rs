@@ -5,6 +5,6 @@ mod container;
 pub mod crm_simulate;
 pub(crate) mod json;
 mod order;
-pub mod transition;
 pub(crate) mod text;
+pub mod transition;
 pub(crate) mod why;
