@@ -1,5 +1,6 @@
 //! Files of this machine, no more of them than fits.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -55,7 +56,8 @@ pub(crate) fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<V
     let file = File::open(path).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;
     let mode = about.mode() & 0o7777;
-    if readers == Readers::OwnerOnly && mode & 0o077 != 0 {
+    let others = if is_credential(path, std::env::var_os("CREDENTIALS_DIRECTORY")) { 0o037 } else { 0o077 };
+    if readers == Readers::OwnerOnly && mode & others != 0 {
         return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
     }
     if readers == Readers::AnyoneNoWriters {
@@ -73,6 +75,12 @@ pub(crate) fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<V
         true => Err(wrong(&format!("more than {most} bytes"))),
         false => Ok(bytes),
     }
+}
+
+/// Whether systemd has put a file there for this service alone (`LoadCredential=`, in the directory that a variable names). An
+/// access list lets the service's user read it, which its mode shows as a right of the group.
+fn is_credential(path: &Path, directory: Option<OsString>) -> bool {
+    directory.is_some_and(|directory| path.parent() == Some(Path::new(&directory)))
 }
 
 /// Fewest bytes that are read at once.
@@ -104,6 +112,17 @@ impl<R: Read> Read for Limited<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_of_a_service_are_in_its_directory() {
+        let is =
+            |path: &str, directory: Option<&str>| is_credential(Path::new(path), directory.map(Into::into));
+        assert!(is("/run/credentials/x.service/rapi", Some("/run/credentials/x.service")));
+        assert!(!is("/run/credentials/x.service/rapi", None));
+        assert!(!is("/etc/rapi", Some("/run/credentials/x.service")));
+        assert!(!is("/run/credentials/x.service/../rapi", Some("/run/credentials/x.service")));
+        assert!(!is("rapi", Some("/")));
+    }
 
     #[test]
     fn what_is_too_much_is_an_error() {

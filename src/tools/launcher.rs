@@ -10,7 +10,7 @@ use super::completion::{self, SHELLS};
 use super::options::Options;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, config, find, generate, help, install, links, plans};
+use super::{ExitStatus, TOOLS, config, exporter, find, generate, help, install, links, plans};
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec = Spec {
@@ -23,6 +23,7 @@ pub const SPEC: Spec = Spec {
         "completion SHELL",
         "config check|show [FILE]",
         "generate [OPTION...] NODES INSTANCES TEMPLATE",
+        "exporter [OPTION...]",
         "show [OPTION...] FILE",
         "apply [OPTION...] FILE",
         "undo [OPTION...] JOURNAL",
@@ -79,6 +80,9 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         if first == "install" {
             return install::start(rest);
         }
+        if first == "exporter" {
+            return exporter::start(rest);
+        }
         if let Some(result) = plans::start(&first.to_string_lossy(), rest) {
             return result;
         }
@@ -109,7 +113,9 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 fn misuse(words: &[&str]) -> Stop {
     let complaint = match words.first().copied() {
         None => "which tool?".to_owned(),
-        Some(word @ ("generate" | "install")) => format!("the options of `{word}' belong behind it"),
+        Some(word @ ("generate" | "exporter" | "install")) => {
+            format!("the options of `{word}' belong behind it")
+        }
         Some(word @ ("install-links" | "completion" | "help")) => format!("wrong arguments for `{word}'"),
         Some(word) => format!("there is no tool `{word}'{}", did_you_mean(word, commands())),
     };
@@ -123,7 +129,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
     TOOLS
         .iter()
         .map(|tool| tool.spec.name)
-        .chain(["install", "install-links", "completion", "config", "generate", "help"])
+        .chain(["install", "install-links", "completion", "config", "generate", "exporter", "help"])
         .chain(plans::COMMANDS.map(plans::word))
 }
 
@@ -152,6 +158,7 @@ pub fn command() -> clap::Command {
         .subcommand(bare("help", "show a document, or the options of a tool").arg(topic))
         .subcommand(config::clap_command())
         .subcommand(generate::command())
+        .subcommand(exporter::SPEC.command().name("exporter"))
         .subcommands(plans::COMMANDS.map(|spec| spec.command().name(plans::word(spec))))
 }
 

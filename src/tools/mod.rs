@@ -12,6 +12,7 @@ mod commands;
 mod completion;
 mod config;
 mod execution;
+pub mod exporter;
 pub mod generate;
 mod group;
 pub(crate) mod hail;

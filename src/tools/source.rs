@@ -17,7 +17,8 @@ use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, Utilisation};
-use crate::remote::rapi::{Access, Address};
+use crate::remote::luxi::Timeouts;
+use crate::remote::rapi::{Access, Address, FetchLimits};
 
 /// How error messages about the cluster's data begin.
 const LOADING: &str = "failed to load data, aborting";
@@ -40,13 +41,17 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
     Ok(cluster)
 }
 
-/// What a cluster is called in the labels of its metrics: as it is named on the command line, without user, password and path.
+/// What a cluster is called in the labels of its metrics: as it is named in the configuration or on the command line, without
+/// user, password and path.
 pub fn cluster_label(source: &SourceOptions) -> String {
-    let SourceOptions { text_data, rapi, rapi_access: _, luxi, ialloc, simulate } = source;
+    let SourceOptions { text_data, rapi, named, rapi_access: _, luxi, ialloc, simulate } = source;
     let stem = |path: &PathBuf| match path.file_stem() {
         Some(stem) if stem != "-" => stem.to_string_lossy().into_owned(),
         _ => "stdin".to_owned(),
     };
+    if let Some(name) = named {
+        return name.clone();
+    }
     if let Some(address) = rapi {
         return Address::new(address.as_ref()).bare();
     }
@@ -145,7 +150,7 @@ type SourceReader = fn(&LoadOptions) -> Option<anyhow::Result<RawCluster>>;
 /// The sources, in the reference's order of preference.
 const SOURCES: [SourceReader; 5] = [
     |o| o.source.rapi.as_deref().map(|address| read_rapi(address, o)),
-    |o| o.source.luxi.is_some().then(|| Ok(luxi::load(&o.source.socket(), o.detail)?)),
+    |o| o.source.luxi.is_some().then(|| read_luxi(o)),
     |o| (!o.source.simulate.is_empty()).then(|| Ok(simulate::parse_specs(&o.source.simulate)?)),
     |o| o.source.text_data.as_deref().map(|path| read_named(path, text::parse_bytes)),
     |o| o.source.ialloc.as_deref().map(|path| Ok(read_named(path, iallocator::parse_bytes)?.cluster)),
@@ -162,11 +167,31 @@ fn read_named<T>(path: &Path, parse: fn(&[u8], &str) -> Result<T, LoadError>) ->
     Ok(parse(&read_file(path, true)?, &path.to_string_lossy())?)
 }
 
+/// Reads the cluster of this machine.
+fn read_luxi(options: &LoadOptions) -> anyhow::Result<RawCluster> {
+    let usual = Timeouts::default();
+    let limits = options.reading_limit.map_or(usual, |most| Timeouts {
+        connect: usual.connect.min(most),
+        send: usual.send.min(most),
+        silence: usual.silence.min(most),
+        answer: most,
+        ..usual
+    });
+    Ok(luxi::parse(&luxi::fetch(&options.source.socket(), limits, options.detail)?)?)
+}
+
 /// Reads a cluster over RAPI; tells how safe that was.
 fn read_rapi(address: &str, options: &LoadOptions) -> anyhow::Result<RawCluster> {
     let addresses = [Address::new(address.as_ref())];
     let access = Access::read(&options.source.rapi_access, &addresses)?;
-    let mut raw = rapi::load(&addresses[0], &access, options.detail)?;
+    let usual = FetchLimits::default();
+    let limits = options.reading_limit.map_or(usual, |most| FetchLimits {
+        connect: usual.connect.min(most),
+        transfer: usual.transfer.min(most),
+        reading: most,
+        ..usual
+    });
+    let mut raw = rapi::load_in(&addresses[0], &access, options.detail, limits)?;
     raw.warnings.splice(0..0, access.warnings(&addresses, options.verbosity >= 1));
     Ok(raw)
 }

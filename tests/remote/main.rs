@@ -7,6 +7,7 @@ mod common;
 
 mod access;
 mod execution;
+mod exporter;
 mod hscan;
 mod loading;
 mod luxi;

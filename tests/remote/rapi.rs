@@ -22,15 +22,15 @@ use crate::common::rapi::RESOURCES;
 const PASSWORD: &str = "s3cr3t";
 
 /// A server that ends with the test.
-struct Server {
+pub struct Server {
     port: u16,
     /// The heads of the requests so far.
-    requests: Arc<Mutex<Vec<String>>>,
+    pub requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// A server that answers a request for a path with these bytes.
-    fn new(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Server {
+    pub fn new(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -59,7 +59,7 @@ impl Server {
         })
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
@@ -77,12 +77,12 @@ fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-fn response(status: &str, body: &str) -> Vec<u8> {
+pub fn response(status: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
         .into_bytes()
 }
 
-fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rapi").join(name)
 }
 

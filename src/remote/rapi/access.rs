@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Address;
 use super::certificates::Trusted;
-use super::credentials::{choose, read_environment, read_file};
+use super::credentials::{VARIABLES, choose, read_environment, read_file};
 use super::secret::Credentials;
 use crate::input::error::Result;
 use crate::model::shown::printable;
@@ -115,6 +115,12 @@ impl Access {
         }
         warnings
     }
+}
+
+/// The first variable of the environment that says who asks, if one does.
+pub fn variable_in_use() -> Option<&'static str> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    VARIABLES.into_iter().find(is_set)
 }
 
 /// What to do where nobody said who asks.

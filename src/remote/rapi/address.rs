@@ -86,7 +86,7 @@ impl Address {
     }
 
     /// Whether the password is in the URL.
-    pub(super) fn holds_password(&self) -> bool {
+    pub(crate) fn holds_password(&self) -> bool {
         matches!(self.login(), Some((_, Some(_))))
     }
 

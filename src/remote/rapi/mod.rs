@@ -12,7 +12,7 @@ mod secret;
 mod session;
 mod verifier;
 
-pub use access::{Access, AccessOptions};
+pub use access::{Access, AccessOptions, variable_in_use};
 pub use address::Address;
 pub(crate) use address::AnswerSource;
 pub use credentials::VARIABLES;

@@ -5,7 +5,6 @@ use crate::model::kinds::words;
 use crate::model::standby::is_standby;
 use crate::model::{Cluster, NodeIdx, Outage, RunStatus};
 use crate::report::info::{GroupInfo, Information};
-use crate::score::TABLE;
 use crate::search::groups::status::Capacity;
 
 words!(
@@ -50,8 +49,8 @@ pub fn tell(sheet: &mut Sheet, info: &Information, cluster: &Cluster) {
 fn tell_group(sheet: &mut Sheet, info: &GroupInfo, cluster: &Cluster, group: &str) {
     let nodes = cluster.nodes_of(info.group);
     sheet.put(Family::GroupScore, &[group], info.components.score());
-    for (metric, value) in TABLE.iter().zip(&info.components.values) {
-        sheet.put(Family::GroupScorePart, &[group, metric.name], metric.weight * value);
+    for (metric, value, weight) in info.components.parts() {
+        sheet.put(Family::GroupScorePart, &[group, metric.name], weight * value);
     }
     for state in NodeUse::ALL {
         let count = nodes.iter().filter(|node| NodeUse::of(cluster, **node) == *state).count();

@@ -192,4 +192,21 @@ families! {
         "How long its last run took.";
     LastRunSuccess Gauge "last_run_success" ["cluster", "tool"] "every tool"
         "Whether its last run did what it was asked for, or ended with an error.";
+
+    Up Gauge "up" ["cluster"] "exporter"
+        "Whether the last reading of the cluster succeeded.";
+    ReadingTime Gauge "last_reading_timestamp_seconds" ["cluster"] "exporter"
+        "When the cluster was last read successfully, in seconds since 1970; missing before the first time.";
+    ReadingAge Gauge "reading_age_seconds" ["cluster"] "exporter"
+        "How long ago that was.";
+    ReadingDuration Gauge "reading_duration_seconds" ["cluster"] "exporter"
+        "How long the last reading took, successful or not.";
+    SurveyDuration Gauge "survey_duration_seconds" ["cluster"] "exporter"
+        "How long it took to check, balance and fill the cluster on trial after its last successful reading.";
+    Readings Counter "readings_total" ["cluster"] "exporter"
+        "Readings of the cluster that have ended.";
+    ReadingFailures Counter "reading_failures_total" ["cluster"] "exporter"
+        "Readings of the cluster that have failed.";
+    BuildInfo Gauge "build_info" ["version"] "exporter"
+        "1, with the version of htools.";
 }

@@ -1,4 +1,4 @@
-//! Results as metrics of Prometheus: for the textfile collector of its node exporter (`--metrics`).
+//! Results as metrics of Prometheus: for the textfile collector of its node exporter (`--metrics`), and for `htools exporter`.
 //!
 //! Each tool has families of its own ([`Family`]), so that the files of several tools can lie in one directory: the collector
 //! refuses a series that it meets twice. For the same reason objects that share a name are told apart
@@ -10,6 +10,7 @@ pub(crate) mod check;
 pub(crate) mod cluster;
 mod families;
 pub(crate) mod groups;
+pub(crate) mod readings;
 pub(crate) mod repair;
 pub(crate) mod runs;
 pub(crate) mod space;

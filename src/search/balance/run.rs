@@ -124,10 +124,21 @@ pub fn worst(draft: &mut Draft, options: BalanceOptions) -> Option<(GroupIdx, Ba
 /// Balances every group of a draft, as many at a time as there are threads: no step of one
 /// changes what another one sees.
 pub fn all(draft: &mut Draft, options: BalanceOptions) -> Vec<(GroupIdx, Balancing)> {
+    all_until(draft, options, &Deadline::never())
+}
+
+/// The same, as far as there is time.
+pub fn all_until(
+    draft: &mut Draft,
+    options: BalanceOptions,
+    deadline: &Deadline,
+) -> Vec<(GroupIdx, Balancing)> {
     let start: &Cluster = draft;
     let one = |own: &mut Option<Draft>, group: &GroupIdx| {
         let own = own.get_or_insert_with(|| Draft::of(start));
-        (*group, run(own, &start.nodes_of(*group), options))
+        let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
+        let Ok(found) = run_watched(own, &start.nodes_of(*group), options, (deadline, 0), nobody);
+        (*group, found)
     };
     let found: Vec<(GroupIdx, Balancing)> =
         start.groups_with_nodes().par_iter().map_init(|| None, one).collect();

@@ -101,6 +101,7 @@ impl NamedCluster {
 
     /// Has options read this cluster; what they say of credentials and certificates stays.
     fn becomes(&self, source: &mut SourceOptions) {
+        source.named = Some(self.name.clone());
         source.rapi.clone_from(&self.address);
         if let Some(socket) = &self.socket {
             source.luxi = Some(Some(socket.clone()));
@@ -184,7 +185,11 @@ pub fn before(spec: &Spec, words: &Canonical, options: &mut Options) -> Result<C
 /// # Errors
 /// There is no such cluster; in a line.
 pub fn after(found: &Configuration, options: &mut Options) -> Result<(), String> {
-    let source = &mut options.load.source;
+    let watched = &mut options.exporter.clusters;
+    std::iter::once(&mut options.load.source).chain(watched).try_for_each(|source| resolve(found, source))
+}
+
+fn resolve(found: &Configuration, source: &mut SourceOptions) -> Result<(), String> {
     let Some(name) = source.rapi.as_deref().and_then(|address| address.strip_prefix('@')) else {
         return Ok(());
     };

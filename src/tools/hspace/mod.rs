@@ -4,7 +4,7 @@
 //! with a negative number other than -1, which is no limit at all, the tiered
 //! allocation places nothing and the standard one knows no limit.
 
-mod request;
+pub(in crate::tools) mod request;
 mod run;
 
 use super::cli::option::ArgumentKind::{Choices, Float, Text};

@@ -11,6 +11,7 @@ use anyhow::bail;
 
 use self::pace::{PlanForm, Window};
 use super::cli::{Given, ValueError};
+use super::exporter::ExporterOptions;
 use super::hgroup::GroupCommand;
 use super::output::ColourUse;
 use crate::execute::journal::OnFailure;
@@ -190,6 +191,9 @@ pub struct Options {
     pub cooldown: Duration,
     pub standby_data: Option<PathBuf>,
 
+    // the exporter
+    pub exporter: ExporterOptions,
+
     // the launcher, and what it makes up
     pub list: bool,
     pub made: ClusterSpec,
@@ -338,6 +342,8 @@ pub struct SourceOptions {
     pub text_data: Option<PathBuf>,
     /// `-m`; an empty address counts as not given.
     pub rapi: Option<String>,
+    /// What the configuration calls the cluster, if it is from there.
+    pub named: Option<String>,
     /// `--rapi-credentials` and `--rapi-cacert`
     pub rapi_access: AccessOptions,
     /// `-L`; the inner value is the socket, if not the default one.
@@ -379,6 +385,8 @@ pub struct LoadOptions {
     pub static_kvm_node_memory: Mib,
     /// 1, one more for each `-v`, one less for each `-q`.
     pub verbosity: i32,
+    /// Most time for asking the cluster, if not the usual one.
+    pub reading_limit: Option<Duration>,
 }
 
 impl Default for LoadOptions {
@@ -395,6 +403,7 @@ impl Default for LoadOptions {
             exit_on_missing_mond_data: false,
             static_kvm_node_memory: Mib(4096),
             verbosity: 1,
+            reading_limit: None,
         }
     }
 }
@@ -444,7 +453,8 @@ fn ratio_above_zero(given: &Given) -> Result<f64, ValueError> {
     if ratio <= 0.0 { Err(given.out_of_range("a ratio above 0")) } else { Ok(ratio) }
 }
 
-fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
+/// A time in seconds, more than none.
+pub fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
     let seconds = given.float()?;
     if !(seconds > 0.0 && seconds.is_finite()) {
         return Err(given.out_of_range("a time in seconds, above 0"));

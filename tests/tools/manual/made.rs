@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use htools::model::known_tags::{Bearer, KNOWN};
 use htools::report::nodes::{DEFAULT_FIELDS, fields};
 use htools::score::metrics::{Aggregate, TABLE};
-use htools::tools::{TOOLS, generate, install, launcher, plans};
+use htools::tools::{TOOLS, exporter, generate, install, launcher, plans};
 
 use super::{PAGES, path, read};
 
@@ -85,7 +85,7 @@ fn check(page: &str, part: &str, section: &str) {
 #[test]
 fn pages_describe_what_there_is_and_have_the_usual_sections() {
     check("htools.1", "options", &options_section(launcher::SPEC.command()));
-    for spec in [&generate::SPEC, &install::SPEC].into_iter().chain(plans::COMMANDS) {
+    for spec in [&generate::SPEC, &exporter::SPEC, &install::SPEC].into_iter().chain(plans::COMMANDS) {
         let word = plans::word(spec);
         // a heading below the page's own options
         let heading = format!(".SS \"Options of {word}\"");

@@ -68,9 +68,9 @@ fn every_variable_of_the_environment_is_in_the_manual() {
             count += 1;
         }
     }
-    // HTOOLS, GANETI_ROOTDIR, two of RAPI, two of XDG, HOME of two commands, two of users, two of pagers, two
+    // HTOOLS, GANETI_ROOTDIR, two of RAPI, one of systemd, two of XDG, HOME of two commands, two of users, two of pagers, two
     // of colours, three of configuration files
-    assert_eq!(count, 17);
+    assert_eq!(count, 18);
 }
 
 #[test]

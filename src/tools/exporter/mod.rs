@@ -1,0 +1,241 @@
+//! `htools exporter`: figures of clusters for Prometheus to fetch.
+//!
+//! Each cluster has a thread of its own that reads it now and then, looks at it, and puts the figures where the server finds
+//! them ([`watch`]). Whoever asks gets what is there: nobody waits for a cluster.
+
+mod serve;
+mod survey;
+mod watch;
+
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, bail, ensure};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use self::watch::{WatchTerms, WatchedCluster};
+use super::ExitStatus;
+use super::cli::option::ArgumentKind::{File, Float, Host};
+use super::cli::{OptionDef, Spec};
+use super::options::catalogue::*;
+use super::options::{Options, SourceOptions, not_negative, time_above_zero};
+use super::output::Output;
+use super::source::cluster_label;
+use crate::model::shown::shown_name;
+use crate::remote::rapi::{AccessOptions, Address, variable_in_use};
+use crate::report::metrics::{Sheet, distinct_names, exposition, readings};
+
+/// What the exporter is asked to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExporterOptions {
+    /// In the order given.
+    pub clusters: Vec<SourceOptions>,
+    /// Address and port.
+    pub listen: String,
+    /// From the beginning of a reading to that of the next.
+    pub every: Duration,
+    /// Most time for a reading.
+    pub timeout: Duration,
+    /// Most time for the moves, and for the capacity, of a cluster.
+    pub search: Duration,
+    /// How long figures are shown after the last good reading.
+    pub keep: Duration,
+}
+
+impl Default for ExporterOptions {
+    fn default() -> Self {
+        ExporterOptions {
+            clusters: Vec::new(),
+            listen: "127.0.0.1:9715".to_owned(),
+            every: Duration::from_secs(60),
+            timeout: Duration::from_secs(30),
+            search: Duration::from_secs(10),
+            keep: Duration::from_secs(900),
+        }
+    }
+}
+
+impl ExporterOptions {
+    fn watch(&mut self, cluster: SourceOptions) {
+        self.clusters.push(cluster);
+    }
+}
+
+/// Who may ask: of the last cluster before this option that is asked over RAPI, or of all that follow.
+fn access(options: &mut Options) -> &mut AccessOptions {
+    match options.exporter.clusters.iter_mut().rev().find(|cluster| cluster.rapi.is_some()) {
+        Some(cluster) => &mut cluster.rapi_access,
+        None => &mut options.load.source.rapi_access,
+    }
+}
+
+/// Name, purpose and options.
+pub const SPEC: Spec = Spec {
+    name: "htools exporter",
+    summary: "serve figures of clusters to Prometheus over HTTP",
+    forms: &["[OPTION...]"],
+    options: &[
+        OptionDef::new("master", "watch the cluster whose remote API (RAPI) is at ADDRESS, a host name or a URL; may be repeated")
+            .short('m')
+            .takes("ADDRESS", Host, |o, g| {
+                let rapi_access = o.load.source.rapi_access.clone();
+                let of = |rapi| SourceOptions { rapi: Some(rapi), rapi_access, ..SourceOptions::default() };
+                g.string().map(|address| o.exporter.watch(of(address)))
+            })
+            .added(),
+        OptionDef::new(
+            "rapi-credentials",
+            "read user and password from FILE: for the --master before it, or, before the first one, for all; nobody else may read FILE",
+        )
+        .takes("FILE", File, |o, g| g.path().map(|path| access(o).credentials = path))
+        .added(),
+        OptionDef::new(
+            "rapi-cacert",
+            "ask only a server whose certificate is one of those in FILE (PEM), or is for its host and signed by one of them; placed like --rapi-credentials",
+        )
+        .takes("FILE", File, |o, g| g.path().map(|path| access(o).certificates = path))
+        .added(),
+        OptionDef::flag(
+            "insecure-http",
+            "send a password to another host as plain text, where ADDRESS says http://; placed like --rapi-credentials",
+            |o| access(o).insecure_http = true,
+        )
+        .added(),
+        OptionDef::new("luxi", "watch the cluster of this machine, over the socket of its master daemon")
+            .short('L')
+            .may_take("SOCKET", File, |o, g| {
+                let of = |socket| SourceOptions { luxi: Some(socket), ..SourceOptions::default() };
+                g.path().map(|socket| o.exporter.watch(of(socket)))
+            })
+            .added(),
+        OptionDef::new("text-data", "watch the cluster in the text file FILE, which is read again each time; may be repeated")
+            .short('t')
+            .takes("FILE", File, |o, g| {
+                let of = |text_data| SourceOptions { text_data, ..SourceOptions::default() };
+                g.path().map(|path| o.exporter.watch(of(path)))
+            })
+            .added(),
+        OptionDef::new("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")
+            .takes("ADDRESS", Host, |o, g| g.string().map(|address| o.exporter.listen = address))
+            .added()
+            .default(|o| o.exporter.listen.clone()),
+        OptionDef::new("every", "read each cluster every SECONDS")
+            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.exporter.every = time))
+            .added()
+            .default(|o| o.exporter.every.as_secs().to_string()),
+        OptionDef::new("timeout", "give a reading up that takes longer than SECONDS")
+            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.exporter.timeout = time))
+            .added()
+            .default(|o| o.exporter.timeout.as_secs().to_string()),
+        TIME_LIMIT
+            .says("after each reading, search at most SECONDS for moves, and as long for the capacity that is left")
+            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.exporter.search = time))
+            .default(|o| o.exporter.search.as_secs().to_string()),
+        OptionDef::new("keep", "show the last figures until SECONDS after the last successful reading")
+            .takes("SECONDS", Float, |o, g| not_negative(g).map(|time| o.exporter.keep = seconds(time)))
+            .added()
+            .default(|o| o.exporter.keep.as_secs().to_string()),
+        STATIC_KVM_NODE_MEMORY,
+        WEIGHTS,
+        VERSION,
+        HELP,
+    ],
+    words: &[],
+};
+
+/// What is beyond a duration is for ever.
+fn seconds(time: f64) -> Duration {
+    Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)
+}
+
+/// Reads the words behind `exporter`, and serves until a signal ends it.
+///
+/// # Errors
+/// A command line that makes no sense; an address at which nothing can be served.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let options = match SPEC.parse(args) {
+        Ok(options) => options,
+        Err(stop) => return stop.show(&mut Output::standard()),
+    };
+    check(&options.exporter)?;
+    let listener = bind(&options.exporter.listen)?;
+    // before the first thread, so that no signal is missed
+    let signals = Signals::new([SIGINT, SIGTERM]).context("cannot prepare for signals")?;
+    let clusters = begin(&options)?;
+    say(&format!("Listening on http://{}/metrics", listener.local_addr()?));
+    serve::serve(listener, move || page(&clusters, SystemTime::now()), signals).context("cannot serve")?;
+    Ok(ExitStatus::Success)
+}
+
+/// Refuses what cannot be watched, and secrets that others could see.
+fn check(options: &ExporterOptions) -> anyhow::Result<()> {
+    ensure!(!options.clusters.is_empty(), "which cluster? Name at least one: -m ADDRESS, -L or -t FILE");
+    for cluster in &options.clusters {
+        if let Some(file) = &cluster.text_data {
+            ensure!(file.as_os_str() != "-", "standard input can be read only once; name a file");
+        }
+        let Some(rapi) = &cluster.rapi else { continue };
+        let address = Address::new(rapi.as_ref());
+        let shown = shown_name(&address.shown());
+        if address.holds_password() {
+            bail!(
+                "{shown}: others on this machine can see the password in the address in the list of processes; \
+                 use --rapi-credentials FILE"
+            );
+        }
+        if let Some(name) = variable_in_use().filter(|_| cluster.rapi_access.credentials.is_none()) {
+            bail!(
+                "{shown}: {name} is set, but a server takes credentials from files only; use --rapi-credentials FILE"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn bind(address: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| format!("cannot listen at '{}'", shown_name(address)))
+}
+
+/// Begins to watch the clusters.
+fn begin(options: &Options) -> anyhow::Result<Vec<Arc<WatchedCluster>>> {
+    let asked = &options.exporter;
+    let labels: Vec<String> = asked.clusters.iter().map(cluster_label).collect();
+    let labels = distinct_names(labels.iter().map(String::as_str));
+    let terms =
+        WatchTerms { every: asked.every, timeout: asked.timeout, search: asked.search, keep: asked.keep };
+    let mut clusters = Vec::with_capacity(labels.len());
+    for (source, label) in asked.clusters.iter().zip(labels) {
+        let load =
+            super::options::LoadOptions { source: source.clone(), verbosity: 0, ..options.load.clone() };
+        let cluster = Arc::new(WatchedCluster::new(label, load, terms));
+        let watched = Arc::clone(&cluster);
+        // nobody waits for these: with the program they end, too
+        thread::Builder::new().spawn(move || watched.watch()).context("cannot begin to watch a cluster")?;
+        clusters.push(cluster);
+    }
+    Ok(clusters)
+}
+
+/// All that is known at a moment.
+fn page(clusters: &[Arc<WatchedCluster>], now: SystemTime) -> String {
+    let mut own = Sheet::default();
+    readings::tell_build(&mut own);
+    let known: Vec<(Sheet, Option<Arc<Sheet>>)> = clusters.iter().map(|cluster| cluster.known(now)).collect();
+    let sheets =
+        known.iter().flat_map(|(readings, figures)| std::iter::once(readings).chain(figures.as_deref()));
+    exposition(&std::iter::once(&own).chain(sheets).collect::<Vec<_>>())
+}
+
+/// A line on standard error, from any thread.
+fn say(line: &str) {
+    // nothing is left to do if even this cannot be written
+    let _ = Output::to(Box::new(io::sink()), Box::new(io::stderr())).error_line(line);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! From a cluster to its figures: those of hinfo, hcheck, hbal and hspace with the options that they have by default.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::load::tag_review::idle_tags;
+use crate::model::{Cluster, Draft, GroupIdx};
+use crate::report::check::{CheckResult, Snapshot};
+use crate::report::info::Information;
+use crate::report::metrics::balance::BalanceFigures;
+use crate::report::metrics::{Sheet, balance, check, cluster, space};
+use crate::report::space::{AllocationKind, AllocationRun};
+use crate::search::balance::{self as search, Balancing, Outset};
+use crate::search::fill::{FillGround, FillWatch, Filled};
+use crate::search::health::GroupHealth;
+use crate::search::place::NoTargets;
+use crate::search::{BalanceOptions, Deadline};
+use crate::tools::hspace::request::FillRequest;
+use crate::tools::options::Options;
+
+/// Looks at a cluster; the moves, and the room that is left, are searched for at most so long each.
+///
+/// # Errors
+/// None that the options that are asked for by default are known to lead to.
+pub fn survey(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()> {
+    cluster::tell(sheet, &Information::of(read), read);
+    moves(read, limit, sheet);
+    room(read, limit, sheet)
+}
+
+/// The moves that would balance the groups, and what is wrong before and after them.
+fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
+    let mut draft = Draft::of(read);
+    let found = search::all_until(&mut draft, BalanceOptions::default(), &deadline(limit));
+    balance::tell(sheet, found.iter().map(|(group, found)| figures(read, *group, found)), read);
+    let groups = read.groups_with_nodes();
+    let state = |cluster: &Cluster| {
+        let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, true)).collect();
+        Snapshot::of(health, true)
+    };
+    let initial = state(read);
+    let needs_rebalance = initial.needs_rebalance();
+    let result = CheckResult {
+        rebalanced: needs_rebalance.then(|| state(&draft)),
+        steps: match needs_rebalance {
+            true => found.iter().map(|(_, found)| found.steps.len()).collect(),
+            false => Vec::new(),
+        },
+        stopped: found.iter().find_map(|(_, found)| found.stopped),
+        without_simulation: false,
+        idle_tags: idle_tags(read),
+        initial,
+    };
+    check::tell(sheet, &result, read);
+}
+
+fn figures<'f>(read: &Cluster, group: GroupIdx, found: &'f Balancing) -> BalanceFigures<'f> {
+    let outset = Outset::of(read, &read.nodes_of(group));
+    BalanceFigures {
+        group,
+        before: outset.initial.score(),
+        unavoidable: outset.unavoidable,
+        after: found.last.score(),
+        steps: &found.steps,
+        complete: found.stopped.is_none(),
+        deep: None,
+    }
+}
+
+/// How much more fits; nothing is told where there is nothing to try.
+fn room(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()> {
+    if read.policy.disk_templates.is_empty() || read.policy.ranges.is_empty() {
+        return Ok(());
+    }
+    let request = FillRequest::of(&Options::default(), read)?;
+    let ground = FillGround::of(read, request.settings);
+    let run = |kind, sizes: &[_], filled: Result<Filled, NoTargets>| {
+        filled.ok().map(|filled| AllocationRun::of(kind, sizes, filled, ground.hopeless))
+    };
+    let deadline = deadline(limit);
+    let watch = FillWatch { deadline: &deadline, placed: &|_| () };
+    let (tiered, standard) = rayon::join(
+        || {
+            let filled = ground.tiered_until(read, &request.tiered, request.tiered_limit, &watch);
+            run(AllocationKind::Tiered, &request.tiered, filled)
+        },
+        || {
+            let filled = ground.standard_until(read, request.standard, request.standard_limit, &watch);
+            run(AllocationKind::Standard, &[request.standard], filled)
+        },
+    );
+    if let Some((tiered, standard)) = tiered.zip(standard) {
+        space::tell(sheet, read, &[&tiered, &standard]);
+    }
+    Ok(())
+}
+
+fn deadline(limit: Duration) -> Deadline {
+    Deadline::new(Some(limit), Arc::default())
+}
