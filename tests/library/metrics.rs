@@ -1,11 +1,13 @@
 //! The exposition format: whatever names and values there are, they are read back; and the table of metrics in the
 //! documents is that of the code.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 
-use htools::report::metrics::{Family, Sheet, distinct_names, exposition};
+use htools::report::metrics::{Family, FamilyRow, Sheet, distinct_names, exposition};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use crate::common::exposition::parse;
 
@@ -121,4 +123,80 @@ fn every_metric_is_documented() {
         return;
     }
     assert_eq!(rest[..end].trim_end(), made.trim_end(), "UPDATE_DOCS=1 cargo test --test library metrics");
+}
+
+/// The words of a text that are names of metrics of ours.
+fn metric_names(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("htools_")).collect()
+}
+
+fn row(name: &str) -> &'static FamilyRow {
+    let rows = Family::ALL.iter().map(|family| family.row());
+    rows.clone().find(|row| row.name == name).unwrap_or_else(|| panic!("there is no metric {name}"))
+}
+
+fn of<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("{key} is missing in {value}"))
+}
+
+/// Labels in the legend of a panel, `{{label}}`.
+fn legend_labels(legend: &str) -> impl Iterator<Item = &str> {
+    legend.split("{{").skip(1).map(|rest| rest.split_once("}}").expect("closing braces").0)
+}
+
+#[test]
+fn the_dashboard_shows_all_metrics_and_no_others() {
+    let text = fs::read_to_string("packaging/grafana/htools.json").unwrap();
+    let board: Value = serde_json::from_str(&text).unwrap();
+    assert!(board["title"].is_string() && board["uid"] == "htools" && board["schemaVersion"].is_u64());
+    assert!(board["id"].is_null(), "an id is given where it is loaded");
+    let variables = of(&board["templating"], "list");
+    let variables: Vec<(&Value, &Value)> = variables.iter().map(|v| (&v["name"], &v["type"])).collect();
+    let wanted = [("datasource", "datasource"), ("cluster", "query"), ("group", "query")];
+    assert!(
+        variables.iter().zip(wanted).all(|((name, kind), wanted)| **name == wanted.0 && **kind == wanted.1)
+    );
+    assert_eq!(variables.len(), wanted.len());
+
+    let (mut ids, mut shown, mut taken) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for panel in of(&board, "panels") {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{panel}");
+        let place = &panel["gridPos"];
+        let [x, y, w, h] = ["x", "y", "w", "h"].map(|key| place[key].as_u64().unwrap());
+        assert!(w > 0 && h > 0 && x + w <= 24, "{place}");
+        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+            assert!(taken.insert(cell), "two panels at {cell:?}: {panel}");
+        }
+        assert!(panel["title"].as_str().is_some_and(|title| !title.is_empty()));
+        if panel["type"] == "row" {
+            continue;
+        }
+        assert_eq!(panel["datasource"], json!({"type": "prometheus", "uid": "${datasource}"}));
+        assert!(panel["fieldConfig"]["defaults"]["unit"].is_string() && !of(panel, "targets").is_empty());
+        for target in of(panel, "targets") {
+            let expression = target["expr"].as_str().unwrap();
+            let names = metric_names(expression);
+            assert!(!names.is_empty(), "{expression}");
+            let labels: Vec<&str> = names.iter().flat_map(|name| row(name).labels).copied().collect();
+            let mut legend = legend_labels(target["legendFormat"].as_str().unwrap());
+            assert!(legend.all(|label| labels.contains(&label)), "{target}");
+            shown.extend(names);
+        }
+    }
+    let missing: Vec<&str> =
+        Family::ALL.iter().map(|family| family.row().name).filter(|name| !shown.contains(name)).collect();
+    assert!(missing.is_empty(), "not on the dashboard: {missing:?}");
+    // in the variables, too
+    metric_names(&text).into_iter().for_each(|name| assert_eq!(row(name).name, name));
+}
+
+#[test]
+fn the_alerts_are_about_metrics_that_there_are() {
+    for file in ["htools.rules.yml", "htools.rules.test.yml"] {
+        let text = fs::read_to_string(format!("packaging/prometheus/{file}")).unwrap();
+        let names = metric_names(&text);
+        assert!(names.len() > 10, "{file}");
+        names.into_iter().for_each(|name| assert_eq!(row(name).name, name));
+    }
 }
