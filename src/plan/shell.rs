@@ -71,7 +71,7 @@ impl fmt::Display for Command {
 }
 
 /// A word as a shell takes it: between apostrophes unless it is harmless.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+@=".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::components::score;
+use super::palette::Palette;
 use crate::search::balance::deep::{Deep, LinePoint};
 
 const WIDTH: f64 = 640.0;
@@ -37,21 +38,22 @@ impl Axes {
 }
 
 /// The picture.
-pub fn svg(found: &Deep) -> String {
+pub fn svg(found: &Deep, colours: &Palette) -> String {
     let highest =
         found.line.iter().map(|point| point.score).filter(|score| score.is_finite()).fold(0.0, f64::max);
     let most = found.line.last().map_or(0, |point| point.moves);
     let axes = Axes { moves: most.max(1) as f64, score: if highest > 0.0 { highest } else { 1.0 } };
     let (bottom, right) = (axes.y(0.0), WIDTH - MARGIN);
+    let (Palette { ground, axis, critical, other, .. }, ink) = (colours, colours.letters());
     let mut out = String::new();
     // writing to a string cannot fail
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\"{ink}>\n\
          <title>Score by moved instances</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
-         <path d=\"M {LEFT} {MARGIN} V {bottom:.1} H {right:.1}\" fill=\"none\" stroke=\"#555\"/>"
+         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{ground}\"/>\n\
+         <path d=\"M {LEFT} {MARGIN} V {bottom:.1} H {right:.1}\" fill=\"none\" stroke=\"{axis}\"/>"
     );
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let (value, moves) = (axes.score * share, (axes.moves * share).round() as usize);
@@ -76,9 +78,9 @@ pub fn svg(found: &Deep) -> String {
         |of: fn(&LinePoint) -> f64| axes.points(found.line.iter().map(|point| (point.moves, of(point))));
     let _ = writeln!(
         out,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"#c62828\" stroke-dasharray=\"4 3\">\
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{critical}\" stroke-dasharray=\"4 3\">\
          <title>no placement is below</title></polyline>\n\
-         <polyline points=\"{}\" fill=\"none\" stroke=\"#1565c0\" stroke-width=\"2\">\
+         <polyline points=\"{}\" fill=\"none\" stroke=\"{other}\" stroke-width=\"2\">\
          <title>best placement found</title></polyline>",
         line(|point| point.bound),
         line(|point| point.score)
@@ -86,7 +88,7 @@ pub fn svg(found: &Deep) -> String {
     let chosen = found.best();
     let _ = writeln!(
         out,
-        "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\" fill=\"#1565c0\"><title>chosen: {} moves, score {}</title></circle>\n</svg>",
+        "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\" fill=\"{other}\"><title>chosen: {} moves, score {}</title></circle>\n</svg>",
         axes.x(chosen.moves),
         axes.y(chosen.score),
         chosen.moves,

@@ -1,17 +1,18 @@
 //! What a plan costs and brings, in a few lines.
 
+mod moment;
+
 use std::collections::HashSet;
 
+use self::moment::MEASURES;
+pub(super) use self::moment::gib;
+pub use self::moment::{Moment, Scores};
 use super::check::entries;
 use super::components::score;
-use super::number::fixed;
 use super::table::{Align, Table};
 use super::timetable::{Timetable, duration};
 use super::tone::{Tone, TonedLine, of_change, plain};
-use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, Leg, Mib, Node, NodeIdx, Step};
-use crate::score::{Board, Components};
-use crate::search::health::{GroupHealth, ProblemCounts};
+use crate::model::{Cluster, Leg, Mib, Step};
 
 /// The part of the gain of which it is told after how many steps it is there.
 const MOST_OF_IT: f64 = 0.8;
@@ -76,11 +77,6 @@ fn word(count: usize, one: &'static str, more: &'static str) -> &'static str {
     if count == 1 { one } else { more }
 }
 
-/// Mebibytes in gibibytes, with one digit behind the point.
-fn gib(mib: f64) -> String {
-    fixed(mib / 1024.0, 1)
-}
-
 /// How long a plan takes by the model of durations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlanTime {
@@ -94,133 +90,14 @@ impl PlanTime {
         PlanTime { by_jobsets: table.by_jobsets.total(), as_stream: table.stream.total() }
     }
 
-    fn line(self) -> String {
+    /// In words.
+    pub fn text(self) -> String {
         let [by_jobsets, as_stream] = [self.by_jobsets, self.as_stream].map(duration);
         match by_jobsets == as_stream {
             true => format!("takes about {by_jobsets}"),
             false => format!("takes about {by_jobsets}, or {as_stream} with --stream"),
         }
     }
-}
-
-/// The least, the mean and the most of some figures; all zero without any.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct FigureSpread {
-    least: f64,
-    mean: f64,
-    most: f64,
-}
-
-impl FigureSpread {
-    fn of(figures: &[f64]) -> FigureSpread {
-        let count = figures.len();
-        if count == 0 {
-            return FigureSpread::default();
-        }
-        FigureSpread {
-            least: figures.iter().copied().fold(f64::INFINITY, f64::min),
-            mean: figures.iter().sum::<f64>() / count as f64,
-            most: figures.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        }
-    }
-
-    fn cells(self, shown: impl Fn(f64) -> String) -> [String; 3] {
-        [self.least, self.mean, self.most].map(shown)
-    }
-}
-
-/// What nodes hold: a name, what of a node it is, and how it is shown.
-type Measure = (&'static str, fn(&Node) -> f64, fn(f64) -> String);
-
-const MEASURES: [Measure; 4] = [
-    ("memory of instances (GiB)", |n| n.state.ledger.mem_instances.as_f64(), gib),
-    ("disk in use (GiB)", |n| n.spec.disk_total - n.state.ledger.disk_free.as_f64(), gib),
-    ("virtual CPUs", |n| n.state.ledger.vcpus as f64, |x| fixed(x, 1)),
-    ("primary instances", |n| n.state.primaries.len() as f64, |x| fixed(x, 1)),
-];
-
-/// How full a node is.
-#[derive(Debug, Clone, PartialEq)]
-struct MemoryUse {
-    name: String,
-    /// The share of its memory that is in use, from 0 to 1.
-    memory: f64,
-}
-
-impl MemoryUse {
-    fn of(node: &Node) -> MemoryUse {
-        let total = node.spec.mem_total;
-        let memory = if total > 0.0 { 1.0 - node.mem_free().as_f64() / total } else { 0.0 };
-        MemoryUse { name: node.spec.alias().to_owned(), memory }
-    }
-
-    fn text(&self) -> String {
-        format!("{}: {:.0} %", shown_name(&self.name), self.memory * 100.0)
-    }
-}
-
-/// How things are at one moment: what online nodes hold, what is wrong, and scores.
-#[derive(Debug, Clone)]
-pub struct Moment {
-    nodes: usize,
-    spreads: [FigureSpread; MEASURES.len()],
-    /// The nodes with most and with least of their memory in use; none without nodes.
-    extremes: Option<[MemoryUse; 2]>,
-    problems: ProblemCounts,
-    scores: Vec<(String, f64)>,
-}
-
-impl Moment {
-    /// How nodes are; without scores.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Moment {
-        let online: Vec<&Node> = nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline).collect();
-        let spreads = MEASURES.map(|(_, figure, _)| {
-            let figures: Vec<f64> = online.iter().map(|node| figure(node)).collect();
-            FigureSpread::of(&figures)
-        });
-        let mut groups: Vec<GroupIdx> = nodes.iter().map(|n| cluster.node(*n).spec.group).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        let problems = groups.into_iter().map(|group| GroupHealth::of(cluster, group, false).counts());
-        Moment {
-            nodes: online.len(),
-            spreads,
-            extremes: extremes(&online),
-            problems: problems.fold(ProblemCounts::default(), |all, one| all + one),
-            scores: Vec::new(),
-        }
-    }
-
-    /// The same with a score in its parts, weighted, and the whole.
-    pub fn with_parts(self, parts: &Components) -> Moment {
-        let weighted = parts.parts().map(|(metric, value, weight)| (metric.name.to_owned(), value * weight));
-        let whole = [("score".to_owned(), parts.score())];
-        Moment { scores: weighted.chain(whole).collect(), ..self }
-    }
-
-    /// How a whole cluster is, with the score of each node group.
-    pub fn of_groups(cluster: &Cluster) -> Moment {
-        let members = cluster.groups.iter().zip(cluster.members());
-        let scores = members.filter(|(_, members)| !members.nodes.is_empty()).map(|(group, members)| {
-            (format!("score of {}", group.name), Board::new(cluster, &members.nodes).score())
-        });
-        Moment { scores: scores.collect(), ..Moment::of(cluster, &cluster.all_nodes()) }
-    }
-}
-
-/// The fullest and the emptiest of some nodes; of equals the first.
-fn extremes(nodes: &[&Node]) -> Option<[MemoryUse; 2]> {
-    let mut uses = nodes.iter().map(|node| MemoryUse::of(node));
-    let first = uses.next()?;
-    let mut found = [first.clone(), first];
-    for node in uses {
-        if node.memory > found[0].memory {
-            found[0] = node;
-        } else if node.memory < found[1].memory {
-            found[1] = node;
-        }
-    }
-    Some(found)
 }
 
 /// A plan in a few lines: what it costs, how fast it gains, and how things are before and afterwards. `course`
@@ -232,7 +109,7 @@ pub fn summary(
     after: &Moment,
     course: &[f64],
 ) -> Vec<TonedLine> {
-    let costs = cost.lines().into_iter().chain(time.map(PlanTime::line));
+    let costs = cost.lines().into_iter().chain(time.map(PlanTime::text));
     let most = steps_for_most(course).map(|steps| {
         format!("{:.0} % of the gain after {steps} of {} steps", MOST_OF_IT * 100.0, course.len() - 1)
     });
@@ -258,12 +135,13 @@ fn extremes_table(before: &Moment, after: &Moment) -> Vec<String> {
 
 /// What is wrong before, and what the plan does not mend.
 fn problem_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
-    if !before.problems.any() && !after.problems.any() {
+    let (before, after) = (before.problems(), after.problems());
+    if !before.any() && !after.any() {
         return vec![(Tone::Good, "  nothing is wrong, before or after".to_owned())];
     }
     let columns = [("what is wrong", Align::Left), ("before", Align::Right), ("after", Align::Right)];
     let (mut table, mut tones) = (Table::new(columns), vec![Tone::Plain]);
-    let (before, after) = (entries(before.problems, None), entries(after.problems, None));
+    let (before, after) = (entries(before, None), entries(after, None));
     let counts = before.iter().zip(&after).take(before.len() - 1);
     for (before, after) in counts.filter(|(before, after)| before.text() != "0" || after.text() != "0") {
         table.push(vec![before.label.to_owned(), before.text(), after.text()]);
@@ -273,7 +151,7 @@ fn problem_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
 }
 
 /// How many steps bring most of what all of them bring; nothing if that is nothing.
-fn steps_for_most(course: &[f64]) -> Option<usize> {
+pub(super) fn steps_for_most(course: &[f64]) -> Option<usize> {
     let (first, last) = (course.first()?, course.last()?);
     let wanted = (first - last) * MOST_OF_IT;
     if !(wanted > 0.0 && wanted.is_finite()) {
@@ -284,10 +162,11 @@ fn steps_for_most(course: &[f64]) -> Option<usize> {
 
 /// The scores that there are, before or afterwards.
 fn score_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
-    if before.scores.is_empty() {
+    let (before, after) = (before.named_scores(), after.named_scores());
+    if before.is_empty() {
         return Vec::new();
     }
-    let pairs = before.scores.iter().zip(&after.scores).filter(|(b, a)| b.1 != 0.0 || a.1 != 0.0);
+    let pairs = before.iter().zip(&after).filter(|(b, a)| b.1 != 0.0 || a.1 != 0.0);
     let columns = [("score, weighted", Align::Left), ("before", Align::Right), ("after", Align::Right)];
     let (mut table, mut tones) = (Table::new(columns), vec![Tone::Plain]);
     for ((name, before), (_, after)) in pairs {
@@ -312,7 +191,8 @@ fn node_table(before: &Moment, after: &Moment) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Concession, InstanceIdx, Move, Placement};
+    use crate::model::{Concession, InstanceIdx, Move, NodeIdx, Placement};
+    use crate::search::health::GroupHealth;
     use crate::testing::cluster;
 
     fn sample() -> Cluster {
@@ -394,8 +274,9 @@ mod tests {
         let [fullest, emptiest] = moment.extremes.clone().unwrap();
         assert_eq!((fullest.text().as_str(), emptiest.text().as_str()), ("n1: 33 %", "n2: 0 %"));
         assert_eq!(problem_table(&moment, &moment)[0].0, Tone::Good);
-        let broken = ProblemCounts { n1_failing: 2, ..ProblemCounts::default() };
-        let broken = Moment { problems: broken, ..moment.clone() };
+        let failing =
+            GroupHealth { n1_failing: cluster.all_nodes()[..2].to_vec(), ..moment.health[0].clone() };
+        let broken = Moment { health: vec![failing], ..moment.clone() };
         let lines = problem_table(&broken, &moment);
         assert_eq!(lines[1], (Tone::Good, "  Nodes not N+1 happy      2     0".to_owned()));
         assert_eq!(problem_table(&moment, &broken)[1].0, Tone::Bad);
@@ -404,7 +285,7 @@ mod tests {
 
     #[test]
     fn how_long_it_takes() {
-        let time = |by_jobsets, as_stream| PlanTime { by_jobsets, as_stream }.line();
+        let time = |by_jobsets, as_stream| PlanTime { by_jobsets, as_stream }.text();
         assert_eq!(time(3725.0, 65.0), "takes about 1 h 2 min, or 1 min 5 s with --stream");
         assert_eq!(time(5.0, 5.2), "takes about 5 s");
     }

@@ -1,7 +1,7 @@
 //! Why not, in words: the one place that knows them, for text and documents of all tools.
 //! What a tool words in its own way it says here, too, or hands in.
 
-use crate::model::{Bar, Cluster, Immobile, InstanceIdx, NodeIdx, PolicyBreach, Rule, StorageMap};
+use crate::model::{Bar, Cluster, FailKind, Immobile, InstanceIdx, NodeIdx, PolicyBreach, Rule, StorageMap};
 use crate::search::Stopped;
 use crate::search::groups::Why;
 use crate::search::groups::compress::Unfit;
@@ -216,6 +216,21 @@ pub fn hurdle_text(hurdle: &Hurdle, offline: &str) -> String {
 /// The same with the name of the node.
 pub fn node_text(hurdle: &Hurdle, cluster: &Cluster) -> String {
     format!("node {}: {}", name(cluster, hurdle.node), hurdle_text(hurdle, "offline"))
+}
+
+/// Why places are refused to new instances, by kind.
+pub fn failure_words(kind: FailKind) -> &'static str {
+    match kind {
+        FailKind::Mem => "memory",
+        FailKind::Disk => "disk space",
+        FailKind::Cpu => "virtual CPUs",
+        FailKind::N1 => "what has to survive the loss of a node (N+1)",
+        FailKind::Tags => "exclusion tags",
+        FailKind::Mig => "migration tags",
+        FailKind::DiskCount => "number of disks",
+        FailKind::Spindles => "spindles",
+        FailKind::Internal => "an inner error",
+    }
 }
 
 /// What was missing.

@@ -8,6 +8,7 @@ mod best_move;
 pub mod bounds;
 mod bounds_cache;
 pub mod deep;
+pub mod effect;
 pub mod explain;
 mod likeness;
 mod run;

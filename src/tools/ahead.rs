@@ -1,27 +1,26 @@
 //! What is known to fail is told before a cluster is asked and searched.
 
-use std::path::Path;
-
 use anyhow::bail;
 
 use super::execution::{check_journal, takes_jobs};
-use super::options::{CommandTarget, ExecutionOptions, SourceOptions};
+use super::options::{CommandTarget, ExecutionOptions, Options, SourceOptions};
 use super::save;
 use crate::report::file::{WriteError, check_stream, check_whole};
 
-/// Whether the files of `-C` and `-S` can be written; the states of `-S` have these `suffixes`.
+/// Whether the files of `-C`, `-S` and `--report` can be written; the states of `-S` have these `suffixes`.
 ///
 /// # Errors
 /// The first file that cannot be.
-pub fn files(
-    commands: Option<&CommandTarget>,
-    saved: Option<&Path>,
-    suffixes: &[&str],
-) -> Result<(), WriteError> {
-    if let Some(CommandTarget::File(path)) = commands {
-        check_whole(path)?;
-    }
-    saved.map_or(Ok(()), |prefix| suffixes.iter().try_for_each(|end| check_whole(&save::file(prefix, end))))
+pub fn files(options: &Options, suffixes: &[&str]) -> Result<(), WriteError> {
+    let Options { commands, save: saved, report, .. } = options;
+    let commands = match commands {
+        Some(CommandTarget::File(path)) => Some(path),
+        _ => None,
+    };
+    commands.into_iter().chain(report).try_for_each(|path| check_whole(path))?;
+    saved
+        .as_deref()
+        .map_or(Ok(()), |prefix| suffixes.iter().try_for_each(|end| check_whole(&save::file(prefix, end))))
 }
 
 /// Whether a plan could be carried out, if that is asked for: jobs submitted, and what is done written down.

@@ -38,6 +38,7 @@ pub(crate) mod options;
 pub(crate) mod output;
 pub mod plans;
 mod progress;
+mod reporting;
 mod save;
 mod source;
 mod summing_up;

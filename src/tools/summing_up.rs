@@ -15,28 +15,20 @@ pub fn is_wanted(asked: bool, json: bool, load: &LoadOptions, output: &Output) -
     !json && (asked || (output.is_shown() && load.verbosity >= 1))
 }
 
-/// How long these moves take. Nothing if a name in them is one that Ganeti cannot have: they are never carried out.
-///
-/// # Errors
-/// A journal that speeds are to be taken from.
-pub fn time_of_moves(
-    before: &Cluster,
-    steps: &[Step],
-    jobsets: &[Jobset],
-    execution: &ExecutionOptions,
-) -> anyhow::Result<Option<PlanTime>> {
-    match Work::rebuilt(before, steps, jobsets.to_vec(), CheckOptions::default()) {
-        Ok(work) => Ok(Some(time_of(&work, execution)?)),
-        Err(_) => Ok(None),
-    }
+/// What moves come to as work. Nothing if a name in them is one that Ganeti cannot have: they are never carried out.
+pub fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<Work> {
+    Work::rebuilt(before, steps, jobsets.to_vec(), CheckOptions::default()).ok()
 }
 
-/// How long some work takes.
+/// When some work is done, if there is any.
 ///
 /// # Errors
 /// A journal that speeds are to be taken from.
-pub fn time_of(work: &Work, execution: &ExecutionOptions) -> anyhow::Result<PlanTime> {
-    Ok(PlanTime::of(&Timetable::of(work, rates(execution)?, execution.limits)))
+pub fn times_of<'w>(
+    work: Option<&'w Work>,
+    execution: &ExecutionOptions,
+) -> anyhow::Result<Option<Timetable<'w>>> {
+    work.map(|work| Ok(Timetable::of(work, rates(execution)?, execution.limits))).transpose()
 }
 
 /// Prints it of a plan for a whole cluster, nothing of none.
@@ -47,13 +39,14 @@ pub fn of_moves(
     before: &Cluster,
     after: &Cluster,
     steps: &[Step],
-    time: Option<PlanTime>,
+    table: Option<&Timetable<'_>>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     if steps.is_empty() {
         return Ok(());
     }
     let cost = Cost::of(before, steps);
+    let time = table.map(PlanTime::of);
     let lines = summary(cost, time, &Moment::of_groups(before), &Moment::of_groups(after), &[]);
     Ok(lines.iter().try_for_each(|(tone, line)| output.toned_line(*tone, line))?)
 }

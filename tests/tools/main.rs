@@ -21,6 +21,7 @@ mod metrics;
 mod plans;
 mod recorded;
 mod regroup;
+mod reports;
 mod saved;
 mod several_groups;
 mod week;

@@ -42,18 +42,25 @@ pub fn text(loss: &Loss, cluster: &Cluster) -> Vec<String> {
 fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
     let instance = cluster.instance(stranded.instance);
     let title = format!("    {} ({}, {} MiB memory", instance.name, instance.template, instance.mem.0);
-    let refused = match (stranded.nearest.refused, stranded.nearest.kept.len()) {
-        (0, _) if instance.template.has_secondary() => "it has no secondary node".to_owned(),
-        (0, _) => "its group has no other online node".to_owned(),
-        (1, _) => "1 node refuses it".to_owned(),
-        (all, shown) if all == shown => format!("{all} nodes refuse it"),
-        (all, shown) => format!("{all} nodes refuse it, of which the nearest {shown}"),
-    };
+    let refused = refusals(stranded, cluster);
     let hurdles = stranded.nearest.kept.iter().map(|hurdle| {
         let node = &cluster.node(hurdle.node).spec.name;
         format!("        {node}: {}", hurdle_text(hurdle, "it is offline"))
     });
     std::iter::once(format!("{title}): {refused}")).chain(hurdles).collect()
+}
+
+/// How many nodes refuse an instance, before the nearest of them are named.
+pub fn refusals(stranded: &Stranded, cluster: &Cluster) -> String {
+    match (stranded.nearest.refused, stranded.nearest.kept.len()) {
+        (0, _) if cluster.instance(stranded.instance).template.has_secondary() => {
+            "it has no secondary node".to_owned()
+        }
+        (0, _) => "its group has no other online node".to_owned(),
+        (1, _) => "1 node refuses it".to_owned(),
+        (all, shown) if all == shown => format!("{all} nodes refuse it"),
+        (all, shown) => format!("{all} nodes refuse it, of which the nearest {shown}"),
+    }
 }
 
 /// The lines for shells.

@@ -33,47 +33,55 @@ fn of_state(state: &Snapshot, cluster: &Cluster, when: When) -> Vec<String> {
         if !problems.is_empty() {
             let name = &cluster.group(group.group).name;
             lines.extend([String::new(), format!("Problems of group {name} {}", when.text())]);
-            lines.extend(problems.iter().map(|problem| format!("    {problem}")));
+            lines.extend(problems.iter().map(|Problem { subject, text }| format!("    {subject}: {text}")));
         }
     }
     lines
 }
 
-fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<String> {
-    let node = |n: &NodeIdx| cluster.node(*n).spec.name.as_str();
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Full name of the node or instance.
+    pub subject: String,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+/// What is wrong in a group, by name. After a simulation instances are elsewhere than the cluster says.
+pub fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Problem> {
+    let of_node = |n: NodeIdx, text: String| Problem { subject: cluster.node(n).spec.name.clone(), text };
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.as_str();
-    let mut lines = Vec::new();
-    let n1 = group.n1_failing.iter();
-    lines.extend(n1.map(|n| format!("{}: lacks memory for instances that fail over to it", node(n))));
+    let lacks = "lacks memory for instances that fail over to it";
+    let mut problems: Vec<Problem> = group.n1_failing.iter().map(|n| of_node(*n, lacks.to_owned())).collect();
     for conflict in &group.conflicts {
         let names: Vec<&str> = conflict.instances.iter().map(instance).collect();
         let tag = cluster.tag_table.name(conflict.tag);
-        lines.push(format!(
-            "{}: exclusion tag {tag} more than once: {}",
-            node(&conflict.node),
-            names.join(", ")
+        problems.push(of_node(
+            conflict.node,
+            format!("exclusion tag {tag} more than once: {}", names.join(", ")),
         ));
     }
-    // after balancing, instances are elsewhere than the cluster says
     let is_on = |i: &InstanceIdx, which: &str| {
         let at = cluster.instance(*i);
         let place = if which == "primary" { Some(at.primary) } else { at.mirror() };
-        match (when, place) {
+        let text = match (when, place) {
             (When::Initially, Some(place)) => {
-                format!("{}: its {which} node {} is offline", instance(i), node(&place))
+                format!("its {which} node {} is offline", cluster.node(place).spec.name)
             }
-            _ => format!("{}: its {which} node is offline", instance(i)),
-        }
+            _ => format!("its {which} node is offline"),
+        };
+        Problem { subject: at.name.clone(), text }
     };
-    lines.extend(group.offline_primary.iter().map(|i| is_on(i, "primary")));
-    lines.extend(group.offline_secondary.iter().map(|i| is_on(i, "secondary")));
-    let at_risk = group.at_risk.iter().flatten();
-    lines
-        .extend(at_risk.map(|n| format!("{}: not all its instances would find a place without it", node(n))));
-    lines
+    problems.extend(group.offline_primary.iter().map(|i| is_on(i, "primary")));
+    problems.extend(group.offline_secondary.iter().map(|i| is_on(i, "secondary")));
+    let stuck = "not all its instances would find a place without it";
+    problems.extend(group.at_risk.iter().flatten().map(|n| of_node(*n, stuck.to_owned())));
+    problems
 }
 
-fn tag_text(idle: &IdleTag) -> String {
+/// A tag that does nothing, and why.
+pub fn tag_text(idle: &IdleTag) -> String {
     let owner = match &idle.owner {
         Owner::Cluster => "the cluster".to_owned(),
         Owner::Group(name) => format!("group {name}"),

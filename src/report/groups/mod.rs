@@ -7,6 +7,6 @@ pub(crate) mod status;
 use crate::model::{Cluster, GroupIdx};
 
 /// Names of groups, separated by commas.
-fn group_names(cluster: &Cluster, groups: &[GroupIdx]) -> String {
+pub(super) fn group_names(cluster: &Cluster, groups: &[GroupIdx]) -> String {
     groups.iter().map(|g| cluster.group(*g).name.as_str()).collect::<Vec<_>>().join(",")
 }

@@ -110,16 +110,21 @@ fn repair_lines(
 }
 
 fn blocked_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap, level: i32) -> Vec<String> {
-    if instances.is_empty() {
-        return vec!["    no instance could leave that would help".to_owned()];
-    }
     let shown = if level > 1 { instances.len() } else { NAMED };
-    let each = |b: &Blocked| blocked(b, cluster, storage);
-    let mut lines: Vec<String> = instances.iter().take(shown).flat_map(each).collect();
-    if instances.len() > shown {
-        lines.push(format!("and {} (-v shows all)", counted(instances.len() - shown, "more instance")));
+    let (shown, left) = instances.split_at(instances.len().min(shown));
+    let mut lines = match instances.is_empty() {
+        true => vec!["no instance could leave that would help".to_owned()],
+        false => stuck_lines(shown, cluster, storage),
+    };
+    if !left.is_empty() {
+        lines.push(format!("and {} (-v shows all)", counted(left.len(), "more instance")));
     }
     lines.iter().map(|line| format!("    {}", printable(line, LINE))).collect()
+}
+
+/// Instances that stay, and why: a line, and one for each group.
+pub fn stuck_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap) -> Vec<String> {
+    instances.iter().flat_map(|one| blocked(one, cluster, storage)).collect()
 }
 
 /// Which groups can be emptied, and the plan for one of them.
@@ -187,6 +192,13 @@ pub fn compression_summary(
 }
 
 fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
+    let name = &cluster.group(candidate.group).name;
+    let verdict = candidate_verdict(candidate, cluster).into();
+    [amounts(name, &candidate.capacity, candidate.instances), verdict].concat()
+}
+
+/// How many moves empty a group, what they copy, and whether they do.
+pub fn candidate_verdict(candidate: &GroupCandidate, cluster: &Cluster) -> [String; 3] {
     let (count, amount, verdict) = match &candidate.outcome {
         compress::Compressed::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
         compress::Compressed::Stuck(blocked, _) => {
@@ -205,8 +217,7 @@ fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
             (steps.len().to_string(), copied(amount), "yes".to_owned())
         }
     };
-    let name = &cluster.group(candidate.group).name;
-    [amounts(name, &candidate.capacity, candidate.instances), vec![count, amount, verdict]].concat()
+    [count, amount, verdict]
 }
 
 /// What some nodes have together, and what of it is free.

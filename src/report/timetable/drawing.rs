@@ -8,6 +8,7 @@ use crate::model::shown::shown_name;
 use crate::plan::graph::{StepIdx, Strength};
 use crate::plan::work::WorkStep;
 use crate::report::escaped;
+use crate::report::palette::Palette;
 
 /// The graph: steps on a critical path are bold, what need not be done before is dashed.
 pub fn dot(table: &Timetable<'_>) -> String {
@@ -66,8 +67,13 @@ fn nodes(step: &WorkStep) -> Vec<&str> {
     nodes
 }
 
+/// How many bars the time table has.
+pub fn bars(table: &Timetable<'_>) -> usize {
+    table.work.steps.iter().map(|step| nodes(step).len()).sum()
+}
+
 /// The time table of the stream.
-pub fn svg(table: &Timetable<'_>) -> String {
+pub fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
     // each node has as many lines as it has steps at the same time
     let mut lanes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut bars: Vec<(StepIdx, &str, usize)> = Vec::new();
@@ -104,20 +110,21 @@ pub fn svg(table: &Timetable<'_>) -> String {
         duration(table.by_jobsets.total()),
         duration(table.critical_seconds)
     );
+    let (Palette { ground: paper, grid, .. }, ink) = (colours, colours.letters());
     // writing to a string cannot fail
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\"{ink}>\n\
          <title>{title}</title>\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>\n\
          <text x=\"{MARGIN}\" y=\"20\" font-size=\"13\">{title}</text>"
     );
     for quarter in 0..=4 {
         let at = total * f64::from(quarter) / 4.0;
         let _ = writeln!(
             out,
-            "<path d=\"M {0:.1} {TOP} V {y:.1}\" stroke=\"#ddd\"/><text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",
+            "<path d=\"M {0:.1} {TOP} V {y:.1}\" stroke=\"{grid}\"/><text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",
             x(at),
             y + 16.0,
             duration(at)
@@ -137,13 +144,15 @@ pub fn svg(table: &Timetable<'_>) -> String {
         let (begin, end) = table.stream.spans[step.get()];
         let (left, bar) = (x(begin), (x(end) - x(begin)).max(1.0));
         let top = tops[node] + ROW * lane as f64;
-        let (line, ground) =
-            if table.is_critical(step) { ("#c62828", "#ffcdd2") } else { ("#1565c0", "#bbdefb") };
+        let (line, ground, edge) = match table.is_critical(step) {
+            true => (colours.critical, colours.critical_soft, colours.critical_edge),
+            false => (colours.other, colours.other_soft, ""),
+        };
         let label = if bar >= LABELLED { step.to_string() } else { String::new() };
         let _ = writeln!(
             out,
             "<g><title>{step}. {}: {} from {}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{bar:.1}\" height=\"{:.1}\" \
-             fill=\"{ground}\" stroke=\"{line}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\">{label}</text></g>",
+             fill=\"{ground}\" stroke=\"{line}\"{edge}/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\">{label}</text></g>",
             escaped(&what(table.work.step(step))),
             duration(end - begin),
             duration(begin),

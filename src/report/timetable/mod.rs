@@ -4,7 +4,7 @@ mod document;
 mod drawing;
 
 pub use self::document::document;
-pub use self::drawing::{dot, svg};
+pub use self::drawing::{bars, dot, svg};
 use super::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Concession, Mib, Placement};
@@ -54,12 +54,13 @@ impl<'w> Timetable<'w> {
         }
     }
 
-    fn is_critical(&self, step: StepIdx) -> bool {
+    /// Whether a step is one of that chain.
+    pub(super) fn is_critical(&self, step: StepIdx) -> bool {
         self.critical.contains(&step)
     }
 
     /// What a step waits for.
-    fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<EdgeReason<String>>> {
+    pub(super) fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<EdgeReason<String>>> {
         let begin = self.work.edges.partition_point(|edge| edge.after < step);
         self.work.edges[begin..].iter().take_while(move |edge| edge.after == step)
     }
@@ -122,7 +123,7 @@ fn place(at: &Placement<String>) -> String {
 }
 
 /// Why a step waits.
-fn why(why: &EdgeReason<String>) -> String {
+pub(super) fn why(why: &EdgeReason<String>) -> String {
     match why {
         EdgeReason::Instance => "the same instance".to_owned(),
         EdgeReason::Room(node) => format!("room on {}", shown_name(node)),
@@ -133,7 +134,8 @@ fn why(why: &EdgeReason<String>) -> String {
     }
 }
 
-fn limits(limits: &StreamLimits) -> String {
+/// The limits that are set, behind what they limit.
+pub(super) fn limits(limits: &StreamLimits) -> String {
     let StreamLimits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
     let named = [
         (parallel, "in all"),

@@ -2,6 +2,7 @@
 
 use super::pace::rates;
 use crate::plan::work::Work;
+use crate::report::palette::Palette;
 use crate::report::{json, timetable};
 use crate::tools::options::ExecutionOptions;
 use crate::tools::options::pace::PlanForm;
@@ -28,6 +29,6 @@ pub fn shown(
         }
         PlanForm::Json => json::text(&timetable::document(&table))?,
         PlanForm::Dot => timetable::dot(&table),
-        PlanForm::Svg => timetable::svg(&table),
+        PlanForm::Svg => timetable::svg(&table, &Palette::PICTURE),
     }))
 }

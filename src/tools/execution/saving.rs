@@ -17,7 +17,7 @@ use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::TypedOption;
 
 /// Options that say where a cluster is, who may ask it, and what becomes of a plan: whoever applies it has their own.
-const LEFT_OUT: [&str; 31] = [
+const LEFT_OUT: [&str; 32] = [
     "no-config",
     "text-data",
     "master",
@@ -41,6 +41,7 @@ const LEFT_OUT: [&str; 31] = [
     "print-nodes",
     "print-instances",
     "save",
+    "report",
     "summary",
     "metrics",
     "verbose",

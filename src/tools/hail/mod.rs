@@ -108,7 +108,7 @@ impl Options {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
-    ahead::files(None, options.save.as_deref(), &["pre-ialloc", "post-ialloc"])?;
+    ahead::files(&options, &["pre-ialloc", "post-ialloc"])?;
     let (cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
     run::run(&options, cluster, request, &mut output)?;
     Ok(ExitStatus::Success)

@@ -4,6 +4,7 @@ mod balanced;
 mod deep;
 mod execute;
 mod explain;
+mod page;
 mod run;
 mod scope;
 mod search;
@@ -15,7 +16,7 @@ use super::cli::{OptionDef, Spec};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
-use super::options::{Options, count, not_negative, size};
+use super::options::{Options, count, not_negative, one_form, size};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 
@@ -85,6 +86,7 @@ pub const SPEC: Spec = Spec {
         WEIGHTS,
         JSON,
         METRICS,
+        REPORT,
         SUMMARY,
         COLOUR,
         OptionDef::new(
@@ -182,9 +184,12 @@ fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<E
         // before the cluster is asked
         run::Groups::of(options)?;
         deep::check(options)?;
+        // neither makes a plan
+        let others = [("explain", !options.explain.is_empty()), ("pareto", options.pareto)];
+        others.iter().try_for_each(|other| one_form(&[("report", options.report.is_some()), *other]))?;
         execution::check_pace(options)?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
-        ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "balanced"])?;
+        ahead::files(options, &["original", "balanced"])?;
         let cluster = source::load(&options.load, output)?;
         match options.explain.is_empty() {
             true => {

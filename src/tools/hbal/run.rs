@@ -6,22 +6,24 @@ use anyhow::bail;
 
 use super::balanced::{BalanceStart, Balanced, balance};
 use super::execute::proposed;
+use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
-use super::{ExitStatus, Options, deep, several};
+use super::{ExitStatus, Options, deep, page, several};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, NodeIdx};
 use crate::plan::names::Impossible;
+use crate::report::palette::Palette;
 use crate::report::summary::Moment;
 use crate::report::text::{cluster_text, whole_cluster_text};
 use crate::report::{debug, json, metrics, pareto};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
-use crate::tools::group;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
 use crate::tools::save::{self, save};
+use crate::tools::{group, summing_up};
 
 /// Which groups `hbal` balances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
+        page::of_empty(options, cluster)?;
         return match groups {
             Groups::One => print_document(empty_document(options, cluster)?, text.output).map(Break),
             Groups::Worst | Groups::All => several::nothing(options, cluster, text.output),
@@ -96,7 +99,9 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         let scope = BalancedScope::of(cluster, group);
         (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
-    let moment = wants_summary(options, &text).then(|| Moment::of(cluster, &cluster.nodes_of(group)));
+    let is_summed_up = wants_summary(options, &text);
+    let is_shown = is_summed_up || options.report.is_some();
+    let moment = is_shown.then(|| Moment::of(cluster, &cluster.nodes_of(group)));
     let before = (options.execution.wants_work() || moment.is_some()).then(|| Cluster::clone(cluster));
     let found = {
         // after the search an interrupt ends the program
@@ -112,24 +117,54 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         let content = || cluster_text(cluster, &scope.nodes, &scope.instances);
         save_balanced(options, save::save_group, content, text.output)?;
         found.show_final(options, cluster, &mut text)?;
-        if let Some((moment, before)) = moment.zip(before.as_ref()).filter(|_| !found.steps.is_empty()) {
-            let after = Moment::of(cluster, &found.scope.nodes).with_parts(&found.last);
-            let course = [found.initial.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
-            let course: Vec<f64> = course.collect();
-            let moment = moment.with_parts(&found.initial);
-            let plan = (&found.steps[..], &found.jobsets[..]);
-            summarize(options, plan, (before, &moment), &after, &course, &mut text)?;
-        }
+    }
+    if let Some((moment, before)) = moment.zip(before.as_ref()) {
+        let moments = [
+            moment.with_parts(&found.initial),
+            Moment::of(cluster, &found.scope.nodes).with_parts(&found.last),
+        ];
+        conclude(options, [before, cluster], &moments, &found, is_summed_up, &mut text)?;
     }
     let document = start.map(|start| document(cluster, &found, start)).transpose()?;
     let document = document.map(|document| json::text(&document)).transpose()?;
     let picture = match &found.deep {
-        Some(DeepPlan { found: DeepFound::Best(found), .. }) if options.svg => Some(pareto::svg(found)),
+        Some(DeepPlan { found: DeepFound::Best(found), .. }) if options.svg => {
+            Some(pareto::svg(found, &Palette::PICTURE))
+        }
         _ => None,
     };
     let (document, stopped) = (document.or(picture), found.stopped);
     let before = before.filter(|_| options.execution.wants_work());
     proposed(options, [found], before, stopped, document, text.output)
+}
+
+/// Says what a plan costs and brings, and writes its page, each if it is wanted; the clusters and moments are those before
+/// and after it.
+fn conclude(
+    options: &Options,
+    [before, after]: [&Cluster; 2],
+    moments: &[Moment; 2],
+    found: &Balanced,
+    is_summed_up: bool,
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let work = summing_up::work_of(before, &found.steps, &found.jobsets);
+    let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+    if is_summed_up && !found.steps.is_empty() {
+        let course = [found.initial.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
+        let course: Vec<f64> = course.collect();
+        summarize(before, &found.steps, table.as_ref(), moments.each_ref(), &course, text)?;
+    }
+    let page = HbalPage {
+        before: (before, &moments[0]),
+        after: (after, &moments[1]),
+        nodes: &found.scope.nodes,
+        steps: &found.steps,
+        table: table.as_ref(),
+        found: &[found],
+        stopped: found.stopped,
+    };
+    page.write(options)
 }
 
 fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::Options;
 use super::balanced::{BalanceStart, Balanced, balance, begin, search_group};
 use super::execute::proposed;
+use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::views::{Text, give_commands, save_balanced, summarize, wants_summary};
@@ -30,6 +31,7 @@ use crate::tools::interrupts::Interruptible;
 use crate::tools::output::{Output, Recording};
 use crate::tools::progress::Progress;
 use crate::tools::save::save;
+use crate::tools::summing_up;
 
 /// A group before anything is moved.
 struct BalanceCandidate {
@@ -83,8 +85,9 @@ struct GroupsRun<'o> {
     before: Option<Cluster>,
     /// The same in a document, if one is wanted.
     state: Option<json::cluster::ClusterView>,
-    /// The same in a summary, if one is wanted.
+    /// The same in a summary or a page, if one is wanted.
     moment: Option<Moment>,
+    is_summed_up: bool,
 }
 
 impl GroupsRun<'_> {
@@ -94,7 +97,9 @@ impl GroupsRun<'_> {
         cluster: &Cluster,
         text: &Text<'_>,
     ) -> anyhow::Result<GroupsRun<'o>> {
-        let moment = wants_summary(options, text).then(|| Moment::of_groups(cluster));
+        let is_summed_up = wants_summary(options, text);
+        let is_shown = is_summed_up || options.report.is_some();
+        let moment = is_shown.then(|| Moment::of_groups(cluster));
         Ok(GroupsRun {
             options,
             choice,
@@ -102,6 +107,7 @@ impl GroupsRun<'_> {
             before: (options.execution.wants_work() || moment.is_some()).then(|| cluster.clone()),
             state: options.json.then(|| json::cluster::ClusterView::whole(cluster)),
             moment,
+            is_summed_up,
         })
     }
 
@@ -112,7 +118,7 @@ impl GroupsRun<'_> {
         groups: Vec<BalanceCandidate>,
         mut text: Text<'_>,
     ) -> anyhow::Result<Planned> {
-        let GroupsRun { options, choice, deadline, before, state, moment } = self;
+        let GroupsRun { options, choice, deadline, before, state, moment, is_summed_up } = self;
         let late = deadline.reached();
         // from now on an interrupt ends the program
         drop(deadline);
@@ -130,17 +136,31 @@ impl GroupsRun<'_> {
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
             save_balanced(options, save, || whole_cluster_text(cluster), text.output)?;
         }
-        if let Some((moment, before)) = moment.zip(before.as_ref()).filter(|_| !steps.is_empty()) {
-            let after = Moment::of_groups(cluster);
-            summarize(options, (&steps, &jobsets), (before, &moment), &after, &[], &mut text)?;
-        }
-        let before = before.filter(|_| options.execution.wants_work());
         let found = || groups.iter().filter_map(|group| group.found.as_ref());
         let enough = choice == ChosenGroups::WorstGroup && !steps.is_empty();
         let left_out =
             !enough && groups.iter().any(|group| group.found.is_none() && !group.is_balanced(options));
         let stopped = found().find_map(|found| found.stopped);
         let stopped = stopped.or(late.filter(|_| left_out));
+        if let Some((moment, before)) = moment.zip(before.as_ref()) {
+            let after = Moment::of_groups(cluster);
+            let work = summing_up::work_of(before, &steps, &jobsets);
+            let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+            if is_summed_up && !steps.is_empty() {
+                summarize(before, &steps, table.as_ref(), [&moment, &after], &[], &mut text)?;
+            }
+            let page = HbalPage {
+                before: (before, &moment),
+                after: (cluster, &after),
+                nodes: &cluster.all_nodes(),
+                steps: &steps,
+                table: table.as_ref(),
+                found: &found().collect::<Vec<_>>(),
+                stopped,
+            };
+            page.write(options)?;
+        }
+        let before = before.filter(|_| options.execution.wants_work());
         if stopped.is_some() && left_out {
             text.output.error_line("There was no time left for some of the node groups")?;
         }

@@ -6,7 +6,8 @@ use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
 use crate::plan::shell;
 use crate::report::file::write_whole;
-use crate::report::summary::{Cost, Moment, summary};
+use crate::report::summary::{Cost, Moment, PlanTime, summary};
+use crate::report::timetable::Timetable;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::{commands, save, summing_up};
@@ -34,16 +35,15 @@ pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
 
 /// Says what a plan costs and brings; the cluster is as it was before.
 pub fn summarize(
-    options: &Options,
-    (steps, jobsets): (&[Step], &[Jobset]),
-    (cluster, before): (&Cluster, &Moment),
-    after: &Moment,
+    cluster: &Cluster,
+    steps: &[Step],
+    table: Option<&Timetable<'_>>,
+    [before, after]: [&Moment; 2],
     course: &[f64],
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let cost = Cost::of(cluster, steps);
-    let time = summing_up::time_of_moves(cluster, steps, jobsets, &options.execution)?;
-    let lines = summary(cost, time, before, after, course);
+    let lines = summary(cost, table.map(PlanTime::of), before, after, course);
     Ok(lines.iter().try_for_each(|(tone, line)| text.output.toned_line(*tone, line))?)
 }
 

@@ -15,7 +15,7 @@ use super::metrics::{metered, never};
 use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::{Output, Recording, reader_is_gone};
-use super::{ExitStatus, complain, source};
+use super::{ExitStatus, ahead, complain, source};
 use crate::load::merge::apply_node_options;
 use crate::model::Cluster;
 use crate::report::check::monitor;
@@ -98,6 +98,7 @@ pub const SPEC: Spec = Spec {
         WEIGHTS,
         JSON,
         METRICS,
+        REPORT,
         DETAILED_STATUS
             .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
         TIME_LIMIT.says("end the simulation, or the search of --survive, once SECONDS have passed, with what is found by then"),
@@ -221,6 +222,10 @@ fn check_together(options: &Options) -> anyhow::Result<()> {
         options.survive.is_none() || options.metrics.is_none(),
         "option --metrics means nothing with --survive"
     );
+    ensure!(
+        options.report.is_none() || (options.survive.is_none() && !options.monitor),
+        "option --report means nothing with --survive and --monitor"
+    );
     Ok(())
 }
 
@@ -238,6 +243,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 fn look(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
     check_together(options)?;
+    ahead::files(options, &[])?;
     let cluster = loaded(options, output)?;
     let status = match options.survive {
         Some(nodes) => run::survival(options, nodes, &cluster, output),

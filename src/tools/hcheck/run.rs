@@ -1,16 +1,17 @@
 //! From a loaded cluster to the findings and their views.
 
-use super::{ExitStatus, Options};
+use super::{ExitStatus, Options, SPEC};
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
-use crate::report::{json, metrics};
+use crate::report::{html, json, metrics};
 use crate::search::health as search;
 use crate::search::health::{GroupHealth, TrialBalance};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::nodes::named_nodes;
 use crate::tools::output::Output;
+use crate::tools::reporting;
 
 /// Checks the cluster, and what balancing would mend.
 pub fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
@@ -28,6 +29,7 @@ pub fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyho
             print(output, &problem_lines(&found, cluster))?;
         }
     }
+    reporting::write(SPEC.name, options, || Ok(html::check::check(&found, cluster)))?;
     Ok(verdict(!found.is_unhealthy()))
 }
 
@@ -55,7 +57,7 @@ pub fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
     let rebalanced =
         after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // for those who ask for it only
-    let named = options.json || options.list_problems || output.wants_figures();
+    let named = options.json || options.list_problems || options.report.is_some() || output.wants_figures();
     let found = CheckResult {
         initial,
         rebalanced,
@@ -79,6 +81,7 @@ pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
     } else if options.load.verbosity >= 1 {
         print(output, &check::loss::text(&found, cluster))?;
     }
+    reporting::write(SPEC.name, options, || Ok(html::check::loss(&found, cluster)))?;
     Ok(verdict(found.stranded.is_empty()))
 }
 

@@ -22,6 +22,7 @@ topics! {
     "configuration" "docs/configuration.md",
     "execution" "docs/execution.md",
     "monitoring" "docs/monitoring.md",
+    "reports" "docs/reports.md",
     "groups" "docs/groups.md",
     "placing" "docs/placing.md",
     "pacemaker" "docs/pacemaker.md",

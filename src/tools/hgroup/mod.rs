@@ -142,6 +142,7 @@ pub const SPEC: Spec = Spec {
         WEIGHTS,
         JSON,
         METRICS,
+        REPORT,
         SUMMARY.only(PLANS),
         COLOUR.only(PLANS),
         DETAILED_STATUS.only(PLANS),
@@ -222,7 +223,7 @@ fn command(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus>
     }
     execution::check_pace(options)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
-    ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "regrouped"])?;
+    ahead::files(options, &["original", "regrouped"])?;
     let cluster = source::load(&options.load, output)?;
     let result = run::run(options, cluster, output);
     // what was said before an error stays said

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow::{Break, Continue};
 
 use super::execute::{proposed, undertaking};
-use super::{ExitStatus, GroupCommand, Options};
+use super::{ExitStatus, GroupCommand, Options, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Step, StorageMap};
 use crate::plan::command::{REGROUP_TITLE, command_list};
@@ -12,8 +12,13 @@ use crate::plan::names::Impossible;
 use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
+use crate::report::html::plan::{PageHead, PlanReport};
+use crate::report::html::steps::PlannedMove;
+use crate::report::html::{self, Section};
 use crate::report::metrics::groups::RegroupFound;
 use crate::report::number::counted;
+use crate::report::summary::Moment;
+use crate::report::timetable::Timetable;
 use crate::report::{json, metrics};
 use crate::search::groups::balance::balance_until;
 use crate::search::groups::compress::{Compression, GroupCandidate, compress_until};
@@ -26,7 +31,7 @@ use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
-use crate::tools::{commands, group, listing as lists, summing_up};
+use crate::tools::{commands, group, listing as lists, reporting, summing_up};
 
 /// Does what the options ask for.
 pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
@@ -58,6 +63,7 @@ fn status(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::
         lines.iter().try_for_each(|line| output.line(line))?;
     }
     print_nodes("Cluster", options, cluster, output)?;
+    reporting::write(SPEC.name, options, || Ok(html::regroup::status(&status, cluster)))?;
     Ok(ExitStatus::Success)
 }
 
@@ -74,6 +80,8 @@ struct RegroupPlan<'p> {
     success: bool,
     /// What ended the search early, if anything did.
     stopped: Option<Stopped>,
+    /// For a page, if one is wanted: moves with what they are for, and what else there is to say.
+    page: Option<(Vec<PlannedMove>, Option<Section>)>,
 }
 
 /// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
@@ -100,6 +108,9 @@ fn heal(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Re
         after: &found.after,
         success: found.heals_all(),
         stopped: found.stopped,
+        page: options.report.is_some().then(|| {
+            (html::regroup::healing_moves(&found, cluster), html::regroup::repairs(&found, cluster))
+        }),
     };
     finish(options, cluster, &plan, output)
 }
@@ -129,6 +140,9 @@ fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::R
         after: &after,
         success: chosen.is_some() || !planned,
         stopped: found.stopped,
+        page: options.report.is_some().then(|| {
+            (html::regroup::emptying_moves(chosen, cluster), html::regroup::candidates(&found, cluster))
+        }),
     };
     finish(options, cluster, &plan, output)
 }
@@ -145,6 +159,10 @@ fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
         after: &found.after,
         success: true,
         stopped: found.stopped,
+        page: options
+            .report
+            .is_some()
+            .then(|| (html::regroup::balancing_moves(&found), html::regroup::loads(&found, cluster))),
     };
     finish(options, cluster, &plan, output)
 }
@@ -197,9 +215,16 @@ fn finish(
     }
     save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
-    if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
-        let time = summing_up::time_of_moves(cluster, plan.steps, &plan.jobsets, &options.execution)?;
-        summing_up::of_moves(cluster, plan.after, plan.steps, time, output)?;
+    let is_summed_up = summing_up::is_wanted(options.summary, options.json, &options.load, output);
+    if is_summed_up || plan.page.is_some() {
+        let work = summing_up::work_of(cluster, plan.steps, &plan.jobsets);
+        let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+        if is_summed_up {
+            summing_up::of_moves(cluster, plan.after, plan.steps, table.as_ref(), output)?;
+        }
+        if let Some((moves, section)) = &plan.page {
+            write_page(options, cluster, plan, (moves, section.as_ref()), table.as_ref())?;
+        }
     }
     let status = match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
         (false, _) => ExitStatus::Failure,
@@ -212,6 +237,36 @@ fn finish(
         return Ok(Continue(Box::new(proposal)));
     }
     Ok(Break(status))
+}
+
+/// Writes the page of a plan.
+fn write_page(
+    options: &Options,
+    cluster: &Cluster,
+    plan: &RegroupPlan<'_>,
+    (moves, section): (&[PlannedMove], Option<&Section>),
+    table: Option<&Timetable<'_>>,
+) -> anyhow::Result<()> {
+    let moments = [cluster, plan.after].map(Moment::of_groups);
+    let report = PlanReport {
+        before: (cluster, &moments[0]),
+        after: (plan.after, &moments[1]),
+        nodes: &cluster.all_nodes(),
+        moves,
+        table,
+        stopped: plan.stopped,
+    };
+    let title = match options.group_command {
+        GroupCommand::Compress => "Emptying node groups",
+        GroupCommand::Redistribute => "Healing node groups",
+        GroupCommand::Balance | GroupCommand::Status => "Balancing between node groups",
+    };
+    let outcome = plan.lines.last().cloned().unwrap_or_default();
+    let groups = html::regroup::groups(cluster, plan.after, !plan.steps.is_empty(), true);
+    let more = section.cloned().into_iter().chain(groups).collect();
+    reporting::write(SPEC.name, options, || {
+        Ok(report.page(PageHead { title: title.to_owned(), outcome, change: None }, more, None))
+    })
 }
 
 fn print_nodes(title: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {

@@ -83,6 +83,7 @@ pub const SPEC: Spec = Spec {
             .says("show the commands of the maintenance, or write them to FILE as a script")
             .added(),
         JSON,
+        REPORT,
         PRINT_PLAN.says("show the reboots as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table"),
         BANDWIDTH,
         SYNC_RATE,
@@ -98,7 +99,7 @@ pub const SPEC: Spec = Spec {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options)?;
-    ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original"])?;
+    ahead::files(&options, &["original"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     let result = run::run(&options, &mut cluster, &mut output);

@@ -4,21 +4,23 @@ use std::io::{self, IsTerminal};
 
 use anyhow::{anyhow, bail};
 
-use super::{ExitStatus, Options};
+use super::{ExitStatus, Options, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::maintenance::{Maintenance, listing, script};
 use crate::plan::rolling::reboots;
 use crate::report::file::write_whole;
+use crate::report::html::rolling::RollingReport;
 use crate::report::json;
 use crate::report::rolling::{graph_line, moves, node_names, statistics_line};
 use crate::report::text::whole_cluster_text;
+use crate::report::timetable::Timetable;
 use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save;
-use crate::tools::{commands, execution, group};
+use crate::tools::{commands, execution, group, reporting};
 
 /// Most names that an error message lists.
 const NAMES: usize = 5;
@@ -42,7 +44,8 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     }
     let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
-    let commanded = if options.json || options.commands.is_some() { shown } else { &[] };
+    let is_commanded = options.json || options.commands.is_some() || options.report.is_some();
+    let commanded = if is_commanded { shown } else { &[] };
     let commanded = commanded.iter().map(|part| (&part.nodes[..], &part.moves[..]));
     let maintenance = Maintenance::of(cluster, commanded, options.rolling.offline_maintenance)?;
     if let Some(CommandTarget::File(path)) = &options.commands {
@@ -52,6 +55,12 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
         let parts = shown.iter().map(|part| (&part.nodes[..], &part.moves[..]));
         reboots(cluster, parts, options.rolling.offline_maintenance)
     };
+    reporting::write(SPEC.name, options, || {
+        let work = graph()?;
+        let table = Timetable::of(&work, execution::rates(&options.execution)?, options.execution.limits);
+        let groups: Vec<_> = shown.iter().zip(&maintenance.groups).collect();
+        Ok(RollingReport { cluster, groups: &groups, count: parts.len(), table: &table }.page())
+    })?;
     if options.execution.prints_document() {
         let document = execution::shown(&options.execution, &graph()?, true, output)?;
         document.map_or(Ok(()), |document| output.write(&document))?;

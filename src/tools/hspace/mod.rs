@@ -83,6 +83,7 @@ pub const SPEC: Spec = Spec {
         JSON,
         METRICS,
         NO_CONFIG,
+        REPORT,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -97,7 +98,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 
 fn estimate(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
-    ahead::files(None, options.save.as_deref(), &["tiered", "standard"])?;
+    ahead::files(options, &["tiered", "standard"])?;
     let mut cluster = source::load(&options.load, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let result = run::run(options, &cluster, output);

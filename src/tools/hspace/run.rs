@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::anyhow;
 
 use super::request::FillRequest;
-use super::{ExitStatus, Options};
+use super::{ExitStatus, Options, SPEC};
 use crate::model::Cluster;
 use crate::report::components::{components, score};
+use crate::report::html::space::SpaceReport;
 use crate::report::space::map::allocation_map;
 use crate::report::space::{AllocationKind, AllocationRun, FillStart, Form};
 use crate::report::{debug, json, metrics};
@@ -19,6 +20,7 @@ use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
+use crate::tools::reporting;
 use crate::tools::save::save_cluster;
 
 /// What all steps of an estimate need.
@@ -190,6 +192,9 @@ impl Estimate<'_> {
                 json::space::document(&self.start, self.cluster, ground, self.options.limit(), runs);
             self.output.write(&json::text(&document)?)?;
         }
+        let [tiered, standard] = runs;
+        let page = SpaceReport { cluster: self.cluster, start: &self.start, ground, tiered, standard };
+        reporting::write(SPEC.name, self.options, || Ok(page.page()))?;
         Ok(ExitStatus::Success)
     }
 }

@@ -90,6 +90,7 @@ pub const SPEC: Spec = Spec {
         WEIGHTS,
         JSON,
         METRICS,
+        REPORT,
         SUMMARY,
         COLOUR,
         DETAILED_STATUS,
@@ -164,7 +165,7 @@ fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<Exit
     execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
-    ahead::files(options.commands.as_ref(), options.save.as_deref(), &["original", "squeezed"])?;
+    ahead::files(options, &["original", "squeezed"])?;
     let access = options.execution.exec.then(|| execute::access(options)).transpose()?;
     let cluster = source::load(&options.load, output)?;
     let result = run::run(&planning, access, &cluster, output);

@@ -6,13 +6,17 @@ use super::approved;
 use super::execute::{ClusterAccess, execute};
 use super::planning::{Planning, show_text};
 use super::squeeze_run::HsqueezeEnd;
-use super::{ExitStatus, Options};
+use super::{ExitStatus, Options, SPEC};
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::power::{self, SCRIPT_TITLE};
 use crate::plan::shell;
 use crate::plan::work::Work;
 use crate::report::file::write_whole;
-use crate::report::{json, metrics, squeeze as view};
+use crate::report::html::plan::PlanReport;
+use crate::report::html::steps::PlannedMove;
+use crate::report::summary::Moment;
+use crate::report::timetable::Timetable;
+use crate::report::{html, json, metrics, squeeze as view};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
@@ -23,7 +27,7 @@ use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save_cluster;
-use crate::tools::{commands, group, progress, source, summing_up};
+use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
 /// Refuses reserves with which nodes would go up and down in turns.
 pub fn check_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
@@ -81,11 +85,15 @@ pub fn run(
         approved::compare(options, &work, output)?;
         approved::save(planning, cluster, (&found, &work), output)?;
     }
-    if summing_up::is_wanted(options.summary, options.json, &options.load, output) {
-        let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
+    let is_summed_up = summing_up::is_wanted(options.summary, options.json, &options.load, output);
+    if is_summed_up || options.report.is_some() {
         let work = approved::whole(planning, cluster, &found).ok();
-        let time = work.map(|work| summing_up::time_of(&work, &options.execution)).transpose()?;
-        summing_up::of_moves(cluster, &found.after, &steps, time, output)?;
+        let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+        if is_summed_up {
+            let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
+            summing_up::of_moves(cluster, &found.after, &steps, table.as_ref(), output)?;
+        }
+        write_page(options, cluster, &found, table.as_ref())?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
     let mut status = match options.detailed_status && !idle {
@@ -106,6 +114,33 @@ pub fn run(
     }
     save_cluster(options.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
     Ok(status)
+}
+
+/// Writes the page of the plans, if it is wanted.
+fn write_page(
+    options: &Options,
+    cluster: &Cluster,
+    found: &Squeeze,
+    table: Option<&Timetable<'_>>,
+) -> anyhow::Result<()> {
+    reporting::write(SPEC.name, options, || {
+        let moments = [cluster, &found.after].map(Moment::of_groups);
+        let moves: Vec<PlannedMove> =
+            found.plans.iter().flat_map(|plan| html::squeeze::moves(plan, cluster)).collect();
+        let report = PlanReport {
+            before: (cluster, &moments[0]),
+            after: (&found.after, &moments[1]),
+            nodes: &cluster.all_nodes(),
+            moves: &moves,
+            table,
+            stopped: found.stopped,
+        };
+        let head = html::squeeze::head(found);
+        let changes = !found.plans.iter().all(GroupPlan::is_idle);
+        let groups = html::regroup::groups(cluster, &found.after, changes, false);
+        let more = html::squeeze::section(found, cluster).into_iter().chain(groups).collect();
+        Ok(report.page(head, more, None))
+    })
 }
 
 /// Makes the plans as long as there is time; a line on a terminal shows how far it is.

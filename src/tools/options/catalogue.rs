@@ -114,6 +114,12 @@ pub const SAVE: OptionDef =
     OptionDef::new("save", "save the cluster before and after as text files whose names start with FILE")
         .short('S')
         .takes("FILE", NewFile, |o, g| g.path().map(|path| o.save = path));
+pub const REPORT: OptionDef = OptionDef::new(
+    "report",
+    "write the result to FILE as a page for browsers, complete in itself: problems, plan, scores and nodes, before and after",
+)
+.takes("FILE", NewFile, |o, g| g.path().map(|path| o.report = path))
+.added();
 pub const VERBOSE: OptionDef = OptionDef::flag("verbose", "say more; may be repeated", |o| {
     o.load.verbosity = o.load.verbosity.saturating_add(1)
 })

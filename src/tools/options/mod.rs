@@ -73,6 +73,8 @@ pub struct Options {
     pub save: Option<PathBuf>,
     /// `--metrics`
     pub metrics: Option<PathBuf>,
+    /// `--report`: the page for a browser.
+    pub report: Option<PathBuf>,
     pub no_headers: bool,
     pub machine_readable: bool,
     pub summary: bool,

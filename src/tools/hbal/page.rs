@@ -1,0 +1,84 @@
+//! What a page for a browser shows of a plan (`--report`).
+
+use super::balanced::Balanced;
+use super::deep::emptied;
+use super::{Options, SPEC};
+use crate::model::{Cluster, Draft, NodeIdx, Step};
+use crate::report::html::deep;
+use crate::report::html::plan::{PageHead, PlanReport};
+use crate::report::html::regroup::groups;
+use crate::report::html::steps::PlannedMove;
+use crate::report::json::plan::EndingView;
+use crate::report::summary::Moment;
+use crate::report::timetable::Timetable;
+use crate::search::Stopped;
+use crate::tools::reporting;
+
+/// A plan, and what it was made for.
+pub struct HbalPage<'a> {
+    pub before: (&'a Cluster, &'a Moment),
+    pub after: (&'a Cluster, &'a Moment),
+    pub nodes: &'a [NodeIdx],
+    pub steps: &'a [Step],
+    pub table: Option<&'a Timetable<'a>>,
+    /// The groups that were looked at.
+    pub found: &'a [&'a Balanced],
+    pub stopped: Option<Stopped>,
+}
+
+impl HbalPage<'_> {
+    /// Writes it, if it is wanted.
+    pub fn write(&self, options: &Options) -> anyhow::Result<()> {
+        reporting::write(SPEC.name, options, || {
+            let (before, after) = (self.before.0, self.after.0);
+            let emptied = emptied(options, before)?;
+            let moves = PlannedMove::all(&mut Draft::of(before), self.steps, &emptied);
+            let report = PlanReport {
+                before: self.before,
+                after: self.after,
+                nodes: self.nodes,
+                moves: &moves,
+                table: self.table,
+                stopped: self.stopped,
+            };
+            let mut more = Vec::new();
+            if options.all_groups || options.worst_group {
+                more.extend(groups(before, after, !self.steps.is_empty(), false));
+            }
+            let quality = match self.found {
+                [found] => found.deep.as_ref().and_then(|plan| deep::section(plan, after)),
+                _ => None,
+            };
+            Ok(report.page(self.head(options), more, quality))
+        })
+    }
+
+    fn head(&self, options: &Options) -> PageHead {
+        let group = match self.found {
+            [found] => format!("group {}", self.before.0.group(found.scope.group).name),
+            _ => "all node groups".to_owned(),
+        };
+        let title = match (options.repair_only, options.emptied.is_empty()) {
+            (true, _) => format!("Repair of {group}"),
+            (false, false) => format!("Emptying {}", options.emptied.join(", ")),
+            (false, true) => format!("Balancing {group}"),
+        };
+        let is_balanced = |found: &&Balanced| found.ending == EndingView::Balanced;
+        let outcome = match self.steps.is_empty() {
+            _ if self.before.0.instances.is_empty() => "There is nothing to move.",
+            true if self.found.iter().all(is_balanced) => "It is well balanced already.",
+            true => "There is no move that improves it.",
+            false => "",
+        };
+        PageHead { title, outcome: outcome.to_owned(), change: None }
+    }
+}
+
+/// Writes the page of a cluster without instances, if it is wanted.
+pub fn of_empty(options: &Options, cluster: &Cluster) -> anyhow::Result<()> {
+    let nodes = cluster.all_nodes();
+    let moment = Moment::of_groups(cluster);
+    let now = (cluster, &moment);
+    HbalPage { before: now, after: now, nodes: &nodes, steps: &[], table: None, found: &[], stopped: None }
+        .write(options)
+}
