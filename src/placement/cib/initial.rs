@@ -5,7 +5,7 @@ use super::super::score::AllocationScore;
 use super::Reader;
 
 impl Reader<'_, '_> {
-    /// Fills the table of every resource: base scores, constraints, stickiness, failures.
+    /// Fills the table of every resource: base scores, what is not managed, constraints, stickiness, failures.
     pub(super) fn set_scores(&mut self) {
         if self.set.symmetric {
             for host in self.set.host_indices() {
@@ -13,9 +13,35 @@ impl Reader<'_, '_> {
                 self.set.resources.iter_mut().for_each(|resource| resource.scores.set(host, base));
             }
         }
+        for resource in self.set.resource_indices() {
+            self.keep(resource);
+        }
         self.add_locations();
         for resource in self.set.resource_indices() {
             self.add_own(resource);
+        }
+    }
+
+    /// Keeps what is not managed where it runs. A member that is managed in a group that is not keeps the whole group
+    /// there.
+    fn keep(&mut self, resource: ResourceIdx) {
+        let of = self.set.resource(resource);
+        let Some(host) = of.active.filter(|_| !of.is_group) else { return };
+        let group = of.group.filter(|group| !self.set.resource(*group).managed);
+        let mut kept = Vec::new();
+        match group {
+            _ if !of.managed => kept.push(resource),
+            Some(group) => {
+                kept.push(group);
+                kept.extend(&self.set.resource(group).members);
+            }
+            None => {}
+        }
+        let worth = self.set.host(host).worth();
+        for resource in kept {
+            let scores = &mut self.set.resources[resource.get()].scores;
+            let score = scores.get(host).unwrap_or(worth);
+            scores.set(host, score.plus(AllocationScore::INFINITY));
         }
     }
 
@@ -46,11 +72,6 @@ impl Reader<'_, '_> {
         }
         for (host, _) in of.failed_on.clone() {
             of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
-        }
-        if let Some(host) = of.active.filter(|_| !of.managed) {
-            let worth = self.set.hosts[host.get()].worth();
-            let score = of.scores.get(host).unwrap_or(worth);
-            of.scores.set(host, score.plus(AllocationScore::INFINITY));
         }
     }
 }

@@ -80,6 +80,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
         let group = self.add(node, self.bare(node, &metas))?;
         self.set.resources[group.get()].is_group = true;
+        self.set.resources[group.get()].managed =
+            managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false);
         let (ordered, together) = (metas.flag("ordered", true), metas.flag("collocated", true));
         if !ordered {
             self.outside(node, "a group whose members are started in any order");
