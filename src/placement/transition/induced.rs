@@ -95,8 +95,9 @@ impl InducedChanges<'_> {
     /// What a change becomes by what becomes of those that are needed.
     fn needing(&self, need: &Need, now: ResourceChange) -> ResourceChange {
         let firsts = || self.set.primitives(&need.first).iter().map(|first| self.of(*first));
-        let in_group = matches!(need.why, WaitReason::Group(_));
-        let interrupts = |first: ResourceChange| first.comes_up() || (in_group && first.migrates());
+        // a group starts anew for others, and for its later members, although a member migrates
+        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group;
+        let interrupts = |first: ResourceChange| first.comes_up() || (of_group && first.migrates());
         if firsts().any(|first| first.runs_on().is_none()) {
             let is_start = matches!(now, ResourceChange::Start(_));
             return if need.symmetrical || is_start { now.not_started() } else { now };

@@ -72,7 +72,14 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     let mut stopped = None;
     if members().any(|change| change.stops_on().is_some()) {
         let stop = actions.add(TransitionAction::mark(ActionTask::Stop, group));
-        if !members().any(|change| matches!(change, ResourceChange::Held(_))) {
+        let all_can_stop = set
+            .resource(group)
+            .members
+            .iter()
+            .zip(members())
+            .all(|(member, change)| set.is_managed(*member) || change == ResourceChange::Idle)
+            && !members().any(|change| matches!(change, ResourceChange::Held(_)));
+        if all_can_stop {
             stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, group)));
         }
         actions.edge(stop, stopped, Strength::Must, why);
