@@ -76,7 +76,8 @@ impl Capacities {
                 (None, None) => return more.cmp(&less),
                 (Some((a, x)), Some((b, y))) if a == b => {
                     count(*x, *y);
-                    (mine.next(), theirs.next());
+                    mine.next();
+                    theirs.next();
                 }
                 (Some((a, x)), Some((b, _))) if a < b => {
                     count(*x, 0);
