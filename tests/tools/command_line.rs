@@ -155,7 +155,7 @@ fn completion_list() {
         )
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
-            "\n--priority choices=low,normal,high\n--simulate string\n--weights string\n--json none\n--metrics none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
+            "\n--priority choices=low,normal,high\n--simulate string\n--weights string\n--json none\n--metrics none\n--report none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
@@ -205,7 +205,7 @@ fn options_of_hroller() {
          --node-tags string\n-S,--save none\n-G,--group onegroup\n--print-moves none\n\
          --full-evacuation none\n--skip-non-redundant none\n--ignore-non-redundant none\n-f,--force none\n\
          --one-step-only none\n--static-kvm-node-memory integer\n--migrate-shared none\n\
-         --honour-run-state none\n-C,--print-commands none\n--json none\n\
+         --honour-run-state none\n-C,--print-commands none\n--json none\n--report none\n\
          --print-plan choices=text,json,dot,svg\n--bandwidth float\n--sync-rate float\n--durations-from file\n\
          --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
@@ -223,7 +223,7 @@ fn options_of_hcheck() {
                -e,--min-score float\n--ignore-soft-errors none\n--no-simulation none\n-O,--offline onenode\n\
                -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n--select-instances manyinstances\n--no-capacity-checks none\n\
                -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--survive integer\n--top integer\n\
-               --monitor none\n--severity string\n--deep none\n--effort integer\n--weights string\n--json none\n--metrics none\n--detailed-status none\n--time-limit float\n\
+               --monitor none\n--severity string\n--deep none\n--effort integer\n--weights string\n--json none\n--metrics none\n--report none\n--detailed-status none\n--time-limit float\n\
                --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n";
     hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);
     for word in ["-p", "--print-instances", "-G", "--mond"] {

@@ -18,6 +18,8 @@ fn one_of_each() -> impl Iterator<Item = Given> {
             (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
             (_, ArgumentKind::NodeFields) => Some("name".into()),
             _ if option.long == "until" => Some("06:00".into()),
+            _ if option.long == "weights" => Some("n1_cnt=3".into()),
+            _ if option.long == "severity" => Some("n1_failing=critical".into()),
             _ if option.long.ends_with("-alloc") => Some("1,2,3".into()),
             (_, ArgumentKind::Float) if option.long != "spindle-use" => Some("0.75".into()),
             _ => Some("3".into()),

@@ -17,8 +17,8 @@ macro_rules! pages {
 }
 
 pages! {
-    "hail.1" "harep.1" "hbal.1" "hcheck.1" "hgroup.1" "hinfo.1" "hroller.1" "hscan.1" "hspace.1" "hsqueeze.1"
-    "htools.1" "htools-format.5"
+    "hail.1" "harep.1" "hbal.1" "hcheck.1" "hgroup.1" "hinfo.1" "hplace.1" "hroller.1" "hscan.1" "hspace.1"
+    "hsqueeze.1" "htools.1" "htools-format.5"
 }
 
 impl ManualPage {
