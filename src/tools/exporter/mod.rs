@@ -1,7 +1,7 @@
 //! `htools exporter`: figures of clusters for Prometheus to fetch.
 //!
 //! Each cluster has a thread of its own that reads it now and then, looks at it, and puts the figures where the server finds
-//! them ([`watch`]). Whoever asks gets what is there: nobody waits for a cluster.
+//! them (`watch.rs`). Whoever asks gets what is there: nobody waits for a cluster.
 
 mod serve;
 mod survey;
