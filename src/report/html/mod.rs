@@ -158,6 +158,11 @@ impl ReportPage {
 }
 
 impl PageAnswer {
+    /// Where there is nothing to tell, neither good nor bad.
+    fn nothing(question: &'static str) -> PageAnswer {
+        PageAnswer { question, tone: Tone::Plain, text: "nothing".to_owned(), details: Vec::new() }
+    }
+
     fn markup(&self) -> Markup {
         html! {
             section class={ "answer" @if let Some(class) = class(self.tone) { " " (class) } } {

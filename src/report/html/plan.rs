@@ -83,12 +83,7 @@ impl PlanReport<'_> {
     fn change(&self, text: Option<String>) -> PageAnswer {
         let question = "What changes";
         if !self.changes() {
-            return PageAnswer {
-                question,
-                tone: Tone::Plain,
-                text: "nothing".to_owned(),
-                details: Vec::new(),
-            };
+            return PageAnswer::nothing(question);
         }
         let cost = self.moved();
         let mut details = Vec::new();
@@ -135,12 +130,7 @@ impl PlanReport<'_> {
     fn cost(&self) -> PageAnswer {
         let question = "What it costs";
         if !self.changes() {
-            return PageAnswer {
-                question,
-                tone: Tone::Plain,
-                text: "nothing".to_owned(),
-                details: Vec::new(),
-            };
+            return PageAnswer::nothing(question);
         }
         let cost = self.moved();
         let mut details = vec![format!(
