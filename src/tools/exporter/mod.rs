@@ -23,7 +23,7 @@ use super::ExitStatus;
 use super::cli::option::ArgumentKind::{File, Float, Host};
 use super::cli::{OptionDef, Spec};
 use super::options::catalogue::*;
-use super::options::{Options, SourceOptions, not_negative, time_above_zero};
+use super::options::{LoadOptions, Options, SourceOptions, not_negative, time_above_zero};
 use super::output::Output;
 use super::source::cluster_label;
 use crate::model::shown::shown_name;
@@ -166,8 +166,10 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let listener = bind(&options.exporter.listen)?;
     // before the first thread, so that no signal is missed
     let signals = Signals::new([SIGINT, SIGTERM]).context("cannot prepare for signals")?;
-    let clusters = begin(&options)?;
+    let clusters = watched(&options);
+    // before the first reading, which may have something to say: whoever started this finds the address in the first line
     say(&format!("Listening on http://{}/metrics", listener.local_addr()?));
+    begin(&clusters)?;
     serve::serve(listener, move || page(&clusters, SystemTime::now()), signals).context("cannot serve")?;
     Ok(ExitStatus::Success)
 }
@@ -201,24 +203,25 @@ fn bind(address: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen at '{}'", shown_name(address)))
 }
 
-/// Begins to watch the clusters.
-fn begin(options: &Options) -> anyhow::Result<Vec<Arc<WatchedCluster>>> {
+/// The clusters that are to be watched.
+fn watched(options: &Options) -> Vec<Arc<WatchedCluster>> {
     let asked = &options.exporter;
     let labels: Vec<String> = asked.clusters.iter().map(cluster_label).collect();
     let labels = distinct_names(labels.iter().map(String::as_str));
     let terms =
         WatchTerms { every: asked.every, timeout: asked.timeout, search: asked.search, keep: asked.keep };
-    let mut clusters = Vec::with_capacity(labels.len());
-    for (source, label) in asked.clusters.iter().zip(labels) {
-        let load =
-            super::options::LoadOptions { source: source.clone(), verbosity: 0, ..options.load.clone() };
-        let cluster = Arc::new(WatchedCluster::new(label, load, terms));
-        let watched = Arc::clone(&cluster);
-        // nobody waits for these: with the program they end, too
-        thread::Builder::new().spawn(move || watched.watch()).context("cannot begin to watch a cluster")?;
-        clusters.push(cluster);
+    let load =
+        |source: &SourceOptions| LoadOptions { source: source.clone(), verbosity: 0, ..options.load.clone() };
+    let named = asked.clusters.iter().zip(labels);
+    named.map(|(source, label)| Arc::new(WatchedCluster::new(label, load(source), terms))).collect()
+}
+
+/// Begins to watch the clusters. Nobody waits for the threads: with the program they end, too.
+fn begin(clusters: &[Arc<WatchedCluster>]) -> anyhow::Result<()> {
+    for cluster in clusters.iter().map(Arc::clone) {
+        thread::Builder::new().spawn(move || cluster.watch()).context("cannot begin to watch a cluster")?;
     }
-    Ok(clusters)
+    Ok(())
 }
 
 /// All that is known at a moment.
