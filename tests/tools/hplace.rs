@@ -70,6 +70,40 @@ fn what_is_beyond_it_is_named_and_refused_or_left() {
 }
 
 #[test]
+fn what_is_done_in_every_form() {
+    let swap = fs::read_to_string("tests/fixtures/pacemaker/swap-migrate.xml").unwrap();
+    let text = hplace(&["--transition"], swap.as_str()).code(0);
+    text.stdout(
+        contains("Transition of 6 actions:\n    1. migrate vm1 from node1 to node2\n")
+            .and(contains("       waits for 3: room on node1\n")),
+    );
+    let edge = "\"vm1_migrate_to_0 node1\" -> \"vm1_migrate_from_0 node2\" [ style = bold]\n";
+    let dropped = "\"load_stopped_node2 node2\" -> \"vm1_migrate_to_0 node1\" [ style = dashed]\n";
+    hplace(&["--dot"], swap.as_str())
+        .code(0)
+        .stdout(starts_with("digraph \"g\" {\n").and(contains(edge)).and(contains(dropped)));
+    let xml = hplace(&["--transition-xml"], swap.as_str()).code(0);
+    xml.stdout(starts_with("<transition_graph ").and(contains("<synapse id=\"9\">")));
+}
+
+#[test]
+fn a_form_that_is_printed_alone_is_the_only_one() {
+    let small = fs::read_to_string(SMALL).unwrap();
+    for (words, names) in [
+        (["--dot", "--transition"], "--dot and --transition"),
+        (["--dot", "--transition-xml"], "--dot and --transition-xml"),
+        (["--json", "--transition-xml"], "--transition-xml and --json"),
+        (["--explain", "--crm-simulate-format"], "--crm-simulate-format and --explain"),
+        (["--show-normalized", "--json"], "--show-normalized and --json"),
+    ] {
+        let problem = format!("Error: only one of {names} can be given\n");
+        hplace(&words, small.as_str()).code(1).stdout("").stderr(problem);
+    }
+    let problem = "only one of --dot and why can be given";
+    hplace(&["--dot", "why", "rsc-large"], small.as_str()).code(1).stderr(contains(problem));
+}
+
+#[test]
 fn exit_status_tells_whether_all_is_placed() {
     let small = fs::read_to_string(SMALL).unwrap();
     hplace(&[], small.as_str()).code(2);

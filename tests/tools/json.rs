@@ -125,6 +125,8 @@ fn the_schemas_are_schemas() {
         "htools.plan-graph-1.json",
         "htools.saved-plan-1.json",
         "htools.repair-1.json",
+        "htools.placement-1.json",
+        "htools.normalized-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -620,7 +622,7 @@ fn contradictions_are_in_the_document_of_repairs() {
 fn placements_of_pacemaker_clusters() {
     let (placement, normalized) =
         (validator("htools.placement-1.json"), validator("htools.normalized-1.json"));
-    let read = |words: &[&str], validator: &Validator, status: i32| -> Value {
+    let read = |words: &[&str], validator: &Validator, status: &'static [i32]| -> Value {
         let run = Command::new(PROGRAM).env_remove("HTOOLS").arg("hplace").args(words).assert().code(status);
         let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
         let errors: Vec<String> =
@@ -631,13 +633,27 @@ fn placements_of_pacemaker_clusters() {
     for (file, unplaced) in
         [("data/pacemaker-small.xml", "rsc-large"), ("data/pacemaker-six-nodes.xml", "report")]
     {
-        let document = read(&["-x", file, "--json"], &placement, 2);
+        let document = read(&["-x", file, "--json"], &placement, &[2]);
         assert_eq!(document["unplaced"], serde_json::json!([unplaced]));
         let resources = array(&document, "resources");
         assert_eq!(array(&document, "order").len(), resources.len());
         let lost = resources.iter().find(|one| one["id"] == unplaced).unwrap();
         assert!(!array(lost, "room_taken").is_empty());
-        let document = read(&["-x", file, "--show-normalized"], &normalized, 0);
+        assert!(document.get("transition").is_none());
+        let document = read(&["-x", file, "--show-normalized"], &normalized, &[0]);
         assert_eq!(array(&document, "resources").len(), resources.len());
+    }
+    for file in fs::read_dir("tests/fixtures/pacemaker").unwrap().map(|entry| entry.unwrap().path()) {
+        if file.extension().is_none_or(|end| end != "xml") {
+            continue;
+        }
+        let words = ["-x", file.to_str().unwrap(), "--json", "--transition"];
+        let document = read(&words, &placement, &[0, 2]);
+        let transition = &document["transition"];
+        let steps = array(transition, "steps").len();
+        let position = |edge: &Value, end: &str| usize::try_from(edge[end].as_u64().unwrap()).unwrap();
+        for edge in array(transition, "edges") {
+            assert!(position(edge, "before") < position(edge, "after") && position(edge, "after") < steps);
+        }
     }
 }

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use crate::placement::why::{PlaceReasons, why};
 use crate::placement::working_set::{OrderStrength, WorkingSet};
-use crate::placement::{AllPlaced, AllocationScore, Capacities, HostIdx, ResourceIdx, Strategy};
+use crate::placement::{AllPlaced, AllocationScore, Capacities, HostIdx, ResourceIdx, Strategy, Transition};
 use crate::report::json::Generator;
 
 use super::changes::{ResourceAction, primitives};
+use super::transition::{self, TransitionDocument};
 use super::why as words;
 
 /// The name of the schema of placements.
@@ -36,7 +37,7 @@ impl From<AllocationScore> for ScoreView {
 
 /// Where the resources go.
 #[derive(Debug, Clone, Serialize)]
-pub struct PlacementDocument {
+pub struct PlacementDocument<'a> {
     schema: &'static str,
     generator: Generator,
     strategy: &'static str,
@@ -47,6 +48,8 @@ pub struct PlacementDocument {
     unplaced: Vec<String>,
     moves: usize,
     unsupported: Vec<UnsupportedView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transition: Option<TransitionDocument<'a>>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -85,8 +88,13 @@ struct UnsupportedView {
     reason: String,
 }
 
-/// The document about a placed cluster.
-pub fn document(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> PlacementDocument {
+/// The document about a placed cluster, and what is done there if that is wanted.
+pub fn document<'a>(
+    set: &'a WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    plan: Option<&'a Transition>,
+) -> PlacementDocument<'a> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
     let actions = || primitives(set).map(|resource| ResourceAction::of(set, placed, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
@@ -101,6 +109,7 @@ pub fn document(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Pla
         unplaced: placed.unplaced(set).map(id).collect(),
         moves: actions().filter(is_move).count(),
         unsupported: unsupported(set),
+        transition: plan.map(|plan| transition::document(set, plan)),
     }
 }
 

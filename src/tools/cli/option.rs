@@ -287,7 +287,8 @@ impl OperandWords {
     fn to_arg(self) -> Arg {
         let arg = Arg::new(self.name).value_name(self.name);
         let arg = match self.most {
-            Some(most) => arg.num_args(self.least..=most),
+            // not to be required is something else than to be nothing
+            Some(most) => arg.num_args(self.least.max(1)..=most),
             None => arg.num_args(self.least..),
         };
         self.kind.hint(arg.required(self.least > 0))

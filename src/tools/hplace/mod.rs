@@ -6,7 +6,7 @@ mod run;
 use std::ffi::OsString;
 
 use super::ExitStatus;
-use super::cli::option::ArgumentKind::{Choices, File};
+use super::cli::option::ArgumentKind::{Choices, File, Text};
 use super::cli::{OperandWords, OptionDef, Spec, Stop};
 use super::options::Options;
 use super::options::catalogue::*;
@@ -55,12 +55,33 @@ pub const SPEC: Spec = Spec {
             |o| o.placement.show_normalized = true,
         )
         .added(),
+        OptionDef::flag(
+            "transition",
+            "show what is done, too: in which order, and what waits for what",
+            |o| o.placement.transition = true,
+        )
+        .added(),
+        OptionDef::flag(
+            "dot",
+            "print nothing but the graph of what waits for what, for Graphviz, as crm_simulate -D does",
+            |o| o.placement.dot = true,
+        )
+        .added(),
+        OptionDef::flag(
+            "transition-xml",
+            "print nothing but the same graph in XML, as crm_simulate -G does",
+            |o| o.placement.transition_xml = true,
+        )
+        .added(),
         JSON,
         VERSION,
         HELP,
         HELP_COMPLETION,
     ],
-    words: &[OperandWords { name: "RESOURCE", kind: Choices(&["why"]), least: 0, most: None }],
+    words: &[
+        OperandWords { name: "COMMAND", kind: Choices(&["why"]), least: 0, most: Some(1) },
+        OperandWords { name: "RESOURCE", kind: Text, least: 0, most: None },
+    ],
 };
 
 /// Reads the words behind the program's name.

@@ -5,9 +5,9 @@ use anyhow::bail;
 use super::cluster::load;
 use crate::model::shown::shown_name;
 use crate::placement::why::why;
-use crate::placement::{AllPlaced, ResourceIdx, Strategy, WorkingSet, place};
+use crate::placement::{AllPlaced, ResourceIdx, Strategy, WorkingSet, place, transition};
 use crate::report::json;
-use crate::report::placement::{crm_simulate, json as documents, text, why as words};
+use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
 use crate::tools::options::PlacementOptions;
 use crate::tools::output::Output;
@@ -18,6 +18,7 @@ pub(super) fn run(
     as_json: bool,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
+    only_one_form(options, as_json)?;
     let set = load(options, output)?;
     if options.show_normalized {
         output.write(&json::text(&documents::normalized(&set))?)?;
@@ -27,11 +28,21 @@ pub(super) fn run(
     let strategy = options.strategy.unwrap_or(set.strategy());
     let asked = asked(&set, options)?;
     let placed = place(&set, strategy)?;
-    if as_json {
-        output.write(&json::text(&documents::document(&set, strategy, &placed))?)?;
-    } else {
-        for line in lines(&set, strategy, &placed, options, &asked) {
-            output.line(&line)?;
+    let wanted = options.transition || options.dot || options.transition_xml;
+    let plan = wanted.then(|| transition(&set, strategy, &placed));
+    match &plan {
+        _ if as_json => {
+            output.write(&json::text(&documents::document(&set, strategy, &placed, plan.as_ref()))?)?;
+        }
+        Some(plan) if options.dot => output.write(&graphs::dot(&set, plan))?,
+        Some(plan) if options.transition_xml => output.write(&graphs::xml(&set, plan))?,
+        _ => {
+            let mut lines = lines(&set, strategy, &placed, options, &asked);
+            if let Some(plan) = &plan {
+                lines.push(String::new());
+                lines.extend(graphs::lines(&set, plan));
+            }
+            lines.iter().try_for_each(|line| output.line(line))?;
         }
     }
     output.flush()?;
@@ -39,6 +50,29 @@ pub(super) fn run(
         Some(_) => ExitStatus::Unplaced,
         None => ExitStatus::Success,
     })
+}
+
+/// Some forms are printed alone.
+fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()> {
+    let alone = [
+        (options.crm_simulate_format, "--crm-simulate-format"),
+        (options.show_normalized, "--show-normalized"),
+        (options.dot, "--dot"),
+        (options.transition_xml, "--transition-xml"),
+    ];
+    let others = [
+        (as_json, "--json"),
+        (options.transition, "--transition"),
+        (options.explain, "--explain"),
+        (!options.why.is_empty(), "why"),
+    ];
+    let mut given = alone.iter().chain(&others).filter(|(given, _)| *given).map(|(_, name)| name);
+    if let (true, Some(one), Some(other)) =
+        (alone.iter().any(|(given, _)| *given), given.next(), given.next())
+    {
+        bail!("only one of {one} and {other} can be given");
+    }
+    Ok(())
 }
 
 /// The primitives that the words behind `why` mean: a group stands for its members.

@@ -48,6 +48,12 @@ pub struct PlacementOptions {
     pub explain: bool,
     pub crm_simulate_format: bool,
     pub show_normalized: bool,
+    /// What is done, and what waits for what, as text.
+    pub transition: bool,
+    /// The same for Graphviz.
+    pub dot: bool,
+    /// The same in Pacemaker's XML.
+    pub transition_xml: bool,
     /// The resources behind `why`.
     pub why: Vec<String>,
 }

@@ -1,7 +1,8 @@
 //! hplace against Pacemaker's own crm_simulate: random clusters, and for each the same scores, places, order and
-//! capacity left, line by line.
+//! capacity left, line by line, and the same actions, of which the same ones come before the same others.
 
 mod cib;
+mod graph;
 
 use std::fs;
 use std::io;
@@ -99,7 +100,9 @@ enum Verdict {
 }
 
 fn compare(file: &PathBuf) -> io::Result<Verdict> {
-    let theirs = Command::new("crm_simulate").arg("-x").arg(file).args(["-R", "-s", "-U"]).output();
+    let dot = file.with_extension("dot");
+    let theirs =
+        Command::new("crm_simulate").arg("-x").arg(file).args(["-R", "-s", "-U", "-D"]).arg(&dot).output();
     let theirs = theirs.map_err(|e| {
         let hint = "crm_simulate cannot be run (Debian: pacemaker-cli-utils)";
         io::Error::new(e.kind(), format!("{hint}: {e}"))
@@ -111,8 +114,17 @@ fn compare(file: &PathBuf) -> io::Result<Verdict> {
     let theirs: Vec<&str> = theirs.lines().filter(is_answer).collect();
     let text = String::from_utf8_lossy(&ours.stdout).into_owned();
     let mine: Vec<&str> = text.lines().collect();
+    let their_graph = graph::closure(&fs::read_to_string(&dot)?);
+    fs::remove_file(&dot)?;
     if mine == theirs && !theirs.is_empty() {
-        return Ok(Verdict::Same);
+        let my_graph = graph::closure(&String::from_utf8_lossy(&self::ours(file, "--dot")?.stdout));
+        let difference = graph::difference(&my_graph, &their_graph);
+        return Ok(match difference.first() {
+            None => Verdict::Same,
+            Some(first) => {
+                Verdict::Different(format!("  {} differences of order, first {first}", difference.len()))
+            }
+        });
     }
     if depends_on_order(file)? {
         return Ok(Verdict::OrderDependent);

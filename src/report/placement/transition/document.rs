@@ -9,7 +9,7 @@ use crate::placement::{HostIdx, WorkingSet};
 use crate::plan::graph::{Edge, StepIdx, Strength};
 
 /// A transition. Steps are counted from 0.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TransitionDocument<'a> {
     /// By resource, what becomes of it; only where something does.
     changes: Vec<ChangeDocument<'a>>,
@@ -23,33 +23,27 @@ pub struct TransitionDocument<'a> {
     stuck: Vec<StepIdx>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct ChangeDocument<'a> {
     resource: &'a str,
     change: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<ReasonDocument<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct ActionDocument<'a> {
     action: &'static str,
     key: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     resource: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
     /// The other node of a migration.
-    #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<&'a str>,
     pseudo: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct WaitDocument<'a> {
     before: StepIdx,
     after: StepIdx,
@@ -59,14 +53,13 @@ struct WaitDocument<'a> {
 }
 
 /// The kind of a reason, and the object that it is about.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct ReasonDocument<'a> {
     why: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct ExcessDocument<'a> {
     step: StepIdx,
     node: &'a str,
