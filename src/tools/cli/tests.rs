@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use super::option::{Argument, ArgumentKind};
 use super::*;
 use crate::tools::options::catalogue::NO_CONFIG;
-use crate::tools::{TOOLS, generate, launcher};
+use crate::tools::{TOOLS, config, exporter, generate, install, launcher, plans};
 
 fn programs() -> impl Iterator<Item = &'static Spec> {
-    TOOLS.iter().map(|tool| tool.spec).chain([&launcher::SPEC, &generate::SPEC])
+    let commands = [&launcher::SPEC, &generate::SPEC, &exporter::SPEC, &install::SPEC, &config::SPEC];
+    TOOLS.iter().map(|tool| tool.spec).chain(commands).chain(plans::COMMANDS)
 }
 
 /// Every option of every program, with a usable argument.

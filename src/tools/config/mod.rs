@@ -12,7 +12,7 @@ mod show;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use command::{clap_command, start};
+pub use command::{SPEC, clap_command, start};
 pub use files::ConfigPlace;
 
 use self::keys::KeyNeeds;
