@@ -8,7 +8,8 @@ use crate::tools::options::catalogue::NO_CONFIG;
 use crate::tools::{TOOLS, config, exporter, generate, install, launcher, plans};
 
 fn programs() -> impl Iterator<Item = &'static Spec> {
-    let commands = [&launcher::SPEC, &generate::SPEC, &exporter::SPEC, &install::SPEC, &config::SPEC];
+    let commands =
+        [&launcher::SPEC, &generate::SPEC, &exporter::SPEC, &install::SPEC, &config::command::SPEC];
     TOOLS.iter().map(|tool| tool.spec).chain(commands).chain(plans::COMMANDS)
 }
 

@@ -3,7 +3,7 @@
 //! A key is an option under its long name, so that values, ranges and errors are those of the option: what a file says is
 //! given before the words of the command line, and nothing else in a tool knows of files.
 
-mod command;
+pub mod command;
 mod files;
 mod keys;
 mod read;
@@ -12,7 +12,7 @@ mod show;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use command::{SPEC, clap_command, start};
+pub use command::{clap_command, start};
 pub use files::ConfigPlace;
 
 use self::keys::KeyNeeds;
