@@ -52,8 +52,14 @@ struct Exporter {
 
 impl Exporter {
     fn start(words: &[&str]) -> Exporter {
+        Exporter::configured("", words)
+    }
+
+    /// With a configuration file; none if its name is empty.
+    fn configured(file: &str, words: &[&str]) -> Exporter {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
-        command.env_remove("HTOOLS").env("NO_PROXY", "*").args(["exporter", "--listen", "127.0.0.1:0"]);
+        command.env_remove("HTOOLS").env("NO_PROXY", "*").env("HTOOLS_CONFIG", file);
+        command.args(["exporter", "--listen", "127.0.0.1:0"]);
         let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
@@ -185,6 +191,28 @@ fn a_cluster_that_hangs_holds_nobody_up_and_comes_back() {
     for text in [&head, &body, &process, &said] {
         assert!(!text.contains("s3cr3t"), "{text}");
     }
+    assert_eq!(exporter.end(Signal::TERM), Some(0));
+}
+
+/// Clusters of a configuration file, each with its own credentials, under the names that they have there.
+#[test]
+fn named_clusters() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, _) = cluster(GOOD);
+    credentials(dir.path(), "prod");
+    let sample = fs::canonicalize("data/balanced.data").unwrap();
+    let text = format!(
+        "[clusters.prod]\naddress = {:?}\ncredentials = \"prod\"\n[clusters.lab]\nfile = {sample:?}\n",
+        server.url()
+    );
+    let file = dir.path().join("htools.toml");
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let exporter = Exporter::configured(file.to_str().unwrap(), &["-m", "@prod", "-m", "@lab"]);
+    let found = exporter.wait_for("both", |found| is_up(found, "prod") && is_up(found, "lab"));
+    assert_eq!(values(&found, "group_score", "lab").len(), 1);
+    let requests = server.requests.lock().unwrap().concat().to_lowercase();
+    assert!(requests.contains("authorization: basic chjvzdpzm2nym3qtchjvza=="), "{requests}");
     assert_eq!(exporter.end(Signal::TERM), Some(0));
 }
 
