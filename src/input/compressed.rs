@@ -21,8 +21,11 @@ pub(crate) fn unpack(bytes: Vec<u8>, source: &str, most: u64) -> Result<String> 
         [b'B', b'Z', b'h', ..] => unpacked(&mut bzip2::read::MultiBzDecoder::new(&bytes[..]))?,
         _ => bytes,
     };
-    decode(&bytes, source)?;
-    String::from_utf8(bytes).map_err(|_| LoadError::one_line(&shown_source(source), "not UTF-8 text"))
+    let wrong = |error: std::string::FromUtf8Error| match decode(error.as_bytes(), source) {
+        Err(problem) => problem,
+        Ok(_) => LoadError::one_line(&shown_source(source), "not UTF-8 text"),
+    };
+    String::from_utf8(bytes).map_err(wrong)
 }
 
 #[cfg(test)]

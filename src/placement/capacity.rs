@@ -70,6 +70,11 @@ impl Capacities {
             Ordering::Less => less += 1,
             Ordering::Equal => {}
         };
+        // nearly always all have the same kinds
+        if self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|((a, _), (b, _))| a == b) {
+            self.0.iter().zip(&other.0).for_each(|((_, x), (_, y))| count(*x, *y));
+            return more.cmp(&less);
+        }
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         loop {
             match (mine.peek(), theirs.peek()) {

@@ -6,12 +6,14 @@
 pub mod capacity;
 pub mod cib;
 mod index;
+mod merge;
 mod number;
 mod place;
 pub mod placing;
 mod preference;
 mod score;
 mod sequence;
+mod shift;
 pub mod transition;
 pub mod why;
 mod wishes;

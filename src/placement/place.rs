@@ -2,6 +2,7 @@
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
+use super::merge::GivenUp;
 use super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
@@ -15,12 +16,17 @@ pub enum PlacingError {
     /// Colocations form a chain that is longer than can be followed.
     #[error("the colocation chain of '{0}' has more than 1000 resources")]
     TooDeep(String),
+    /// Colocations form more paths than can be followed.
+    #[error(
+        "the colocations of '{0}' and others form more paths than can be followed; Pacemaker itself cannot follow them either"
+    )]
+    TooMany(String),
 }
 
 /// Places all resources of a cluster by a strategy, exactly as Pacemaker 2.1.5 does.
 ///
 /// # Errors
-/// A chain of colocations is longer than can be followed.
+/// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
     let mut wishes = Wishes::of(set);
     let preference = Preference::new(set, strategy);
@@ -97,9 +103,12 @@ impl Placer<'_> {
             _ => self.assign_primitive(resource),
         }
         self.depth -= 1;
-        if self.wishes.too_deep() {
-            self.failed = Some(PlacingError::TooDeep(of.id.clone()));
-        }
+        self.failed = match self.wishes.merging.given_up {
+            _ if self.failed.is_some() => self.failed.take(),
+            Some(GivenUp::TooDeep) => Some(PlacingError::TooDeep(of.id.clone())),
+            Some(GivenUp::TooMany) => Some(PlacingError::TooMany(of.id.clone())),
+            None => None,
+        };
     }
 
     fn assign_group(&mut self, group: ResourceIdx) {
@@ -197,6 +206,7 @@ impl Placer<'_> {
     /// Adds the wishes of those that want to be with a resource to its scores.
     fn hear_dependents(&mut self, resource: ResourceIdx) {
         let set = self.set;
+        self.wishes.merging.forget();
         for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
             let colocation = &set.colocations[at];
             if !colocation.influence {

@@ -1,6 +1,8 @@
 //! Scores: integers up to infinity, and tables of them by host.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use super::index::HostIdx;
 
@@ -26,7 +28,7 @@ impl AllocationScore {
     }
 
     /// The number, infinity being 1,000,000.
-    pub fn get(self) -> i32 {
+    pub const fn get(self) -> i32 {
         self.0
     }
 
@@ -75,9 +77,10 @@ impl fmt::Display for AllocationScore {
     }
 }
 
-/// A score for some or all hosts. A host that is not in the table is out of the question.
+/// A score for some or all hosts. A host that is not in the table is out of the question. Copies share their scores until
+/// one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ScoreTable(Vec<i32>);
+pub struct ScoreTable(Arc<Vec<i32>>);
 
 /// What stands for a host without a score.
 const ABSENT: i32 = i32::MIN;
@@ -85,7 +88,7 @@ const ABSENT: i32 = i32::MIN;
 impl ScoreTable {
     /// No host has a score.
     pub fn empty(hosts: usize) -> ScoreTable {
-        ScoreTable(vec![ABSENT; hosts])
+        ScoreTable(Arc::new(vec![ABSENT; hosts]))
     }
 
     /// The score of a host, if it has one.
@@ -101,7 +104,7 @@ impl ScoreTable {
 
     /// Gives a host a score.
     pub fn set(&mut self, host: HostIdx, score: AllocationScore) {
-        self.0[host.get()] = score.0;
+        Arc::make_mut(&mut self.0)[host.get()] = score.0;
     }
 
     /// Adds to the score of a host that has one.
@@ -123,9 +126,23 @@ impl ScoreTable {
         scored.map(|(at, score)| (HostIdx::new(at), AllocationScore(*score)))
     }
 
-    /// The same scores by the places of hosts in a list; equal lists have equal scores.
-    pub(super) fn in_order(&self, hosts: &[HostIdx]) -> Vec<i32> {
-        hosts.iter().map(|host| self.or_never(*host).0).collect()
+    /// Gives every host that has a score another one.
+    pub(super) fn update(&mut self, mut new: impl FnMut(HostIdx, AllocationScore) -> AllocationScore) {
+        for (at, score) in Arc::make_mut(&mut self.0).iter_mut().enumerate() {
+            if *score == ABSENT {
+                continue;
+            }
+            *score = new(HostIdx::new(at), AllocationScore(*score)).0;
+        }
+    }
+
+    /// Compares by the first of some hosts on which the scores differ.
+    pub(super) fn compare(&self, other: &ScoreTable, hosts: &[HostIdx]) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        let order = |host: &HostIdx| self.or_never(*host).cmp(&other.or_never(*host));
+        hosts.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 }
 

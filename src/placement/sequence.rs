@@ -22,21 +22,25 @@ pub(super) fn sequence(
         sequence.sort_by_key(|resource| Reverse(set.resource(*resource).priority));
         return sequence;
     }
-    let hosts = preference.sorted(&base_scores(set), None);
-    sequence.sort_by_cached_key(|resource| {
-        let table = wishes.with_primaries(tables, *resource);
-        let here = set
-            .resource(*resource)
-            .active
-            .map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
-        (Reverse(set.resource(*resource).priority), Reverse(here), Reverse(table.in_order(&hosts)))
+    let hosts = preference.sorted(&set.base_scores(), None);
+    let mut ranked: Vec<RankedResource> = sequence
+        .into_iter()
+        .map(|resource| {
+            let table = wishes.with_primaries(tables, resource);
+            let of = set.resource(resource);
+            let here = of.active.map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
+            RankedResource { resource, first: (Reverse(of.priority), Reverse(here)), table }
+        })
+        .collect();
+    ranked.sort_by(|one, other| {
+        one.first.cmp(&other.first).then_with(|| other.table.compare(&one.table, &hosts))
     });
-    sequence
+    ranked.into_iter().map(|ranked| ranked.resource).collect()
 }
 
-/// What every host is worth by itself.
-fn base_scores(set: &WorkingSet) -> ScoreTable {
-    let mut table = ScoreTable::empty(set.hosts.len());
-    set.host_indices().for_each(|host| table.set(host, set.host(host).base));
-    table
+/// A resource and what its turn hangs on.
+struct RankedResource {
+    resource: ResourceIdx,
+    first: (Reverse<AllocationScore>, Reverse<AllocationScore>),
+    table: ScoreTable,
 }

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::index::{HostIdx, ResourceIdx};
+use super::merge::MergeState;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, WorkingSet};
 
 /// Which way colocations are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Towards {
     /// From the dependent to the one that it wants to be with.
     Primaries,
@@ -20,22 +21,17 @@ pub(super) enum Towards {
 #[derive(Debug, Clone)]
 struct AgreeingHosts(Vec<usize>);
 
-/// The colocations by resource, and a marker for those that are being merged.
+/// The colocations by resource, and what is known of their wishes together.
 pub(super) struct Wishes<'a> {
-    set: &'a WorkingSet,
+    pub(super) set: &'a WorkingSet,
     available: Vec<bool>,
     /// By resource, its colocations as dependent, in the order in which they are met.
     primaries: Vec<Vec<usize>>,
     /// By resource, its colocations as primary.
     dependents: Vec<Vec<usize>>,
     zones: HashMap<&'a str, AgreeingHosts>,
-    merging: Vec<bool>,
-    depth: usize,
-    too_deep: bool,
+    pub(super) merging: MergeState,
 }
-
-/// Most resources of a chain in which each hangs on the next.
-const DEEPEST: usize = 1000;
 
 /// What a wish of another resource is worth.
 #[derive(Debug, Clone, Copy)]
@@ -55,8 +51,11 @@ impl<'a> Share<'a> {
         Share { attribute: colocation.attribute.as_deref(), factor }
     }
 
-    /// Its part of a score.
+    /// Its part of a score. Where one is not wanted, keeping away from it counts for nothing.
     fn part(self, score: AllocationScore) -> AllocationScore {
+        if self.factor < 0.0 && score < AllocationScore::ZERO {
+            return AllocationScore::ZERO;
+        }
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a million")]
         let part = (self.factor * score.get() as f32).round() as i64;
         match part {
@@ -77,9 +76,7 @@ impl<'a> Wishes<'a> {
             primaries: vec![Vec::new(); count],
             dependents: vec![Vec::new(); count],
             zones: HashMap::new(),
-            merging: vec![false; count],
-            depth: 0,
-            too_deep: false,
+            merging: MergeState::new(count),
         };
         for (at, colocation) in set.colocations.iter().enumerate() {
             wishes.primaries[colocation.dependent.get()].push(at);
@@ -145,124 +142,16 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Whether a chain of colocations was longer than can be followed.
-    pub(super) fn too_deep(&self) -> bool {
-        self.too_deep
-    }
-
-    /// What a resource wishes together with all that it wants to be with.
-    pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
-        let share = Share { attribute: None, factor: 1.0 };
-        self.merge(tables, resource, None, share, Towards::Primaries)
-            .unwrap_or_else(|| tables[resource.get()].clone())
-    }
-
-    /// A table with the wishes of a resource, and of all behind it, added.
-    pub(super) fn added(
-        &mut self,
-        tables: &[ScoreTable],
-        resource: ResourceIdx,
-        table: ScoreTable,
-        share: Share<'_>,
-    ) -> ScoreTable {
-        match self.merge(tables, resource, Some(&table), share, Towards::Dependents) {
-            Some(merged) => merged,
-            None => table,
-        }
-    }
-
-    /// The table with the wishes of a resource added, or nothing if it stays as it is. Without a table: the
-    /// resource's own is where it begins.
-    fn merge(
-        &mut self,
-        tables: &[ScoreTable],
-        resource: ResourceIdx,
-        table: Option<&ScoreTable>,
-        share: Share<'_>,
-        towards: Towards,
-    ) -> Option<ScoreTable> {
-        if self.merging[resource.get()] {
-            return None;
-        }
-        if self.depth == DEEPEST {
-            self.too_deep = true;
-            return None;
-        }
-        self.merging[resource.get()] = true;
-        self.depth += 1;
-        let merged = self.merge_marked(tables, resource, table, share, towards);
-        self.depth -= 1;
-        self.merging[resource.get()] = false;
-        merged
-    }
-
-    fn merge_marked(
-        &mut self,
-        tables: &[ScoreTable],
-        resource: ResourceIdx,
-        table: Option<&ScoreTable>,
-        share: Share<'_>,
-        towards: Towards,
-    ) -> Option<ScoreTable> {
-        let set = self.set;
-        let mut merged = match (set.resource(resource).is_group, table) {
-            (true, _) => {
-                let member = set.member(resource, table.is_none())?;
-                let merged = self.merge(tables, member, table, share, towards);
-                merged.or_else(|| table.cloned()).unwrap_or_else(|| tables[member.get()].clone())
-            }
-            (false, None) => tables[resource.get()].clone(),
-            (false, Some(table)) => self.plus(table, &tables[resource.get()], share),
-        };
-        if !self.some_host_is_left(&merged) {
-            return table.is_none().then_some(merged);
-        }
-        let list = match towards {
-            Towards::Primaries => self.primaries[resource.get()].clone(),
-            Towards::Dependents => {
-                let of = set.member(resource, true).unwrap_or(resource);
-                self.dependents[of.get()].clone()
-            }
-        };
-        for at in list {
-            let colocation = &set.colocations[at];
-            let other = match towards {
-                Towards::Primaries => colocation.primary,
-                Towards::Dependents if colocation.influence => colocation.dependent,
-                Towards::Dependents => continue,
-            };
-            let share = Share::of(colocation, share.factor.signum());
-            if let Some(more) = self.merge(tables, other, Some(&merged), share, towards) {
-                merged = more;
-            }
-        }
-        Some(merged)
-    }
-
-    /// A table with a share of another one's scores added.
-    fn plus(&self, table: &ScoreTable, wishes: &ScoreTable, share: Share<'_>) -> ScoreTable {
+    /// By host, what comes on top of a table for a share of what another resource wishes.
+    pub(super) fn additions(&self, wishes: &ScoreTable, share: Share<'_>) -> Vec<AllocationScore> {
         let zones = share.attribute.and_then(|attribute| self.zones.get(attribute));
-        let best = self.best_by_zone(wishes, zones);
-        let mut merged = table.clone();
-        for (host, _) in table.iter() {
-            let zone = zones.map_or(host.get(), |zones| zones.0[host.get()]);
-            let best = best[zone];
-            if share.factor < 0.0 && best < AllocationScore::ZERO {
-                continue;
-            }
-            merged.add(host, share.part(best));
-        }
-        merged
-    }
-
-    /// By zone, the highest score of an available host in it; never, if there is none.
-    fn best_by_zone(&self, wishes: &ScoreTable, zones: Option<&AgreeingHosts>) -> Vec<AllocationScore> {
+        let zone = |host: HostIdx| zones.map_or(host.get(), |zones| zones.0[host.get()]);
+        // never, where no available host of the zone has a score
         let mut best = vec![AllocationScore::MINUS_INFINITY; self.available.len()];
         for (host, score) in wishes.iter().filter(|(host, _)| self.available(*host)) {
-            let zone = zones.map_or(host.get(), |zones| zones.0[host.get()]);
-            best[zone] = best[zone].max(score);
+            best[zone(host)] = best[zone(host)].max(score);
         }
-        best
+        self.set.host_indices().map(|host| share.part(best[zone(host)])).collect()
     }
 }
 

@@ -237,6 +237,13 @@ impl WorkingSet {
         &self.hosts[host.get()]
     }
 
+    /// What every host is worth by itself.
+    pub(super) fn base_scores(&self) -> ScoreTable {
+        let mut table = ScoreTable::empty(self.hosts.len());
+        self.host_indices().for_each(|host| table.set(host, self.host(host).base));
+        table
+    }
+
     /// A resource.
     pub fn resource(&self, resource: ResourceIdx) -> &Resource {
         &self.resources[resource.get()]

@@ -139,6 +139,9 @@ impl<W: Write> Write for Escaping<W> {
     }
 }
 
+/// Bytes that go to standard output at once: some tools write hundreds of megabytes.
+const BUFFER: usize = 64 << 10;
+
 /// Where a program writes. Standard output is locked and buffered: call
 /// [`flush`](Output::flush) at the end, or errors go unnoticed. Standard error
 /// is written at once, after what standard output holds, so that the two keep
@@ -161,7 +164,7 @@ impl Output {
     /// The streams of the process.
     pub fn standard() -> Self {
         let is_shown = io::stdout().is_terminal();
-        let out = BufWriter::new(io::stdout().lock());
+        let out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
         let is_own = Rc::new(Cell::new(false));
         let out: Box<dyn Write> = match is_shown {
             true => Box::new(Escaping::new(out, Rc::clone(&is_own))),

@@ -54,6 +54,37 @@ fn chains_that_are_too_long_are_refused() {
     hplace(&[], document).code(1).stderr(contains("more than 1000 resources"));
 }
 
+/// Resources that keep away from each other, all sticky, on so many nodes.
+fn apart(resources: usize, nodes: usize) -> String {
+    let hosts: String = (0..nodes).map(|at| format!(r#"<node id="{at}" uname="n{at}"/>"#)).collect();
+    let states: String = (0..nodes)
+        .map(|at| {
+            let runs = (at..resources).step_by(nodes).map(|resource| {
+                format!(r#"<lrm_resource id="p{resource}"><lrm_rsc_op operation="start" call-id="1" rc-code="0"/></lrm_resource>"#)
+            });
+            let runs: String = runs.collect();
+            format!(r#"<node_state id="{at}" in_ccm="true" crmd="online" join="member"><lrm><lrm_resources>{runs}</lrm_resources></lrm></node_state>"#)
+        })
+        .collect();
+    let primitives: String =
+        (0..resources).map(|at| format!(r#"<primitive id="p{at}" type="x"/>"#)).collect();
+    let members: String = (0..resources).map(|at| format!(r#"<resource_ref id="p{at}"/>"#)).collect();
+    format!(
+        r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="o"><nvpair id="o1" name="stonith-enabled" value="false"/>
+        <nvpair id="o2" name="placement-strategy" value="balanced"/></cluster_property_set></crm_config><nodes>{hosts}</nodes><resources>{primitives}</resources>
+        <constraints><rsc_colocation id="c" score="-INFINITY"><resource_set id="s">{members}</resource_set></rsc_colocation></constraints>
+        <rsc_defaults><meta_attributes id="d"><nvpair id="d1" name="resource-stickiness" value="7"/></meta_attributes></rsc_defaults>
+        </configuration><status>{states}</status></cib>"#
+    )
+}
+
+#[test]
+fn many_that_keep_apart_are_placed() {
+    // path by path, these would be 2^50
+    let placed = hplace(&[], apart(50, 60)).code(0);
+    placed.stdout(starts_with("Strategy balanced: 60 nodes, 50 resources\n"));
+}
+
 #[test]
 fn what_is_beyond_it_is_named_and_refused_or_left() {
     let small = fs::read_to_string(SMALL).unwrap();

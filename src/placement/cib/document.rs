@@ -1,5 +1,6 @@
 //! The document: reading XML of which nothing is believed, and saying where something is wrong.
 
+use memchr::memchr2_iter;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::input::error::{LoadError, Result};
@@ -32,19 +33,17 @@ pub(super) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
 fn check_depth(text: &str) -> std::result::Result<(), String> {
     let mut depth = 0usize;
     let bytes = text.as_bytes();
-    let mut previous = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        match (byte, bytes.get(at + 1)) {
+    for at in memchr2_iter(b'<', b'>', bytes) {
+        match (bytes[at], bytes.get(at + 1)) {
             (b'<', Some(b'/')) => depth = depth.saturating_sub(1),
             (b'<', Some(b'!' | b'?')) => {}
             (b'<', Some(_)) => depth += 1,
-            (b'>', _) if previous == b'/' => depth = depth.saturating_sub(1),
+            (b'>', _) if bytes[..at].ends_with(b"/") => depth = depth.saturating_sub(1),
             _ => {}
         }
         if depth > DEEPEST {
             return Err(format!("elements are nested more than {DEEPEST} deep"));
         }
-        previous = *byte;
     }
     Ok(())
 }

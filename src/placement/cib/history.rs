@@ -1,7 +1,5 @@
 //! Where resources run: what their operations left on each host.
 
-use std::collections::HashMap;
-
 use roxmltree::Node;
 
 use super::document::{child, children, id};
@@ -17,34 +15,79 @@ pub(super) enum Trace {
     Unclear(&'static str, bool),
 }
 
-/// The traces on one host, by the id of the resource.
-pub(super) fn traces<'a>(state: Node<'a, '_>) -> HashMap<&'a str, Trace> {
-    let resources = child(state, "lrm").and_then(|lrm| child(lrm, "lrm_resources"));
-    let resources = resources.into_iter().flat_map(|list| children(list, "lrm_resource"));
-    resources.map(|resource| (id(resource), trace(resource))).collect()
+/// An operation of a resource on a host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PastOperation<'a> {
+    name: &'a str,
+    call: i64,
+    status: i64,
+    code: i64,
+    recurring: bool,
+    key: &'a str,
+}
+
+impl<'a> PastOperation<'a> {
+    /// The operation of which nothing is known yet.
+    pub(super) const UNKNOWN: PastOperation<'static> =
+        PastOperation { name: "", call: -1, status: 0, code: -1, recurring: false, key: "" };
+
+    /// Takes an attribute of its element into account.
+    pub(super) fn note(&mut self, attribute: &str, value: &'a str) {
+        let number = || value.parse().ok();
+        match attribute {
+            "operation" => self.name = value,
+            "call-id" => self.call = number().unwrap_or(-1),
+            "op-status" => self.status = number().unwrap_or(0),
+            "rc-code" => self.code = number().unwrap_or(-1),
+            "interval" => self.recurring = number().unwrap_or(0) > 0,
+            "transition-key" => self.key = value,
+            _ => {}
+        }
+    }
+
+    /// The exit code that it was meant to have: the third number of its key.
+    fn expected(&self) -> Option<i64> {
+        self.key.split(':').nth(2)?.parse().ok()
+    }
+}
+
+/// What is said about each resource on one host, in the order of the document.
+pub(super) fn traces<'a>(state: Node<'a, '_>) -> Vec<(&'a str, Trace)> {
+    let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
+    let operation = |node: Node<'a, '_>| {
+        let mut operation = PastOperation::UNKNOWN;
+        let plain = node.attributes().filter(|attribute| attribute.namespace().is_none());
+        plain.for_each(|attribute| operation.note(attribute.name(), attribute.value()));
+        operation
+    };
+    let trace = |resource| {
+        let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
+        (id(resource), trace(&mut operations))
+    };
+    resources.map(trace).collect()
+}
+
+/// The element of a host's history.
+pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
+    child(state, "lrm").and_then(|lrm| child(lrm, "lrm_resources"))
 }
 
 /// What the operations of a resource come to, in the order of their calls.
-fn trace(resource: Node<'_, '_>) -> Trace {
-    let number = |op: &Node<'_, '_>, name| op.attribute(name).and_then(|text| text.parse::<i64>().ok());
-    let mut operations: Vec<Node<'_, '_>> = children(resource, "lrm_rsc_op").collect();
-    operations.sort_by_key(|op| number(op, "call-id").unwrap_or(-1));
+pub(super) fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
+    operations.sort_by_key(|operation| operation.call);
     let mut active = false;
     let mut unclear = None;
-    for op in operations {
-        let status = number(&op, "op-status").unwrap_or(0);
-        let code = number(&op, "rc-code").unwrap_or(-1);
-        let recurring = number(&op, "interval").unwrap_or(0) > 0;
-        match (op.attribute("operation").unwrap_or_default(), status, code) {
+    for of in operations {
+        match (of.name, of.status, of.code) {
             // cancelled, and what tells nothing about where it runs
             (_, 1, _) | ("notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete", 0, 0) => {}
             (_, -1, _) => unclear = Some("a pending operation"),
             ("start", 0, 0) => active = true,
-            ("monitor", 0, 0) if !recurring || expected(op) == Some(0) => active = true,
-            ("monitor", 0, 7) if !recurring || expected(op) == Some(7) => active = false,
+            ("monitor", 0, 0) if !of.recurring || of.expected() == Some(0) => active = true,
+            ("monitor", 0, 7) if !of.recurring || of.expected() == Some(7) => active = false,
             ("stop", 0, 0) => active = false,
             ("migrate_to" | "migrate_from", _, _) => {
-                active |= op.attribute("operation") == Some("migrate_from");
+                active |= of.name == "migrate_from";
                 unclear = Some("a migration in its history");
             }
             _ => unclear = Some("a failed operation"),
@@ -55,10 +98,4 @@ fn trace(resource: Node<'_, '_>) -> Trace {
         (None, true) => Trace::Active,
         (None, false) => Trace::Inactive,
     }
-}
-
-/// The exit code that an operation was meant to have: the third number of its key.
-fn expected(op: Node<'_, '_>) -> Option<i64> {
-    let key = op.attribute("transition-key")?;
-    key.split(':').nth(2)?.parse().ok()
 }

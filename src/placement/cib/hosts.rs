@@ -10,6 +10,7 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
 use super::Reader;
 use super::document::{child, children, required, wrong};
+use super::history::{self, Trace};
 use super::properties::{Properties, amount};
 use crate::input::error::Result;
 
@@ -39,11 +40,21 @@ impl<'a, 'i> Reader<'a, 'i> {
             if self.root.attribute("dc-uuid") == Some(host.id.as_str()) {
                 self.set.coordinator = Some(here);
             }
-            self.traces.push(state.map(super::history::traces).unwrap_or_default());
+            state.into_iter().for_each(|state| self.read_traces(here, state));
             self.set.hosts.push(host);
         }
         self.read_status_order();
         Ok(())
+    }
+
+    /// What the operations of resources say about a host, and how often they failed there.
+    fn read_traces(&mut self, host: HostIdx, state: Node<'a, 'i>) {
+        let taken = history::list(state).and_then(|list| self.taken.remove(&list.range().start));
+        for (name, trace) in taken.unwrap_or_else(|| history::traces(state)) {
+            if trace != Trace::Inactive {
+                self.traces.entry(name).or_default().push((host, trace));
+            }
+        }
     }
 
     /// The hosts by their place in the status.

@@ -8,10 +8,8 @@ impl Reader<'_, '_> {
     /// Fills the table of every resource: base scores, what is not managed, constraints, stickiness, failures.
     pub(super) fn set_scores(&mut self) {
         if self.set.symmetric {
-            for host in self.set.host_indices() {
-                let base = self.set.host(host).base;
-                self.set.resources.iter_mut().for_each(|resource| resource.scores.set(host, base));
-            }
+            let table = self.set.base_scores();
+            self.set.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
         }
         for resource in self.set.resource_indices() {
             self.keep(resource);

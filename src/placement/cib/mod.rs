@@ -8,6 +8,7 @@ mod hosts;
 mod initial;
 mod locations;
 mod orders;
+mod plain;
 mod properties;
 mod resources;
 mod rules;
@@ -18,11 +19,13 @@ use roxmltree::Node;
 
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
+use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, Outside, Strategy, WorkingSet};
 use crate::input::error::{LoadError, Result};
 use crate::model::shown::shown_source;
 use document::{child, id};
 use history::Trace;
+use plain::PlainHistories;
 use properties::Properties;
 
 /// Reads a CIB. Errors name `source`.
@@ -30,7 +33,8 @@ use properties::Properties;
 /// # Errors
 /// It is no CIB, or contradicts itself.
 pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
-    let document = document::parse(text, source)?;
+    let histories = PlainHistories::of(text);
+    let document = document::parse(&histories.rest, source)?;
     let root = document.root_element();
     let Some(configuration) = child(root, "configuration") else {
         let problem = "there is no element 'configuration'";
@@ -48,7 +52,10 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
         kinds: HashMap::new(),
         status_order: Vec::new(),
         together: Vec::new(),
-        traces: Vec::new(),
+        taken: histories.taken,
+        traces: HashMap::new(),
+        failures: HashMap::new(),
+        unscored: ScoreTable::default(),
     };
     reader.read_options();
     reader.read_hosts()?;
@@ -79,8 +86,14 @@ struct Reader<'a, 'i> {
     status_order: Vec<HostIdx>,
     /// What the order of groups means for where their members run.
     together: Vec<Colocation>,
-    /// By host, what the operations of resources say.
-    traces: Vec<HashMap<&'a str, Trace>>,
+    /// What histories say that are not in the tree, by where they are in the document.
+    taken: HashMap<usize, Vec<(&'a str, Trace)>>,
+    /// By the id of a resource, the hosts on which it runs, or may run.
+    traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
+    /// By the id of a resource, how often it failed, host by host.
+    failures: HashMap<String, Vec<(HostIdx, AllocationScore)>>,
+    /// The table without any score.
+    unscored: ScoreTable,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {

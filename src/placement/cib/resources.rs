@@ -39,6 +39,8 @@ struct Inherited<'a> {
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads all resources, and finds out where they run.
     pub(super) fn read_resources(&mut self) -> Result<()> {
+        self.count_failures();
+        self.unscored = ScoreTable::empty(self.set.hosts.len());
         let defaults = self
             .section("rsc_defaults")
             .map(|defaults| Properties::of(defaults, "meta_attributes", "", &mut self.set.outside));
@@ -188,7 +190,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             critical: metas.flag("critical", true),
             allow_migrate: metas.flag("allow-migrate", false),
             utilization: Capacities::default(),
-            scores: ScoreTable::empty(self.set.hosts.len()),
+            scores: self.unscored.clone(),
             active: None,
             failed_on: Vec::new(),
             outside: false,
@@ -220,38 +222,46 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// The hosts on which a primitive runs. On one that is offline, only if it was lost.
     fn where_active(&self, name: &str, reasons: &mut Vec<&'static str>) -> Vec<HostIdx> {
         let mut active = Vec::new();
-        for (host, traces) in self.set.host_indices().zip(&self.traces) {
-            let state = self.set.host(host).state;
+        for (host, trace) in self.traces.get(name).into_iter().flatten() {
+            let state = self.set.host(*host).state;
             if !state.online && !state.unclean {
                 continue;
             }
-            match traces.get(name) {
-                None | Some(Trace::Inactive) => {}
-                Some(Trace::Active) => active.push(host),
-                Some(Trace::Unclear(reason, there)) => {
+            match trace {
+                Trace::Inactive => {}
+                Trace::Active => active.push(*host),
+                Trace::Unclear(reason, there) => {
                     if !reasons.contains(reason) {
                         reasons.push(reason);
                     }
-                    active.extend(there.then_some(host));
+                    active.extend(there.then_some(*host));
                 }
             }
         }
+        active.dedup();
         active
     }
 
-    /// How often a primitive failed on a host.
-    fn failures(&self, name: &str, host: HostIdx) -> AllocationScore {
-        let counts = |attribute: &str| {
-            let rest = attribute.strip_prefix("fail-count-").and_then(|rest| rest.strip_prefix(name));
-            rest.and_then(|rest| rest.strip_prefix('#')).is_some_and(is_operation)
-        };
-        let attributes = self.set.host(host).attributes.iter().filter(|(attribute, _)| counts(attribute));
-        let scores = attributes.filter_map(|(_, value)| AllocationScore::parse(value));
-        scores.fold(AllocationScore::ZERO, AllocationScore::plus)
+    /// Counts the failures that the attributes of hosts tell of: `fail-count-NAME#OPERATION`.
+    fn count_failures(&mut self) {
+        for (at, host) in self.set.hosts.iter().enumerate() {
+            for (attribute, value) in &host.attributes {
+                let failed = attribute.strip_prefix("fail-count-").and_then(|rest| rest.rsplit_once('#'));
+                let Some((name, _)) = failed.filter(|(_, operation)| is_operation(operation)) else {
+                    continue;
+                };
+                let Some(count) = AllocationScore::parse(value) else { continue };
+                let counts = self.failures.entry(name.to_owned()).or_default();
+                match counts.last_mut().filter(|(last, _)| last.get() == at) {
+                    Some((_, sum)) => *sum = sum.plus(count),
+                    None => counts.push((HostIdx::new(at), count)),
+                }
+            }
+        }
     }
 
     fn any_failures(&self, name: &str) -> bool {
-        self.set.host_indices().any(|host| self.failures(name, host) > AllocationScore::ZERO)
+        self.failures_of(name).any(|(_, count)| count > AllocationScore::ZERO)
     }
 
     /// The hosts on which a primitive failed as often as it may, or more often.
@@ -259,8 +269,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         if threshold <= AllocationScore::ZERO {
             return Vec::new();
         }
-        let counts = self.set.host_indices().map(|host| (host, self.failures(name, host)));
-        counts.filter(|(_, count)| *count >= threshold).collect()
+        self.failures_of(name).filter(|(_, count)| *count >= threshold).collect()
+    }
+
+    fn failures_of(&self, name: &str) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
+        self.failures.get(name).into_iter().flatten().copied()
     }
 
     fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {
@@ -284,17 +297,16 @@ impl<'a, 'i> Reader<'a, 'i> {
                 let kind = self.kind_of_capacity(kind);
                 utilization.set(kind, amount(value));
             }
-            for host in self.set.host_indices() {
-                let is_instance = |traced: &str| {
-                    traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
-                };
-                let runs = |trace: &Trace| matches!(trace, Trace::Active | Trace::Unclear(_, true));
-                let times = self.traces[host.get()]
-                    .iter()
-                    .filter(|(traced, trace)| is_instance(traced) && runs(trace))
-                    .count();
-                self.charge(name, &vec![host; times], &utilization);
-            }
+            let is_instance = |traced: &str| {
+                traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
+            };
+            let runs = |trace: &Trace| matches!(trace, Trace::Active | Trace::Unclear(_, true));
+            let traces =
+                self.traces.iter().filter(|(traced, _)| is_instance(traced)).flat_map(|(_, all)| all);
+            let mut hosts: Vec<HostIdx> =
+                traces.filter(|(_, trace)| runs(trace)).map(|(host, _)| *host).collect();
+            hosts.sort_unstable();
+            self.charge(name, &hosts, &utilization);
         }
         Ok(())
     }

@@ -2,84 +2,99 @@
 
 use crate::placement::capacity::Capacities;
 use crate::placement::placing::{AllPlaced, PlacingEvent};
-use crate::placement::{AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet};
+use crate::placement::{AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet};
 
 use super::container::Container;
 use super::order::by_shown_name;
 
-/// The lines of `crm_simulate -S -s -U` about capacities and scores: Original, every resource, Remaining.
-pub fn lines(set: &WorkingSet, allocation: &AllPlaced) -> Vec<String> {
+/// Tells the lines of `crm_simulate -S -s -U` about capacities and scores one after the other, as they are as many as
+/// hosts times resources: Original, every resource, Remaining.
+///
+/// # Errors
+/// What `tell` says; nothing is told after that.
+pub fn each_line<E>(
+    set: &WorkingSet,
+    placed: &AllPlaced,
+    tell: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     let hosts = by_shown_name(set);
-    let mut page = ScoreLines { set, hosts, kinds: Vec::new(), lines: Vec::new() };
-    page.kinds = set.hosts.iter().map(|host| page.container(&host.capacity)).collect();
+    let kinds = set.hosts.iter().map(|host| container(set, &host.capacity)).collect();
+    let mut page = ScoreLines { set, hosts, kinds, tell };
     let before: Vec<&Capacities> = set.hosts.iter().map(|host| &host.capacity).collect();
-    page.capacities("Original", &before);
-    for event in &allocation.events {
+    page.capacities("Original", &before)?;
+    for event in &placed.events {
         match event {
             PlacingEvent::Group(scores) => {
-                scores.iter().for_each(|(of, table)| page.scores("pcmk__group_assign", *of, table));
+                for (of, table) in scores {
+                    page.scores("pcmk__group_assign", *of, table)?;
+                }
             }
             PlacingEvent::Primitive(at) => {
-                let record = &allocation.records[*at];
-                page.scores("pcmk__primitive_assign", record.resource, &record.scores);
+                let record = &placed.records[*at];
+                page.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
                 if let Some(host) = record.host {
-                    page.charge(record.resource, host);
+                    page.charge(record.resource, host)?;
                 }
             }
         }
     }
-    let after: Vec<&Capacities> = allocation.remaining.iter().collect();
-    page.capacities("Remaining", &after);
-    page.lines
+    let after: Vec<&Capacities> = placed.remaining.iter().collect();
+    page.capacities("Remaining", &after)
 }
 
-struct ScoreLines<'a> {
+struct ScoreLines<'a, F> {
     set: &'a WorkingSet,
     hosts: Vec<HostIdx>,
     /// By host, the order of its kinds of capacity.
     kinds: Vec<Container<'a>>,
-    lines: Vec<String>,
+    tell: F,
 }
 
-impl<'a> ScoreLines<'a> {
-    fn container(&self, amounts: &Capacities) -> Container<'a> {
-        let mut container = Container::default();
-        amounts.iter().for_each(|(kind, _)| container.insert(&self.set.attributes[kind.get()], kind));
-        container
+fn container<'a>(set: &'a WorkingSet, amounts: &Capacities) -> Container<'a> {
+    let mut container = Container::default();
+    amounts.iter().for_each(|(kind, _)| container.insert(&set.attributes[kind.get()], kind));
+    container
+}
+
+impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
+    fn capacities(&mut self, when: &str, amounts: &[&Capacities]) -> Result<(), E> {
+        self.hosts.iter().try_for_each(|host| {
+            let name = &self.set.host(*host).name;
+            let texts = texts(self.set, &self.kinds[host.get()].kinds(), amounts[host.get()]);
+            (self.tell)(&format!("{when}: {name} capacity:{texts}"))
+        })
     }
 
-    fn capacities(&mut self, when: &str, amounts: &[&Capacities]) {
-        for host in self.hosts.clone() {
-            let name = &self.set.host(host).name;
-            let texts = self.amounts(&self.kinds[host.get()].kinds(), amounts[host.get()]);
-            self.lines.push(format!("{when}: {name} capacity:{texts}"));
-        }
+    fn scores(&mut self, function: &str, of: ResourceIdx, table: &ScoreTable) -> Result<(), E> {
+        // most of a line is as in the one before, and often the score is
+        let mut line = format!("{function}: {} allocation score on ", self.set.resource(of).id);
+        let start = line.len();
+        let mut last = (AllocationScore::ZERO, AllocationScore::ZERO.to_string());
+        self.hosts.iter().filter_map(|host| Some((*host, table.get(*host)?))).try_for_each(|(host, score)| {
+            if score != last.0 {
+                last = (score, score.to_string());
+            }
+            line.truncate(start);
+            line.push_str(&self.set.host(host).name);
+            line.push_str(": ");
+            line.push_str(&last.1);
+            (self.tell)(&line)
+        })
     }
 
-    fn scores(&mut self, function: &str, of: ResourceIdx, table: &ScoreTable) {
-        let id = &self.set.resource(of).id;
-        let scored = self.hosts.iter().filter_map(|host| Some((*host, table.get(*host)?)));
-        let line = |(host, score): (HostIdx, _)| {
-            format!("{function}: {id} allocation score on {}: {score}", self.set.host(host).name)
-        };
-        let lines: Vec<String> = scored.map(line).collect();
-        self.lines.extend(lines);
-    }
-
-    fn charge(&mut self, of: ResourceIdx, host: HostIdx) {
+    fn charge(&mut self, of: ResourceIdx, host: HostIdx) -> Result<(), E> {
         let of = self.set.resource(of);
-        let kinds = self.container(&of.utilization).kinds();
+        let kinds = container(self.set, &of.utilization).kinds();
         for kind in &kinds {
             self.kinds[host.get()].insert(&self.set.attributes[kind.get()], *kind);
         }
-        let texts = self.amounts(&kinds, &of.utilization);
+        let texts = texts(self.set, &kinds, &of.utilization);
         let name = &self.set.host(host).name;
-        self.lines.push(format!("pcmk__finalize_assignment: {} utilization on {name}:{texts}", of.id));
+        (self.tell)(&format!("pcmk__finalize_assignment: {} utilization on {name}:{texts}", of.id))
     }
+}
 
-    fn amounts(&self, kinds: &[AttributeIdx], amounts: &Capacities) -> String {
-        let text =
-            |kind: &AttributeIdx| format!(" {}={}", self.set.attributes[kind.get()], amounts.get(*kind));
-        kinds.iter().map(text).collect()
-    }
+fn texts(set: &WorkingSet, kinds: &[AttributeIdx], amounts: &Capacities) -> String {
+    let text = |kind: &AttributeIdx| format!(" {}={}", set.attributes[kind.get()], amounts.get(*kind));
+    kinds.iter().map(text).collect()
 }

@@ -34,6 +34,9 @@ pub(super) fn run(
         _ if as_json => {
             output.write(&json::text(&documents::document(&set, strategy, &placed, plan.as_ref()))?)?;
         }
+        _ if options.crm_simulate_format => {
+            crm_simulate::each_line(&set, &placed, |line| output.line(line))?;
+        }
         Some(plan) if options.dot => output.write(&graphs::dot(&set, plan))?,
         Some(plan) if options.transition_xml => output.write(&graphs::xml(&set, plan))?,
         _ => {
@@ -101,9 +104,6 @@ fn lines(
         let reasons = why(set, strategy, placed, resource);
         reasons.map(|reasons| words::lines(set, &reasons)).unwrap_or_default()
     };
-    if options.crm_simulate_format {
-        return crm_simulate::lines(set, placed);
-    }
     if !asked.is_empty() {
         return asked.iter().flat_map(|resource| explained(*resource)).collect();
     }

@@ -1,0 +1,334 @@
+//! Tables with the wishes of a resource added, and of all that hang on it in turn.
+//!
+//! Pacemaker follows every path of colocations anew, so that twenty resources that keep away from each other are a
+//! million paths. Here, what a resource adds with all behind it is worked out once as a [`TableShift`], which holds for every
+//! table on which no step is given up for want of hosts; where that is not certain, and in circles, paths are followed as
+//! Pacemaker does.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::index::ResourceIdx;
+use super::score::{AllocationScore, ScoreTable};
+use super::shift::TableShift;
+use super::wishes::{Share, Towards, Wishes};
+
+/// Most resources of a chain in which each hangs on the next.
+const DEEPEST: usize = 1000;
+/// Most scores that are looked at, on all paths that are followed: seconds.
+const MOST_WORK: usize = 3_000_000_000;
+/// Most hosts of all shifts that are kept for other resources of the sequence.
+const KEPT: usize = 4_000_000;
+
+/// What is added to a table, and how.
+#[derive(Clone, Copy)]
+struct WishMerge<'t> {
+    /// By resource, what it wishes by itself.
+    tables: &'t [ScoreTable],
+    /// What comes first; without it, the resource's own table.
+    table: Option<&'t ScoreTable>,
+    share: Share<'t>,
+    towards: Towards,
+}
+
+/// What is known of all behind a resource.
+#[derive(Debug, Clone)]
+enum WishesBehind {
+    /// It is being worked out: who comes here again went in a circle.
+    Begun,
+    /// Some of them are in a circle, or the chain is too long.
+    Circular,
+    /// What they add.
+    Known(Rc<TableShift>),
+}
+
+/// A resource and the way in which colocations are followed; and whether keeping away turned wishes into their opposite.
+type Behind = (ResourceIdx, Towards, bool);
+
+/// Why paths are not followed to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    /// A chain is too long.
+    TooDeep,
+    /// There are too many of them.
+    TooMany,
+}
+
+/// Which resources are being merged, and what is known of them.
+#[derive(Default)]
+pub(super) struct MergeState {
+    marked: Vec<bool>,
+    depth: usize,
+    /// Scores that were looked at.
+    work: usize,
+    /// Why paths were not followed to their end.
+    pub(super) given_up: Option<GivenUp>,
+    behind: HashMap<Behind, WishesBehind>,
+    /// The hosts in all that is known.
+    kept: usize,
+    /// Whether every path is followed, as Pacemaker does.
+    #[cfg(test)]
+    by_paths: bool,
+}
+
+impl MergeState {
+    pub(super) fn new(resources: usize) -> MergeState {
+        MergeState { marked: vec![false; resources], ..MergeState::default() }
+    }
+
+    /// Forgets what hangs on tables and lists that have changed.
+    pub(super) fn forget(&mut self) {
+        self.behind.clear();
+        self.kept = 0;
+    }
+}
+
+impl<'a> Wishes<'a> {
+    /// What a resource wishes together with all that it wants to be with.
+    pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
+        let share = Share { attribute: None, factor: 1.0 };
+        let how = WishMerge { tables, table: None, share, towards: Towards::Primaries };
+        let merged = self.merge(resource, how).unwrap_or_else(|| tables[resource.get()].clone());
+        if self.merging.kept > KEPT {
+            self.merging.forget();
+        }
+        merged
+    }
+
+    /// A table with the wishes of a resource, and of all behind it, added. Whatever changed since the last call, other than
+    /// the tables of those on whom the resource hangs, has to be [forgotten](MergeState::forget).
+    pub(super) fn added(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        table: ScoreTable,
+        share: Share<'_>,
+    ) -> ScoreTable {
+        let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Dependents };
+        self.merge(resource, how).unwrap_or(table)
+    }
+
+    /// The table with the wishes of a resource added, or nothing if it stays as it is.
+    fn merge(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
+        if self.merging.marked[resource.get()] || self.merging.given_up.is_some() {
+            return None;
+        }
+        self.merging.work += self.set.hosts.len();
+        self.merging.given_up = match () {
+            () if self.merging.depth == DEEPEST => Some(GivenUp::TooDeep),
+            () if self.merging.work > MOST_WORK => Some(GivenUp::TooMany),
+            () => None,
+        };
+        if self.merging.given_up.is_some() {
+            return None;
+        }
+        if let Some(merged) = self.merge_at_once(resource, how) {
+            return Some(merged);
+        }
+        self.merging.marked[resource.get()] = true;
+        self.merging.depth += 1;
+        let merged = self.merge_marked(resource, how);
+        self.merging.depth -= 1;
+        self.merging.marked[resource.get()] = false;
+        merged
+    }
+
+    fn merge_marked(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
+        let WishMerge { tables, table, share, .. } = how;
+        let mut merged = match (self.set.resource(resource).is_group, table) {
+            (true, _) => {
+                let member = self.set.member(resource, table.is_none())?;
+                let merged = self.merge(member, how);
+                merged.or_else(|| table.cloned()).unwrap_or_else(|| tables[member.get()].clone())
+            }
+            (false, None) => tables[resource.get()].clone(),
+            (false, Some(table)) => self.plus(table, &tables[resource.get()], share),
+        };
+        if !self.some_host_is_left(&merged) {
+            return table.is_none().then_some(merged);
+        }
+        for (other, share) in self.next(resource, how.towards, share.factor < 0.0) {
+            if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
+                merged = more;
+            }
+        }
+        Some(merged)
+    }
+
+    /// The same without following paths, if some host is left on all of them for certain.
+    fn merge_at_once(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
+        #[cfg(test)]
+        if self.merging.by_paths {
+            return None;
+        }
+        let WishMerge { tables, share, towards, .. } = how;
+        let table = how.table?;
+        let behind = self.behind_all(tables, resource, towards, share.factor < 0.0)?;
+        if behind.is_empty() {
+            return None;
+        }
+        let member = self.set.member(resource, false)?;
+        let mut merged = self.plus(table, &tables[member.get()], share);
+        let kept = merged.iter().any(|(host, score)| {
+            self.available(host) && score >= AllocationScore::ZERO && behind.keeps(host, score)
+        });
+        kept.then(|| {
+            behind.apply(&mut merged);
+            merged
+        })
+    }
+
+    /// What is behind a resource, for a group behind its first member, too.
+    fn behind_all(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        towards: Towards,
+        opposite: bool,
+    ) -> Option<Rc<TableShift>> {
+        if !self.set.resource(resource).is_group {
+            return self.behind(tables, (resource, towards, opposite));
+        }
+        let (first, last) = (self.set.member(resource, false)?, self.set.member(resource, true)?);
+        let mut all = TableShift::clone(&*self.behind(tables, (first, towards, opposite))?);
+        all.then(&*self.behind(tables, (resource, towards, opposite))?);
+        // where a group comes first, its last member stands for it, and must not be in a circle either
+        self.behind(tables, (last, towards, opposite))?;
+        Some(Rc::new(all))
+    }
+
+    /// What the colocations of a resource add, with all behind them; nothing, if there is a circle.
+    fn behind(&mut self, tables: &[ScoreTable], of: Behind) -> Option<Rc<TableShift>> {
+        match self.merging.behind.get(&of) {
+            Some(WishesBehind::Known(shift)) => return Some(Rc::clone(shift)),
+            Some(_) => return None,
+            None => {}
+        }
+        self.merging.behind.insert(of, WishesBehind::Begun);
+        self.merging.depth += 1;
+        let shift = self.follow(tables, of).map(Rc::new);
+        self.merging.depth -= 1;
+        let known = shift.clone().map_or(WishesBehind::Circular, WishesBehind::Known);
+        self.merging.behind.insert(of, known);
+        shift
+    }
+
+    fn follow(&mut self, tables: &[ScoreTable], of: Behind) -> Option<TableShift> {
+        let (resource, towards, opposite) = of;
+        let mut all = TableShift::default();
+        for (other, share) in self.next(resource, towards, opposite) {
+            if self.merging.depth >= DEEPEST {
+                return None;
+            }
+            let member = self.set.member(other, false)?;
+            all.then(&TableShift::of(&self.additions(&tables[member.get()], share)));
+            all.then(&*self.behind_all(tables, other, towards, share.factor < 0.0)?);
+        }
+        self.merging.kept += all.hosts();
+        Some(all)
+    }
+
+    /// Who is next on the paths from a resource, and for which share.
+    fn next(&self, of: ResourceIdx, towards: Towards, opposite: bool) -> Vec<(ResourceIdx, Share<'a>)> {
+        let set = self.set;
+        let of = match towards {
+            Towards::Primaries => of,
+            Towards::Dependents => self.set.member(of, true).unwrap_or(of),
+        };
+        let sign = if opposite { -1.0 } else { 1.0 };
+        let colocations = self.list(of, towards).iter().map(|at| &set.colocations[*at]);
+        let counting = colocations.filter(|one| towards == Towards::Primaries || one.influence);
+        let next = counting.map(|one| match towards {
+            Towards::Primaries => (one.primary, Share::of(one, sign)),
+            Towards::Dependents => (one.dependent, Share::of(one, sign)),
+        });
+        next.collect()
+    }
+
+    /// A table with a share of another one's scores added.
+    fn plus(&self, table: &ScoreTable, wishes: &ScoreTable, share: Share<'_>) -> ScoreTable {
+        let added = self.additions(wishes, share);
+        let mut merged = table.clone();
+        merged.update(|host, score| score.plus(added[host.get()]));
+        merged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::placement::{HostIdx, WorkingSet, cib};
+
+    const RESOURCES: usize = 7;
+    const HOSTS: usize = 3;
+    const SCORES: [&str; 8] = ["INFINITY", "-INFINITY", "100", "-100", "1", "-1", "600000", "-600000"];
+
+    /// Three primitives and two groups of two, and three nodes of which the last one is in standby.
+    fn set(colocations: &[(usize, usize, usize)]) -> WorkingSet {
+        let names = ["a", "b", "c", "g", "g1", "g2", "h"];
+        let colocations: String = colocations
+            .iter()
+            .filter(|(one, other, _)| one != other)
+            .enumerate()
+            .map(|(at, (one, other, score))| {
+                let (one, other, score) = (names[*one], names[*other], SCORES[*score]);
+                format!(r#"<rsc_colocation id="c{at}" rsc="{one}" with-rsc="{other}" score="{score}"/>"#)
+            })
+            .collect();
+        let standby = r#"<instance_attributes id="s"><nvpair id="s1" name="standby" value="on"/></instance_attributes>"#;
+        let states: String = (1..=HOSTS)
+            .map(|at| format!(r#"<node_state id="{at}" in_ccm="true" crmd="online" join="member"/>"#))
+            .collect();
+        let text = format!(
+            r#"<cib have-quorum="1"><configuration>
+            <crm_config><cluster_property_set id="o"><nvpair id="o1" name="stonith-enabled" value="false"/></cluster_property_set></crm_config>
+            <nodes><node id="1" uname="x"/><node id="2" uname="y"/><node id="3" uname="z">{standby}</node></nodes>
+            <resources><primitive id="a" type="x"/><primitive id="b" type="x"/><primitive id="c" type="x"/>
+            <group id="g"><primitive id="g1" type="x"/><primitive id="g2" type="x"/></group><group id="h"><primitive id="h1" type="x"/></group></resources>
+            <constraints>{colocations}</constraints></configuration><status>{states}</status></cib>"#
+        );
+        cib::parse(&text, "made up").unwrap()
+    }
+
+    fn tables() -> impl Strategy<Value = Vec<ScoreTable>> {
+        let score = prop_oneof![
+            3 => Just(0i64),
+            2 => -120..=120i64,
+            1 => Just(1_000_000i64),
+            1 => Just(-1_000_000i64),
+            1 => Just(999_950i64)
+        ];
+        let table = prop::collection::vec(score, HOSTS).prop_map(|scores| {
+            let mut table = ScoreTable::empty(HOSTS);
+            for (at, score) in scores.into_iter().enumerate() {
+                table.set(HostIdx::new(at), AllocationScore::of(score));
+            }
+            table
+        });
+        prop::collection::vec(table, RESOURCES + 1)
+    }
+
+    proptest! {
+        #[test]
+        fn shifts_are_what_following_every_path_comes_to(
+            colocations in prop::collection::vec((0..RESOURCES, 0..RESOURCES, 0..SCORES.len()), 0..9),
+            tables in tables(),
+        ) {
+            let set = set(&colocations);
+            let merged = |by_paths: bool| {
+                let mut wishes = Wishes::of(&set);
+                wishes.merging.by_paths = by_paths;
+                let share = Share { attribute: None, factor: -0.5 };
+                let resources: Vec<ResourceIdx> = set.resource_indices().collect();
+                let first: Vec<ScoreTable> =
+                    resources.iter().map(|of| wishes.with_primaries(&tables, *of)).collect();
+                wishes.merging.forget();
+                let added = resources.iter().map(|of| wishes.added(&tables, *of, tables[0].clone(), share));
+                (first, added.collect::<Vec<_>>())
+            };
+            prop_assert_eq!(merged(false), merged(true));
+        }
+    }
+}
