@@ -32,6 +32,8 @@ pub struct Run {
     pub seconds: f64,
     /// The most memory that the first held at a time, where the system tells.
     pub mib: Option<f64>,
+    /// Seconds of processor time of one, the mean of all, where the system tells.
+    pub cpu: Option<f64>,
 }
 
 /// Where commands read and write.
@@ -60,6 +62,7 @@ impl Workshop {
     pub fn best(&self, command: &mut Command, runs: u32, limit: Duration) -> io::Result<Taken> {
         // only the first run is slowed down by looks at its memory; the last look counts, for the
         // system itself keeps the highest figure
+        let before = cpu_of_children();
         let mut kib = None;
         let first = self.once(command, limit, |child| kib = high_water_mark(child).max(kib))?;
         let Some(mut best) = first else { return Ok(Taken::MoreThan(limit)) };
@@ -68,11 +71,14 @@ impl Workshop {
             _ if best > LONG => runs.min(2),
             _ => runs,
         };
+        let mut taken = 1;
         for _ in 1..runs {
+            taken += 1;
             let Some(time) = self.once(command, limit, |_| ())? else { break };
             best = best.min(time);
         }
-        Ok(Taken::Run(Run { seconds: best.as_secs_f64(), mib: kib.map(|kib| kib as f64 / 1024.0) }))
+        let cpu = cpu_of_children().zip(before).map(|(now, before)| (now - before) / f64::from(taken));
+        Ok(Taken::Run(Run { seconds: best.as_secs_f64(), mib: kib.map(|kib| kib as f64 / 1024.0), cpu }))
     }
 
     /// What the command printed last.
@@ -122,6 +128,16 @@ impl Drop for Workshop {
         // leftovers only take room
         let _ = fs::remove_dir_all(&self.directory);
     }
+}
+
+/// The seconds of processor time of all processes that were waited for. The system counts in hundredths.
+fn cpu_of_children() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // the name of the program, in parentheses, may hold blanks
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks: u64 =
+        fields.split_whitespace().skip(13).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
+    Some(ticks as f64 / 100.0)
 }
 
 /// The memory high-water mark of a process, in KiB, where the system tells.

@@ -1,7 +1,11 @@
 //! Random clusters of Pacemaker's, as XML documents.
 
+#[path = "../../common/cib_text.rs"]
+mod cib_text;
+
 use std::fmt::Write;
 
+use cib_text::{DUMMY, FENCING, attributes, begin, history};
 use htools::generate::random::Random;
 
 /// How large a cluster is.
@@ -27,6 +31,12 @@ struct Primitive {
     /// Where it runs, by position.
     active: Option<usize>,
     stonith: bool,
+}
+
+impl Primitive {
+    fn agent(&self) -> &'static str {
+        if self.stonith { FENCING } else { DUMMY }
+    }
 }
 
 /// Which part of the language a document uses, decided once for all of it.
@@ -58,10 +68,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
     let primitives = primitives(of, &flavour, &states, random);
     let mut xml = String::new();
     let at = random.below(of.hosts);
-    let _ = writeln!(
-        xml,
-        r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0" have-quorum="1" dc-uuid="{at}"><configuration>"#
-    );
+    begin(&mut xml, at);
     options(&mut xml, &flavour, random);
     hosts(&mut xml, &names, &states, &flavour, random);
     resources(&mut xml, &primitives, &flavour, random);
@@ -173,17 +180,6 @@ fn hosts(xml: &mut String, names: &[String], states: &[usize], flavour: &Flavour
     xml.push_str("</nodes>\n");
 }
 
-fn attributes(xml: &mut String, element: &str, id: &str, pairs: &[(&str, String)]) {
-    if pairs.is_empty() {
-        return;
-    }
-    let _ = write!(xml, r#"<{element} id="{id}-{element}">"#);
-    for (name, value) in pairs {
-        let _ = write!(xml, r#"<nvpair id="{id}-{element}-{name}" name="{name}" value="{value}"/>"#);
-    }
-    let _ = write!(xml, "</{element}>");
-}
-
 fn resources(xml: &mut String, primitives: &[Primitive], flavour: &Flavour, random: &mut Random) {
     xml.push_str("<resources>\n");
     let mut open = None;
@@ -200,10 +196,7 @@ fn resources(xml: &mut String, primitives: &[Primitive], flavour: &Flavour, rand
             open = primitive.group;
         }
         let id = &primitive.id;
-        let agent = match primitive.stonith {
-            true => r#"class="stonith" type="fence_sbd""#,
-            false => r#"class="ocf" provider="pacemaker" type="Dummy""#,
-        };
+        let agent = primitive.agent();
         let _ = write!(xml, r#"<primitive id="{id}" {agent}>"#);
         let metas =
             if primitive.group.is_some() && random.chance(0.7) { Vec::new() } else { metas(flavour, random) };
@@ -394,23 +387,9 @@ fn status(
         attributes(xml, "instance_attributes", &format!("s{at}"), &pairs);
         let _ = write!(xml, r#"</transient_attributes><lrm id="{at}"><lrm_resources>"#);
         for (number, primitive) in primitives.iter().enumerate() {
-            history(xml, number + 1, primitive, name, primitive.active == Some(at));
+            history(xml, number + 1, (&primitive.id, primitive.agent()), name, primitive.active == Some(at));
         }
         xml.push_str("</lrm_resources></lrm></node_state>\n");
     }
     xml.push_str("</status>\n");
-}
-
-fn history(xml: &mut String, call: usize, primitive: &Primitive, host: &str, active: bool) {
-    let id = &primitive.id;
-    let agent = match primitive.stonith {
-        true => r#"class="stonith" type="fence_sbd""#,
-        false => r#"class="ocf" provider="pacemaker" type="Dummy""#,
-    };
-    let (operation, code) = if active { ("start", 0) } else { ("monitor", 7) };
-    let uuid = "00000000-0000-0000-0000-000000000000";
-    let _ = write!(
-        xml,
-        r#"<lrm_resource id="{id}" {agent}><lrm_rsc_op id="{id}_last_0" operation_key="{id}_{operation}_0" operation="{operation}" crm_feature_set="3.16.1" transition-key="{call}:1:{code}:{uuid}" transition-magic="0:{code};{call}:1:{code}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="0" interval="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#
-    );
 }
