@@ -47,6 +47,9 @@ pub struct SavedPlan {
     pub groups: Vec<String>,
     /// Whether it was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
+    /// `--keep-reserve` of whoever made it, if that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_reserve: Option<usize>,
     /// What is to be done.
     pub work: Work,
     /// Check sum over all the rest.
@@ -173,6 +176,7 @@ mod tests {
             group: "g".into(),
             groups: vec!["g".into()],
             ignore_soft_errors: false,
+            keep_reserve: Some(2),
             work: work.finish().unwrap(),
             sum: String::new(),
         }

@@ -92,6 +92,7 @@ fn header(sets: &[usize], joins: bool) -> Header {
         joins_opcodes: joins,
         group: "g".into(),
         ignore_soft_errors: false,
+        keep_reserve: None,
         stream: None,
         work,
     }

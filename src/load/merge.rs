@@ -14,8 +14,9 @@ use super::tag_rules::TagRules;
 use crate::input::error::{LoadError, Result};
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    Cluster, Disk, Draft, Group, GroupIdx, Hypervisor, Immobile, Instance, InstanceIdx, Ledger, Mib, Node,
-    NodeIdx, NodeSpec, NodeState, Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
+    Cluster, Disk, Draft, Group, GroupIdx, GroupReserves, Hypervisor, Immobile, Instance, InstanceIdx,
+    JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState, Occurrences, Outage, TagArrival, TagSet,
+    TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -73,6 +74,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         common_suffix: suffix,
         first_node_number: raw.first_node_number,
         weights: options.weights,
+        group_reserves: GroupReserves::default(),
     };
     mark_immobile(&mut cluster, &selection);
     attach_instances(&mut cluster);
@@ -172,6 +174,7 @@ fn node(
         mem_unaccounted: Mib::ZERO,
         disk_total: raw.disk_total,
         disk_low: Mib::ZERO,
+        joint_losses: 1,
         cpu_total: raw.cpu_total,
         cpu_node: raw.cpu_node,
         cpu_speed: raw.cpu_speed,
@@ -192,6 +195,7 @@ fn node(
     let ledger = Ledger {
         mem_instances: Mib::ZERO,
         mem_reserved: Mib::ZERO,
+        joint: JointReserve::default(),
         n1_fail: false,
         mem_free_planned: raw.mem_free,
         disk_free: raw.disk_free,
@@ -355,7 +359,7 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
     missing
 }
 
-/// Node settings of the command line: `-O`, `--max-cpu`, `--min-disk`.
+/// Node settings of the command line: `-O`, `--max-cpu`, `--min-disk`, `--keep-reserve`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeOptions {
     /// Nodes to treat as offline, by name or unique beginning.
@@ -364,6 +368,8 @@ pub struct NodeOptions {
     pub max_cpu: Option<f64>,
     /// Share of each node's disk that strict placement keeps free.
     pub min_disk: f64,
+    /// For the loss of how many nodes at once strict placement keeps memory, where that is more than one.
+    pub keep_reserve: Option<usize>,
 }
 
 /// The names in [`NodeOptions::offline`] that mean no node, last one first.
@@ -396,5 +402,6 @@ pub fn apply_node_options(
         }
         spec.disk_low = Mib(floor_to_i64(options.min_disk * spec.disk_total));
     }
+    cluster.keep_reserve(options.keep_reserve);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The whole cluster.
 
+use super::group_reserve::GroupReserves;
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
 use super::kinds::AllocPolicy;
@@ -52,6 +53,8 @@ pub struct Cluster {
     pub first_node_number: u32,
     /// What the metrics of its scores count for.
     pub weights: Weights,
+    /// What its groups have for the loss of several nodes at once.
+    pub group_reserves: GroupReserves,
 }
 
 /// A place for an instance, and what its nodes would be with it there.

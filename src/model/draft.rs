@@ -80,7 +80,8 @@ impl Draft {
 
     /// Takes everything back that was done after `mark`, to the last bit.
     pub fn back_to(&mut self, mark: Mark) {
-        let Cluster { nodes, instances, .. } = &mut self.cluster;
+        let Cluster { nodes, instances, group_reserves, .. } = &mut self.cluster;
+        group_reserves.forget();
         while self.changes.len() > mark.0 {
             match self.changes.pop() {
                 Some(Change::Ledger(node, ledger)) => nodes[node.get()].state.ledger = ledger,
@@ -108,6 +109,7 @@ impl Draft {
 
     /// Takes nodes out of use, or into it.
     pub fn set_offline(&mut self, nodes: &[NodeIdx], offline: bool) {
+        self.cluster.group_reserves.forget();
         for node in nodes {
             let before = std::mem::replace(&mut self.cluster.nodes[node.get()].spec.offline, offline);
             self.note(|| Change::Offline(*node, before));
@@ -124,6 +126,7 @@ impl Draft {
 
     /// Changes the numbers of a node alone.
     pub fn set_ledger(&mut self, node: NodeIdx, ledger: Ledger) {
+        self.cluster.group_reserves.forget();
         let before = std::mem::replace(&mut self.cluster.nodes[node.get()].state.ledger, ledger);
         self.note(|| Change::Ledger(node, before));
     }
@@ -135,6 +138,7 @@ impl Draft {
 
     /// Changes anything of a node but where instances are.
     pub fn edit_node(&mut self, node: NodeIdx, edit: impl FnOnce(&mut Node)) {
+        self.cluster.group_reserves.forget();
         let there = &mut self.cluster.nodes[node.get()];
         let before = self.marked.then(|| Change::Node(Box::new(there.clone())));
         edit(there);
@@ -173,6 +177,7 @@ impl Draft {
         concerned.dedup();
         self.note_states(concerned.into_iter());
         self.note(|| Change::Located(instance, from, before));
+        self.cluster.group_reserves.forget();
         for (node, ledger) in ledgers {
             self.cluster.nodes[node.get()].state.ledger = *ledger;
         }
@@ -185,8 +190,8 @@ impl Draft {
         }
         if !moved.forthcoming {
             if let Some(node) = old_mirror {
-                let state = &mut nodes[node.get()].state;
-                let (_, left) = state.reserve_without(moved);
+                let Node { spec, state } = &mut nodes[node.get()];
+                let (_, left) = state.reserve_without(spec, moved);
                 state.peers.set_or_drop(from.primary, left);
                 state.secondaries.retain(|i| *i != instance);
             }
@@ -195,6 +200,7 @@ impl Draft {
             if let Some(node) = new_mirror {
                 nodes[node.get()].state.back(to.primary, instance, need);
             }
+            old_mirror.into_iter().chain(new_mirror).for_each(|node| nodes[node.get()].update_joint());
         }
         (moved.primary, moved.secondary) = (to.primary, to.secondary);
         moved.location_score = location_score;
@@ -206,6 +212,7 @@ impl Draft {
         let moved = self.cluster.instance(instance);
         let (node, tags) = (moved.primary, moved.exclusion_tags.clone());
         self.note_states([node].into_iter());
+        self.cluster.group_reserves.forget();
         let state = &mut self.cluster.nodes[node.get()].state;
         state.ledger = left;
         state.tag_count.add_tags(&tags, -1);
@@ -224,6 +231,7 @@ impl Draft {
     pub fn enter(&mut self, idx: InstanceIdx, instance: &Instance, place: &Place) {
         let at = place.placement;
         self.note_states(at.nodes());
+        self.cluster.group_reserves.forget();
         let Cluster { nodes, instances, .. } = &mut self.cluster;
         nodes[at.primary.get()].state.ledger = place.primary;
         if let (Some(node), Some(ledger)) = (at.secondary, place.secondary) {
@@ -242,6 +250,7 @@ impl Draft {
             state.primaries.push(idx);
             if let Some(node) = new.mirror() {
                 nodes[node.get()].state.back(at.primary, idx, new.mem_reserved());
+                nodes[node.get()].update_joint();
             }
         }
         let change = match instances.get_mut(idx.get()) {

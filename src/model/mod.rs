@@ -3,9 +3,11 @@
 
 pub mod autorepair;
 pub(crate) mod bar;
+pub(crate) mod class;
 pub(crate) mod cluster;
 pub(crate) mod draft;
 pub(crate) mod failure;
+pub(crate) mod group_reserve;
 pub(crate) mod index;
 pub(crate) mod instance;
 pub(crate) mod job_id;
@@ -13,6 +15,7 @@ pub(crate) mod kinds;
 pub mod known_tags;
 pub mod metrics;
 pub(crate) mod node;
+pub(crate) mod node_reserve;
 pub(crate) mod peers;
 pub(crate) mod placement;
 pub(crate) mod policy;
@@ -26,14 +29,17 @@ pub(crate) mod utilisation;
 pub(crate) mod weights;
 
 pub use bar::Bar;
+pub use class::{Class, loses_data};
 pub use cluster::{Cluster, Group, Members, Place};
 pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};
+pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance};
 pub use job_id::JobId;
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
+pub use node_reserve::{JointReserve, NodeReserve};
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};

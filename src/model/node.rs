@@ -4,6 +4,7 @@
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
 use super::kinds::Hypervisor;
+use super::node_reserve::JointReserve;
 use super::peers::PeerMap;
 use super::tags::{Occurrences, TagId, TagSet};
 use super::units::{Mib, trunc_to_i64};
@@ -43,6 +44,9 @@ pub struct NodeSpec {
     pub disk_total: f64,
     /// Disk below which strict placement refuses (`--min-disk`).
     pub disk_low: Mib,
+    /// How many other nodes may be lost at once without strict placement having left too little memory
+    /// (`--keep-reserve`). One is N+1, which counts in any case.
+    pub joint_losses: usize,
     /// Physical CPUs.
     pub cpu_total: f64,
     /// Virtual CPUs used by the node's own operating system.
@@ -109,6 +113,8 @@ pub struct Ledger {
     pub mem_instances: Mib,
     /// Largest amount reserved here for the failure of one other node (rmem).
     pub mem_reserved: Mib,
+    /// What is to be kept here against the loss of several other nodes at once.
+    pub joint: JointReserve,
     /// N+1 failure: what is unallocated does not exceed what is reserved.
     pub n1_fail: bool,
     /// Free memory if all planned instances existed and all ran.

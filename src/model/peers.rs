@@ -1,6 +1,7 @@
 //! The memory that a node keeps for the failure of each other node.
 
 use super::index::NodeIdx;
+use super::node_reserve::JointReserve;
 use super::units::Mib;
 
 /// Reserved memory by primary node, largest first. An entry that is set goes
@@ -25,6 +26,19 @@ impl PeerMap {
         let others = self.0.iter().find(|e| e.0 != node).map(|e| e.1);
         let kept = Some(amount).filter(|a| *a > Mib::ZERO);
         others.max(kept).unwrap_or(Mib::ZERO)
+    }
+
+    /// What has to be kept against the loss of any `nodes` others at once.
+    pub fn joint(&self, nodes: usize) -> JointReserve {
+        JointReserve::of(self.0.iter().map(|e| e.1), nodes)
+    }
+
+    /// The same if the entry of `node` were `amount`, which is no more than it is.
+    pub fn joint_with_reduced(&self, node: NodeIdx, amount: Mib, nodes: usize) -> JointReserve {
+        let others = || self.0.iter().filter(|e| e.0 != node).map(|e| e.1);
+        let larger = others().take_while(|held| *held > amount);
+        let smaller = others().skip_while(|held| *held > amount);
+        JointReserve::of(larger.chain([amount]).chain(smaller), nodes)
     }
 
     /// Sets the entry of `node`, also to 0.
@@ -52,6 +66,7 @@ impl PeerMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn newest_first_among_equal_amounts() {
@@ -64,6 +79,42 @@ mod tests {
         assert_eq!(peers.max(), Mib(7));
         assert_eq!(peers.max_with_reduced(NodeIdx::new(3), Mib(0)), Mib(5));
         assert_eq!(peers.max_with_reduced(NodeIdx::new(3), Mib(6)), Mib(6));
+    }
+
+    proptest! {
+        /// Sums that are carried on are those of the lists.
+        #[test]
+        fn what_is_kept_against_several_losses_is_the_sum_of_the_largest(
+            held in prop::collection::vec((0usize..6, 0i64..9), 0..8),
+            (node, need) in (0usize..6, 0i64..9),
+            nodes in 0usize..8,
+        ) {
+            let mut peers = PeerMap::default();
+            for (node, amount) in held {
+                peers.set(NodeIdx::new(node), Mib(amount));
+            }
+            let sum_of_largest = |peers: &PeerMap| {
+                let mut amounts: Vec<i64> = peers.iter().map(|e| e.1.0).collect();
+                amounts.sort_unstable();
+                amounts.iter().rev().take(nodes).sum::<i64>()
+            };
+            let kept = |peers: &PeerMap| if nodes > 1 { sum_of_largest(peers) } else { 0 };
+            let (node, need) = (NodeIdx::new(node), Mib(need));
+            let (before, held) = (peers.joint(nodes), peers.get(node));
+            prop_assert_eq!(before.sum.0, kept(&peers));
+            let raised = before.raised(held, need);
+            let entry = held > Mib::ZERO || peers.iter().any(|e| e.0 == node);
+            peers.set(node, held + need);
+            if nodes > 1 {
+                prop_assert_eq!(raised.sum.0, kept(&peers));
+                prop_assert_eq!(peers.joint_with_reduced(node, held, nodes).sum, before.sum);
+                if entry {
+                    prop_assert_eq!(peers.joint_with_reduced(node, held, nodes), before);
+                }
+            }
+            peers.set_or_drop(node, held);
+            prop_assert_eq!(peers.joint(nodes).sum, before.sum);
+        }
     }
 
     #[test]

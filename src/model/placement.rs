@@ -8,6 +8,7 @@
 use super::failure::FailKind;
 use super::instance::Instance;
 use super::node::{Ledger, NodeSpec, NodeState};
+use super::node_reserve::NodeReserve;
 use super::units::Mib;
 
 /// The rule that forbids a placement.
@@ -25,6 +26,12 @@ pub enum Rule {
     SpindleRatio,
     /// What is unallocated must exceed what is reserved, unless it did not before.
     Redundancy,
+    /// What is unallocated must exceed what is reserved for the loss of several nodes at once (`--keep-reserve`), or
+    /// nothing may be taken of it.
+    JointReserve,
+    /// The group must have a place for its instances on shared storage when several nodes are lost at once
+    /// (`--keep-reserve`), or no less for them than before.
+    GroupReserve,
     /// The policy's vCPU ratio.
     CpuRatio,
     /// Another primary with the same exclusion tag.
@@ -53,7 +60,11 @@ impl Rule {
     /// The kind under which the refusal is counted.
     pub fn kind(self) -> FailKind {
         match self {
-            Rule::Memory | Rule::Redundancy | Rule::MemoryForFailover | Rule::PlannedMemory => FailKind::Mem,
+            Rule::Memory
+            | Rule::Redundancy
+            | Rule::JointReserve
+            | Rule::MemoryForFailover
+            | Rule::PlannedMemory => FailKind::Mem,
             Rule::Disk
             | Rule::DiskReserve
             | Rule::SpindleRatio
@@ -64,6 +75,7 @@ impl Rule {
             Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
             Rule::CpuRatio | Rule::PlannedCpuRatio => FailKind::Cpu,
             Rule::ExclusionTag => FailKind::Tags,
+            Rule::GroupReserve => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
         }
     }
@@ -248,6 +260,7 @@ impl Ledger {
             (local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && local && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
+            (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
             (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
             (strict && tags.clash, Rule::ExclusionTag),
         ])?;
@@ -257,9 +270,8 @@ impl Ledger {
         Ok(new)
     }
 
-    /// The node without its secondary `instance`; `reserved` is the largest
-    /// reserve that remains.
-    pub fn remove_secondary(mut self, spec: &NodeSpec, instance: &Instance, reserved: Mib) -> Ledger {
+    /// The node without its secondary `instance`; `left` is what it then reserves.
+    pub fn remove_secondary(mut self, spec: &NodeSpec, instance: &Instance, left: NodeReserve) -> Ledger {
         self.change_planned_secondary(spec, instance, Direction::Remove);
         if !instance.forthcoming {
             self.disk_free += instance.local_disk();
@@ -267,7 +279,7 @@ impl Ledger {
             self.spindles_free = spindles_free(spec, self.spindles_free, instance, Direction::Remove);
             self.load.disk -= instance.util.disk;
             self.secondaries -= 1;
-            self.mem_reserved = reserved;
+            (self.mem_reserved, self.joint) = (left.largest, left.joint);
             self.update_n1(spec);
         }
         self
@@ -305,6 +317,9 @@ impl Ledger {
         new.load.disk += instance.util.disk;
         new.secondaries += 1;
         new.mem_reserved = new.mem_reserved.max(peer + need);
+        if spec.joint_losses > 1 {
+            new.joint = new.joint.raised(peer, need);
+        }
         new.update_n1(spec);
 
         let missing_disk = disk == DiskCheck::Needed && new.disk_free <= Mib::ZERO;
@@ -316,6 +331,7 @@ impl Ledger {
             (strict && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
             (strict && memory && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
+            (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
         ])?;
         if strict {
             new.check_planned_secondary(spec, need, memory)?;
@@ -410,21 +426,6 @@ impl Ledger {
         self.disk_free_planned -= instance.local_disk();
         self.spindles_free_planned =
             spindles_free(spec, self.spindles_free_planned, instance, Direction::Add);
-    }
-}
-
-impl NodeState {
-    /// The largest reserve on this node once `instance` is no longer one of its
-    /// secondaries, and what remains for the instance's primary node.
-    pub fn reserve_without(&self, instance: &Instance) -> (Mib, Mib) {
-        let held = self.peers.get(instance.primary);
-        let left = held - instance.mem_reserved();
-        let reserved = if held < self.ledger.mem_reserved {
-            self.ledger.mem_reserved
-        } else {
-            self.peers.max_with_reduced(instance.primary, left)
-        };
-        (reserved, left)
     }
 }
 

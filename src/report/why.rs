@@ -188,6 +188,8 @@ pub fn rule_name(rule: Rule) -> &'static str {
         Rule::Spindles => "spindles",
         Rule::SpindleRatio => "spindle-ratio",
         Rule::Redundancy => "n+1",
+        Rule::JointReserve => "keep-reserve",
+        Rule::GroupReserve => "keep-reserve-group",
         Rule::CpuRatio => "vcpu-ratio",
         Rule::ExclusionTag => "exclusion-tag",
         Rule::MemoryForFailover => "failover-memory",

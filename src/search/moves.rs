@@ -7,7 +7,7 @@ pub use ends::{Ends, MirrorEnds};
 
 use crate::model::{
     Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx,
-    NodeSpec, Placement, Rule, Step, Strictness, TagArrival,
+    NodeSpec, Placement, ReserveChange, Rule, Step, Strictness, TagArrival,
 };
 use crate::score::Touched;
 
@@ -175,6 +175,8 @@ pub struct Trial<'a> {
     mirror: Option<Mirror<'a>>,
     soft: bool,
     crowded: bool,
+    /// Whether the group does not count.
+    alone: bool,
 }
 
 /// The secondary node, before and after losing the instance.
@@ -193,8 +195,8 @@ impl<'a> Trial<'a> {
             primary.before.remove_primary(primary.spec, instance, instance.location_score, own_conflicts);
         let mirror = instance.mirror().map(|node| {
             let side = Side::new(cluster, node, instance);
-            let (reserved, _) = cluster.node(node).state.reserve_without(instance);
-            let left = side.before.remove_secondary(side.spec, instance, reserved);
+            let (reserve, _) = cluster.node(node).state.reserve_without(side.spec, instance);
+            let left = side.before.remove_secondary(side.spec, instance, reserve);
             Mirror { side, left }
         });
         Trial {
@@ -206,6 +208,7 @@ impl<'a> Trial<'a> {
             mirror,
             soft: rules.ignore_soft_errors,
             crowded: false,
+            alone: false,
         }
     }
 
@@ -219,6 +222,12 @@ impl<'a> Trial<'a> {
     #[must_use]
     pub fn crowded(self) -> Trial<'a> {
         Trial { crowded: true, ..self }
+    }
+
+    /// The same by what the nodes of a move alone say, whatever others of the group are like.
+    #[must_use]
+    pub fn alone(self) -> Trial<'a> {
+        Trial { alone: true, ..self }
     }
 
     fn strictness(&self, forced: bool) -> Strictness {
@@ -274,6 +283,25 @@ impl<'a> Trial<'a> {
     /// # Errors
     /// The first rule that one of its steps breaks, and where.
     pub fn run(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
+        if self.primary.spec.joint_losses <= 1 {
+            return self.run_alone(mv);
+        }
+        let outcome = self.run_alone(mv)?;
+        let to = outcome.placement.primary;
+        let is_bound = !(self.alone || self.soft || self.primary.spec.offline || to == self.instance.primary);
+        let breaks = |change: ReserveChange| !change.is_allowed();
+        if is_bound && self.reserve_change(to).is_some_and(breaks) {
+            return Err(Refusal { node: to, rule: Rule::GroupReserve, role_is_primary: true });
+        }
+        Ok(outcome)
+    }
+
+    /// What it does to the reserve of a group if the instance runs on a node of it.
+    pub fn reserve_change(&self, to: NodeIdx) -> Option<ReserveChange> {
+        self.cluster.reserve_change(self.instance, self.instance.primary, to)
+    }
+
+    fn run_alone(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
         match mv {
             Move::Failover => self.failover(mv),
             Move::FailoverTo(t) => self.failover_to(mv, t),
@@ -327,7 +355,8 @@ impl<'a> Trial<'a> {
         let mut new_t = self.enter_as_secondary(s, &t, self.peer(target, p.spec.idx))?;
         if target == s.side.spec.idx {
             // it is judged as if it came on top of itself, but reserves its memory once
-            new_t = self.enter_as_secondary(s, &t, self.cluster.node(target).state.reserve_without(i).1)?;
+            let (_, left) = self.cluster.node(target).state.reserve_without(t.spec, i);
+            new_t = Ledger { joint: t.before.joint, ..self.enter_as_secondary(s, &t, left)? };
         }
         // the primary is entered anew where it was, under its new location score
         let back = TagArrival { conflicts: self.own_conflicts, clash: false };

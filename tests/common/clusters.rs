@@ -178,8 +178,9 @@ impl Recipe {
         let mut cluster = merge(raw, &options).expect("no selection that could fail");
         let min_disk = if dice.chance(20) { dice.of(&[0.05, 0.2, 0.5]) } else { 0.0 };
         let max_cpu = dice.chance(15).then(|| dice.of(&[-1.0, 0.5, 2.0, 64.0]));
-        apply_node_options(&mut cluster, &NodeOptions { min_disk, max_cpu, ..NodeOptions::default() })
-            .expect("no names that could be unknown");
+        let keep_reserve = dice.chance(25).then(|| dice.of(&[2, 2, 3, 50]));
+        let of_nodes = NodeOptions { min_disk, max_cpu, keep_reserve, ..NodeOptions::default() };
+        apply_node_options(&mut cluster, &of_nodes).expect("no names that could be unknown");
         finish(&mut cluster, Mib(0));
         cluster.weights = weights(&mut Dice::new(self.seed ^ 2));
         cluster

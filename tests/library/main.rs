@@ -18,6 +18,7 @@ mod metrics;
 mod pacemaker;
 mod placements;
 mod properties;
+mod reserve;
 mod rolling;
 mod streams;
 mod survival;

@@ -5,8 +5,8 @@ use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recip
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{
-    Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Move, Node, NodeIdx,
-    RunStatus, Step, Strictness, TagArrival,
+    Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, JointReserve, Ledger, Mib, Move, Node,
+    NodeIdx, RunStatus, Step, Strictness, TagArrival,
 };
 use htools::plan::checker::{CheckOptions, check, check_jobsets, check_scores};
 use htools::plan::jobset::jobsets;
@@ -328,7 +328,10 @@ fn added_up(start: &Cluster, now: &Cluster, node: NodeIdx) -> Ledger {
     if spec.exclusive_storage {
         (l.spindles_used, l.spindles_used_planned) = (0.0, 0.0);
     }
-    l.mem_reserved = reserve.into_iter().fold(Mib(0), Mib::max);
+    l.mem_reserved = reserve.iter().copied().fold(Mib(0), Mib::max);
+    reserve.sort_unstable();
+    reserve.reverse();
+    l.joint = JointReserve::of(reserve.into_iter(), spec.joint_losses);
     let all = tags.len();
     tags.sort();
     tags.dedup();
@@ -492,7 +495,7 @@ proptest! {
                 let peer = node.state.peers.get(instance.primary);
                 let added = before.add_secondary(spec, instance, peer, strictness, DiskCheck::Needed);
                 if let Ok(added) = added {
-                    let back = added.remove_secondary(spec, instance, node.state.peers.max());
+                    let back = added.remove_secondary(spec, instance, before.reserve());
                     prop_assert_eq!(integers(node, back), integers(node, before));
                     if !instance.auto_balance || instance.status.is_offline() {
                         prop_assert_eq!(added.mem_reserved, before.mem_reserved);

@@ -22,6 +22,7 @@ mod plans;
 mod recorded;
 mod regroup;
 mod reports;
+mod reserve;
 mod saved;
 mod several_groups;
 mod week;

@@ -68,6 +68,9 @@ pub struct Header {
     pub group: String,
     /// Whether the plan was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
+    /// `--keep-reserve` of whoever made the plan, if that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_reserve: Option<usize>,
     /// How steps follow each other; jobset by jobset if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamPace>,

@@ -150,6 +150,7 @@ fn header(case: &Case, on_failure: OnFailure) -> Header {
         joins_opcodes: case.joins,
         group: "g".into(),
         ignore_soft_errors: false,
+        keep_reserve: None,
         stream: Some(StreamPace { limits: case.limits, on_failure }),
         work,
     }

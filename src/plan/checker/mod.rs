@@ -6,6 +6,7 @@
 //! the search that made the plan, so that a mistake there does not hide here.
 
 mod crossing;
+mod group;
 mod moments;
 mod rules;
 mod score;
@@ -14,6 +15,7 @@ mod state;
 use std::collections::BTreeSet;
 
 pub use self::crossing::check_crossings;
+use self::group::GroupMemory;
 pub use self::moments::{PlanMoment, check_beginning, check_moments};
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
@@ -155,6 +157,8 @@ fn subject(rule: Rule) -> &'static str {
         Rule::Spindles => "free spindles",
         Rule::SpindleRatio => "spindles per policy",
         Rule::Redundancy => "memory beyond the N+1 reserve",
+        Rule::JointReserve => "memory beyond the reserve that is kept",
+        Rule::GroupReserve => "memory of the group for the loss of several nodes",
         Rule::CpuRatio => "vCPUs per CPU",
         Rule::ExclusionTag => "exclusion tags",
         Rule::MemoryForFailover => "memory for a failover",
@@ -235,6 +239,9 @@ impl Checker<'_> {
             there.push(Some(target));
         }
         self.state.conceded = step.concession.memory();
+        let forced = self.soft || self.offline(p) || step.to.primary == p;
+        let group = cluster.node(step.to.primary).spec.group;
+        let before = GroupMemory::of(&self.state, group).filter(|_| !forced);
         let to = match (instance.template.mirroring(), step.mv, s) {
             (Mirroring::External, Move::FailoverTo(t), _) => self.single(step.instance, p, t, s)?,
             (Mirroring::Internal, mv, Some(s)) if s != p => self.mirrored(step.instance, p, s, mv)?,
@@ -247,7 +254,11 @@ impl Checker<'_> {
                 found: self.state.show(to),
             });
         }
-        Ok(())
+        let after = before.and_then(|_| GroupMemory::of(&self.state, group));
+        match before.zip(after) {
+            Some((before, after)) => after.follows(before, &self.name(to.primary)),
+            None => Ok(()),
+        }
     }
 
     /// A failover or migration of an externally mirrored instance.

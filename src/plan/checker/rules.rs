@@ -2,7 +2,7 @@
 
 use super::state::{NodeFigures, ReplayedCluster, reserve};
 use super::{Fault, Unmet};
-use crate::model::{InstanceIdx, NodeIdx, NodeSpec, Rule};
+use crate::model::{InstanceIdx, Mib, NodeIdx, NodeSpec, Rule};
 
 /// A condition under which a rule is broken, with the figures that say so.
 struct Check {
@@ -60,7 +60,7 @@ pub(super) fn arrive_primary(
 ) -> Result<(), Fault> {
     let (instance, spec) = (state.instance(idx), state.spec(node));
     let local = instance.template.uses_local_storage();
-    let failed_before = state.figures(node).n1_fail;
+    let before = state.figures(node);
     let tags = state.tag_counts(node);
     state.enter_primary(idx, node);
     let (f, spare) = (state.figures(node), state.conceded);
@@ -79,9 +79,10 @@ pub(super) fn arrive_primary(
                 checks.push(at_least(Rule::DiskReserve, f.disk_free.0, spec.disk_low.0));
                 checks.push(at_most(Rule::SpindleRatio, f.spindles_used, spec.spindle_limit));
             }
-            if !failed_before {
+            if !before.n1_fail {
                 checks.push(more(Rule::Redundancy, (f.mem_unallocated + spare).0, f.mem_reserved.0));
             }
+            checks.extend(kept_reserve(&before, &f, spare));
             checks.push(cpu_ratio(Rule::CpuRatio, f.vcpus, spec));
             let clashing = instance.exclusion_tags.iter().filter(|tag| tags.contains_key(tag)).count();
             checks.push(at_most(Rule::ExclusionTag, clashing as f64, 0.0));
@@ -116,7 +117,7 @@ pub(super) fn arrive_secondary(
     terms: SecondaryTerms,
 ) -> Result<(), Fault> {
     let (instance, spec) = (state.instance(idx), state.spec(node));
-    let failed_before = state.figures(node).n1_fail;
+    let before = state.figures(node);
     state.enter_secondary(idx, node, terms.primary);
     let (f, spare) = (state.figures(node), state.conceded);
     let need = reserve(instance).0;
@@ -133,9 +134,10 @@ pub(super) fn arrive_secondary(
             checks.push(at_least(Rule::DiskReserve, f.disk_free.0, spec.disk_low.0));
             checks.push(at_most(Rule::SpindleRatio, f.spindles_used, spec.spindle_limit));
             checks.push(more(Rule::MemoryForFailover, (f.mem_unallocated + spare).0, need));
-            if !failed_before {
+            if !before.n1_fail {
                 checks.push(more(Rule::Redundancy, (f.mem_unallocated + spare).0, f.mem_reserved.0));
             }
+            checks.extend(kept_reserve(&before, &f, spare));
         }
     }
     if !terms.forced {
@@ -143,6 +145,14 @@ pub(super) fn arrive_secondary(
         checks.push(more(Rule::PlannedMemory, (f.mem_free_planned + spare).0, need));
     }
     verdict(spec, checks)
+}
+
+/// More must be unallocated than is kept for the loss of several nodes, or no less of it be missing than before.
+fn kept_reserve(before: &NodeFigures, after: &NodeFigures, spare: Mib) -> Option<Check> {
+    let (had, kept) = before.kept.zip(after.kept)?;
+    let there = after.mem_unallocated + spare;
+    let is_worse = kept - there > had - before.mem_unallocated;
+    is_worse.then(|| more(Rule::JointReserve, there.0, kept.0))
 }
 
 fn planned_storage(spec: &NodeSpec, f: &NodeFigures) -> Vec<Check> {

@@ -37,6 +37,8 @@ struct History {
 pub(in crate::plan) struct NodeFigures {
     pub mem_unallocated: Mib,
     pub mem_reserved: Mib,
+    /// What is kept for the loss of several nodes at once, where more than N+1 is asked for.
+    pub kept: Option<Mib>,
     pub mem_free_planned: Mib,
     pub disk_free: Mib,
     pub disk_free_planned: Mib,
@@ -317,10 +319,14 @@ impl<'a> ReplayedCluster<'a> {
         let in_use = self.primaries(node).filter(|i| i.status.uses_memory()).map(|i| i.mem).sum::<Mib>();
         let lost = spec.mem_unaccounted.max(Mib::ZERO);
         let mem_unallocated = Mib(trunc_to_i64(spec.mem_total)) - spec.mem_node - lost - in_use;
-        let mem_reserved = self.reserves(node).into_values().fold(Mib::ZERO, Mib::max);
+        let mut reserves: Vec<Mib> = self.reserves(node).into_values().collect();
+        reserves.sort_unstable();
+        let mem_reserved = reserves.last().map_or(Mib::ZERO, |most| (*most).max(Mib::ZERO));
+        let kept = || reserves.iter().rev().take(spec.joint_losses).copied().sum();
         NodeFigures {
             mem_unallocated,
             mem_reserved,
+            kept: (spec.joint_losses > 1).then(kept),
             mem_free_planned: start.mem_free_planned + mem(before) - mem(now),
             disk_free: start.disk_free + disk(before, false) - disk(now, false),
             disk_free_planned: start.disk_free_planned + disk(before, true) - disk(now, true),

@@ -79,7 +79,8 @@ impl<'c> TouchedNode<'c> {
     }
 
     /// Adds the next step of the plan. Whether it has to follow all before it, as what holds for it depends on them: the
-    /// node fails N+1 before or after it, so that the rule does not hold for all that come; or something came that takes an
+    /// node fails N+1 before or after it, so that the rule does not hold for all that come; in some order too little would
+    /// be left for the loss of several nodes; or something came that takes an
     /// unknown number of spindles, which counts as more than there are left.
     pub(super) fn push(&mut self, touch: NodeTouch) -> bool {
         for peer in touch.begin.peers().chain(touch.end.peers()) {
@@ -99,7 +100,21 @@ impl<'c> TouchedNode<'c> {
         let taken = |limited| self.now.of(limited);
         let kept = self.reserves.iter().map(|(peer, kept)| kept + taken(Scarce::MemoryAgainst(*peer)));
         let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Scarce::Memory));
-        std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown
+        std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown || self.may_lack_reserve()
+    }
+
+    /// Whether too little would be left for the loss of several nodes at once if nothing were ever given back.
+    fn may_lack_reserve(&self) -> bool {
+        if self.spec.joint_losses <= 1 {
+            return false;
+        }
+        let begun = |(peer, kept): (&NodeIdx, &i64)| kept + self.begun.of(Scarce::MemoryAgainst(*peer));
+        let taken = self.begun.of(Scarce::Memory);
+        // of what is kept against a node the memory that is taken is part
+        let mut kept: Vec<i64> = self.reserves.iter().map(begun).map(|kept| kept - taken).collect();
+        kept.sort_unstable();
+        let kept: i64 = kept.iter().rev().take(self.spec.joint_losses).map(|kept| (*kept).max(0)).sum();
+        self.start.mem_unallocated.0 <= kept + taken
     }
 
     /// What the last step and those whom it may trouble must find, and perhaps would not in some order.

@@ -1,11 +1,10 @@
 //! What decides whether a node can be emptied, as plain numbers.
 
-use super::class::Class;
 use super::quick;
 use super::relocation::MemoryLoad;
 use super::rooms::{ChangedAmounts, Sorted};
 use super::simulate;
-use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
+use crate::model::{Class, Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
 
 /// Sizes from here on are absurd, and could overflow when summed up.
 pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);

@@ -4,10 +4,11 @@
 //! Where the sums leave it open, [`simulate`](super::simulate) decides as it does for one combination. What is said
 //! of sums here is exact one way: they never say that a place is found where the simulation finds none.
 
-use super::class::Class;
 use super::figures::PLAUSIBLE;
 use super::simulate;
-use crate::model::{Cluster, Instance, InstanceIdx, Mib, Node, NodeIdx};
+use crate::model::{
+    Class, Cluster, GroupReserve, Instance, InstanceIdx, Mib, Node, NodeIdx, NodeStake, loses_data,
+};
 
 /// Instances that lose their disks: how many, and their memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,15 +29,6 @@ impl DataLoss {
     fn join(&mut self, other: DataLoss) {
         self.count += other.count;
         self.mem += other.mem;
-    }
-}
-
-/// Whether an instance whose node is lost has lost its disks as well, given which nodes are.
-pub fn loses_data(instance: &Instance, is_lost: impl Fn(NodeIdx) -> bool) -> bool {
-    match Class::of(instance.template) {
-        Class::Failover => instance.mirror().is_none_or(is_lost),
-        Class::Relocate => false,
-        Class::Recreate => true,
     }
 }
 
@@ -206,6 +198,12 @@ impl<'c> JointLoss<'c> {
         casualties.into_iter().filter(|i| !loses_data(self.cluster.instance(*i), is_lost)).collect()
     }
 
+    fn stake(&self, node: NodeIdx) -> NodeStake {
+        let out = &self.outflows[node.get()];
+        let leaving = Mib(out.by_mirror.iter().map(|(_, mem)| mem).sum::<i64>() + out.shared);
+        NodeStake { node, unallocated: Mib(self.rooms[node.get()]), leaving }
+    }
+
     /// Whether sums say so of all combinations of `size` nodes of `online` at once.
     pub fn all_surely_fit(&self, online: &[NodeIdx], size: usize) -> bool {
         let outflows = || online.iter().map(|n| &self.outflows[n.get()]);
@@ -225,13 +223,9 @@ impl<'c> JointLoss<'c> {
         if !fails_over || !online.iter().all(plausible) {
             return false;
         }
-        // what a lost node takes away, sends elsewhere, and brings
-        let beyond = |n: NodeIdx| (self.rooms[n.get()] - largest).max(0);
-        let weight = |n: &NodeIdx| {
-            let out = &self.outflows[n.get()];
-            beyond(*n) + out.by_mirror.iter().map(|(_, mem)| mem).sum::<i64>() + out.shared
-        };
-        largest_sum(online.iter().map(weight).collect(), size) < online.iter().map(|n| beyond(*n)).sum()
+        let mut stakes: Vec<NodeStake> = online.iter().map(|n| self.stake(*n)).collect();
+        stakes.sort_unstable_by_key(|stake| stake.node);
+        GroupReserve::of(stakes, Some(Mib(largest)), size).margin() > 0
     }
 }
 

@@ -8,7 +8,6 @@
 //!
 //! Offline nodes have to be emptied, too, but take nothing in.
 
-pub(crate) mod class;
 mod figures;
 mod guard;
 mod joint;
@@ -19,9 +18,8 @@ mod relocation;
 mod rooms;
 mod simulate;
 
-pub use class::Class;
 pub use guard::Guard;
-pub use joint::{DataLoss, JointLoss, Tray, loses_data};
+pub use joint::{DataLoss, JointLoss, Tray};
 pub use pool::{Before, NodePool};
 pub use simulate::{Casualty, Obstacle, casualties, evacuates};
 

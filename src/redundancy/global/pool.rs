@@ -5,10 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Scope;
-use super::class::Class;
 use super::figures::{Free, PLAUSIBLE};
 use super::relocation::{self, MemoryLoad};
-use crate::model::{Cluster, GroupIdx, Mib, NodeIdx};
+use crate::model::{Class, Cluster, GroupIdx, Mib, NodeIdx};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct AlikeNodes {

@@ -8,11 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use super::class::Class;
 use super::outlook::Outlook;
 use crate::model::{
-    Bar, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place, Rule,
-    Strictness, TagArrival,
+    Bar, Class, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
+    Rule, Strictness, TagArrival,
 };
 use crate::score::batch::{ChangedState, Scorer};
 use crate::score::interval::{Interval, Running};
@@ -264,8 +263,8 @@ impl<'c> Emptying<'c> {
         if let Some(bar) = fixed {
             return Err(vec![self.obstacle(mirror, bar)]);
         }
-        let (reserved, left) = self.state(mirror).reserve_without(instance);
-        let without = self.state(mirror).ledger.remove_secondary(to, instance, reserved);
+        let (reserve, left) = self.state(mirror).reserve_without(to, instance);
+        let without = self.state(mirror).ledger.remove_secondary(to, instance, reserve);
         let new_mirror = self.with_primary(mirror, without, instance).map_err(|o| vec![*o])?;
         let held = self.state(node).peers.get(mirror);
         let disk = if from.offline { DiskCheck::Ignored } else { DiskCheck::Needed };

@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use foldhash::{HashMap, HashMapExt};
 
 use super::shape::Shapes;
-use crate::model::{Cluster, Mib, Move, NodeIdx};
+use crate::model::{Cluster, Mib, Move, NodeIdx, NodeReserve, NodeSpec};
 use crate::score::batch::{ChangedState, Pattern, PatternPlaces};
 use crate::score::interval::Interval;
 use crate::score::{Board, Touched};
 use crate::search::moves::Trial;
-use crate::search::place::kinds::{Fixed, bits};
+use crate::search::place::kinds::{Fixed, LedgerBits, bits};
 
 /// Which nodes are alike: a number for each, the same for those with equal figures.
 #[derive(Default)]
@@ -24,9 +24,9 @@ pub(super) struct Likeness {
 
 struct Known {
     fixed: Vec<u32>,
-    numbers: HashMap<(u32, [u64; 20]), u32>,
+    numbers: HashMap<(u32, LedgerBits), u32>,
     of: Vec<u32>,
-    /// Whether nodes that look alike need not be: where migration tags restrict.
+    /// Whether nodes that look alike need not be: where migration tags restrict, or the reserve of the group counts.
     restricted: bool,
     /// Whether nodes have locations.
     located: bool,
@@ -41,7 +41,9 @@ impl Known {
         });
         let fixed: Vec<u32> = fixed.collect();
         let of = vec![0; fixed.len()];
-        let restricted = cluster.nodes.iter().any(|node| !node.spec.migration_tags.is_empty());
+        let is_special =
+            |spec: &NodeSpec| !spec.migration_tags.is_empty() || cluster.group_reserve(spec.group).is_some();
+        let restricted = cluster.nodes.iter().any(|node| is_special(&node.spec));
         let located = cluster.nodes.iter().any(|node| !node.spec.location_tags.is_empty());
         let mut known = Known { fixed, numbers: HashMap::new(), of, restricted, located };
         cluster.nodes.iter().for_each(|node| known.look_at(cluster, node.spec.idx));
@@ -84,7 +86,7 @@ struct MoveStart {
     location_score: i64,
     primary: u32,
     /// The secondary node, and what it reserves when the instance has left.
-    mirror: Option<(u32, Mib)>,
+    mirror: Option<(u32, NodeReserve)>,
 }
 
 /// The same for moves that leave the primary node as it is: for these it is all the same which
@@ -222,7 +224,7 @@ impl<'a> Verdicts<'a> {
             shape,
             location_score: instance.location_score,
             primary: of(instance.primary),
-            mirror: mirror.map(|(node, left)| (of(node), left.mem_reserved)),
+            mirror: mirror.map(|(node, left)| (of(node), left.reserve())),
         };
         let stays = !self.known.located && trial.is_back_as_before();
         let stay = mirror.filter(|_| stays).map(|(node, left)| {

@@ -7,9 +7,9 @@ use super::loss::{FloorArrival, Pooled, is_simple, losses_are_borne};
 use super::size::Thresholds;
 use super::{FillSettings, FillWatch, Filled, Size, reach};
 use crate::model::{
-    Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
+    Class, Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
 };
-use crate::redundancy::global::{Before, Class, Guard, NodePool, Scope, is_redundant, is_surely_lost};
+use crate::redundancy::global::{Before, Guard, NodePool, Scope, is_redundant, is_surely_lost};
 use crate::score::PairUpdate;
 use crate::search::place::floor::Floor;
 use crate::search::place::offers::Offers;

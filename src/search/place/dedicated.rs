@@ -1,14 +1,15 @@
 //! Clusters with exclusive storage: the best place is the one on which the
 //! fewest other instances could have been placed ("lost allocations").
 
+use super::aftermath::Reserves;
 use super::fit::Fit;
 use super::{Conditions, PlaceMetric, PlaceSearch, Targets, select};
 use crate::model::{
-    Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Place, Strictness,
-    TagArrival,
+    Bar, Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Place, Rule,
+    Strictness, TagArrival,
 };
 
-/// Looks for the best place. Redundancy is not looked at.
+/// Looks for the best place. Redundancy is not looked at, but for the reserves of groups.
 pub fn find(
     cluster: &Cluster,
     instance: &Instance,
@@ -17,7 +18,15 @@ pub fn find(
 ) -> PlaceSearch {
     let conditions = Conditions { redundancy: None, ..conditions.clone() };
     let fit = Fit::new(cluster, instance, &conditions);
-    let rated = |place: Result<Place, _>| place.map(|p| (metric(cluster, &p), p));
+    let mut reserves = Reserves::of(cluster, instance, &conditions);
+    let mut rated = |place: Result<Place, Bar>| {
+        let place = place?;
+        if reserves.hold(place.placement.primary) {
+            Ok((metric(cluster, &place), place))
+        } else {
+            Err(Bar::Primary(Rule::GroupReserve))
+        }
+    };
     if let Targets::Singles(targets) = targets {
         return select::best_of(targets.iter().map(|t| rated(fit.single(*t))));
     }

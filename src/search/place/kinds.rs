@@ -28,7 +28,7 @@ pub(crate) struct NodeKind {
 /// What is fixed, of all that matters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Fixed {
-    numbers: [u64; 9],
+    numbers: [u64; 10],
     group: usize,
     flags: [bool; 3],
     locations: TagSet,
@@ -45,6 +45,7 @@ impl Fixed {
                 spec.mem_for_instances().0 as u64,
                 spec.disk_total.to_bits(),
                 spec.disk_low.0 as u64,
+                spec.joint_losses as u64,
                 spec.cpu_total.to_bits(),
                 spec.cpu_speed.to_bits(),
                 spec.vcpu_ratio.to_bits(),
@@ -60,11 +61,16 @@ impl Fixed {
 }
 
 /// All numbers of a ledger, bit by bit.
-pub(crate) fn bits(ledger: &Ledger) -> [u64; 20] {
+pub(crate) type LedgerBits = [u64; 22];
+
+/// See [`LedgerBits`].
+pub(crate) fn bits(ledger: &Ledger) -> LedgerBits {
     let l = ledger;
     [
         l.mem_instances.0 as u64,
         l.mem_reserved.0 as u64,
+        l.joint.sum.0 as u64,
+        l.joint.least.0 as u64,
         u64::from(l.n1_fail),
         l.mem_free_planned.0 as u64,
         l.disk_free.0 as u64,
@@ -95,7 +101,7 @@ pub(crate) struct Kinds {
     fixed: Vec<Option<u32>>,
     /// The kind of each node of the cluster.
     of: Vec<KindIdx>,
-    known: HashMap<(u32, [u64; 20]), KindIdx>,
+    known: HashMap<(u32, LedgerBits), KindIdx>,
     /// The kinds that have members, in no order.
     present: Vec<KindIdx>,
     /// Positions without a kind.

@@ -1,5 +1,6 @@
 //! Where a new instance can go, and where it goes best.
 
+mod aftermath;
 pub(crate) mod bounds;
 pub(crate) mod dedicated;
 pub mod evacuation;
@@ -16,6 +17,7 @@ pub(crate) mod shelf;
 mod singles;
 mod targets;
 
+pub(crate) use aftermath::{Aftermath, Reserves};
 pub use fit::Fit;
 pub use targets::{NoTargets, Targets};
 
@@ -23,7 +25,7 @@ use self::floor::Floor;
 use self::offers::Offers;
 use self::shelf::Shelf;
 use crate::model::{Cluster, FailCounts, Instance, NodeIdx, Place, Strictness};
-use crate::redundancy::global::{Guard, Scope};
+use crate::redundancy::global::Scope;
 use crate::score::PairUpdate;
 
 /// What may be ignored, and what must not.
@@ -97,12 +99,9 @@ pub fn find(
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }
     let mut offers = Offers::new(newcomer.instance, conditions);
-    match &conditions.redundancy {
+    match Aftermath::of(cluster, nodes, newcomer, conditions) {
         None => find_on(&floor, &mut offers, None),
-        Some(scope) => {
-            let mut guard = Guard::new(cluster, nodes, scope);
-            find_on(&floor, &mut offers, Some(&mut |place| guard.holds_with(newcomer.judged_as, place)))
-        }
+        Some(mut aftermath) => find_on(&floor, &mut offers, Some(&mut |place| aftermath.holds(place))),
     }
 }
 

@@ -126,7 +126,9 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     /// Whether a secondary that backs `peer` of the primary already is as any other of
     /// its kind.
     fn is_usual(&self, second: &Arrived, peer: Mib) -> bool {
-        peer + self.offers.instance.mem_reserved() <= Self::reserve(second)
+        let need = self.offers.instance.mem_reserved();
+        let joint = |peer| second.ledger.joint.raised(peer, need);
+        peer + need <= Self::reserve(second) && joint(peer) == joint(Mib::ZERO)
     }
 
     /// The last pair of two kinds of which the secondary is as any other of its kind.

@@ -2,9 +2,8 @@
 //! and what is used where they have nothing to gain.
 
 use super::fit::Fit;
-use super::{Conditions, Newcomer, PlaceMetric, PlaceSearch, Targets, select};
+use super::{Aftermath, Conditions, Newcomer, PlaceMetric, PlaceSearch, Targets, select};
 use crate::model::{Bar, Cluster, FailCounts, Instance, NodeIdx, Place};
-use crate::redundancy::global::Guard;
 use crate::score::{Board, NodeChange, PairUpdate, Touched};
 
 /// Looks for the best place; see [`find`](super::find).
@@ -15,9 +14,8 @@ pub fn find(
     targets: &Targets,
     conditions: &Conditions,
 ) -> PlaceSearch {
-    let mut guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
-    let mut holds =
-        |place: &Place| guard.as_mut().is_none_or(|guard| guard.holds_with(newcomer.judged_as, place));
+    let mut aftermath = Aftermath::of(cluster, nodes, newcomer, conditions);
+    let mut holds = |place: &Place| aftermath.as_mut().is_none_or(|aftermath| aftermath.holds(place));
     let board = Board::new(cluster, nodes);
     let fit = Fit::new(cluster, newcomer.instance, conditions);
     if let Targets::Singles(targets) = targets {

@@ -3,8 +3,9 @@
 
 use super::groups;
 use super::groups::{GroupChoice, GroupTrial, Wanted};
-use crate::model::{Bar, Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx};
+use crate::model::{Bar, Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Rule};
 use crate::search::moves::{MoveRules, Trial, perform};
+use crate::search::place::Reserves;
 use crate::search::place::evacuation::Destination;
 use crate::search::why::{GroupWhy, Hurdle, Nearest, places};
 
@@ -33,9 +34,14 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> Group
     };
     let mut nearest = Nearest::default();
     if let Ok(targets) = &groups::targets(cluster, group, wanted) {
+        let mut reserves = Reserves::of(cluster, wanted.instance, wanted.conditions);
         for (place, bar) in places(cluster, targets, wanted.instance, wanted.conditions) {
-            // a possible place that was not chosen fell through the check of redundancy
-            let bar = bar.or_else(|| search.best.is_none().then_some(Bar::Expendability));
+            // a possible place that was not chosen fell through a check of the whole
+            let mut whole = || match reserves.hold(place.primary) {
+                true => Bar::Expendability,
+                false => Bar::Primary(Rule::GroupReserve),
+            };
+            let bar = bar.or_else(|| search.best.is_none().then(&mut whole));
             let hurdle = bar.map(|bar| Hurdle::of_place(cluster, wanted.instance, place, bar));
             hurdle.into_iter().for_each(|hurdle| nearest.push(hurdle));
         }

@@ -117,7 +117,7 @@ impl<'a> Layout<'a> {
     fn without_secondary(&self, instance: InstanceIdx, node: NodeIdx) -> Ledger {
         let node = self.draft.node(node);
         let ledger = &node.state.ledger;
-        ledger.remove_secondary(&node.spec, self.draft.instance(instance), ledger.mem_reserved)
+        ledger.remove_secondary(&node.spec, self.draft.instance(instance), ledger.reserve())
     }
 
     fn with_secondary(&self, instance: InstanceIdx, node: NodeIdx, before: &Ledger) -> Option<Ledger> {

@@ -158,6 +158,9 @@ impl Hurdle {
         {
             hurdle.shortfall = Some(Shortfall::migration(cluster, from, to));
         }
+        if let (Rule::GroupReserve, Some(change)) = (refusal.rule, trial.reserve_change(node)) {
+            hurdle.shortfall = Some(Shortfall::group_reserve(change));
+        }
         Hurdle { mv: Some(mv), ..hurdle }
     }
 

@@ -1,7 +1,9 @@
 //! What is missing where a node refuses an instance.
 
 use crate::model::units::floor_to_i64;
-use crate::model::{Bar, Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, PolicyBreach, Rule, TagId};
+use crate::model::{
+    Bar, Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, PolicyBreach, ReserveChange, Rule, TagId,
+};
 
 /// What a rule asked for and what was there.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +46,18 @@ impl Shortfall {
         let received = &cluster.node(to).spec.receivable_tags;
         let tags = &cluster.node(from).spec.migration_tags;
         Shortfall::Migration(names(cluster, tags.iter().filter(|tag| !received.contains(*tag))))
+    }
+
+    /// What is missing of what a group has for the loss of several nodes at once, in MiB, before an instance comes and
+    /// then.
+    pub(super) fn group_reserve(ReserveChange { before, after }: ReserveChange) -> Shortfall {
+        let amount = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
+        Shortfall::Amount {
+            resource: "memory of the group beyond the reserve that is kept",
+            unit: "MiB",
+            needed: amount(before.max(1).saturating_sub(after)),
+            available: amount((before - 1).max(0)),
+        }
     }
 
     /// How much is missing, of what is counted.
@@ -130,6 +144,21 @@ pub fn missing(
         Rule::Redundancy => {
             let free = (unallocated - there.state.peers.get(primary) - one).max(Mib::ZERO);
             mib("memory for a failover (N+1)", instance.mem_reserved(), free)
+        }
+        Rule::JointReserve if is_primary => {
+            let free = (unallocated - ledger.joint.sum - one).max(Mib::ZERO);
+            mib("memory beyond the reserve that is kept", instance.mem_in_use(), free)
+        }
+        Rule::JointReserve => {
+            let peer = there.state.peers.get(primary);
+            let grows = ledger.joint.raised(peer, instance.mem_reserved()).sum - ledger.joint.sum;
+            let free = (unallocated - ledger.joint.sum - one).max(Mib::ZERO);
+            mib("memory for the reserve that is kept", grows, free)
+        }
+        Rule::GroupReserve => {
+            let reserve = cluster.group_reserve(spec.group)?;
+            let after = reserve.with_another(instance).margin_moving(instance, None, node);
+            return Some(Shortfall::group_reserve(ReserveChange { before: reserve.margin(), after }));
         }
         Rule::MemoryForFailover => mib("memory for a failover", instance.mem_reserved(), unallocated - one),
         Rule::PlannedMemory => {

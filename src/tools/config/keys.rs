@@ -7,9 +7,9 @@
 use crate::model::kinds::words;
 use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::catalogue::{
-    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN, MIN_GAIN_LIMIT,
-    MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON, STATIC_KVM_NODE_MEMORY, SUMMARY,
-    TIME_LIMIT,
+    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN,
+    MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON, STATIC_KVM_NODE_MEMORY,
+    SUMMARY, TIME_LIMIT,
 };
 use crate::tools::options::pace::{
     BANDWIDTH, MAX_DURATION, MAX_IN_PER_NODE, MAX_OUT_PER_NODE, MAX_PARALLEL, MAX_PER_GROUP, MAX_SYNCS,
@@ -24,13 +24,15 @@ words!(
     }
 );
 
-/// What has to be asked for on the command line, of tools that have such options, before a key matters.
+/// What has to be asked for on the command line, of tools that have such options, or must not be, before a key matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyNeeds {
     /// Nothing.
     Nothing,
     /// One of these options.
     OneOf(&'static [&'static str]),
+    /// That this option is not there.
+    Without(&'static str),
 }
 
 /// One key.
@@ -62,7 +64,7 @@ const fn of_tools(option: OptionDef) -> ConfigKey {
 }
 
 /// All keys, in the order of the sample file.
-pub static KEYS: [ConfigKey; 28] = [
+pub static KEYS: [ConfigKey; 29] = [
     limit(STREAM, RUN),
     limit(MAX_PARALLEL, STREAMED),
     limit(MAX_OUT_PER_NODE, STREAMED),
@@ -79,6 +81,7 @@ pub static KEYS: [ConfigKey; 28] = [
     default(MIN_GAIN_LIMIT),
     default(MAX_CPU),
     default(MIN_DISK),
+    ConfigKey { needs: KeyNeeds::Without("ignore-soft-errors"), ..default(KEEP_RESERVE) },
     default(NO_DISK_MOVES),
     default(NO_INSTANCE_MOVES),
     default(EXCLUSION_TAGS),

@@ -213,6 +213,7 @@ impl Configuration {
         let typed = |long: &str| words.options.iter().any(|given| given.option.long == long);
         let is_met = |needs: KeyNeeds, also: &[&str]| match needs {
             KeyNeeds::Nothing => true,
+            KeyNeeds::Without(long) => !typed(long),
             KeyNeeds::OneOf(longs) => {
                 let has = |long: &&str| spec.options.iter().any(|option| option.long == *long);
                 longs.iter().any(|long| typed(long) || also.contains(long)) || !longs.iter().any(has)

@@ -169,6 +169,7 @@ pub fn carry_out(
         joins_opcodes: client.joins_opcodes(),
         group: order.group,
         ignore_soft_errors: stage.undertaking.ignore_soft_errors,
+        keep_reserve: stage.undertaking.load.nodes.keep_reserve,
         stream: pace::pace(options),
         cluster,
         work: order.work,

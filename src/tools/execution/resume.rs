@@ -130,7 +130,7 @@ impl Undertaking<'_> {
 
     /// Why the steps that are left cannot be carried out any more.
     fn stale(&self, header: &Header, steps: &[StepIdx]) -> Option<String> {
-        match read_again(self.load) {
+        match read_again(&self.load.keeping(header.keep_reserve)) {
             Ok(now) => (self.obstacle)(&header.work, steps, &header.group, header.ignore_soft_errors, &now),
             Err(error) => Some(format!("{error:#}")),
         }

@@ -83,6 +83,7 @@ pub fn save_plan(undertaking: &Undertaking<'_>, plan: &PlanToSave<'_>, path: &Pa
         group: plan.group.to_owned(),
         groups: plan.groups.iter().map(|group| plan.before.group(*group).uuid.clone()).collect(),
         ignore_soft_errors: undertaking.ignore_soft_errors,
+        keep_reserve: undertaking.load.nodes.keep_reserve,
         work: plan.work.clone(),
         sum: String::new(),
     };

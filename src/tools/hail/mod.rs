@@ -31,6 +31,7 @@ pub const SPEC: Spec = Spec {
         IGNORE_DYNU,
         IGNORE_SOFT_ERRORS,
         NO_CAPACITY_CHECKS,
+        KEEP_RESERVE,
         OptionDef::new(
             "restrict-allocation-to",
             "place new instances on these nodes only, full names separated by commas, whatever the request says",
@@ -108,8 +109,10 @@ impl Options {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
+    options.check_rules()?;
     ahead::files(&options, &["pre-ialloc", "post-ialloc"])?;
-    let (cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
+    let (mut cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
+    cluster.keep_reserve(options.load.nodes.keep_reserve);
     run::run(&options, cluster, request, &mut output)?;
     Ok(ExitStatus::Success)
 }

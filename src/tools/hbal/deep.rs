@@ -23,6 +23,7 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
         ("evacuate", !options.emptied.is_empty()),
     ];
     one_form(&goals)?;
+    options.check_rules()?;
     one_form(&[("svg", options.svg), ("json", options.json)])?;
     one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
     let given = [

@@ -66,6 +66,7 @@ pub const SPEC: Spec = Spec {
         MIN_SCORE,
         MAX_CPU,
         MIN_DISK,
+        KEEP_RESERVE,
         MIN_GAIN,
         MIN_GAIN_LIMIT,
         NO_DISK_MOVES,

@@ -13,7 +13,7 @@ use super::cli::option::ArgumentKind::{Integer, OneNode, Text};
 use super::cli::{OptionDef, Spec, ValueError, getopt};
 use super::metrics::{metered, never};
 use super::options::catalogue::*;
-use super::options::{Options, one_form};
+use super::options::{Options, at_least_one, one_form};
 use super::output::{Output, Recording, reader_is_gone};
 use super::{ExitStatus, ahead, complain, source};
 use crate::load::merge::apply_node_options;
@@ -109,13 +109,6 @@ pub const SPEC: Spec = Spec {
     ],
     words: &[],
 };
-
-/// A number of things, not too large for any list.
-fn at_least_one(given: &Given) -> Result<usize, ValueError> {
-    let expected = "a whole number from 1 to 1000";
-    let number = usize::try_from(given.int()?).map_err(|_| given.out_of_range(expected))?;
-    if (1..=1000).contains(&number) { Ok(number) } else { Err(given.out_of_range(expected)) }
-}
 
 /// Reads one value of `--severity`.
 fn set_severity(options: &mut Options, given: &Given) -> Result<(), ValueError> {

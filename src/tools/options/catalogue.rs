@@ -1,7 +1,9 @@
 //! The options that several programs take, once: spelling, help, default and what they set, so that an option
 //! means the same and reads the same wherever it is accepted. What one program alone takes is in its own list.
 
-use super::{CommandTarget, Priority, count, node_fields, ratio_above_zero, time_above_zero, weights};
+use super::{
+    CommandTarget, Priority, at_least_one, count, node_fields, ratio_above_zero, time_above_zero, weights,
+};
 use crate::model::Mib;
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{
@@ -181,6 +183,12 @@ pub const MIN_DISK: OptionDef =
     OptionDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1")
         .takes("RATIO", Float, |o, g| g.float().map(|ratio| o.load.nodes.min_disk = ratio))
         .default(|o| o.load.nodes.min_disk.to_string());
+pub const KEEP_RESERVE: OptionDef = OptionDef::new(
+    "keep-reserve",
+    "refuse places where too little memory would be left for the loss of any K nodes of a group at once; 1 is N+1, which counts in any case",
+)
+.takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.load.nodes.keep_reserve = Some(nodes)))
+.added();
 pub const MIN_GAIN: OptionDef =
     OptionDef::new("min-gain", "below the limit of --min-gain-limit, stop when a step gains less than DELTA")
         .short('g')

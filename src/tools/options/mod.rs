@@ -416,6 +416,16 @@ impl Default for LoadOptions {
     }
 }
 
+impl LoadOptions {
+    /// The same with the `--keep-reserve` that a plan was made with, if that was given.
+    #[must_use]
+    pub fn keeping(&self, keep_reserve: Option<usize>) -> LoadOptions {
+        let nodes =
+            NodeOptions { keep_reserve: keep_reserve.or(self.nodes.keep_reserve), ..self.nodes.clone() };
+        LoadOptions { nodes, ..self.clone() }
+    }
+}
+
 /// Where the commands of a plan go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandTarget {
@@ -432,6 +442,19 @@ impl CommandTarget {
             Some(path) if path.as_os_str() != "-" => CommandTarget::File(path),
             _ => CommandTarget::Stdout,
         }
+    }
+}
+
+impl Options {
+    /// Refuses a rule that another option leaves out.
+    ///
+    /// # Errors
+    /// Both, by name.
+    pub fn check_rules(&self) -> anyhow::Result<()> {
+        one_form(&[
+            ("keep-reserve", self.load.nodes.keep_reserve.is_some()),
+            ("ignore-soft-errors", self.balance.rules.ignore_soft_errors),
+        ])
     }
 }
 
@@ -474,6 +497,13 @@ pub fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
 /// A whole number from 0 on.
 pub fn count(given: &Given) -> Result<u64, ValueError> {
     u64::try_from(given.int()?).map_err(|_| given.out_of_range("a whole number, 0 or more"))
+}
+
+/// A number of things, not too large for any list.
+pub fn at_least_one(given: &Given) -> Result<usize, ValueError> {
+    let expected = "a whole number from 1 to 1000";
+    let number = usize::try_from(given.int()?).map_err(|_| given.out_of_range(expected))?;
+    if (1..=1000).contains(&number) { Ok(number) } else { Err(given.out_of_range(expected)) }
 }
 
 /// A size with its unit.

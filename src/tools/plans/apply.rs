@@ -73,11 +73,12 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
         return decided_again(plan, options, &path, output);
     }
     let (tool, check) = maker(&plan.tool).with_context(|| path.display().to_string())?;
+    let load = options.load.keeping(plan.keep_reserve);
     let undertaking = Undertaking {
         tool: tool.spec.name,
         deadline: options.execution.window.end_from_now(),
         typed: &options.typed,
-        load: &options.load,
+        load: &load,
         execution: &options.execution,
         silent: options.execution.prints_document(),
         takes_back: false,
@@ -90,7 +91,8 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
     }
     ahead::execution(tool.spec.name, &options.execution, &options.load.source)?;
     is_the_cluster(&plan, options, &path)?;
-    let cluster = source::load(&options.load, output)?;
+    let mut cluster = source::load(&load, output)?;
+    cluster.keep_reserve(load.nodes.keep_reserve);
     let misfits = misfits(&plan, &undertaking, &cluster);
     if !misfits.is_empty() {
         output.error_line("The plan does not fit the cluster any more:")?;

@@ -229,7 +229,8 @@ impl MoveBounds {
         }
         let scene =
             Scene { cluster, board, places: &self.places, reserve_may_help: self.ground.reserve_may_help };
-        let trial = Trial::new(cluster, instance, balancer.rules());
+        // what is kept from step to step must depend on no other node
+        let trial = Trial::new(cluster, instance, balancer.rules()).alone();
         (Departure::of(&scene, &trial, instance, &repertoire), moves)
     }
 

@@ -116,7 +116,9 @@ impl StepSequence<'_> {
         let is_well = |node: NodeIdx| {
             let (now, before) = (self.draft.node(node), &self.terrain.cluster.node(node).state.ledger);
             let ledger = &now.state.ledger;
-            ledger.mem_unallocated(&now.spec) > Mib::ZERO && (!ledger.n1_fail || before.n1_fail)
+            ledger.mem_unallocated(&now.spec) > Mib::ZERO
+                && (!ledger.n1_fail || before.n1_fail)
+                && !ledger.lacks_more_than(before, &now.spec)
         };
         let mut nodes = conceded.flat_map(|step| step.to.nodes());
         self.stopped.is_empty() && nodes.all(is_well)
@@ -140,7 +142,7 @@ fn lack(node: &Touched<'_>, (from, to): (Placement, Placement), need: Mib) -> Mi
     }
     let free = after.mem_unallocated(spec);
     let kept = if is_kept_here { need } else { Mib::ZERO };
-    let wanted = after.mem_reserved.max(kept) - free;
+    let wanted = after.mem_reserved.max(after.joint.sum).max(kept) - free;
     (wanted.max(kept - after.mem_free_planned) + Mib(1)).max(Mib::ZERO)
 }
 

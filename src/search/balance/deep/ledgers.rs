@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::arrangement::Shift;
 use super::tag_state::{TagState, location_score};
 use super::terrain::{NOWHERE, Seat, Terrain};
-use crate::model::{DiskCheck, Ledger, Mib, NodeIdx, Strictness, TagArrival};
+use crate::model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
 
 /// A change of what a slot keeps for the failure of another: the slot, the other, MiB.
 type PeerChange = (u32, u32, i64);
@@ -18,7 +18,7 @@ pub(super) struct Ledgers {
     /// By slot.
     ledgers: Vec<Ledger>,
     /// By slot, what it keeps for the failure of each other node, in MiB, largest first; for nodes that are no slots,
-    /// the largest amount under [`NOWHERE`].
+    /// the largest amounts under [`NOWHERE`], as many as may be lost at once.
     peers: Vec<Vec<(u32, i64)>>,
     /// By slot, how many mobiles are there in a role that they do not have there at home.
     strangers: Vec<u32>,
@@ -34,11 +34,15 @@ impl Ledgers {
             terrain.nodes.iter().enumerate().map(|(at, n)| (*n, at as u32)).collect();
         let peers = (0..slots).map(|slot| {
             let mut peers: Vec<(u32, i64)> = Vec::new();
+            let mut unknown = node(slot).spec.joint_losses.max(1);
             for (other, amount) in node(slot).state.peers.iter() {
                 match known.get(&other) {
                     Some(other) => peers.push((*other, amount.0)),
                     // entries come largest first
-                    None if peers.iter().all(|peer| peer.0 != NOWHERE) => peers.push((NOWHERE, amount.0)),
+                    None if unknown > 0 => {
+                        unknown -= 1;
+                        peers.push((NOWHERE, amount.0));
+                    }
                     None => {}
                 }
             }
@@ -78,7 +82,14 @@ impl Ledgers {
         here().fold(most, |most, change| most.max(self.peer(slot, change.1) + sum(change.1)))
     }
 
-    fn peer(&self, slot: u32, other: u32) -> i64 {
+    /// What a slot keeps for the loss of several nodes at once.
+    fn joint(&self, terrain: &Terrain<'_>, slot: u32) -> JointReserve {
+        let amounts = self.peers[slot as usize].iter().map(|peer| Mib(peer.1));
+        JointReserve::of(amounts, terrain.spec(slot).joint_losses)
+    }
+
+    /// What a slot keeps for the failure of another.
+    pub fn peer(&self, slot: u32, other: u32) -> i64 {
         self.peers[slot as usize].iter().find(|peer| peer.0 == other).map_or(0, |peer| peer.1)
     }
 
@@ -199,9 +210,10 @@ impl Ledgers {
         *ledger = ledger.remove_primary(terrain.spec(from.primary), instance, location, conflicts);
         self.count_in(terrain, mobile, from, -1);
         if from.secondary != NOWHERE {
-            let reserved = Mib(self.reserve_with(from.secondary, &[]));
+            let largest = Mib(self.reserve_with(from.secondary, &[]));
+            let left = NodeReserve { largest, joint: self.joint(terrain, from.secondary) };
             let ledger = &mut self.ledgers[from.secondary as usize];
-            *ledger = ledger.remove_secondary(terrain.spec(from.secondary), instance, reserved);
+            *ledger = ledger.remove_secondary(terrain.spec(from.secondary), instance, left);
         }
     }
 
@@ -255,8 +267,11 @@ impl Ledgers {
                 let mut ledger = self.natives_only(terrain, to.secondary, seat);
                 ledger.tag_conflicts = before.tag_conflicts;
                 ledger.mem_reserved = before.mem_reserved.max(Mib(peer + of.need));
-                ledger.update_n1(terrain.spec(to.secondary));
-                Some(ledger)
+                ledger.joint = before.joint.raised(Mib(peer), Mib(of.need));
+                let node = terrain.cluster.node(terrain.nodes[to.secondary as usize]);
+                ledger.update_n1(&node.spec);
+                // others of its may have gone to the same node
+                (!ledger.lacks_more_than(&node.state.ledger, &node.spec)).then_some(ledger)
             } else {
                 let spec = terrain.spec(to.secondary);
                 let disk = if spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
@@ -270,10 +285,13 @@ impl Ledgers {
             self.ledgers[to.secondary as usize] = new;
         }
         self.count_in(terrain, mobile, to, 1);
+        if to.secondary != NOWHERE {
+            self.ledgers[to.secondary as usize].joint = self.joint(terrain, to.secondary);
+        }
         true
     }
 
-    /// The ledger of a slot on which there is nobody who is not at home there. Reserve and tag conflicts are
+    /// The ledger of a slot on which there is nobody who is not at home there. NodeReserve and tag conflicts are
     /// those of now.
     fn natives_only(&self, terrain: &Terrain<'_>, slot: u32, seat_of: impl Fn(u32) -> Seat) -> Ledger {
         let now = self.ledgers[slot as usize];
@@ -283,7 +301,7 @@ impl Ledgers {
         for (mobile, secondary) in &self.natives[slot as usize] {
             let (seat, instance) = (seat_of(*mobile), terrain.instance(*mobile));
             if *secondary && seat.secondary != slot {
-                ledger = ledger.remove_secondary(spec, instance, now.mem_reserved);
+                ledger = ledger.remove_secondary(spec, instance, now.reserve());
                 complete = false;
             } else if !secondary && seat.primary != slot {
                 ledger = ledger.remove_primary(spec, instance, instance.location_score, 0);
@@ -294,6 +312,7 @@ impl Ledgers {
             ledger.mem_reserved = now.mem_reserved;
             ledger.update_n1(spec);
         }
+        ledger.joint = now.joint;
         // who is here with another secondary has another location score than at home
         ledger.location_sum = now.location_sum;
         ledger

@@ -180,8 +180,7 @@ impl Sift {
         let fits = slots.iter().filter_map(|slot| {
             let (spec, ledger) = (terrain.spec(*slot), at.ledgers.ledger(*slot));
             let reserved = at.ledgers.reserve_with(*slot, &[(*slot, primary, need)]);
-            // the reserve counts as if it were for a node of its own
-            let peer = Mib(reserved - need);
+            let peer = Mib(at.ledgers.peer(*slot, primary));
             let enter = |strict| ledger.add_secondary(spec, instance, peer, strict, DiskCheck::Needed);
             let harmed = match enter(Strictness::Strict) {
                 Ok(after) => after.n1_fail,

@@ -7,8 +7,8 @@
 
 use super::{Destination, PairStep};
 use crate::model::{
-    Cluster, DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, NodeState, Placement, Rule, Strictness,
-    TagArrival,
+    Cluster, DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, NodeState, Placement, ReserveChange, Rule,
+    Strictness, TagArrival,
 };
 use crate::score::{Board, NodeChange, PairUpdate, Touched};
 use crate::search::place::bounds::{Bounds, backing_never_helps};
@@ -52,8 +52,8 @@ impl<'a> Leaving<'a> {
         let mirror = instance.mirror()?;
         let (p, s) = (cluster.node(instance.primary), cluster.node(mirror));
         let own_conflicts = TagArrival::conflicts_of_primary(&p.state, instance);
-        let (reserved, _) = s.state.reserve_without(instance);
-        let mirror_left = s.state.ledger.remove_secondary(&s.spec, instance, reserved);
+        let (reserve, _) = s.state.reserve_without(&s.spec, instance);
+        let mirror_left = s.state.ledger.remove_secondary(&s.spec, instance, reserve);
         let left = p.state.ledger.remove_primary(&p.spec, instance, instance.location_score, own_conflicts);
         let back = TagArrival { conflicts: own_conflicts, clash: false };
         let reentered = left.add_primary(&p.spec, instance, 0, back, Strictness::Forced);
@@ -62,7 +62,7 @@ impl<'a> Leaving<'a> {
             let without = ledger.remove_primary(&p.spec, instance, 0, own_conflicts);
             let forced =
                 without.add_secondary(&p.spec, instance, Mib::ZERO, Strictness::Forced, DiskCheck::Ignored);
-            forced.map_or(without, |l| l.remove_secondary(&p.spec, instance, p.state.ledger.mem_reserved))
+            forced.map_or(without, |l| l.remove_secondary(&p.spec, instance, p.state.ledger.reserve()))
         });
         Some(Leaving {
             cluster,
@@ -110,9 +110,9 @@ impl<'a> Leaving<'a> {
         }
         let strictness = self.strictness(p.spec.offline);
         let tags = TagArrival::of(&node.state, i);
-        let reserved = node.state.ledger.mem_reserved;
+        let reserve = node.state.ledger.reserve();
         let first = second
-            .remove_secondary(&node.spec, i, reserved)
+            .remove_secondary(&node.spec, i, reserve)
             .add_primary(&node.spec, i, 0, tags, strictness)
             .map_err(refused(step))?;
         let disk = if p.spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
@@ -127,6 +127,11 @@ impl<'a> Leaving<'a> {
             .remove_primary(&node.spec, i, 0, tags.conflicts)
             .add_primary(&node.spec, i, 0, back, Strictness::Forced)
             .map_err(refused(PairStep::FinalSecondary))?;
+        let change = || cluster.reserve_change(i, i.primary, a);
+        let is_kept = self.soft || p.spec.offline || change().is_none_or(ReserveChange::is_allowed);
+        if !is_kept {
+            return Err(refused(step)(Rule::GroupReserve));
+        }
         Ok(TakenOver { ledger, change: NodeChange::of(&node.spec, self.left(a), &ledger) })
     }
 

@@ -1,6 +1,8 @@
 //! How an instance survives the loss of its primary node.
 
-use crate::model::DiskTemplate;
+use super::index::NodeIdx;
+use super::instance::Instance;
+use super::kinds::DiskTemplate;
 
 /// What has to be done with an instance whose node is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,5 +29,14 @@ impl Class {
             | DiskTemplate::Ext
             | DiskTemplate::Gluster => Class::Relocate,
         }
+    }
+}
+
+/// Whether an instance whose node is lost has lost its disks as well, given which nodes are.
+pub fn loses_data(instance: &Instance, is_lost: impl Fn(NodeIdx) -> bool) -> bool {
+    match Class::of(instance.template) {
+        Class::Failover => instance.mirror().is_none_or(is_lost),
+        Class::Relocate => false,
+        Class::Recreate => true,
     }
 }
