@@ -48,8 +48,8 @@ fn regular(nodes: usize, probed: bool) -> PacemakerCluster {
     PacemakerCluster { nodes, resources: nodes * 10, strategy: "balanced", probed, apart: false }
 }
 
-fn apart(resources: usize) -> PacemakerCluster {
-    PacemakerCluster { nodes: 20, resources, strategy: "balanced", probed: false, apart: true }
+fn apart(nodes: usize, resources: usize) -> PacemakerCluster {
+    PacemakerCluster { nodes, resources, strategy: "balanced", probed: false, apart: true }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -72,9 +72,9 @@ fn main() -> anyhow::Result<()> {
         (regular(100, false), SCORES),
         (regular(200, false), PLACES),
         (regular(200, false), SCORES),
-        (apart(16), SCORES),
-        (apart(18), SCORES),
-        (apart(60), SCORES),
+        (apart(20, 16), SCORES),
+        (apart(20, 18), SCORES),
+        (apart(80, 60), SCORES),
         (regular(1000, false), PLACES),
         (regular(1000, false), SCORES),
     ] {
