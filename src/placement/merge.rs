@@ -237,7 +237,7 @@ impl<'a> Wishes<'a> {
         };
         let sign = if opposite { -1.0 } else { 1.0 };
         let colocations = self.list(of, towards).iter().map(|at| &set.colocations[*at]);
-        let counting = colocations.filter(|one| towards == Towards::Primaries || one.influence);
+        let counting = colocations.filter(|one| towards == Towards::Primaries || set.has_influence(one));
         let next = counting.map(|one| match towards {
             Towards::Primaries => (one.primary, Share::of(one, sign)),
             Towards::Dependents => (one.dependent, Share::of(one, sign)),

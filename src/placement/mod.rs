@@ -5,7 +5,10 @@
 
 pub mod capacity;
 pub mod cib;
+pub mod fit;
 mod index;
+mod initial;
+pub mod loss;
 mod merge;
 mod number;
 mod place;

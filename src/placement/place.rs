@@ -209,7 +209,7 @@ impl Placer<'_> {
         self.wishes.merging.forget();
         for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
             let colocation = &set.colocations[at];
-            if !colocation.influence {
+            if !set.has_influence(colocation) {
                 continue;
             }
             let table = self.tables[resource.get()].clone();

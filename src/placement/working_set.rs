@@ -90,7 +90,7 @@ pub struct Resource {
     pub stickiness: AllocationScore,
     /// Whether it shall not run.
     pub stopped: bool,
-    /// Whether the cluster may start, stop and move it.
+    /// Whether the cluster may start, stop and move it, where it runs on no host in maintenance.
     pub managed: bool,
     /// Whether its wishes count for where those go that it wants to be with.
     pub critical: bool,
@@ -134,7 +134,7 @@ pub struct Colocation {
     pub score: AllocationScore,
     /// The attribute in which their hosts are to agree; without one: the same host.
     pub attribute: Option<String>,
-    /// Whether the wishes of the dependent count for where the primary goes.
+    /// Whether the wishes of the dependent count for where the primary goes although that one runs.
     pub influence: bool,
 }
 
@@ -205,6 +205,8 @@ pub struct WorkingSet {
     pub attributes: Vec<String>,
     /// The hosts, by name.
     pub hosts: Vec<Host>,
+    /// The hosts as the document's status has them.
+    pub status_order: Vec<HostIdx>,
     /// The host that coordinates the cluster.
     pub coordinator: Option<HostIdx>,
     /// Primitives and groups in the order of the document; members follow their group.
@@ -229,7 +231,28 @@ impl WorkingSet {
 
     /// Whether the cluster may start, stop and move a resource.
     pub fn is_managed(&self, resource: ResourceIdx) -> bool {
-        self.resource(resource).managed && !self.frozen
+        self.may_manage(resource) && !self.frozen
+    }
+
+    /// The same, if the whole cluster were not frozen.
+    pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
+        let of = self.resource(resource);
+        let in_maintenance = of.active.is_some_and(|host| self.host(host).state.maintenance);
+        of.managed && (of.is_group || !in_maintenance)
+    }
+
+    /// Whether the wishes of the dependent of a colocation count for where the primary goes.
+    pub(super) fn has_influence(&self, colocation: &Colocation) -> bool {
+        colocation.influence || self.resource(colocation.primary).active.is_none()
+    }
+
+    /// Finds out where a group runs: where its members do.
+    pub(super) fn find_group(&mut self, group: ResourceIdx) {
+        let members = &self.resource(group).members;
+        let has_member =
+            |host: &&HostIdx| members.iter().any(|member| self.resource(*member).active == Some(**host));
+        let active = self.status_order.iter().find(has_member).copied();
+        self.resources[group.get()].active = active;
     }
 
     /// A host.

@@ -23,4 +23,5 @@ mod rolling;
 mod streams;
 mod survival;
 mod transition;
+mod what_if;
 mod whole;

@@ -127,6 +127,8 @@ fn the_schemas_are_schemas() {
         "htools.repair-1.json",
         "htools.placement-1.json",
         "htools.normalized-1.json",
+        "htools.survival-1.json",
+        "htools.fit-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -622,6 +624,7 @@ fn contradictions_are_in_the_document_of_repairs() {
 fn placements_of_pacemaker_clusters() {
     let (placement, normalized) =
         (validator("htools.placement-1.json"), validator("htools.normalized-1.json"));
+    let (survival, fit) = (validator("htools.survival-1.json"), validator("htools.fit-1.json"));
     let read = |words: &[&str], validator: &Validator, status: &'static [i32]| -> Value {
         let run = Command::new(PROGRAM).env_remove("HTOOLS").arg("hplace").args(words).assert().code(status);
         let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
@@ -640,6 +643,14 @@ fn placements_of_pacemaker_clusters() {
         let lost = resources.iter().find(|one| one["id"] == unplaced).unwrap();
         assert!(!array(lost, "room_taken").is_empty());
         assert!(document.get("transition").is_none());
+        let document = read(&["survive", "--nodes=2", "-x", file, "--json"], &survival, &[2]);
+        assert_eq!(array(&document, "losses")[0]["quorum"], unplaced != "rsc-large");
+        for size in ["cpu=1,memory=512", "cpu=1000"] {
+            let document = read(&["fit", size, "-x", file, "--json"], &fit, &[0, 2]);
+            let nodes = array(&document, "nodes").iter().map(|node| node["more"].as_u64().unwrap());
+            assert_eq!(document["count"], nodes.sum::<u64>());
+            assert_eq!(document["first_full"].is_null(), size == "cpu=1000");
+        }
         let document = read(&["-x", file, "--show-normalized"], &normalized, &[0]);
         assert_eq!(array(&document, "resources").len(), resources.len());
     }

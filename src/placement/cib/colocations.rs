@@ -74,7 +74,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         if score == AllocationScore::ZERO {
             return Ok(());
         }
-        let runs = self.set.resource(primary).active.is_some();
         let influence =
             constraint.attribute("influence").map_or(self.set.resource(dependent).critical, is_true);
         self.set.colocations.push(Colocation {
@@ -86,7 +85,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 .attribute("node-attribute")
                 .filter(|name| *name != "#uname")
                 .map(str::to_owned),
-            influence: influence || !runs,
+            influence,
         });
         Ok(())
     }

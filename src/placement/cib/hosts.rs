@@ -66,7 +66,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             .filter_map(|state| state.attribute("id"));
         let by_id: HashMap<&str, usize> =
             self.set.hosts.iter().enumerate().map(|(at, host)| (host.id.as_str(), at)).collect();
-        self.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
+        self.set.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
     }
 
     /// The elements of the status by the node's id.

@@ -5,7 +5,6 @@ mod colocations;
 mod document;
 mod history;
 mod hosts;
-mod initial;
 mod locations;
 mod orders;
 mod plain;
@@ -50,7 +49,6 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
         hosts: HashMap::new(),
         resources: HashMap::new(),
         kinds: HashMap::new(),
-        status_order: Vec::new(),
         together: Vec::new(),
         taken: histories.taken,
         traces: HashMap::new(),
@@ -65,7 +63,7 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
     reader.set.colocations.append(&mut reader.together);
     reader.read_orders()?;
     reader.name_other_constraints();
-    reader.set_scores();
+    reader.set.set_scores();
     Ok(reader.set)
 }
 
@@ -82,8 +80,6 @@ struct Reader<'a, 'i> {
     hosts: HashMap<String, HostIdx>,
     resources: HashMap<&'a str, ResourceIdx>,
     kinds: HashMap<String, AttributeIdx>,
-    /// The hosts in the order of the status.
-    status_order: Vec<HostIdx>,
     /// What the order of groups means for where their members run.
     together: Vec<Colocation>,
     /// What histories say that are not in the tree, by where they are in the document.

@@ -103,12 +103,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                 primary: pair[0],
                 score: AllocationScore::INFINITY,
                 attribute: None,
-                influence: self.set.resource(pair[1]).critical || self.set.resource(pair[0]).active.is_none(),
+                influence: self.set.resource(pair[1]).critical,
             });
         }
-        let has_member =
-            |host: &&HostIdx| members.iter().any(|member| self.set.resource(*member).active == Some(**host));
-        self.set.resources[group.get()].active = self.status_order.iter().find(has_member).copied();
+        self.set.find_group(group);
         self.leave_group_of_outsiders(group);
         Ok(())
     }
@@ -158,9 +156,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             reasons.push("it runs on several nodes");
         }
         resource.active = active.first().copied().filter(|_| active.len() == 1);
-        let in_maintenance = resource.active.is_some_and(|host| self.set.host(host).state.maintenance);
-        resource.managed =
-            managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false) && !in_maintenance;
+        resource.managed = managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false);
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
             self.charge(&name, &active, &resource.utilization);

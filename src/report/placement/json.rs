@@ -21,7 +21,7 @@ pub const NORMALIZED: &str = "htools.normalized/1";
 /// A number, or the word for an infinity.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-enum ScoreView {
+pub(super) enum ScoreView {
     Number(i32),
     Word(String),
 }
@@ -136,7 +136,7 @@ fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
     }
 }
 
-fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<String, i64> {
+pub(super) fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<String, i64> {
     capacities.iter().map(|(kind, amount)| (set.attributes[kind.get()].clone(), amount)).collect()
 }
 

@@ -3,8 +3,10 @@
 mod changes;
 mod container;
 pub mod crm_simulate;
+pub mod fit;
 pub(crate) mod json;
 mod order;
+pub mod survive;
 pub(crate) mod text;
 pub mod transition;
 pub(crate) mod why;

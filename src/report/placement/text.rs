@@ -94,6 +94,6 @@ fn overcommitted(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
 }
 
 /// The lines of a table without blanks at their ends.
-fn trimmed(table: &Table) -> Vec<String> {
+pub(super) fn trimmed(table: &Table) -> Vec<String> {
     table.lines("").iter().map(|line| line.trim().to_owned()).collect()
 }

@@ -93,7 +93,21 @@ impl Spec {
         Ok((options, words.positional))
     }
 
-    /// The same, with all that is known of the words.
+    /// Refuses options that mean nothing to a command of this program; the command may be none.
+    pub fn check_command(&self, args: &[OsString], command: &str) -> Result<(), Stop> {
+        let given = getopt::canonicalise(self.options, args).options;
+        let means_nothing = |option: &&OptionDef| !option.only.is_empty() && !option.only.contains(&command);
+        match given.iter().map(|given| given.option).find(means_nothing) {
+            None => Ok(()),
+            Some(OptionDef { long, only, .. }) => {
+                let whole = format!("{} {command}", self.name);
+                let (whole, only) = (whole.trim_end(), only.join(", "));
+                Err(Stop::WrongWords(format!("option --{long} means nothing to '{whole}', only to {only}")))
+            }
+        }
+    }
+
+    /// Reads a command line, with all that is known of the words.
     fn sort(&self, args: &[OsString]) -> Result<(Options, getopt::Canonical), Stop> {
         let words = getopt::canonicalise(self.options, args);
         if !words.errors.is_empty() {

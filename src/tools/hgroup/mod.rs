@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use anyhow::ensure;
 
 use super::cli::option::ArgumentKind::{Choices, Float};
-use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, getopt, hint};
+use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, hint};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
@@ -189,15 +189,8 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
     options.group_command = word.parse().map_err(|_| unknown_command(&word))?;
     let name = options.group_command.as_str();
     options.typed.insert(0, TypedOption { long: None, value: Some(name.to_owned()) });
-    let given = getopt::canonicalise(SPEC.options, args).options;
-    let means_nothing = |option: &&OptionDef| !option.only.is_empty() && !option.only.contains(&name);
-    match given.iter().map(|given| given.option).find(means_nothing) {
-        None => Ok(options),
-        Some(OptionDef { long, only, .. }) => Err(Stop::WrongWords(format!(
-            "option --{long} means nothing to 'hgroup {name}', only to {}",
-            only.join(", ")
-        ))),
-    }
+    SPEC.check_command(args, name)?;
+    Ok(options)
 }
 
 fn unknown_command(word: &str) -> Stop {

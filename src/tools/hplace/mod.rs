@@ -2,22 +2,30 @@
 
 mod cluster;
 mod run;
+mod what_if;
 
 use std::ffi::OsString;
 
 use super::ExitStatus;
-use super::cli::option::ArgumentKind::{Choices, File, Text};
-use super::cli::{OperandWords, OptionDef, Spec, Stop};
-use super::options::Options;
+use super::cli::hint::did_you_mean;
+use super::cli::option::ArgumentKind::{Choices, File, Integer, Text};
+use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
 use super::options::catalogue::*;
+use super::options::{Options, PlacementCommand};
 use super::output::Output;
+use crate::model::shown::shown_name;
 use crate::placement::Strategy;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
     name: "hplace",
     summary: "tell where Pacemaker places the resources of a cluster, and why",
-    forms: &["[OPTION...]", "why [OPTION...] RESOURCE..."],
+    forms: &[
+        "[OPTION...]",
+        "why [OPTION...] RESOURCE...",
+        "survive [OPTION...]",
+        "fit [OPTION...] NAME=AMOUNT...",
+    ],
     options: &[
         OptionDef::new(
             "xml-file",
@@ -73,39 +81,87 @@ pub const SPEC: Spec = Spec {
             |o| o.placement.transition_xml = true,
         )
         .added(),
+        OptionDef::new("nodes", "survive: how many nodes are lost at once, 1 or 2 [1]")
+            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.placement.lost = Some(nodes)))
+            .added()
+            .only(SURVIVE),
+        OptionDef::new(
+            "priority",
+            "survive: end with status 2 only if something with at least this priority stays down [1, or 0 where no resource has a priority]",
+        )
+        .takes("N", Integer, |o, g| g.int().map(|least| o.placement.least_priority = Some(least)))
+        .added()
+        .only(SURVIVE),
+        OptionDef::new("top", "survive: show the N worst losses [10]")
+            .takes("N", Integer, |o, g| above_zero(g).map(|most| o.placement.top = Some(most)))
+            .added()
+            .only(SURVIVE),
+        OptionDef::new("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
+            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.placement.survive = nodes))
+            .added()
+            .only(FIT),
         JSON,
         VERSION,
         HELP,
         HELP_COMPLETION,
     ],
     words: &[
-        OperandWords { name: "COMMAND", kind: Choices(&["why"]), least: 0, most: Some(1) },
+        OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 0, most: Some(1) },
         OperandWords { name: "RESOURCE", kind: Text, least: 0, most: None },
     ],
 };
+
+/// The words that may come first.
+const COMMANDS: &[&str] = &["why", "survive", "fit"];
+const SURVIVE: &[&str] = &["survive"];
+const FIT: &[&str] = &["fit"];
+
+fn one_or_two(given: &Given) -> Result<usize, ValueError> {
+    match given.int()? {
+        1 => Ok(1),
+        2 => Ok(2),
+        _ => Err(given.out_of_range("1 or 2")),
+    }
+}
+
+fn above_zero(given: &Given) -> Result<usize, ValueError> {
+    let number = usize::try_from(given.int()?).unwrap_or(0);
+    if number > 0 { Ok(number) } else { Err(given.out_of_range("a whole number, 1 or more")) }
+}
 
 /// Reads the words behind the program's name.
 pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
-    match words.next().as_deref() {
-        None => {}
-        Some("why") => {
-            options.placement.why = words.collect();
-            if options.placement.why.is_empty() {
-                return Err(Stop::WrongWords("hplace why needs the name of a resource.".to_owned()));
-            }
+    let command = words.next().unwrap_or_default();
+    let rest: Vec<String> = words.collect();
+    let wrong = |problem: &str| Err(Stop::WrongWords(problem.to_owned()));
+    options.placement.command = match (command.as_str(), rest.is_empty()) {
+        ("", _) => PlacementCommand::Place,
+        ("why", false) => PlacementCommand::Why(rest),
+        ("why", true) => return wrong("hplace why needs the name of a resource."),
+        ("survive", true) => PlacementCommand::Survive,
+        ("survive", false) => return wrong("hplace survive takes no other words."),
+        ("fit", false) => PlacementCommand::Fit(rest),
+        ("fit", true) => return wrong("hplace fit needs a size, such as cpu=2,memory=4096."),
+        (other, _) => {
+            let meant = did_you_mean(other, COMMANDS.iter().copied());
+            let known = COMMANDS.join(", ");
+            return wrong(&format!("'{}' is not known here{meant}; {known} are.", shown_name(other)));
         }
-        Some(other) => {
-            return Err(Stop::WrongWords(format!("'{other}' is not known here; hplace why RESOURCE is.")));
-        }
-    }
+    };
+    SPEC.check_command(args, &command)?;
     Ok(options)
 }
 
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    run::run(&options.placement, options.json, &mut Output::standard())
+    let mut output = Output::standard();
+    match &options.placement.command {
+        PlacementCommand::Survive => what_if::survive(&options.placement, options.json, &mut output),
+        PlacementCommand::Fit(size) => what_if::fit(&options.placement, size, options.json, &mut output),
+        _ => run::run(&options.placement, options.json, &mut output),
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +172,7 @@ mod tests {
     #[test]
     fn words_and_options() {
         let options = parse(&words(&["why", "-xcib.xml", "db", "--strategy=minimal", "web"])).unwrap();
-        assert_eq!(options.placement.why, ["db", "web"]);
+        assert_eq!(options.placement.command, PlacementCommand::Why(vec!["db".to_owned(), "web".to_owned()]));
         assert_eq!(options.placement.strategy, Some(Strategy::Minimal));
         assert!(matches!(parse(&words(&["why"])), Err(Stop::WrongWords(_))));
         assert!(matches!(parse(&words(&["db"])), Err(Stop::WrongWords(_))));

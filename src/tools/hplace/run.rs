@@ -9,7 +9,7 @@ use crate::placement::{AllPlaced, ResourceIdx, Strategy, WorkingSet, place, tran
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
-use crate::tools::options::PlacementOptions;
+use crate::tools::options::{PlacementCommand, PlacementOptions};
 use crate::tools::output::Output;
 
 /// Does what the options ask for.
@@ -67,7 +67,7 @@ fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()
         (as_json, "--json"),
         (options.transition, "--transition"),
         (options.explain, "--explain"),
-        (!options.why.is_empty(), "why"),
+        (matches!(options.command, PlacementCommand::Why(_)), "why"),
     ];
     let mut given = alone.iter().chain(&others).filter(|(given, _)| *given).map(|(_, name)| name);
     if let (true, Some(one), Some(other)) =
@@ -81,7 +81,8 @@ fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()
 /// The primitives that the words behind `why` mean: a group stands for its members.
 fn asked(set: &WorkingSet, options: &PlacementOptions) -> anyhow::Result<Vec<ResourceIdx>> {
     let mut asked = Vec::new();
-    for name in &options.why {
+    let PlacementCommand::Why(names) = &options.command else { return Ok(asked) };
+    for name in names {
         let Some(resource) = set.resource_indices().find(|one| set.resource(*one).id == *name) else {
             bail!("there is no resource '{}'", shown_name(name));
         };

@@ -54,8 +54,29 @@ pub struct PlacementOptions {
     pub dot: bool,
     /// The same in Pacemaker's XML.
     pub transition_xml: bool,
-    /// The resources behind `why`.
-    pub why: Vec<String>,
+    pub command: PlacementCommand,
+    /// `--nodes`: how many are lost at once; none: 1.
+    pub lost: Option<usize>,
+    /// From which priority on it counts that a resource stays down; none: 1, or 0 where no resource has one.
+    pub least_priority: Option<i64>,
+    /// How many losses are shown; none: 10.
+    pub top: Option<usize>,
+    /// How many nodes more resources are to survive the loss of.
+    pub survive: usize,
+}
+
+/// What `hplace` is asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum PlacementCommand {
+    /// Where the resources go.
+    #[default]
+    Place,
+    /// Why some of them do.
+    Why(Vec<String>),
+    /// What the loss of nodes means.
+    Survive,
+    /// How many more of a size fit: its words.
+    Fit(Vec<String>),
 }
 
 /// What a program is asked to do. One type for all of them, as an option means the same wherever it is

@@ -1,21 +1,22 @@
 //! Where resources are wanted before anything is placed.
 
-use super::super::index::ResourceIdx;
-use super::super::score::AllocationScore;
-use super::Reader;
+use super::index::ResourceIdx;
+use super::score::{AllocationScore, ScoreTable};
+use super::working_set::WorkingSet;
 
-impl Reader<'_, '_> {
+impl WorkingSet {
     /// Fills the table of every resource: base scores, what is not managed, constraints, stickiness, failures.
     pub(super) fn set_scores(&mut self) {
-        if self.set.symmetric {
-            let table = self.set.base_scores();
-            self.set.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
-        }
-        for resource in self.set.resource_indices() {
+        let table = match self.symmetric {
+            true => self.base_scores(),
+            false => ScoreTable::empty(self.hosts.len()),
+        };
+        self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
+        for resource in self.resource_indices() {
             self.keep(resource);
         }
         self.add_locations();
-        for resource in self.set.resource_indices() {
+        for resource in self.resource_indices() {
             self.add_own(resource);
         }
     }
@@ -23,48 +24,48 @@ impl Reader<'_, '_> {
     /// Keeps what is not managed where it runs. A member that is managed in a group that is not keeps the whole group
     /// there.
     fn keep(&mut self, resource: ResourceIdx) {
-        let of = self.set.resource(resource);
+        let of = self.resource(resource);
         let Some(host) = of.active.filter(|_| !of.is_group) else { return };
-        let group = of.group.filter(|group| !self.set.resource(*group).managed);
+        let group = of.group.filter(|group| !self.may_manage(*group));
         let mut kept = Vec::new();
         match group {
-            _ if !of.managed => kept.push(resource),
+            _ if !self.may_manage(resource) => kept.push(resource),
             Some(group) => {
                 kept.push(group);
-                kept.extend(&self.set.resource(group).members);
+                kept.extend(&self.resource(group).members);
             }
             None => {}
         }
-        let worth = self.set.host(host).worth();
+        let worth = self.host(host).worth();
         for resource in kept {
-            let scores = &mut self.set.resources[resource.get()].scores;
+            let scores = &mut self.resources[resource.get()].scores;
             let score = scores.get(host).unwrap_or(worth);
             scores.set(host, score.plus(AllocationScore::INFINITY));
         }
     }
 
     fn add_locations(&mut self) {
-        let set = &mut self.set;
-        for location in &set.locations {
+        let WorkingSet { locations, resources, .. } = self;
+        for location in locations {
             let (host, score) = (location.host, location.score);
-            let of = &mut set.resources[location.resource.get()];
+            let of = &mut resources[location.resource.get()];
             of.scores.add_or_set(host, score);
             let members = of.members.clone();
             for (at, member) in members.into_iter().enumerate() {
                 let score = if at == 0 { score } else { AllocationScore::ZERO };
-                set.resources[member.get()].scores.add_or_set(host, score);
+                resources[member.get()].scores.add_or_set(host, score);
             }
         }
     }
 
     /// What a resource is worth where it runs, and never again where it failed.
     fn add_own(&mut self, resource: ResourceIdx) {
-        let symmetric = self.set.symmetric;
-        let of = &mut self.set.resources[resource.get()];
+        let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
+        let of = &mut self.resources[resource.get()];
         if of.is_group {
             return;
         }
-        let sticky = of.managed && of.stickiness > AllocationScore::ZERO;
+        let sticky = managed && of.stickiness > AllocationScore::ZERO;
         if let Some(host) = of.active.filter(|host| sticky && (symmetric || of.scores.get(*host).is_some())) {
             of.scores.add_or_set(host, of.stickiness);
         }

@@ -1,0 +1,140 @@
+//! What the loss of hosts means: who is started elsewhere, who has to give way, and who stays down.
+
+use std::cmp::{Ordering, Reverse};
+
+use rayon::prelude::*;
+
+use super::index::{HostIdx, ResourceIdx};
+use super::place::{PlacingError, place};
+use super::placing::AllPlaced;
+use super::score::AllocationScore;
+use super::transition::{ResourceChange, changes};
+use super::working_set::{HostState, Strategy, WorkingSet};
+
+/// What the loss of some hosts at once means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostLoss {
+    /// The hosts.
+    pub hosts: Vec<HostIdx>,
+    /// The primitives that run before and not then: by priority, highest first.
+    pub down: Vec<ResourceIdx>,
+    /// The primitives that ran on a lost host and are started on another one.
+    pub restarted: Vec<ResourceIdx>,
+    /// The primitives that ran on another host and have to leave it.
+    pub moved: Vec<ResourceIdx>,
+    /// Whether more than half of the members are left, without which Pacemaker does what `no-quorum-policy` says.
+    pub quorum: bool,
+}
+
+impl HostLoss {
+    /// What comes of the loss of hosts in a cluster that is [settled](WorkingSet::settled).
+    fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
+        let (left, placed) = aftermath(settled, strategy, &hosts)?;
+        let changes = changes(&left, &placed);
+        let (mut down, mut restarted, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+        for resource in settled.resource_indices().filter(|resource| !settled.resource(*resource).is_group) {
+            let Some(was) = settled.resource(resource).active else { continue };
+            match changes[resource.get()].runs_on() {
+                None => down.push(resource),
+                Some(_) if hosts.contains(&was) => restarted.push(resource),
+                Some(now) if now != was => moved.push(resource),
+                Some(_) => {}
+            }
+        }
+        down.sort_by_key(|resource| Reverse(settled.resource(*resource).priority));
+        let members = settled.hosts.iter().filter(|host| host.state.online).count();
+        let quorum = (members - hosts.len()) * 2 > settled.hosts.len();
+        Ok(HostLoss { hosts, down, restarted, moved, quorum })
+    }
+
+    /// `Less` if this loss is the worse one: it takes down what has a higher priority, more of that, more in all, or makes
+    /// more resources move.
+    fn compare(&self, other: &HostLoss, settled: &WorkingSet) -> Ordering {
+        let priorities = |loss: &HostLoss| -> Vec<AllocationScore> {
+            loss.down.iter().map(|resource| settled.resource(*resource).priority).collect()
+        };
+        let moves = |loss: &HostLoss| (loss.moved.len(), loss.restarted.len());
+        let by_down = priorities(other).cmp(&priorities(self));
+        by_down.then_with(|| moves(other).cmp(&moves(self))).then_with(|| self.hosts.cmp(&other.hosts))
+    }
+}
+
+/// The cluster after the loss of hosts, and where its resources go.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn aftermath(
+    settled: &WorkingSet,
+    strategy: Strategy,
+    lost: &[HostIdx],
+) -> Result<(WorkingSet, AllPlaced), PlacingError> {
+    let left = settled.without_hosts(lost);
+    let placed = place(&left, strategy)?;
+    Ok((left, placed))
+}
+
+/// Tries the loss of every host that is a member, alone or together with each other one (`at_once` is 1 or 2), in a cluster
+/// that is [settled](WorkingSet::settled): the worst first.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn losses(
+    settled: &WorkingSet,
+    strategy: Strategy,
+    at_once: usize,
+) -> Result<Vec<HostLoss>, PlacingError> {
+    let members: Vec<HostIdx> =
+        settled.host_indices().filter(|host| settled.host(*host).state.online).collect();
+    let lost: Vec<Vec<HostIdx>> = match at_once {
+        2 => {
+            let pairs = |(at, one): (usize, &HostIdx)| {
+                let one = *one;
+                members[at + 1..].iter().map(move |other| vec![one, *other]).collect::<Vec<_>>()
+            };
+            members.iter().enumerate().flat_map(pairs).collect()
+        }
+        _ => members.iter().map(|host| vec![*host]).collect(),
+    };
+    let mut losses = lost
+        .into_par_iter()
+        .map(|hosts| HostLoss::of(settled, strategy, hosts))
+        .collect::<Result<Vec<_>, _>>()?;
+    losses.sort_by(|one, other| one.compare(other, settled));
+    Ok(losses)
+}
+
+impl WorkingSet {
+    /// The cluster once it has done what it is about to do, as far as nothing hinders it.
+    #[must_use]
+    pub fn settled(&self, placed: &AllPlaced) -> WorkingSet {
+        let mut after = self.clone();
+        if self.frozen {
+            return after;
+        }
+        let runs_on = changes(self, placed).into_iter().map(ResourceChange::runs_on);
+        after.resources.iter_mut().zip(runs_on).for_each(|(of, host)| of.active = host);
+        let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
+        after.lose(&self.host_indices().filter(leaving).collect::<Vec<_>>());
+        after
+    }
+
+    /// The cluster without some hosts, which were lost and fenced: nothing runs there any more.
+    #[must_use]
+    pub fn without_hosts(&self, lost: &[HostIdx]) -> WorkingSet {
+        let mut after = self.clone();
+        after.lose(lost);
+        after
+    }
+
+    fn lose(&mut self, lost: &[HostIdx]) {
+        for host in lost {
+            let state = &mut self.hosts[host.get()].state;
+            *state = HostState { online: false, unclean: false, shutting_down: false, ..*state };
+        }
+        for of in self.resources.iter_mut().filter(|of| of.active.is_some_and(|host| lost.contains(&host))) {
+            of.active = None;
+        }
+        self.groups().collect::<Vec<_>>().into_iter().for_each(|group| self.find_group(group));
+        self.set_scores();
+    }
+}

@@ -1,0 +1,108 @@
+//! What would be: after the loss of nodes, and with more resources.
+
+use anyhow::{Context, bail, ensure};
+
+use super::cluster::load;
+use crate::model::shown::shown_name;
+use crate::placement::fit::FitQuestion;
+use crate::placement::loss::losses;
+use crate::placement::{AllocationScore, Capacities, Strategy, WorkingSet, place};
+use crate::report::json;
+use crate::report::placement::fit::FitResult;
+use crate::report::placement::survive::SurvivalResult;
+use crate::tools::ExitStatus;
+use crate::tools::cli::hint::did_you_mean;
+use crate::tools::options::PlacementOptions;
+use crate::tools::output::Output;
+
+/// How many losses are shown.
+const TOP: usize = 10;
+
+/// Tells what the loss of each node, or pair of nodes, means.
+pub(super) fn survive(
+    options: &PlacementOptions,
+    as_json: bool,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let (settled, strategy) = settled(options, output)?;
+    let at_once = options.lost.unwrap_or(1);
+    let losses = losses(&settled, strategy, at_once)?;
+    let any = settled.resources.iter().any(|of| of.priority > AllocationScore::ZERO);
+    let least = AllocationScore::of(options.least_priority.unwrap_or(i64::from(any)));
+    let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
+    match as_json {
+        true => output.write(&json::text(&result.document())?)?,
+        false => {
+            let lines = result.lines(options.top.unwrap_or(TOP))?;
+            lines.iter().try_for_each(|line| output.line(line))?;
+        }
+    }
+    output.flush()?;
+    Ok(if result.survives() { ExitStatus::Success } else { ExitStatus::Unplaced })
+}
+
+/// Tells how many more resources of a size fit.
+pub(super) fn fit(
+    options: &PlacementOptions,
+    size: &[String],
+    as_json: bool,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let (settled, strategy) = settled(options, output)?;
+    ensure!(
+        strategy != Strategy::Default,
+        "the strategy 'default' does not look at capacities: any number fits; name another one with --strategy"
+    );
+    ensure!(
+        settled.symmetric,
+        "the cluster is asymmetric (symmetric-cluster=false): a resource runs nowhere until a constraint says where"
+    );
+    let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.survive };
+    let more = question.answer(&settled, strategy)?;
+    let result = FitResult { settled: &settled, strategy, question: &question, more: &more };
+    match as_json {
+        true => output.write(&json::text(&result.document())?)?,
+        false => result.lines().iter().try_for_each(|line| output.line(line))?,
+    }
+    output.flush()?;
+    Ok(if more.count > 0 { ExitStatus::Success } else { ExitStatus::Unplaced })
+}
+
+/// The cluster once it has done what it is about to do, and how it is placed.
+fn settled(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
+    let alone = [
+        (options.crm_simulate_format, "--crm-simulate-format"),
+        (options.show_normalized, "--show-normalized"),
+        (options.transition, "--transition"),
+        (options.dot, "--dot"),
+        (options.transition_xml, "--transition-xml"),
+        (options.explain, "--explain"),
+    ];
+    if let Some((_, name)) = alone.iter().find(|(given, _)| *given) {
+        bail!("option {name} means nothing to what would be");
+    }
+    let set = load(options, output)?;
+    let strategy = options.strategy.unwrap_or(set.strategy());
+    Ok((set.settled(&place(&set, strategy)?), strategy))
+}
+
+/// The size that words such as `cpu=2,memory=4096` name.
+fn parse_size(set: &WorkingSet, words: &[String]) -> anyhow::Result<Capacities> {
+    let mut size = Capacities::default();
+    for part in words.iter().flat_map(|word| word.split(',')) {
+        let shown = shown_name(part);
+        let (name, amount) = part.split_once('=').with_context(|| format!("'{shown}' is not NAME=AMOUNT"))?;
+        let kinds = || set.attribute_indices().map(|kind| set.attributes[kind.get()].as_str());
+        let Some(kind) = set.attribute_indices().find(|kind| set.attributes[kind.get()] == name) else {
+            bail!("no node has '{}'{}", shown_name(name), did_you_mean(name, kinds()));
+        };
+        let amount: i64 = amount
+            .parse()
+            .ok()
+            .filter(|amount| *amount > 0)
+            .with_context(|| format!("'{shown}': the amount is not a whole number above 0"))?;
+        ensure!(size.get(kind) == 0, "'{}' is given twice", shown_name(name));
+        size.set(kind, amount);
+    }
+    Ok(size)
+}
