@@ -26,7 +26,7 @@ impl WorkingSet {
     fn keep(&mut self, resource: ResourceIdx) {
         let of = self.resource(resource);
         let Some(host) = of.active.filter(|_| !of.is_group) else { return };
-        let group = of.group.filter(|group| !self.may_manage(*group));
+        let group = of.group.filter(|group| !self.frozen && !self.may_manage(*group));
         let mut kept = Vec::new();
         match group {
             _ if !self.may_manage(resource) => kept.push(resource),

@@ -179,7 +179,12 @@ impl Placer<'_> {
         let score = colocation.score;
         let last = score == AllocationScore::INFINITY;
         let Some(member) = self.set.member(colocation.primary, last) else { return };
-        let PlacingState::Done(place) = self.progress[member.get()] else { return };
+        // a group that is only half placed is nowhere yet
+        let (PlacingState::Done(_), PlacingState::Done(place)) =
+            (self.progress[colocation.primary.get()], self.progress[member.get()])
+        else {
+            return;
+        };
         let mut table = self.tables[resource.get()].clone();
         match place {
             None if score < AllocationScore::ZERO => return,
@@ -280,22 +285,21 @@ impl Placer<'_> {
         preferred
     }
 
-    /// The resource and all others without a place that must be with it.
+    /// The resource and all others without a place that must be with it, or with one that must, placed or not.
     fn chain(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
         let mut seen = vec![false; self.set.resources.len()];
         let mut chain = Vec::new();
         let mut left = vec![resource];
         while let Some(next) = left.pop() {
-            if std::mem::replace(&mut seen[next.get()], true)
-                || matches!(self.progress[next.get()], PlacingState::Done(_))
-            {
+            if std::mem::replace(&mut seen[next.get()], true) {
                 continue;
             }
             let of = self.set.resource(next);
             if of.is_group {
                 left.extend(&of.members);
             } else {
-                chain.push(next);
+                let is_placed = matches!(self.progress[next.get()], PlacingState::Done(_));
+                chain.extend((!is_placed).then_some(next));
                 left.extend(of.group);
             }
             for towards in [Towards::Primaries, Towards::Dependents] {

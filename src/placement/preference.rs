@@ -60,9 +60,13 @@ impl<'a> Preference<'a> {
         self.free[one.get()].compare(&self.free[other.get()])
     }
 
-    /// The hosts of a table, the best first.
-    pub(super) fn sorted(&self, table: &ScoreTable, active: Option<HostIdx>) -> Vec<HostIdx> {
-        let hosts = table.iter().map(|(host, _)| host).collect();
+    /// The same hosts, the best first. Where free capacity goes in circles, that hangs on the order in which they are.
+    pub(super) fn sorted(
+        &self,
+        hosts: Vec<HostIdx>,
+        table: &ScoreTable,
+        active: Option<HostIdx>,
+    ) -> Vec<HostIdx> {
         merge_sorted(hosts, &|one, other| self.compare(table, active, one, other))
     }
 
@@ -75,7 +79,7 @@ impl<'a> Preference<'a> {
         if self.strategy != Strategy::Balanced || hosts().all(|host| host == first || better(first, host)) {
             return Some(BestHost { host: first, order_dependent: false });
         }
-        let host = *self.sorted(table, active).first()?;
+        let host = *self.sorted(hosts().collect(), table, active).first()?;
         Some(BestHost { host, order_dependent: true })
     }
 

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::index::ResourceIdx;
 use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
+use super::shown_order::by_shown_name;
 use super::wishes::Wishes;
 use super::working_set::{Strategy, WorkingSet};
 
@@ -22,7 +23,7 @@ pub(super) fn sequence(
         sequence.sort_by_key(|resource| Reverse(set.resource(*resource).priority));
         return sequence;
     }
-    let hosts = preference.sorted(&set.base_scores(), None);
+    let hosts = preference.sorted(by_shown_name(set), &set.base_scores(), None);
     let mut ranked: Vec<RankedResource> = sequence
         .into_iter()
         .map(|resource| {

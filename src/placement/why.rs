@@ -30,10 +30,10 @@ pub enum HostHindrance {
     Location(String),
     /// In an opt-in cluster, no constraint allows it.
     NotOptedIn,
-    /// By this colocation it must be with another one, which is elsewhere, or nowhere.
-    With(String, ResourceIdx, Option<HostIdx>),
-    /// By this colocation it must not be with another one, which is there.
-    Apart(String, ResourceIdx),
+    /// By a colocation it must be with another one, which is elsewhere, or nowhere.
+    With(TogetherRule, Option<HostIdx>),
+    /// By a colocation it must not be with another one, which is there.
+    Apart(TogetherRule),
     /// Others want to be with it, and not there.
     Wishes(Vec<ResourceIdx>),
     /// There is too little of these kinds of capacity, by so much; together with all that must be with it, if there
@@ -41,6 +41,17 @@ pub enum HostHindrance {
     Room(Vec<(AttributeIdx, i64)>),
     /// Wanted less than not at all: its score.
     Unwanted(AllocationScore),
+}
+
+/// A colocation as a resource meets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TogetherRule {
+    /// The constraint's id.
+    pub id: String,
+    /// The other resource.
+    pub other: ResourceIdx,
+    /// The attribute in which their hosts are to agree or differ; none: the host itself.
+    pub attribute: Option<String>,
 }
 
 /// What put a host before the next best one.
@@ -220,10 +231,14 @@ impl<'a> ClusterBefore<'a> {
                 value(place) == value(host)
             }
         });
-        let id = colocation.id.clone();
+        let rule = TogetherRule {
+            id: colocation.id.clone(),
+            other: colocation.primary,
+            attribute: colocation.attribute.clone(),
+        };
         match colocation.score {
-            AllocationScore::INFINITY if !agree => Some(HostHindrance::With(id, colocation.primary, place)),
-            AllocationScore::MINUS_INFINITY if agree => Some(HostHindrance::Apart(id, colocation.primary)),
+            AllocationScore::INFINITY if !agree => Some(HostHindrance::With(rule, place)),
+            AllocationScore::MINUS_INFINITY if agree => Some(HostHindrance::Apart(rule)),
             _ => None,
         }
     }

@@ -104,16 +104,18 @@ impl<'a> Wishes<'a> {
     }
 
     /// Hands the colocations of a group to its members: its own wishes to the first, those of others to the last; what
-    /// the group must be with, to all.
+    /// the group must be with, also to those behind one that is not managed itself: that is not kept back by it.
     pub(super) fn hand_down(&mut self, group: ResourceIdx) {
         let (first, last) = (self.set.member(group, false), self.set.member(group, true));
         if let (Some(first), Some(last)) = (first, last) {
             let set = self.set;
             for at in self.primaries[group.get()].clone() {
                 let of = |at: usize| rank(set, set.colocations[at].primary);
-                let binds_all = set.colocations[at].score == AllocationScore::INFINITY;
+                let is_must = set.colocations[at].score == AllocationScore::INFINITY;
                 let members = set.resource(group).members.iter();
-                for member in members.filter(|member| binds_all || **member == first) {
+                let behind = members.skip_while(|member| set.may_manage(**member)).skip(1);
+                insert(&mut self.primaries[first.get()], at, of);
+                for member in behind.filter(|_| is_must) {
                     insert(&mut self.primaries[member.get()], at, of);
                 }
             }

@@ -223,6 +223,13 @@ pub struct WorkingSet {
     pub charges: Vec<Charge>,
 }
 
+impl Resource {
+    /// Whether it is a device that fences hosts.
+    pub(super) fn fences(&self) -> bool {
+        self.agent.starts_with("stonith:")
+    }
+}
+
 impl WorkingSet {
     /// The strategy in force.
     pub fn strategy(&self) -> Strategy {

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use htools::placement::{cib, place};
 use htools::report::placement::crm_simulate;
 
-/// The clusters, by the paths of their documents.
+/// The clusters, by the paths of their documents: whole ones, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
-    let files = fs::read_dir("tests/fixtures/pacemaker").unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> =
-        files.filter(|file| file.extension().is_some_and(|end| end == "xml")).collect();
-    files.sort();
-    assert_eq!(files.len(), 40);
-    files
+    let documents = |directory: &str| {
+        let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|file| file.extension().is_some_and(|end| end == "xml"));
+        files.collect::<std::collections::BTreeSet<PathBuf>>()
+    };
+    let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
+    assert_eq!((whole.len(), rules.len()), (40, 22));
+    whole.into_iter().chain(rules).collect()
 }
 
 #[test]
@@ -28,7 +30,7 @@ fn same_scores_same_places_same_order() {
             ["Original: ", "Remaining: ", "pcmk__"].iter().any(|beginning| line.starts_with(beginning))
         };
         let theirs: Vec<&str> = answer.lines().filter(is_answer).collect();
-        assert!(theirs.len() > 5, "{name}");
+        assert!(theirs.len() > 3, "{name}");
         let mut ours = Vec::new();
         let keep = |line: &str| -> Result<(), std::convert::Infallible> {
             ours.push(line.to_owned());

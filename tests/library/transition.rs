@@ -10,10 +10,10 @@ use std::fs;
 
 use htools::generate::random::Random;
 use htools::placement::transition::checker::{TransitionFault, check, excesses};
-use htools::placement::transition::{ResourceChange, StepFate, Transition};
+use htools::placement::transition::{ResourceChange, StepFate, Transition, WaitReason};
 use htools::placement::working_set::OrderStrength;
 use htools::placement::{AllPlaced, WorkingSet, cib, place, transition};
-use htools::plan::graph::{StepIdx, Strength};
+use htools::plan::graph::{Edge, StepIdx, Strength};
 use htools::report::placement::transition as views;
 use random_cib::Dimensions;
 
@@ -53,7 +53,7 @@ fn same_actions_same_order_as_crm_simulate() {
         assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{name}");
         with_order += usize::from(!theirs.order.is_empty());
     }
-    assert_eq!(with_order, 12);
+    assert_eq!(with_order, 27);
 }
 
 #[test]
@@ -150,6 +150,63 @@ fn checked_by_plain_rules() {
         stuck += usize::from(plan.stuck().next().is_some());
     }
     assert!(steps > 2000 && stuck > 0, "{steps} steps, {stuck} with a circle");
+}
+
+/// The same transition with its steps in another order.
+fn reordered(plan: &Transition, order: &[StepIdx]) -> Transition {
+    let mut places = vec![StepIdx::new(0); order.len()];
+    order.iter().enumerate().for_each(|(at, step)| places[step.get()] = StepIdx::new(at));
+    let moved = |edges: &[Edge<WaitReason>]| {
+        let place = |step: StepIdx| places[step.get()];
+        let mut edges: Vec<Edge<WaitReason>> = edges
+            .iter()
+            .map(|edge| Edge { before: place(edge.before), after: place(edge.after), ..*edge })
+            .collect();
+        edges.sort_by_key(|edge| (edge.after, edge.before));
+        edges
+    };
+    Transition {
+        steps: order.iter().map(|step| *plan.step(*step)).collect(),
+        edges: moved(&plan.edges),
+        dropped: moved(&plan.dropped),
+        ..plan.clone()
+    }
+}
+
+/// All orders that the edges allow.
+fn orders(plan: &Transition, begun: &mut Vec<StepIdx>, all: &mut Vec<Vec<StepIdx>>) {
+    if begun.len() == plan.steps.len() {
+        all.push(begun.clone());
+        return;
+    }
+    for step in plan.all() {
+        let is_free = plan.before(step).all(|edge| begun.contains(&edge.before));
+        if is_free && !begun.contains(&step) {
+            begun.push(step);
+            orders(plan, begun, all);
+            begun.pop();
+        }
+    }
+}
+
+#[test]
+fn whatever_order_the_edges_allow() {
+    let (mut plans, mut tried) = (0, 0);
+    for (number, text) in random_clusters(400) {
+        let (set, placed, plan) = planned(&text, "random");
+        if !(2..=8).contains(&plan.steps.len()) || plan.stuck().next().is_some() {
+            continue;
+        }
+        let mut all = Vec::new();
+        orders(&plan, &mut Vec::new(), &mut all);
+        for order in &all {
+            let other = reordered(&plan, order);
+            assert_eq!(check(&set, set.strategy(), &placed, &other), [], "{number}: {order:?}");
+        }
+        plans += usize::from(all.len() > 1);
+        tried += all.len();
+    }
+    assert!(plans > 20 && tried > 500, "{plans} plans, {tried} orders");
 }
 
 #[test]

@@ -117,6 +117,29 @@ fn what_is_done_in_every_form() {
     xml.stdout(starts_with("<transition_graph ").and(contains("<synapse id=\"9\">")));
 }
 
+/// What is done by orders is in the table and in the document, with its reason.
+#[test]
+fn what_others_make_of_a_resource() {
+    let case = |name: &str| fs::read_to_string(format!("tests/fixtures/pacemaker/{name}.xml")).unwrap();
+    hplace(&[], case("order-restart")).code(0).stdout(contains("app      node2 node2 restart (order o1)\n"));
+    hplace(&[], case("order-blocked"))
+        .code(2)
+        .stdout(contains("app      -   -     not started (order o1)\n"));
+    hplace(&["--json"], case("order-restart")).code(0).stdout(contains(r#""action": "restart""#));
+    hplace(&["--json"], case("order-blocked")).code(2).stdout(contains(r#""action": "blocked""#));
+    let held = hplace(&[], case("rules/held-member")).code(0);
+    held.stdout(contains("a        n1  n1  cannot be stopped (group g)\n"));
+}
+
+#[test]
+fn a_colocation_by_attribute_is_named_with_it() {
+    let text = fs::read_to_string("tests/fixtures/pacemaker/rules/must-through-placed.xml").unwrap();
+    let text = text.replacen(r#"id="n2r" name="rack" value="a""#, r#"id="n2r" name="rack" value="b""#, 1);
+    hplace(&["why", "r"], text)
+        .code(0)
+        .stdout(contains("n2: must be where rack is the same as for p on n1 (c0)"));
+}
+
 #[test]
 fn a_form_that_is_printed_alone_is_the_only_one() {
     let small = fs::read_to_string(SMALL).unwrap();

@@ -74,6 +74,22 @@ impl ResourceChange {
         }
     }
 
+    /// The host that it leaves, or should leave.
+    pub fn leaves(self) -> Option<HostIdx> {
+        match self {
+            ResourceChange::Held(host) => Some(host),
+            other => other.stops_on(),
+        }
+    }
+
+    /// The host to which it comes, or should come.
+    pub fn comes_to(self) -> Option<HostIdx> {
+        match self {
+            ResourceChange::Blocked(host) => Some(host),
+            other => other.starts_on(),
+        }
+    }
+
     /// The host on which it runs in the end.
     pub fn runs_on(self) -> Option<HostIdx> {
         match self {

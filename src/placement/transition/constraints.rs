@@ -14,15 +14,38 @@ use crate::plan::graph::{StepIdx, Strength};
 /// Adds the edges of all constraints.
 pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
     let mut constraints = Constraints { set, changes, actions };
-    let mut seen = HashSet::new();
-    for (at, order) in set.orders.iter().enumerate() {
-        if seen.insert((order.first, order.then)) {
-            constraints.order(order, WaitReason::Order(at));
+    // of several orders of the same two resources, the first counts, and the first that says something about stops
+    let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
+    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
+        let pair = (order.first, order.then);
+        if started.insert(pair) {
+            constraints.starts(order, WaitReason::Order(at));
+        }
+        if order.symmetrical && stopped.insert(pair) {
+            constraints.stops(order, WaitReason::Order(at));
         }
     }
     set.groups().for_each(|group| constraints.group(group));
     constraints.apart();
     constraints.fencing();
+}
+
+/// A group that is not managed is never begun nor done, even if its members are started and stopped.
+fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
+    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| !of.is_group || of.managed)
+}
+
+/// What happens to the later action if the earlier one fails.
+fn strength(order: &StartOrder) -> Strength {
+    match order.strength {
+        OrderStrength::Mandatory => Strength::Must,
+        OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
+    }
+}
+
+/// The order of two members of a group.
+fn in_group(first: ResourceIdx, then: ResourceIdx) -> StartOrder {
+    StartOrder { id: String::new(), first, then, strength: OrderStrength::Mandatory, symmetrical: true }
 }
 
 struct Constraints<'a> {
@@ -36,34 +59,33 @@ impl Constraints<'_> {
         self.changes[resource.get()].migrates()
     }
 
-    /// The edges of an order. Where a resource arrives by a live migration, the others wait for the end of that,
-    /// not for the end of its stop on the old host.
-    fn order(&mut self, order: &StartOrder, why: WaitReason) {
-        let strength = match order.strength {
-            OrderStrength::Mandatory => Strength::Must,
-            OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
-        };
+    /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
+    /// of that, not for the end of its stop on the old host.
+    fn starts(&mut self, order: &StartOrder, why: WaitReason) {
         let (first, then) = (order.first, order.then);
-        let started = match self.migrates(first) && self.migrates(then) {
-            true => self.actions.with(MigrateFrom, first),
-            false => self.end(Running, Start, first, then),
-        };
-        let start = self.actions.first_with(&[MigrateTo, Start], then);
-        self.actions.edge(started, start, strength, why);
-        if order.symmetrical {
-            self.stops(first, then, strength, why);
+        let started = self.end(Running, Start, first, then);
+        let start = self.actions.with(Start, then);
+        match (self.migrates(first), self.actions.with(MigrateTo, then)) {
+            (true, Some(sent)) => {
+                self.actions.edge(self.actions.with(MigrateFrom, first), sent, strength(order), why);
+                // who waits for the later one waits for all of the earlier one
+                self.actions.edge(started, start, strength(order), why);
+            }
+            (false, Some(sent)) => self.actions.edge(started, sent, strength(order), why),
+            (_, None) => self.actions.edge(started, start, strength(order), why),
         }
     }
 
     /// The one that is started later is stopped earlier.
-    fn stops(&mut self, first: ResourceIdx, then: ResourceIdx, strength: Strength, why: WaitReason) {
+    fn stops(&mut self, order: &StartOrder, why: WaitReason) {
+        let (first, then) = (order.first, order.then);
         let stopped = self.end(Stopped, Stop, then, first);
         let stop = match self.migrates(then) {
             false => self.actions.first_with(&[MigrateTo, Stop], first),
-            true if strength == Strength::Must => self.actions.with(Stop, first),
+            true if order.strength == OrderStrength::Mandatory => self.actions.with(Stop, first),
             true => None,
         };
-        self.actions.edge(stopped, stop, strength, why);
+        self.actions.edge(stopped, stop, strength(order), why);
     }
 
     /// The end of what is done with a resource: of a group, the mark behind its members. No member waits for that.
@@ -93,22 +115,19 @@ impl Constraints<'_> {
             }
         }
         for pair in members.windows(2) {
-            let order = StartOrder {
-                id: String::new(),
-                first: pair[0],
-                then: pair[1],
-                strength: OrderStrength::Mandatory,
-                symmetrical: true,
-            };
-            self.order(&order, why);
+            let order = in_group(pair[0], pair[1]);
+            self.starts(&order, why);
+            self.stops(&order, why);
         }
-        // members that are not there do not part the others
+        // members that do not run do not part the others
         let stops = |member: &&ResourceIdx| self.actions.with(Stop, **member).is_some();
         let stopping: Vec<(usize, ResourceIdx)> =
             members.iter().filter(stops).map(|member| (self.place(members, *member), *member)).collect();
         for pair in stopping.windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
-            if !self.migrates(pair[1].1) {
-                self.stops(pair[0].1, pair[1].1, Strength::Must, why);
+            let mut between = members[pair[0].0 + 1..pair[1].0].iter();
+            if !self.migrates(pair[1].1) && between.all(|member| self.set.resource(*member).active.is_none())
+            {
+                self.stops(&in_group(pair[0].1, pair[1].1), why);
             }
         }
     }
@@ -145,7 +164,7 @@ impl Constraints<'_> {
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
                 let of = self.set.resource(*resource);
-                !of.is_group && !of.agent.starts_with("stonith:")
+                !of.is_group && !of.fences()
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, Start], resource);

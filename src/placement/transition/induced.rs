@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::super::index::ResourceIdx;
+use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, WorkingSet};
@@ -25,17 +25,24 @@ pub(super) fn changes(
     placed: &AllPlaced,
 ) -> (Vec<ResourceChange>, Vec<Option<WaitReason>>) {
     let own = |resource| ResourceChange::of(set, placed, resource);
+    let count = set.resources.len();
     let mut induced = InducedChanges {
         set,
         placed,
         changes: set.resource_indices().map(own).collect(),
-        causes: vec![None; set.resources.len()],
+        causes: vec![None; count],
+        held: vec![false; count],
+        unheard: vec![false; count],
+        waits: vec![false; count],
+        awaited: vec![false; count],
         again: true,
     };
+    set.orders.iter().for_each(|order| induced.awaited[order.first.get()] = true);
     let needs = needs(set);
     while std::mem::take(&mut induced.again) {
         needs.iter().for_each(|need| induced.follow_need(need));
         induced.follow_colocations();
+        induced.hold();
     }
     induced.hold_groups();
     induced.leave_unmanaged();
@@ -67,6 +74,14 @@ struct InducedChanges<'a> {
     placed: &'a AllPlaced,
     changes: Vec<ResourceChange>,
     causes: Vec<Option<WaitReason>>,
+    /// By resource, whether it should be stopped and cannot be, or is behind such a one.
+    held: Vec<bool>,
+    /// By resource, whether it restarts only because its group does, as the first of it.
+    unheard: Vec<bool>,
+    /// By group, whether it starts behind others that start.
+    waits: Vec<bool>,
+    /// By resource, whether an order puts it before another one.
+    awaited: Vec<bool>,
     again: bool,
 }
 
@@ -86,43 +101,101 @@ impl InducedChanges<'_> {
 
     fn follow_need(&mut self, need: &Need) {
         let set = self.set;
+        if set.resource(need.then).is_group && !self.waits[need.then.get()] {
+            self.waits[need.then.get()] =
+                set.primitives(&need.first).iter().any(|first| self.of(*first).comes_up());
+            self.again |= self.waits[need.then.get()];
+        }
         for member in set.primitives(&need.then) {
-            let change = self.needing(need, self.of(*member));
+            // what holds one holds those behind it, through members that are not managed
+            if matches!(need.why, WaitReason::Group(_))
+                && self.held[need.first.get()]
+                && !set.is_managed(*member)
+            {
+                self.again |= !std::mem::replace(&mut self.held[member.get()], true);
+                continue;
+            }
+            let change = self.needing(need, *member);
+            let is_restart = self.of(*member) != change && matches!(change, ResourceChange::Restart(_));
+            if is_restart && set.member(need.then, false) == Some(*member) {
+                self.unheard[member.get()] = set.resource(need.then).is_group;
+            }
             self.set(*member, change, need.why);
         }
     }
 
-    /// What a change becomes by what becomes of those that are needed.
-    fn needing(&self, need: &Need, now: ResourceChange) -> ResourceChange {
-        let firsts = || self.set.primitives(&need.first).iter().map(|first| self.of(*first));
-        // a group starts anew for others, and for its later members, although a member migrates
-        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group;
-        let interrupts = |first: ResourceChange| first.comes_up() || (of_group && first.migrates());
-        if firsts().any(|first| first.runs_on().is_none()) {
+    /// What becomes of a resource by what becomes of those that are needed.
+    fn needing(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
+        let now = self.of(resource);
+        let is_group = |resource| self.set.resource(resource).is_group;
+        let firsts = || self.set.primitives(&need.first).iter();
+        // a member that needs its own group starts although the group as a whole cannot
+        let is_member = self.set.resource(resource).group == Some(need.first);
+        if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
             let is_start = matches!(now, ResourceChange::Start(_));
             return if need.symmetrical || is_start { now.not_started() } else { now };
         }
+        let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
         match now {
             _ if !need.symmetrical => now,
-            ResourceChange::Stay(host) if firsts().any(interrupts) => ResourceChange::Restart(host),
-            ResourceChange::Migrate { from, to } if firsts().any(ResourceChange::goes_down) => {
+            ResourceChange::Stay(host) if firsts().any(|first| self.interrupts(need, *first)) => {
+                ResourceChange::Restart(host)
+            }
+            // a group has no live migration to give up; one that is waited for stops, whatever its members do
+            ResourceChange::Migrate { from, to }
+                if !is_group(need.then) && firsts().any(|first| stops(self.of(*first))) =>
+            {
                 ResourceChange::Move { from, to }
             }
             _ => now,
         }
     }
 
-    /// Who must be with one that has a place and cannot be started is not started either.
+    /// Whether one that is needed does not run in the end, or not where it should.
+    fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
+        // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
+        // waits for others itself
+        let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
+        let is_earlier = || self.turn(need.then) < self.turn(need.first);
+        let counts = || {
+            !self.set.resource(need.first).is_group
+                || is_earlier()
+                || restarts()
+                || self.waits[need.first.get()]
+        };
+        let is_held = self.held[first.get()] && counts();
+        is_held || self.of(first).runs_on().is_none()
+    }
+
+    /// Whether one that is needed is down for a while. A group starts anew for others, and for its later members,
+    /// although a member migrates. Where a group starts anew, Pacemaker does not look again at those that were placed
+    /// later and need its first member.
+    fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
+        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group;
+        let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
+        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group));
+        let change = self.of(first);
+        (change.comes_up() && is_heard) || (of_group && change.migrates())
+    }
+
+    /// When it was a resource's turn to be placed, its group's if it has one.
+    fn turn(&self, resource: ResourceIdx) -> Option<usize> {
+        let of = self.set.resource(resource).group.unwrap_or(resource);
+        self.placed.sequence.iter().position(|other| *other == of)
+    }
+
+    /// Who must be with a primitive that could be started and is not, is not started either.
     fn follow_colocations(&mut self) {
         let set = self.set;
-        let together = |(_, colocation): &(usize, &super::super::working_set::Colocation)| {
-            colocation.score == AllocationScore::INFINITY
-        };
-        for (at, colocation) in set.colocations.iter().enumerate().filter(together) {
-            let is_kept_down = |primary: &ResourceIdx| {
-                self.of(*primary).runs_on().is_none() && self.placed.host(*primary).is_some()
-            };
-            if set.primitives(&colocation.primary).iter().any(is_kept_down) {
+        for (at, colocation) in set.colocations.iter().enumerate() {
+            let primary = colocation.primary;
+            let of = set.resource(primary);
+            if colocation.score != AllocationScore::INFINITY || of.is_group || of.group.is_some() {
+                continue;
+            }
+            // one without a place is thought of as long as others wait for it
+            let is_thought_of = self.placed.host(primary).is_some() || self.awaited[primary.get()];
+            if is_thought_of && self.of(primary).runs_on().is_none() {
                 for member in set.primitives(&colocation.dependent) {
                     let change = self.of(*member).not_started();
                     self.set(*member, change, WaitReason::Colocation(at));
@@ -131,18 +204,34 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// A member of a group cannot be stopped before the next one, which may not be managed.
+    /// The members of a group that should be stopped, and cannot be before the next one, which may not be managed.
+    fn held_members(&self, group: ResourceIdx) -> Vec<(ResourceIdx, HostIdx)> {
+        let mut held = Vec::new();
+        let mut is_held = false;
+        for member in self.set.resource(group).members.iter().rev() {
+            let unmanaged = !self.set.is_managed(*member) && self.set.resource(*member).active.is_some();
+            let stops = self.of(*member).stops_on();
+            is_held = unmanaged || (is_held && stops.is_some());
+            held.extend(stops.filter(|_| is_held).map(|host| (*member, host)));
+        }
+        held
+    }
+
+    /// Notes who is held, for those that need them.
+    fn hold(&mut self) {
+        let set = self.set;
+        for (member, _) in set.groups().flat_map(|group| self.held_members(group)).collect::<Vec<_>>() {
+            if set.is_managed(member) && !std::mem::replace(&mut self.held[member.get()], true) {
+                self.again = true;
+            }
+        }
+    }
+
     fn hold_groups(&mut self) {
         let set = self.set;
         for group in set.groups() {
-            let mut is_held = false;
-            for member in set.resource(group).members.iter().rev() {
-                let unmanaged = !set.is_managed(*member) && set.resource(*member).active.is_some();
-                let stops = self.of(*member).stops_on();
-                is_held = unmanaged || (is_held && stops.is_some());
-                if let Some(host) = stops.filter(|_| is_held) {
-                    self.set(*member, ResourceChange::Held(host), WaitReason::Group(group));
-                }
+            for (member, host) in self.held_members(group) {
+                self.set(member, ResourceChange::Held(host), WaitReason::Group(group));
             }
         }
     }

@@ -19,9 +19,32 @@ pub use self::fallout::StepFate;
 pub use self::wait::WaitReason;
 
 use self::actions::Actions;
+use super::index::ResourceIdx;
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use crate::plan::graph::{Edge, Precedence, StepIdx};
+
+/// What becomes of every resource, and what made that another thing than its own place says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceChanges {
+    /// By resource; groups are idle.
+    pub by_resource: Vec<ResourceChange>,
+    /// By resource, what made it so, if it was not its own place.
+    pub causes: Vec<Option<WaitReason>>,
+}
+
+impl ResourceChanges {
+    /// What becomes of the resources of a cluster that have their places.
+    pub fn of(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
+        let (by_resource, causes) = induced::changes(set, placed);
+        ResourceChanges { by_resource, causes }
+    }
+
+    /// What becomes of one.
+    pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
+        self.by_resource[resource.get()]
+    }
+}
 
 /// All that is done to bring resources to where they go, as a graph of what waits for what.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,12 +1,13 @@
 //! What is done with each resource and host by itself.
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::shown_order::by_shown_name;
 use super::super::working_set::WorkingSet;
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
-use crate::plan::graph::Strength;
+use crate::plan::graph::{StepIdx, Strength};
 
 /// Adds the actions of all hosts, primitives and groups.
 pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
@@ -17,7 +18,7 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
             false => primitive(set, changes[resource.get()], resource, actions),
         }
     }
-    shut_down(set, actions);
+    shut_down(set, changes, actions);
 }
 
 /// Lost hosts are fenced, the coordinator last, if there is anything to be managed at all.
@@ -26,15 +27,21 @@ fn fence(set: &WorkingSet, actions: &mut Actions) {
         return;
     }
     let is_coordinator = |host: &HostIdx| set.coordinator == Some(*host);
-    let mut lost: Vec<HostIdx> = set.host_indices().filter(|host| set.host(*host).state.unclean).collect();
+    let mut lost = by_shown_name(set);
+    lost.retain(|host| set.host(*host).state.unclean);
     lost.sort_by_key(is_coordinator);
-    let mut before = None;
+    let mut before: Vec<StepIdx> = Vec::new();
     for host in lost {
         let fence = actions.add(TransitionAction::to_host(ActionTask::Fence, host));
         if !set.concurrent_fencing || is_coordinator(&host) {
-            actions.edge(before, fence, Strength::Should, WaitReason::OneByOne);
+            for before in &before {
+                actions.edge(*before, fence, Strength::Should, WaitReason::OneByOne);
+            }
         }
-        before = Some(fence);
+        if !set.concurrent_fencing {
+            before.clear();
+        }
+        before.push(fence);
     }
 }
 
@@ -53,7 +60,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         let pseudo = set.host(from).state.unclean;
         let stop = actions.add(TransitionAction { pseudo, ..with(ActionTask::Stop, from) });
         actions.edge(before, stop, Strength::Must, why);
-        let fence = actions.to(ActionTask::Fence, from);
+        let fence = actions.to(ActionTask::Fence, from).filter(|_| !set.resource(resource).fences());
         actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(from));
         before = Some(stop);
     }
@@ -72,6 +79,10 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     let mut stopped = None;
     if members().any(|change| change.stops_on().is_some()) {
         let stop = actions.add(TransitionAction::mark(ActionTask::Stop, group));
+        for host in members().filter_map(ResourceChange::stops_on) {
+            let fence = actions.to(ActionTask::Fence, host);
+            actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
+        }
         let all_can_stop = set
             .resource(group)
             .members
@@ -84,7 +95,12 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
         }
         actions.edge(stop, stopped, Strength::Must, why);
     }
-    if members().any(|change| change.starts_on().is_some()) {
+    // what is not managed, and would start anew if it were, is waited for as if it did
+    let begins = |change: ResourceChange| change.starts_on().is_some();
+    let would_begin = |member: &ResourceIdx| {
+        !set.is_managed(*member) && matches!(changes[member.get()], ResourceChange::Held(_))
+    };
+    if members().any(begins) || set.resource(group).members.iter().any(would_begin) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, group));
         actions.edge(stopped, start, Strength::Must, why);
         if members().all(|change| change.runs_on().is_some()) {
@@ -95,12 +111,17 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
 }
 
 /// Hosts that want to leave do so when all is stopped there, the coordinator last.
-fn shut_down(set: &WorkingSet, actions: &mut Actions) {
+fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
     let leaves = |host: &HostIdx| {
         let state = set.host(*host).state;
         state.shutting_down && state.online && !state.unclean
     };
-    let mut leaving: Vec<HostIdx> = set.host_indices().filter(leaves).collect();
+    // who is held there keeps it
+    let holds = |host: HostIdx| {
+        let held = |resource: &ResourceIdx| changes[resource.get()] == ResourceChange::Held(host);
+        set.resource_indices().filter(held).any(|resource| set.is_managed(resource))
+    };
+    let mut leaving: Vec<HostIdx> = set.host_indices().filter(leaves).filter(|host| !holds(*host)).collect();
     leaving.sort_by_key(|host| set.coordinator == Some(*host));
     for host in leaving.clone() {
         let shutdown = actions.add(TransitionAction::to_host(ActionTask::Shutdown, host));

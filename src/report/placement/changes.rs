@@ -1,10 +1,10 @@
 //! What becomes of each resource.
 
 use crate::model::kinds::words;
-use crate::placement::{AllPlaced, HostIdx, ResourceIdx, WorkingSet};
+use crate::placement::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
 
 words!(
-    /// What is done to a resource that is placed, as far as its place says it; what orders add is the graph's.
+    /// What is done with a resource, in a word.
     pub ResourceAction, "action" {
         /// It stays as it is.
         None = "none",
@@ -16,21 +16,36 @@ words!(
         Move = "move",
         /// It is moved while it runs.
         Migrate = "migrate",
+        /// It is stopped and started where it is.
+        Restart = "restart",
+        /// It should be stopped, and cannot be.
+        Held = "held",
+        /// It has its place and its room there, and is not started.
+        Blocked = "blocked",
     }
 );
 
+impl From<ResourceChange> for ResourceAction {
+    fn from(change: ResourceChange) -> ResourceAction {
+        match change {
+            ResourceChange::Idle | ResourceChange::Stay(_) => ResourceAction::None,
+            ResourceChange::Start(_) => ResourceAction::Start,
+            ResourceChange::Stop(_) => ResourceAction::Stop,
+            ResourceChange::Move { .. } => ResourceAction::Move,
+            ResourceChange::Migrate { .. } => ResourceAction::Migrate,
+            ResourceChange::Restart(_) => ResourceAction::Restart,
+            ResourceChange::Held(_) => ResourceAction::Held,
+            ResourceChange::Blocked(_) => ResourceAction::Blocked,
+        }
+    }
+}
+
 impl ResourceAction {
-    /// What is done to a primitive.
-    pub(crate) fn of(set: &WorkingSet, placed: &AllPlaced, resource: ResourceIdx) -> ResourceAction {
-        let of = set.resource(resource);
-        let clean = |host: HostIdx| !set.host(host).state.unclean;
-        match (of.active, placed.host(resource)) {
-            (None, None) => ResourceAction::None,
-            (None, Some(_)) => ResourceAction::Start,
-            (Some(_), None) => ResourceAction::Stop,
-            (Some(was), Some(now)) if was == now => ResourceAction::None,
-            (Some(was), Some(_)) if of.allow_migrate && clean(was) => ResourceAction::Migrate,
-            (Some(_), Some(_)) => ResourceAction::Move,
+    /// What is done with a primitive; nothing, if it is not managed.
+    pub(super) fn of(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> ResourceAction {
+        match set.is_managed(resource) {
+            true => changes.get(resource).into(),
+            false => ResourceAction::None,
         }
     }
 }

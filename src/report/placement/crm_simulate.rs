@@ -2,10 +2,11 @@
 
 use crate::placement::capacity::Capacities;
 use crate::placement::placing::{AllPlaced, PlacingEvent};
-use crate::placement::{AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet};
+use crate::placement::{
+    AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
+};
 
 use super::container::Container;
-use super::order::by_shown_name;
 
 /// Tells the lines of `crm_simulate -S -s -U` about capacities and scores one after the other, as they are as many as
 /// hosts times resources: Original, every resource, Remaining.

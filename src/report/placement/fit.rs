@@ -6,12 +6,11 @@ use serde::Serialize;
 
 use crate::model::shown::shown_name;
 use crate::placement::fit::{FitQuestion, MOST, MoreFitting};
-use crate::placement::{Strategy, WorkingSet};
+use crate::placement::{Strategy, WorkingSet, by_shown_name};
 use crate::report::json::Generator;
 use crate::report::table::{Align, Table};
 
 use super::json::amounts;
-use super::order::by_shown_name;
 use super::text::trimmed;
 
 /// The name of the schema.

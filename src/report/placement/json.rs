@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::placement::why::{PlaceReasons, why};
 use crate::placement::working_set::{OrderStrength, WorkingSet};
-use crate::placement::{AllPlaced, AllocationScore, Capacities, HostIdx, ResourceIdx, Strategy, Transition};
+use crate::placement::{
+    AllPlaced, AllocationScore, Capacities, HostIdx, ResourceChanges, ResourceIdx, Strategy, Transition,
+};
 use crate::report::json::Generator;
 
 use super::changes::{ResourceAction, primitives};
@@ -96,14 +98,15 @@ pub fn document<'a>(
     plan: Option<&'a Transition>,
 ) -> PlacementDocument<'a> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let actions = || primitives(set).map(|resource| ResourceAction::of(set, placed, resource));
+    let changes = ResourceChanges::of(set, placed);
+    let actions = || primitives(set).map(|resource| ResourceAction::of(set, &changes, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
     PlacementDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         strategy: strategy.as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
-        resources: primitives(set).filter_map(|one| resource(set, strategy, placed, one)).collect(),
+        resources: primitives(set).filter_map(|one| resource(set, strategy, placed, &changes, one)).collect(),
         order: placed.records.iter().map(|record| id(record.resource)).collect(),
         placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
         unplaced: placed.unplaced(set).map(id).collect(),
@@ -144,6 +147,7 @@ fn resource(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
+    changes: &ResourceChanges,
     resource: ResourceIdx,
 ) -> Option<PlacementResource> {
     let of = set.resource(resource);
@@ -155,7 +159,7 @@ fn resource(
         group: of.group.map(|group| set.resource(group).id.clone()),
         node: record.host.map(name),
         was: of.active.map(name),
-        action: ResourceAction::of(set, placed, resource).as_str(),
+        action: ResourceAction::of(set, changes, resource).as_str(),
         managed: set.is_managed(resource),
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
         reason: words::lines(set, &reasons).iter().map(|line| line.trim().to_owned()).collect(),

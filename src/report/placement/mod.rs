@@ -5,7 +5,6 @@ mod container;
 pub mod crm_simulate;
 pub mod fit;
 pub(crate) mod json;
-mod order;
 pub mod survive;
 pub(crate) mod text;
 pub mod transition;

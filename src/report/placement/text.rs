@@ -2,11 +2,11 @@
 
 use crate::model::shown::shown_name;
 use crate::placement::why::{PlaceReasons, why};
-use crate::placement::{AllPlaced, HostIdx, Strategy, WorkingSet};
+use crate::placement::{AllPlaced, HostIdx, ResourceChanges, Strategy, WorkingSet, by_shown_name};
 use crate::report::table::{Align, Table};
 
 use super::changes::{ResourceAction, primitives};
-use super::order::by_shown_name;
+use super::transition::reason;
 use super::why;
 
 /// The lines about a whole cluster.
@@ -39,18 +39,23 @@ pub fn lines(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Vec<St
 
 fn resources(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
     let name = |host: Option<HostIdx>| host.map_or("-".to_owned(), |host| shown_name(&set.host(host).name));
+    let changes = ResourceChanges::of(set, placed);
     let mut table = Table::new(["Resource", "Was", "Now", "Action"].map(|title| (title, Align::Left)));
     for resource in primitives(set) {
         let of = set.resource(resource);
-        let action = ResourceAction::of(set, placed, resource);
-        let text = match action {
+        let change = changes.get(resource);
+        let text = match ResourceAction::of(set, &changes, resource) {
             ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
             ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
             ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),
             ResourceAction::None => "-".to_owned(),
+            ResourceAction::Held => "cannot be stopped".to_owned(),
+            ResourceAction::Blocked => "not started".to_owned(),
             action => action.to_string(),
         };
-        table.push(vec![shown_name(&of.id), name(of.active), name(placed.host(resource)), text]);
+        let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource));
+        let cause = cause.map(|why| format!(" ({})", reason(set, why))).unwrap_or_default();
+        table.push(vec![shown_name(&of.id), name(of.active), name(change.runs_on()), text + &cause]);
     }
     trimmed(&table)
 }

@@ -2,9 +2,7 @@
 
 use crate::model::shown::shown_name;
 use crate::placement::why::{Advantage, HostFinding, HostHindrance, PlaceReasons, RoomTaken};
-use crate::placement::{AttributeIdx, HostIdx, ResourceIdx, WorkingSet};
-
-use super::order::by_shown_name;
+use crate::placement::{AttributeIdx, HostIdx, ResourceIdx, WorkingSet, by_shown_name};
 
 /// The lines about a resource.
 pub fn lines(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<String> {
@@ -101,19 +99,28 @@ impl PlaceWords<'_> {
             HostHindrance::Failures(count) => format!("failed there too often ({count})"),
             HostHindrance::Location(id) => format!("forbidden by {}", shown_name(id)),
             HostHindrance::NotOptedIn => "no constraint allows it (symmetric-cluster=false)".to_owned(),
-            HostHindrance::With(id, other, Some(place)) => {
-                format!(
-                    "must be with {} on {} ({})",
-                    self.resource(*other),
-                    self.host(*place),
-                    shown_name(id)
-                )
+            HostHindrance::With(rule, Some(place)) => {
+                let (other, id) = (self.resource(rule.other), shown_name(&rule.id));
+                match &rule.attribute {
+                    None => format!("must be with {other} on {} ({id})", self.host(*place)),
+                    Some(name) => {
+                        let (name, place) = (shown_name(name), self.host(*place));
+                        format!("must be where {name} is the same as for {other} on {place} ({id})")
+                    }
+                }
             }
-            HostHindrance::With(id, other, None) => {
-                format!("must be with {}, which has no place ({})", self.resource(*other), shown_name(id))
+            HostHindrance::With(rule, None) => {
+                let (other, id) = (self.resource(rule.other), shown_name(&rule.id));
+                format!("must be with {other}, which has no place ({id})")
             }
-            HostHindrance::Apart(id, other) => {
-                format!("must not be with {} ({})", self.resource(*other), shown_name(id))
+            HostHindrance::Apart(rule) => {
+                let (other, id) = (self.resource(rule.other), shown_name(&rule.id));
+                match &rule.attribute {
+                    None => format!("must not be with {other} ({id})"),
+                    Some(name) => {
+                        format!("must not be where {} is the same as for {other} ({id})", shown_name(name))
+                    }
+                }
             }
             HostHindrance::Wishes(others) => {
                 format!("those that go with it cannot be there: {}", self.resources(others))

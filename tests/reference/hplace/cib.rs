@@ -248,7 +248,6 @@ fn constraints(
     let groups: std::collections::BTreeSet<usize> = primitives.iter().filter_map(|one| one.group).collect();
     targets.extend(groups.iter().map(|group| format!("g{group}")));
     let members: Vec<&Primitive> = primitives.iter().filter(|one| one.group.is_some()).collect();
-    let home = |id: &str| primitives.iter().find(|one| one.id == id).and_then(|one| one.group);
     let any = |random: &mut Random| match members.is_empty() || random.chance(0.85) {
         true => random.pick(&targets).clone(),
         false => random.pick(&members).id.clone(),
@@ -260,11 +259,7 @@ fn constraints(
     let count = primitives.len() / 2;
     for at in 0..if flavour.colocations { random.below(2 + count) } else { 0 } {
         let (one, other) = (any(random), any(random));
-        // a member and its own group hang together anyway
-        let is_own = |member: &str, group: &str| home(member).is_some_and(|at| group == format!("g{at}"));
-        if !is_own(&one, &other) && !is_own(&other, &one) {
-            colocation(xml, at, (&one, &other), random);
-        }
+        colocation(xml, at, (&one, &other), random);
     }
     if flavour.colocations && random.chance(0.15) && targets.len() > 2 {
         set_of_colocations(xml, &targets, random);

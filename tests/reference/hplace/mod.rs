@@ -27,6 +27,9 @@ const SHOWN: usize = 5;
 #[derive(Debug, Default)]
 pub struct Counts {
     same: u64,
+    /// Actions of the transitions that are the same, and pairs of them of which one comes first.
+    actions: usize,
+    pairs: usize,
     order_dependent: u64,
     different: Vec<String>,
 }
@@ -41,10 +44,12 @@ impl Counts {
     pub fn summary(&self) -> String {
         let text: String = self.different.iter().take(SHOWN).map(|text| format!("{text}\n")).collect();
         format!(
-            "{text}hplace and crm_simulate on {} Pacemaker clusters: {} the same, {} in which crm_simulate's own answer depends on its \
-             memory, {} different",
+            "{text}hplace and crm_simulate on {} Pacemaker clusters: {} the same ({} actions, {} pairs in order), {} in which \
+             crm_simulate's own answer depends on its memory, {} different",
             self.same + self.order_dependent + self.different.len() as u64,
             self.same,
+            self.actions,
+            self.pairs,
             self.order_dependent,
             self.different.len()
         )
@@ -74,7 +79,11 @@ pub fn run(seed: u64, jobs: usize, only: Option<u64>, work: &Path, keep: &Path) 
             let verdict = compare(&file)?;
             let mut counts = counts.lock().expect("no thread panics while counting");
             match verdict {
-                Verdict::Same => counts.same += 1,
+                Verdict::Same { actions, pairs } => {
+                    counts.same += 1;
+                    counts.actions += actions;
+                    counts.pairs += pairs;
+                }
                 Verdict::OrderDependent => counts.order_dependent += 1,
                 Verdict::Different(text) => {
                     fs::create_dir_all(keep)?;
@@ -94,7 +103,7 @@ pub fn run(seed: u64, jobs: usize, only: Option<u64>, work: &Path, keep: &Path) 
 }
 
 enum Verdict {
-    Same,
+    Same { actions: usize, pairs: usize },
     OrderDependent,
     Different(String),
 }
@@ -120,7 +129,7 @@ fn compare(file: &PathBuf) -> io::Result<Verdict> {
         let my_graph = graph::closure(&String::from_utf8_lossy(&self::ours(file, "--dot")?.stdout));
         let difference = graph::difference(&my_graph, &their_graph);
         return Ok(match difference.first() {
-            None => Verdict::Same,
+            None => Verdict::Same { actions: their_graph.actions.len(), pairs: their_graph.order.len() },
             Some(first) => {
                 Verdict::Different(format!("  {} differences of order, first {first}", difference.len()))
             }

@@ -163,28 +163,28 @@ impl TransitionChecker<'_> {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
                 continue;
             }
+            // a group that is not managed is never begun nor done
+            let sides = [order.first, order.then].map(|of| self.set.resource(of));
+            if sides.iter().any(|of| of.is_group && !of.managed) {
+                continue;
+            }
             for first in self.set.primitives(&order.first) {
                 for then in self.set.primitives(&order.then) {
-                    self.pair(*first, *then, order.symmetrical);
+                    self.pair(*first, *then, order.symmetrical, sides[1].is_group);
                 }
             }
         }
         for group in self.set.groups() {
             for pair in self.set.resource(group).members.windows(2) {
-                self.pair(pair[0], pair[1], true);
+                self.pair(pair[0], pair[1], true, false);
             }
         }
     }
 
-    fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool) {
+    /// Members of a group that waits as a whole migrate without waiting.
+    fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool, of_group: bool) {
         let group = self.set.resource(first).group;
         let in_one_group = group.is_some() && group == self.set.resource(then).group;
-        let (one, other) = (self.change(first), self.change(then));
-        let bound = symmetrical || matches!(other, ResourceChange::Start(_));
-        let held = matches!(other, ResourceChange::Held(_)) || !self.set.is_managed(then);
-        if bound && !held && one.runs_on().is_none() && other.runs_on().is_some() {
-            self.faults.push(TransitionFault::WithoutNeeded(first, then));
-        }
         // members of one group may be ordered against their own group, which is a circle that nothing promises
         let adjacent = |pair: &[ResourceIdx]| pair[0] == first && pair[1] == then;
         let in_sequence =
@@ -192,7 +192,14 @@ impl TransitionChecker<'_> {
         if in_one_group && !in_sequence {
             return;
         }
-        if !one.migrates() {
+        let (one, other) = (self.change(first), self.change(then));
+        let bound = symmetrical || matches!(other, ResourceChange::Start(_));
+        let held = matches!(other, ResourceChange::Held(_)) || !self.set.is_managed(then);
+        if bound && !held && one.runs_on().is_none() && other.runs_on().is_some() {
+            self.faults.push(TransitionFault::WithoutNeeded(first, then));
+        }
+        let goes_on = of_group && other.migrates();
+        if !one.migrates() && !goes_on {
             let start = self.step(Start, first);
             self.precedes(start, self.step(if other.migrates() { MigrateTo } else { Start }, then));
         }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::super::changes::ResourceAction;
 use super::key;
 use crate::placement::transition::checker::excesses;
-use crate::placement::transition::{ResourceChange, Transition, WaitReason};
+use crate::placement::transition::{Transition, WaitReason};
 use crate::placement::{HostIdx, WorkingSet};
 use crate::plan::graph::{Edge, StepIdx, Strength};
 
@@ -71,7 +72,13 @@ struct ExcessDocument<'a> {
 pub fn document<'a>(set: &'a WorkingSet, transition: &'a Transition) -> TransitionDocument<'a> {
     let host = |host: HostIdx| set.host(host).name.as_str();
     let changes = set.resource_indices().filter_map(|resource| {
-        let (change, from, to) = change(transition.changes[resource.get()])?;
+        let change = transition.changes[resource.get()];
+        let (from, to) = (change.leaves(), change.comes_to());
+        let change = ResourceAction::from(change);
+        if change == ResourceAction::None {
+            return None;
+        }
+        let change = change.as_str();
         let cause = transition.causes[resource.get()].map(|why| reason(set, why));
         let resource = set.resource(resource).id.as_str();
         Some(ChangeDocument { resource, change, from: from.map(host), to: to.map(host), cause })
@@ -105,20 +112,6 @@ pub fn document<'a>(set: &'a WorkingSet, transition: &'a Transition) -> Transiti
         overfull: if transition.dropped.is_empty() { Vec::new() } else { overfull.collect() },
         stuck: transition.stuck().collect(),
     }
-}
-
-/// The word for a change, and its hosts; nothing for what stays as it is.
-fn change(change: ResourceChange) -> Option<(&'static str, Option<HostIdx>, Option<HostIdx>)> {
-    Some(match change {
-        ResourceChange::Idle | ResourceChange::Stay(_) => return None,
-        ResourceChange::Start(to) => ("start", None, Some(to)),
-        ResourceChange::Stop(from) => ("stop", Some(from), None),
-        ResourceChange::Move { from, to } => ("move", Some(from), Some(to)),
-        ResourceChange::Migrate { from, to } => ("migrate", Some(from), Some(to)),
-        ResourceChange::Restart(at) => ("restart", Some(at), Some(at)),
-        ResourceChange::Held(at) => ("held", Some(at), None),
-        ResourceChange::Blocked(to) => ("blocked", None, Some(to)),
-    })
 }
 
 fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {

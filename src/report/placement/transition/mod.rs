@@ -30,7 +30,7 @@ fn shown_host(set: &WorkingSet, host: HostIdx) -> String {
 }
 
 /// Why something waits or changes, in words.
-fn reason(set: &WorkingSet, why: WaitReason) -> String {
+pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
     let resource = |resource| shown_name(&set.resource(resource).id);
     match why {
         WaitReason::Change(of) => format!("the same resource, {}", resource(of)),

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-use crate::placement::{HostIdx, WorkingSet};
+use super::index::HostIdx;
+use super::working_set::WorkingSet;
 
 /// All hosts as people read their names: `node9` before `node10`, whatever the case of letters.
-pub(super) fn by_shown_name(set: &WorkingSet) -> Vec<HostIdx> {
+pub(crate) fn by_shown_name(set: &WorkingSet) -> Vec<HostIdx> {
     let mut hosts: Vec<HostIdx> = set.host_indices().collect();
     hosts.sort_by(|one, other| compare(&set.host(*one).name, &set.host(*other).name).then(one.cmp(other)));
     hosts
