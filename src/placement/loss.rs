@@ -8,7 +8,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::score::AllocationScore;
-use super::transition::{ResourceChange, changes};
+use super::transition::{ResourceChange, ResourceChanges};
 use super::working_set::{HostState, Strategy, WorkingSet};
 
 /// What the loss of some hosts at once means.
@@ -30,7 +30,7 @@ impl HostLoss {
     /// What comes of the loss of hosts in a cluster that is [settled](WorkingSet::settled).
     fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
         let (left, placed) = aftermath(settled, strategy, &hosts)?;
-        let changes = changes(&left, &placed);
+        let changes = ResourceChanges::of(&left, &placed).by_resource;
         let (mut down, mut restarted, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         for resource in settled.resource_indices().filter(|resource| !settled.resource(*resource).is_group) {
             let Some(was) = settled.resource(resource).active else { continue };
@@ -111,7 +111,7 @@ impl WorkingSet {
         if self.frozen {
             return after;
         }
-        let runs_on = changes(self, placed).into_iter().map(ResourceChange::runs_on);
+        let runs_on = ResourceChanges::of(self, placed).by_resource.into_iter().map(ResourceChange::runs_on);
         after.resources.iter_mut().zip(runs_on).for_each(|(of, host)| of.active = host);
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
         after.lose(&self.host_indices().filter(leaving).collect::<Vec<_>>());

@@ -64,11 +64,6 @@ pub struct Transition {
     pub dropped: Vec<Edge<WaitReason>>,
 }
 
-/// What becomes of each resource, by its place and by what it needs; groups are idle.
-pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceChange> {
-    induced::changes(set, placed).0
-}
-
 /// The transition of a cluster whose resources were placed by a strategy.
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
     let (changes, causes) = induced::changes(set, placed);
