@@ -620,6 +620,24 @@ fn contradictions_are_in_the_document_of_repairs() {
     assert!(instances.iter().any(|instance| instance["decision"] == "repair"));
 }
 
+/// A tag that was written late says of a repair that is over that it is under way: it goes, also from an instance that is well.
+#[test]
+fn late_tags_of_repairs_are_taken_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("late.data");
+    let repair = |what: &str, end: &str| format!("ganeti:watcher:autorepair:{what}:fix-storage:u1:{end}:43");
+    let (late, over) = (repair("pending", "100"), repair("result", "200:success"));
+    let sample = fs::read_to_string("data/repairs.data").unwrap();
+    let well = "ldap.example.com|1024|10368|1|running|Y|node3.example.com|node1.example.com|drbd|";
+    fs::write(&file, sample.replacen(well, &format!("{well}{late},{over}"), 1)).unwrap();
+    let words = ["harep", "-t", file.to_str().unwrap(), "--dry-run"];
+    let run = Command::new(PROGRAM).env_remove("HTOOLS").args(words).assert().code(0);
+    let said = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let removed = format!(">>> Removing the following tags from ldap.example.com:\n\"{late}\"\n");
+    assert!(said.contains(&removed), "{said}");
+    assert_eq!(said.matches(&over).count(), 0, "{said}");
+}
+
 #[test]
 fn placements_of_pacemaker_clusters() {
     let (placement, normalized) =

@@ -52,6 +52,12 @@ impl TaggedRepair {
 }
 
 impl RepairHistory {
+    /// Whether a tag still says that a repair is under way of which another one says that it is over: as one does that was
+    /// written late.
+    pub fn is_behind(&self) -> bool {
+        self.outdated.iter().any(|tag| tag.result.is_none())
+    }
+
     /// Reads the tags of an instance. Of each repair the last attempt counts, and of its tags the one that says most of its result, then the last one; repairs
     /// follow each other by their earliest tags. After one that has failed nothing counts.
     ///

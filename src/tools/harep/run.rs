@@ -209,10 +209,13 @@ impl<'a> RepairRun<'a> {
     fn attend(&mut self, cluster: &Cluster, case: RepairCase) -> anyhow::Result<RepairEntry> {
         let instance = cluster.instance(case.instance);
         let mut entry = RepairEntry { case, visit: None, opcodes: Vec::new(), problem: None };
+        let is_behind = || RepairHistory::of(&instance.tags).is_ok_and(|history| history.is_behind());
+        if entry.case.decision == RepairDecision::Well && !is_behind() {
+            return Ok(entry);
+        }
         if matches!(
             entry.case.decision,
-            RepairDecision::Well
-                | RepairDecision::Later(..)
+            RepairDecision::Later(..)
                 | RepairDecision::NoRoom(..)
                 | RepairDecision::NotPermitted(_)
                 | RepairDecision::ForPeople
