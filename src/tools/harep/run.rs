@@ -209,7 +209,11 @@ impl<'a> RepairRun<'a> {
     fn attend(&mut self, cluster: &Cluster, case: RepairCase) -> anyhow::Result<RepairEntry> {
         let instance = cluster.instance(case.instance);
         let mut entry = RepairEntry { case, visit: None, opcodes: Vec::new(), problem: None };
-        let is_behind = || RepairHistory::of(&instance.tags).is_ok_and(|history| history.is_behind());
+        // over LUXI one job writes them all, in order
+        let source = &self.options.load.source;
+        let may_be_late = source.rapi.is_some() || source.text_data.is_some();
+        let is_behind =
+            || may_be_late && RepairHistory::of(&instance.tags).is_ok_and(|history| history.is_behind());
         if entry.case.decision == RepairDecision::Well && !is_behind() {
             return Ok(entry);
         }
