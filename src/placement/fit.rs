@@ -22,10 +22,12 @@ pub struct MoreFitting {
     pub by_host: Vec<usize>,
     /// What each host has left then, by host.
     pub remaining: Vec<Capacities>,
-    /// The first host that has room for one of them before any is there, and for no other one after some; and the
-    /// kinds of capacity of which it has too little then.
-    pub first_full: Option<(HostIdx, Vec<AttributeIdx>)>,
+    /// The first host that has room for one of them before any is there, and for no other one after some.
+    pub first_full: Option<FullHost>,
 }
+
+/// A host that is full, and the kinds of capacity of which it has too little.
+pub type FullHost = (HostIdx, Vec<AttributeIdx>);
 
 /// What more resources are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,20 +47,21 @@ impl FitQuestion {
     /// Those of [`place`].
     pub fn answer(&self, settled: &WorkingSet, strategy: Strategy) -> Result<MoreFitting, PlacingError> {
         let now = place(settled, strategy)?;
-        let survives = self.holds(settled, strategy, 0, &now)?;
+        let survives = self.survives(settled, strategy, &now)?;
         let end = self.bound(settled, &now).min(MOST) + 1;
         let (mut fits, mut fails) = (0, if survives { end } else { 1 });
+        let mut placed = None;
         let mut next = 1;
         while fails - fits > 1 {
-            match self.holds(settled, strategy, next, &now)? {
-                true => fits = next,
-                false => fails = next,
+            match self.placed_with(settled, strategy, next, &now)? {
+                Some(found) => (fits, placed) = (next, Some(found)),
+                None => fails = next,
             }
             next = (fits * 2).min(fits + (fails - fits) / 2).max(fits + 1);
         }
-        let with = self.grown(settled, fits);
-        let placed = place(&with, strategy)?;
-        Ok(MoreFitting { survives, ..self.described(settled, &now, &placed, fits) })
+        let (by_host, first_full) = self.taken(settled, &now, placed.as_ref());
+        let remaining = placed.map_or(now.remaining, |placed| placed.remaining);
+        Ok(MoreFitting { count: fits, survives, by_host, remaining, first_full })
     }
 
     /// No more than this can fit, as all hosts together have no room for more.
@@ -74,23 +77,34 @@ impl FitQuestion {
         usize::try_from(times).unwrap_or(usize::MAX)
     }
 
-    /// Whether so many more are all placed, whatever is lost, and nothing else gives way.
-    fn holds(
+    /// Where all go with so many more, if these are all placed, whatever is lost, and nothing else gives way.
+    fn placed_with(
         &self,
         settled: &WorkingSet,
         strategy: Strategy,
         count: usize,
         now: &AllPlaced,
-    ) -> Result<bool, PlacingError> {
+    ) -> Result<Option<AllPlaced>, PlacingError> {
         let with = self.grown(settled, count);
         let placed = place(&with, strategy)?;
         let is_kept = |resource: ResourceIdx| now.host(resource).is_none() || placed.host(resource).is_some();
         let all = settled.resource_indices().all(is_kept)
             && with.resource_indices().skip(settled.resources.len()).all(|more| placed.host(more).is_some());
-        if !all || self.survive == 0 {
-            return Ok(all);
+        let holds = all && self.survives(&with, strategy, &placed)?;
+        Ok(holds.then_some(placed))
+    }
+
+    /// Whether nothing stays down, whatever is lost.
+    fn survives(
+        &self,
+        set: &WorkingSet,
+        strategy: Strategy,
+        placed: &AllPlaced,
+    ) -> Result<bool, PlacingError> {
+        if self.survive == 0 {
+            return Ok(true);
         }
-        let lost = losses(&with.settled(&placed), strategy, self.survive)?;
+        let lost = losses(&set.settled(placed), strategy, self.survive)?;
         Ok(lost.first().is_none_or(|worst| worst.down.is_empty()))
     }
 
@@ -120,17 +134,18 @@ impl FitQuestion {
         with
     }
 
-    fn described(
+    /// How many more each host takes, and which one is full first.
+    fn taken(
         &self,
         settled: &WorkingSet,
         now: &AllPlaced,
-        placed: &AllPlaced,
-        count: usize,
-    ) -> MoreFitting {
+        placed: Option<&AllPlaced>,
+    ) -> (Vec<usize>, Option<FullHost>) {
         let mut by_host = vec![0; settled.hosts.len()];
         let mut free = now.remaining.clone();
         let mut first_full = None;
-        let more = placed.records.iter().filter(|record| record.resource.get() >= settled.resources.len());
+        let records = placed.iter().flat_map(|placed| &placed.records);
+        let more = records.filter(|record| record.resource.get() >= settled.resources.len());
         for host in more.filter_map(|record| record.host) {
             by_host[host.get()] += 1;
             free[host.get()].charge(&self.size);
@@ -140,6 +155,6 @@ impl FitQuestion {
                 first_full = Some((host, missing));
             }
         }
-        MoreFitting { count, survives: true, by_host, remaining: placed.remaining.clone(), first_full }
+        (by_host, first_full)
     }
 }

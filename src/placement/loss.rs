@@ -7,7 +7,6 @@ use rayon::prelude::*;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
-use super::score::AllocationScore;
 use super::transition::{ResourceChange, ResourceChanges};
 use super::working_set::{HostState, Strategy, WorkingSet};
 
@@ -50,11 +49,9 @@ impl HostLoss {
     /// `Less` if this loss is the worse one: it takes down what has a higher priority, more of that, more in all, or makes
     /// more resources move.
     fn compare(&self, other: &HostLoss, settled: &WorkingSet) -> Ordering {
-        let priorities = |loss: &HostLoss| -> Vec<AllocationScore> {
-            loss.down.iter().map(|resource| settled.resource(*resource).priority).collect()
-        };
+        let priority = |resource: &ResourceIdx| settled.resource(*resource).priority;
         let moves = |loss: &HostLoss| (loss.moved.len(), loss.restarted.len());
-        let by_down = priorities(other).cmp(&priorities(self));
+        let by_down = other.down.iter().map(priority).cmp(self.down.iter().map(priority));
         by_down.then_with(|| moves(other).cmp(&moves(self))).then_with(|| self.hosts.cmp(&other.hosts))
     }
 }
@@ -85,16 +82,13 @@ pub fn losses(
 ) -> Result<Vec<HostLoss>, PlacingError> {
     let members: Vec<HostIdx> =
         settled.host_indices().filter(|host| settled.host(*host).state.online).collect();
-    let lost: Vec<Vec<HostIdx>> = match at_once {
-        2 => {
-            let pairs = |(at, one): (usize, &HostIdx)| {
-                let one = *one;
-                members[at + 1..].iter().map(move |other| vec![one, *other]).collect::<Vec<_>>()
-            };
-            members.iter().enumerate().flat_map(pairs).collect()
+    let with_later = |(at, one): (usize, &HostIdx)| -> Vec<Vec<HostIdx>> {
+        match at_once {
+            2 => members[at + 1..].iter().map(|other| vec![*one, *other]).collect(),
+            _ => vec![vec![*one]],
         }
-        _ => members.iter().map(|host| vec![*host]).collect(),
     };
+    let lost: Vec<Vec<HostIdx>> = members.iter().enumerate().flat_map(with_later).collect();
     let mut losses = lost
         .into_par_iter()
         .map(|hosts| HostLoss::of(settled, strategy, hosts))
