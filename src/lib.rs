@@ -63,7 +63,8 @@
 //!   the rules.
 //! * [`placement`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
 //!   ([`cib`](placement::cib)) that describe them, where Pacemaker [places](placement::place()) them, and the
-//!   [transition](placement::transition()) that brings them there, with a checker of its own. A model of its own, which
+//!   [transition](placement::transition()) that brings them there, with a checker of its own; what the [loss](placement::loss) of hosts would mean, and how much more
+//!   would [fit](placement::fit). A model of its own, which
 //!   shares nothing with Ganeti's but ways to show names and the graph of what waits for what.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.

@@ -1,4 +1,4 @@
-//! AllPlaced the resources of Pacemaker clusters, exactly as Pacemaker 2.1.5 does, and saying why. A model of its own:
+//! Places the resources of Pacemaker clusters, exactly as Pacemaker 2.1.5 does, and saying why. A model of its own:
 //! hosts with freely named capacities, and resources with scores.
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]

@@ -1,4 +1,4 @@
-//! AllPlaced: resource after resource, each on the host that is best then.
+//! Placing: resource after resource, each on the host that is best then.
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
