@@ -209,9 +209,8 @@ impl<'a> RepairRun<'a> {
     fn attend(&mut self, cluster: &Cluster, case: RepairCase) -> anyhow::Result<RepairEntry> {
         let instance = cluster.instance(case.instance);
         let mut entry = RepairEntry { case, visit: None, opcodes: Vec::new(), problem: None };
-        // over LUXI one job writes them all, in order
-        let source = &self.options.load.source;
-        let may_be_late = source.rapi.is_some() || source.text_data.is_some();
+        // where one job does all they are written in order
+        let may_be_late = self.client.as_deref().is_none_or(|client| !client.joins_opcodes());
         let is_behind =
             || may_be_late && RepairHistory::of(&instance.tags).is_ok_and(|history| history.is_behind());
         if entry.case.decision == RepairDecision::Well && !is_behind() {

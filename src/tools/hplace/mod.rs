@@ -11,7 +11,7 @@ use super::cli::hint::did_you_mean;
 use super::cli::option::ArgumentKind::{Choices, File, Integer, Text};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
 use super::options::catalogue::*;
-use super::options::{Options, PlacementCommand};
+use super::options::{Options, PlacementCommand, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
 use crate::placement::Strategy;
@@ -93,7 +93,7 @@ pub const SPEC: Spec = Spec {
         .added()
         .only(SURVIVE),
         OptionDef::new("top", "survive: show the N worst losses [10]")
-            .takes("N", Integer, |o, g| above_zero(g).map(|most| o.placement.top = Some(most)))
+            .takes("N", Integer, |o, g| some(g).map(|most| o.placement.top = Some(most)))
             .added()
             .only(SURVIVE),
         OptionDef::new("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
@@ -122,11 +122,6 @@ fn one_or_two(given: &Given) -> Result<usize, ValueError> {
         2 => Ok(2),
         _ => Err(given.out_of_range("1 or 2")),
     }
-}
-
-fn above_zero(given: &Given) -> Result<usize, ValueError> {
-    let number = usize::try_from(given.int()?).unwrap_or(0);
-    if number > 0 { Ok(number) } else { Err(given.out_of_range("a whole number, 1 or more")) }
 }
 
 /// Reads the words behind the program's name.

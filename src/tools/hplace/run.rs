@@ -55,21 +55,32 @@ pub(super) fn run(
     })
 }
 
-/// Some forms are printed alone.
-fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()> {
+/// A form in which a placement can be shown: whether it is wanted, and its option.
+type PlacementForm = (bool, &'static str);
+
+/// The forms in which nothing but a placement can be shown: those that are printed alone, and those that go with others.
+pub(super) fn forms(options: &PlacementOptions) -> ([PlacementForm; 4], [PlacementForm; 2]) {
     let alone = [
         (options.crm_simulate_format, "--crm-simulate-format"),
         (options.show_normalized, "--show-normalized"),
         (options.dot, "--dot"),
         (options.transition_xml, "--transition-xml"),
     ];
-    let others = [
-        (as_json, "--json"),
-        (options.transition, "--transition"),
-        (options.explain, "--explain"),
-        (matches!(options.command, PlacementCommand::Why(_)), "why"),
-    ];
-    let mut given = alone.iter().chain(&others).filter(|(given, _)| *given).map(|(_, name)| name);
+    (alone, [(options.transition, "--transition"), (options.explain, "--explain")])
+}
+
+/// Some forms are printed alone.
+fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()> {
+    let (alone, others) = forms(options);
+    let json = [(as_json, "--json")];
+    let why = [(matches!(options.command, PlacementCommand::Why(_)), "why")];
+    let mut given = alone
+        .iter()
+        .chain(&json)
+        .chain(&others)
+        .chain(&why)
+        .filter(|(given, _)| *given)
+        .map(|(_, name)| name);
     if let (true, Some(one), Some(other)) =
         (alone.iter().any(|(given, _)| *given), given.next(), given.next())
     {

@@ -3,6 +3,7 @@
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::load;
+use super::run::forms;
 use crate::model::shown::shown_name;
 use crate::placement::fit::FitQuestion;
 use crate::placement::loss::losses;
@@ -70,15 +71,8 @@ pub(super) fn fit(
 
 /// The cluster once it has done what it is about to do, and how it is placed.
 fn settled(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let alone = [
-        (options.crm_simulate_format, "--crm-simulate-format"),
-        (options.show_normalized, "--show-normalized"),
-        (options.transition, "--transition"),
-        (options.dot, "--dot"),
-        (options.transition_xml, "--transition-xml"),
-        (options.explain, "--explain"),
-    ];
-    if let Some((_, name)) = alone.iter().find(|(given, _)| *given) {
+    let (alone, others) = forms(options);
+    if let Some((_, name)) = alone.iter().chain(&others).find(|(given, _)| *given) {
         bail!("option {name} means nothing to what would be");
     }
     let set = load(options, output)?;

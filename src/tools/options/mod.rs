@@ -520,6 +520,14 @@ pub fn count(given: &Given) -> Result<u64, ValueError> {
     u64::try_from(given.int()?).map_err(|_| given.out_of_range("a whole number, 0 or more"))
 }
 
+/// A number of things, 1 or more.
+pub fn some(given: &Given) -> Result<usize, ValueError> {
+    match count(given)? {
+        0 => Err(given.out_of_range("a whole number, 1 or more")),
+        number => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
+    }
+}
+
 /// A number of things, not too large for any list.
 pub fn at_least_one(given: &Given) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 1000";

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use jiff::civil::Time;
 use jiff::{Span, ZonedDateTime};
 
-use super::count;
+use super::some;
 use crate::execute::journal::OnFailure;
 use crate::model::kinds::words;
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer, Text};
@@ -63,14 +63,6 @@ fn next(time: Time, now: SystemTime) -> Option<SystemTime> {
         }
     };
     found.timestamp().try_into().ok()
-}
-
-/// A number of things, 1 or more.
-fn some(given: &Given) -> Result<usize, ValueError> {
-    match count(given)? {
-        0 => Err(given.out_of_range("a whole number, 1 or more")),
-        number => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
-    }
 }
 
 fn speed(given: &Given) -> Result<f64, ValueError> {
