@@ -95,7 +95,7 @@ fn what_needs_a_stopped_one_is_not_started_and_keeps_its_room() {
     let (set, _, plan) = case("order-blocked");
     assert_eq!(plan.steps.iter().filter(|step| !step.pseudo).count(), 1);
     let app = set.resource_indices().find(|resource| set.resource(*resource).id == "app").unwrap();
-    assert!(matches!(plan.changes[app.get()], ResourceChange::Blocked(_)));
+    assert!(matches!(plan.changes.get(app), ResourceChange::Blocked(_)));
     let text = views::lines(&set, &plan).join("\n");
     assert!(text.contains("app is not started, and has its room on node1 all the same: order "), "{text}");
     assert!(views::dot(&set, &plan).contains("\"app_start_0 node1\" [ style=dashed"));

@@ -7,6 +7,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, WorkingSet};
+use super::ResourceChanges;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
 
@@ -20,10 +21,7 @@ struct Need {
 }
 
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
-pub(super) fn changes(
-    set: &WorkingSet,
-    placed: &AllPlaced,
-) -> (Vec<ResourceChange>, Vec<Option<WaitReason>>) {
+pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let own = |resource| ResourceChange::of(set, placed, resource);
     let count = set.resources.len();
     let mut induced = InducedChanges {
@@ -46,7 +44,7 @@ pub(super) fn changes(
     }
     induced.hold_groups();
     induced.leave_unmanaged();
-    (induced.changes, induced.causes)
+    ResourceChanges { by_resource: induced.changes, causes: induced.causes }
 }
 
 /// All mandatory orders, those in groups too. Of several orders of the same two resources, the first counts.

@@ -36,8 +36,7 @@ pub struct ResourceChanges {
 impl ResourceChanges {
     /// What becomes of the resources of a cluster that have their places.
     pub fn of(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
-        let (by_resource, causes) = induced::changes(set, placed);
-        ResourceChanges { by_resource, causes }
+        induced::changes(set, placed)
     }
 
     /// What becomes of one.
@@ -49,10 +48,8 @@ impl ResourceChanges {
 /// All that is done to bring resources to where they go, as a graph of what waits for what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// By resource, what becomes of it; groups are idle.
-    pub changes: Vec<ResourceChange>,
-    /// By resource, what made that another thing than its own place says.
-    pub causes: Vec<Option<WaitReason>>,
+    /// What becomes of the resources.
+    pub changes: ResourceChanges,
     /// The steps in an order in which they can be carried out; behind them those that never can be.
     pub steps: Vec<TransitionAction>,
     /// How many can be carried out. The others wait for each other in a circle, or for those that do.
@@ -66,10 +63,10 @@ pub struct Transition {
 
 /// The transition of a cluster whose resources were placed by a strategy.
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
-    let (changes, causes) = induced::changes(set, placed);
+    let changes = ResourceChanges::of(set, placed);
     let mut actions = Actions::default();
-    own::add(set, &changes, &mut actions);
-    constraints::add(set, &changes, &mut actions);
+    own::add(set, &changes.by_resource, &mut actions);
+    constraints::add(set, &changes.by_resource, &mut actions);
     if strategy != Strategy::Default {
         room::add(set, &mut actions);
         room::break_circles(set, placed, &mut actions);
@@ -90,7 +87,6 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     };
     Transition {
         changes,
-        causes,
         steps: sequence.iter().map(|step| actions.all[step.get()]).collect(),
         possible,
         edges: in_sequence(actions.edges),

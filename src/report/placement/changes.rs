@@ -1,7 +1,9 @@
 //! What becomes of each resource.
 
+use std::borrow::Cow;
+
 use crate::model::kinds::words;
-use crate::placement::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
+use crate::placement::{AllPlaced, ResourceChange, ResourceChanges, ResourceIdx, Transition, WorkingSet};
 
 words!(
     /// What is done with a resource, in a word.
@@ -47,6 +49,18 @@ impl ResourceAction {
             true => changes.get(resource).into(),
             false => ResourceAction::None,
         }
+    }
+}
+
+/// What becomes of the resources, as the plan has it if there is one.
+pub(super) fn changes<'a>(
+    set: &WorkingSet,
+    placed: &AllPlaced,
+    plan: Option<&'a Transition>,
+) -> Cow<'a, ResourceChanges> {
+    match plan {
+        Some(plan) => Cow::Borrowed(&plan.changes),
+        None => Cow::Owned(ResourceChanges::of(set, placed)),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::placement::{
 };
 use crate::report::json::Generator;
 
-use super::changes::{ResourceAction, primitives};
+use super::changes::{ResourceAction, changes, primitives};
 use super::transition::{self, TransitionDocument};
 use super::why as words;
 
@@ -98,7 +98,7 @@ pub fn document<'a>(
     plan: Option<&'a Transition>,
 ) -> PlacementDocument<'a> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let changes = ResourceChanges::of(set, placed);
+    let changes = changes(set, placed, plan);
     let actions = || primitives(set).map(|resource| ResourceAction::of(set, &changes, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
     PlacementDocument {

@@ -2,22 +2,29 @@
 
 use crate::model::shown::shown_name;
 use crate::placement::why::{PlaceReasons, why};
-use crate::placement::{AllPlaced, HostIdx, ResourceChanges, Strategy, WorkingSet, by_shown_name};
+use crate::placement::{
+    AllPlaced, HostIdx, ResourceChanges, Strategy, Transition, WorkingSet, by_shown_name,
+};
 use crate::report::table::{Align, Table};
 
-use super::changes::{ResourceAction, primitives};
+use super::changes::{ResourceAction, changes, primitives};
 use super::transition::reason;
 use super::why;
 
-/// The lines about a whole cluster.
-pub fn lines(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Vec<String> {
+/// The lines about a whole cluster, with what a plan does there if there is one already.
+pub fn lines(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    plan: Option<&Transition>,
+) -> Vec<String> {
     let mut lines = vec![format!(
         "Strategy {strategy}: {} nodes, {} resources",
         set.hosts.len(),
         primitives(set).count()
     )];
     lines.push(String::new());
-    lines.extend(resources(set, placed));
+    lines.extend(resources(set, &changes(set, placed, plan)));
     lines.push(String::new());
     lines.extend(hosts(set, placed));
     let unplaced: Vec<PlaceReasons> =
@@ -37,14 +44,13 @@ pub fn lines(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Vec<St
     lines
 }
 
-fn resources(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
+fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {
     let name = |host: Option<HostIdx>| host.map_or("-".to_owned(), |host| shown_name(&set.host(host).name));
-    let changes = ResourceChanges::of(set, placed);
     let mut table = Table::new(["Resource", "Was", "Now", "Action"].map(|title| (title, Align::Left)));
     for resource in primitives(set) {
         let of = set.resource(resource);
         let change = changes.get(resource);
-        let text = match ResourceAction::of(set, &changes, resource) {
+        let text = match ResourceAction::of(set, changes, resource) {
             ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
             ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
             ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),

@@ -5,7 +5,7 @@ use anyhow::bail;
 use super::cluster::load;
 use crate::model::shown::shown_name;
 use crate::placement::why::why;
-use crate::placement::{AllPlaced, ResourceIdx, Strategy, WorkingSet, place, transition};
+use crate::placement::{AllPlaced, ResourceIdx, Strategy, Transition, WorkingSet, place, transition};
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
@@ -40,7 +40,7 @@ pub(super) fn run(
         Some(plan) if options.dot => output.write(&graphs::dot(&set, plan))?,
         Some(plan) if options.transition_xml => output.write(&graphs::xml(&set, plan))?,
         _ => {
-            let mut lines = lines(&set, strategy, &placed, options, &asked);
+            let mut lines = lines(&set, strategy, &placed, plan.as_ref(), options, &asked);
             if let Some(plan) = &plan {
                 lines.push(String::new());
                 lines.extend(graphs::lines(&set, plan));
@@ -109,6 +109,7 @@ fn lines(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
+    plan: Option<&Transition>,
     options: &PlacementOptions,
     asked: &[ResourceIdx],
 ) -> Vec<String> {
@@ -119,7 +120,7 @@ fn lines(
     if !asked.is_empty() {
         return asked.iter().flat_map(|resource| explained(*resource)).collect();
     }
-    let mut lines = text::lines(set, strategy, placed);
+    let mut lines = text::lines(set, strategy, placed, plan);
     if options.explain {
         lines.push(String::new());
         lines.extend(placed.records.iter().flat_map(|record| explained(record.resource)));

@@ -101,7 +101,7 @@ impl TransitionChecker<'_> {
     }
 
     fn change(&self, resource: ResourceIdx) -> ResourceChange {
-        self.transition.changes[resource.get()]
+        self.transition.changes.get(resource)
     }
 
     /// Carries out one step after the other.
@@ -144,7 +144,7 @@ impl TransitionChecker<'_> {
         for resource in self.set.resource_indices() {
             let of = self.set.resource(resource);
             let expected = if self.set.is_managed(resource) { placed.host(resource) } else { of.active };
-            let named = self.transition.causes[resource.get()].is_some();
+            let named = self.transition.changes.causes[resource.get()].is_some();
             let change = self.change(resource);
             if !of.is_group
                 && change.runs_on() != expected

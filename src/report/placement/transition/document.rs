@@ -72,14 +72,14 @@ struct ExcessDocument<'a> {
 pub fn document<'a>(set: &'a WorkingSet, transition: &'a Transition) -> TransitionDocument<'a> {
     let host = |host: HostIdx| set.host(host).name.as_str();
     let changes = set.resource_indices().filter_map(|resource| {
-        let change = transition.changes[resource.get()];
+        let change = transition.changes.get(resource);
         let (from, to) = (change.leaves(), change.comes_to());
         let change = ResourceAction::from(change);
         if change == ResourceAction::None {
             return None;
         }
         let change = change.as_str();
-        let cause = transition.causes[resource.get()].map(|why| reason(set, why));
+        let cause = transition.changes.causes[resource.get()].map(|why| reason(set, why));
         let resource = set.resource(resource).id.as_str();
         Some(ChangeDocument { resource, change, from: from.map(host), to: to.map(host), cause })
     });

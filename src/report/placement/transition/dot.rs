@@ -22,7 +22,7 @@ pub fn dot(set: &WorkingSet, transition: &Transition) -> String {
         let name = quoted(format!("{id}_{task}_0 {}", set.host(host).name));
         let _ = writeln!(out, "\"{name}\" [ style=dashed color=\"red\" fontcolor=\"black\"]");
     };
-    for (of, change) in set.resources.iter().zip(&transition.changes) {
+    for (of, change) in set.resources.iter().zip(&transition.changes.by_resource) {
         match change {
             ResourceChange::Blocked(host) => not_done(&of.id, "start", *host),
             ResourceChange::Held(host) => not_done(&of.id, "stop", *host),

@@ -103,7 +103,9 @@ impl TransitionPage<'_> {
     /// What others made of resources.
     fn causes(&mut self) {
         for resource in self.set.resource_indices() {
-            if let (Some(why), Some(what)) = (self.transition.causes[resource.get()], self.fate(resource)) {
+            if let (Some(why), Some(what)) =
+                (self.transition.changes.causes[resource.get()], self.fate(resource))
+            {
                 let name = shown_name(&self.set.resource(resource).id);
                 self.lines.push(format!("{name} {what}: {}", reason(self.set, why)));
             }
@@ -113,7 +115,7 @@ impl TransitionPage<'_> {
     /// What became of a resource because of another one.
     fn fate(&self, resource: ResourceIdx) -> Option<String> {
         let host = |host| shown_host(self.set, host);
-        match self.transition.changes[resource.get()] {
+        match self.transition.changes.get(resource) {
             ResourceChange::Stop(at) => Some(format!("is stopped on {}", host(at))),
             ResourceChange::Restart(at) => Some(format!("is restarted on {}", host(at))),
             ResourceChange::Move { .. } => Some("cannot be migrated while it runs".to_owned()),
