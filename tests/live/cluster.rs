@@ -1,4 +1,4 @@
-//! A Ganeti cluster on this machine (`vcluster`): up, reset, down whatever happens.
+//! A cluster on this machine, of Ganeti (`vcluster`) or of Pacemaker (`pcluster`): up, reset, down whatever happens.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,6 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use crate::child::{self, Output};
+use crate::scenarios::Kind;
+
+/// What brings clusters up.
+const SCRIPTS: [&str; 2] = [GANETI, PACEMAKER];
+/// The same for those of Ganeti.
+pub const GANETI: &str = "vcluster";
+/// The same for those of Pacemaker.
+pub const PACEMAKER: &str = "pcluster";
 
 /// Longest time for one that is brought up.
 const UP: Duration = Duration::from_secs(400);
@@ -22,10 +30,12 @@ const RESET: Duration = Duration::from_secs(180);
 const EXEC: Duration = Duration::from_secs(120);
 
 /// Clusters to take down when the suite is interrupted.
-static OURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static OURS: Mutex<Vec<(&str, PathBuf)>> = Mutex::new(Vec::new());
 
 /// A cluster that runs.
 pub struct Cluster {
+    /// What brings it up.
+    script: &'static str,
     directory: PathBuf,
     environment: BTreeMap<String, String>,
     /// Takes the cluster down when the suite is no more; none for a cluster that stays.
@@ -33,26 +43,27 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Brings a cluster up in a new directory, with `settings` beyond the usual ones.
-    pub fn up(name: &str, settings: &[(&str, &str)], keep: bool) -> anyhow::Result<Self> {
+    /// Brings a cluster up in a new directory.
+    pub fn up(kind: Kind, keep: bool) -> anyhow::Result<Self> {
+        let script = kind.script();
         // short: the path of a socket has 107 bytes at most
-        let directory = PathBuf::from(format!("/tmp/htools-live-{}-{name}", std::process::id()));
+        let directory = PathBuf::from(format!("/tmp/htools-live-{}-{}", std::process::id(), kind.name()));
         ensure!(!directory.exists(), "{} is in the way", directory.display());
-        let janitor = if keep { None } else { Some(janitor(&directory)?) };
+        let janitor = if keep { None } else { Some(janitor(script, &directory)?) };
         if !keep {
-            OURS.lock().expect("no thread panics with the list").push(directory.clone());
+            OURS.lock().expect("no thread panics with the list").push((script, directory.clone()));
         }
-        let mut cluster = Cluster { directory, environment: BTreeMap::new(), janitor };
+        let mut cluster = Cluster { script, directory, environment: BTreeMap::new(), janitor };
         let mut command = cluster.script(&["up"]);
-        child::run(command.envs(settings.iter().copied()), UP)?.good().context("no cluster")?;
+        child::run(command.envs(kind.settings().iter().copied()), UP)?.good().context("no cluster")?;
         cluster.environment = cluster.read_environment()?;
         Ok(cluster)
     }
 
     /// Uses a cluster that runs, and leaves it running.
-    pub fn attach(directory: &Path) -> anyhow::Result<Self> {
-        let mut cluster =
-            Cluster { directory: directory.to_path_buf(), environment: BTreeMap::new(), janitor: None };
+    pub fn attach(kind: Kind, directory: &Path) -> anyhow::Result<Self> {
+        let (script, directory) = (kind.script(), directory.to_path_buf());
+        let mut cluster = Cluster { script, directory, environment: BTreeMap::new(), janitor: None };
         cluster.environment = cluster.read_environment()?;
         cluster.reset()?;
         Ok(cluster)
@@ -90,7 +101,14 @@ impl Cluster {
 
     /// Runs a command on the master; with `nodeN` as its first word, on that node.
     pub fn exec(&self, words: &[&str]) -> anyhow::Result<Output> {
-        child::run(self.script(&["exec"]).args(words), EXEC)
+        child::run(&mut self.command(words), EXEC)
+    }
+
+    /// The same command, to be run.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.script(&["exec"]);
+        command.args(words);
+        command
     }
 
     /// Powers a node on or off, as its owner would with the switch, and waits until it is.
@@ -109,7 +127,7 @@ impl Cluster {
     }
 
     fn script(&self, words: &[&str]) -> Command {
-        script(&self.directory, words)
+        script(self.script, &self.directory, words)
     }
 }
 
@@ -119,7 +137,9 @@ impl Drop for Cluster {
         // the end of its input is the janitor's sign
         drop(janitor.stdin.take());
         let _ = janitor.wait();
-        OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain(|path| *path != self.directory);
+        OURS.lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .retain(|(_, path)| *path != self.directory);
     }
 }
 
@@ -129,15 +149,18 @@ pub fn check_machine() -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("{missing}: run this as root");
     }
-    let mut command = script(Path::new("/tmp/htools-live"), &["install"]);
-    child::run(&mut command, Duration::from_secs(1200))?.good().context(missing)?;
+    for name in SCRIPTS {
+        let mut command = script(name, Path::new("/tmp/htools-live"), &["install"]);
+        child::run(&mut command, Duration::from_secs(1200))?.good().context(missing)?;
+    }
     Ok(())
 }
 
 /// Takes all clusters down at once, for a suite that was interrupted.
 pub fn down_all() {
     let ours = OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let started: Vec<_> = ours.iter().filter_map(|path| script(path, &["down"]).spawn().ok()).collect();
+    let started: Vec<_> =
+        ours.iter().filter_map(|(name, path)| script(name, path, &["down"]).spawn().ok()).collect();
     for mut child in started {
         let _ = child.wait();
     }
@@ -154,8 +177,8 @@ pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> 
 }
 
 /// A process that takes the cluster down when this one ends, even if it is killed.
-fn janitor(directory: &Path) -> anyhow::Result<Child> {
-    let script = script(directory, &["down"]);
+fn janitor(name: &str, directory: &Path) -> anyhow::Result<Child> {
+    let script = script(name, directory, &["down"]);
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", r#"trap "" INT TERM HUP; cat; exec "$0" down"#])
@@ -167,8 +190,8 @@ fn janitor(directory: &Path) -> anyhow::Result<Child> {
     command.spawn().context("cannot start a shell")
 }
 
-fn script(directory: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/vcluster"));
+fn script(name: &str, directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live").join(name));
     command.args(words).env("VCLUSTER_DIR", directory);
     command
 }

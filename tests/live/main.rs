@@ -1,5 +1,5 @@
-//! Runs the tools against real Ganeti clusters, which it brings up on this machine
-//! (`vcluster`; Debian, as root) and takes down afterwards:
+//! Runs the tools against real clusters of Ganeti and of Pacemaker, which it brings up on this
+//! machine (`vcluster`, `pcluster`; Debian, as root) and takes down afterwards:
 //!
 //!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]...
 //!         [--program FILE | --installed] [--list]
@@ -40,7 +40,7 @@ struct Settings {
 fn settings() -> Option<Settings> {
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     let matches = Command::new("live")
-        .about("Runs the tools against real Ganeti clusters")
+        .about("Runs the tools against real clusters of Ganeti and of Pacemaker")
         .arg(
             Arg::new("only")
                 .long("only")
@@ -129,8 +129,8 @@ fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mu
         *counts = (counts.0 + good, counts.1 + bad);
     };
     let cluster = match settings.clusters.iter().find(|directory| Kind::of(directory) == Some(kind)) {
-        Some(directory) => Cluster::attach(directory),
-        None => Cluster::up(kind.name(), kind.settings(), settings.keep),
+        Some(directory) => Cluster::attach(kind, directory),
+        None => Cluster::up(kind, settings.keep),
     };
     let cluster = match cluster {
         Ok(cluster) => cluster,

@@ -9,6 +9,7 @@ mod groups;
 mod hbal;
 mod interruption;
 mod monitoring;
+mod pacemaker;
 mod package;
 mod placement;
 mod power;
@@ -19,7 +20,7 @@ mod stream;
 
 use std::path::{Path, PathBuf};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, GANETI, PACEMAKER};
 
 /// Which cluster a scenario needs. They are up side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub enum Kind {
     Full,
     /// Five nodes, and instances that are broken each in a way of its own.
     Repairs,
+    /// Three nodes of Pacemaker, and three resources.
+    Pacemaker,
 }
 
 /// Rows of instances, see `vcluster`.
@@ -47,8 +50,8 @@ const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/population
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] =
-        [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full, Kind::Repairs];
+    pub const ALL: [Kind; 7] =
+        [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full, Kind::Repairs, Kind::Pacemaker];
 
     /// How its directory is called.
     pub fn name(self) -> &'static str {
@@ -59,7 +62,13 @@ impl Kind {
             Kind::Pairs => "pairs",
             Kind::Full => "full",
             Kind::Repairs => "repairs",
+            Kind::Pacemaker => "pacemaker",
         }
+    }
+
+    /// What brings it up.
+    pub fn script(self) -> &'static str {
+        if self == Kind::Pacemaker { PACEMAKER } else { GANETI }
     }
 
     /// What the cluster in a directory is.
@@ -67,6 +76,7 @@ impl Kind {
         let settings = std::fs::read_to_string(directory.join("settings")).ok()?;
         let is = |setting: &str| settings.lines().any(|line| line == setting);
         Some(match () {
+            () if is("PCLUSTER=1") => Kind::Pacemaker,
             () if is("VCLUSTER_NODES=6") => Kind::Large,
             () if is("VCLUSTER_NODES=5") => Kind::Repairs,
             () if is("VCLUSTER_NODES=3") => Kind::Full,
@@ -79,7 +89,7 @@ impl Kind {
     /// Settings of such a cluster, see `vcluster help`.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Large => &[],
+            Kind::Large | Kind::Pacemaker => &[],
             Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
             Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)],
             Kind::Pairs => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_MEM", "8192"), ("VCLUSTER_POPULATE", PAIRS)],
@@ -167,6 +177,8 @@ pub const ALL: &[Scenario] = &[
     changes("stream-window", Kind::Shared, stream::window_and_pause),
     changes("stream-replan", Kind::Small, stream::replanned),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
+    reads("pacemaker-places", Kind::Pacemaker, pacemaker::placed_as_said),
+    changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),
 ];
 
 /// Our program where the nodes of the cluster see it, which have other files than this
