@@ -11,6 +11,7 @@ mod initial;
 pub mod loss;
 mod merge;
 mod number;
+pub mod pinning;
 mod place;
 pub mod placing;
 mod preference;

@@ -1,6 +1,7 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a
 //! [`WorkingSet`]. What it says beyond docs/pacemaker.md is listed in [`WorkingSet::outside`].
 
+pub mod change;
 mod colocations;
 mod document;
 mod history;

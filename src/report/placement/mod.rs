@@ -1,6 +1,8 @@
 //! Showing where the resources of a Pacemaker cluster go, and why.
 
+pub mod carried;
 mod changes;
+pub mod commands;
 mod container;
 pub mod crm_simulate;
 pub mod fit;

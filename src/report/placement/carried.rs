@@ -1,0 +1,43 @@
+//! What is changed in a cluster, in words.
+
+use crate::model::shown::shown_name;
+use crate::placement::cib::change::{CibChange, LocationPin};
+use crate::placement::pinning::Outlook;
+use crate::report::number::counted;
+
+/// The constraints that bring a cluster to a placement.
+pub fn pins(pins: &[LocationPin]) -> Vec<String> {
+    if pins.is_empty() {
+        return vec![String::new(), "Pacemaker does that by itself: no constraints are needed.".to_owned()];
+    }
+    let mut lines =
+        vec![String::new(), format!("Pacemaker comes there with {}:", counted(pins.len(), "constraint"))];
+    lines.extend(pins.iter().map(|pin| {
+        let [id, resource, node] = [&pin.id, &pin.resource, &pin.node].map(|name| shown_name(name));
+        format!("  {id}: {resource} on {node}")
+    }));
+    lines
+}
+
+/// A change, in a few words.
+pub fn change(change: &CibChange) -> String {
+    match change {
+        CibChange::Pin(pins) => format!("Set {}", counted(pins.len(), "constraint")),
+        CibChange::Unpin(pins) => format!("Take {} away", counted(pins.len(), "constraint")),
+        CibChange::Standby(node) => format!("Put {} in standby", shown_name(node)),
+        CibChange::Online(node) => format!("Take {} out of standby", shown_name(node)),
+    }
+}
+
+/// What a cluster goes on to do when it has done all that it would do first.
+pub fn later(outlook: &Outlook) -> Vec<String> {
+    let Some(end) = outlook.expected() else {
+        return vec!["Warning: the cluster never comes to rest: it moves resources to and fro".to_owned()];
+    };
+    let moves = outlook.first().into_iter().zip(end).filter(|(first, end)| first.node != end.node);
+    let line = |of: &str, node: Option<String>| match node {
+        Some(node) => format!("Once that is done, {} goes to {}", shown_name(of), shown_name(&node)),
+        None => format!("Once that is done, {} is stopped", shown_name(of)),
+    };
+    moves.map(|(_, end)| line(&end.resource, end.node)).collect()
+}
