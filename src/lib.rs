@@ -58,14 +58,14 @@
 //!   [`fresh`](plan::fresh) tells what has changed since it was made.
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
 //!   may be in commands and jobs.
-//! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
-//!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
-//!   the rules.
 //! * [`placement`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
 //!   ([`cib`](placement::cib)) that describe them, where Pacemaker [places](placement::place()) them, and the
 //!   [transition](placement::transition()) that brings them there, with a checker of its own; what the [loss](placement::loss) of hosts would mean, and how much more
-//!   would [fit](placement::fit). A model of its own, which
+//!   would [fit](placement::fit); which constraints [bring](placement::pinning) a cluster to another placement than its own. A model of its own, which
 //!   shares nothing with Ganeti's but ways to show names and the graph of what waits for what.
+//! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
+//!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
+//!   the rules. What is planned for a cluster of Pacemaker is carried out by a [runner](execute::pacemaker) of its own, through the same journals.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.

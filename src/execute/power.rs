@@ -1,20 +1,15 @@
 //! The power of nodes, switched by a command of the administrator's.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
+use super::program::{last_line, listen, wait};
 use crate::model::shown::printable;
 use crate::remote::rapi::VARIABLES;
 
-/// How often to look whether the command has ended.
-const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for what it said, once it has ended: its children may keep the
 /// streams open.
 const WORDS: Duration = Duration::from_secs(1);
@@ -70,9 +65,10 @@ fn run(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), P
         return Err(PowerProblem::Name);
     }
     let mut child = start(command, word, node).map_err(PowerProblem::Start)?;
-    let words = listen(&mut child);
+    let words = child.stdout.take().map(|stream| listen(stream, KEPT));
     let status = wait(&mut child, limit).map_err(PowerProblem::Wait)?;
-    let said = || last_line(&words.recv_timeout(WORDS).unwrap_or_default());
+    let heard = || words.as_ref().and_then(|words| words.recv_timeout(WORDS).ok());
+    let said = || last_line(&heard().unwrap_or_default());
     match status {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(PowerProblem::Failed(status, said())),
@@ -105,45 +101,10 @@ fn shell(command: &OsStr, word: &str, node: &str) -> Command {
     shell
 }
 
-/// Reads what the command says on a thread, as it may say more than a pipe holds.
-fn listen(child: &mut Child) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
-    if let Some(mut stream) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = (&mut stream).take(KEPT).read_to_end(&mut text);
-            let _ = sender.send(text);
-            let _ = io::copy(&mut stream, &mut io::sink());
-        });
-    }
-    receiver
-}
-
-/// Waits for the end; nothing if it did not come in time, and the command was killed.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let end = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            // it may have ended this moment
-            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(LOOK);
-    }
-}
-
-fn last_line(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    line.map_or_else(String::new, |line| format!(": {}", printable(line, SHOWN)))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     const LONG: Duration = Duration::from_secs(30);

@@ -29,6 +29,14 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// Why a run ended that was not done, in words.
+    pub fn told(&self) -> &str {
+        match self {
+            Ending::Lost(why) | Ending::Unrecorded(why) | Ending::Contradiction(why) => why,
+            other => other.word(),
+        }
+    }
+
     pub(super) fn word(&self) -> &'static str {
         match self {
             Ending::Done => "done",

@@ -117,7 +117,7 @@ fn state(header: &Header) -> state::State {
 /// Whether what a journal says is so: a job that it calls absent or knows nothing about
 /// is not in the queue, others are known by their numbers.
 fn check_journal(paper: &Paper, cluster: &FakeCluster) {
-    let read = journal::parse(&paper.0.borrow()).map_err(|e| format!("{e:?}")).unwrap();
+    let read = journal::parse::<journal::Read>(&paper.0.borrow()).map_err(|e| format!("{e:?}")).unwrap();
     for job in &cluster.jobs {
         match read.state.part(job.mark).unwrap() {
             JobPart::Submitting => {}
@@ -255,7 +255,7 @@ fn a_job_that_nobody_recorded_is_a_contradiction() {
     // as if the journal had been cut off after its first line
     let bytes = paper.0.borrow().clone();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    let read = journal::parse(&bytes[..end]).map_err(|e| e.1).unwrap();
+    let read = journal::parse::<journal::Read>(&bytes[..end]).map_err(|e| e.1).unwrap();
     let journal = Journal::begin(Box::new(Paper::default()), &header).unwrap();
     let report =
         Runner::new(&mut cluster, &mut around, &header, journal, read.state).settle().expect("it is over");
@@ -328,7 +328,7 @@ proptest! {
                 cluster.faults.clear();
             }
             let bytes = paper.0.borrow().clone();
-            let (read, journal) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
+            let (read, journal): (journal::Read, _) = journal::go_on(&bytes, Box::new(paper.clone())).map_err(|e| e.1).unwrap();
             let ended = catch_unwind(AssertUnwindSafe(|| {
                 let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
                 runner.settle().unwrap_or_else(|| runner.walk())

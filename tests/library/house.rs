@@ -17,9 +17,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
     // `load` for the requests of Ganeti's master
     ("search", &["load", "model", "redundancy", "score"]),
     ("plan", &["model"]),
-    ("execute", &["input", "model", "plan", "remote"]),
     // names and errors are shown as everywhere; `plan` for its graph
     ("placement", &["input", "model", "plan"]),
+    ("execute", &["input", "model", "placement", "plan", "remote"]),
     ("report", &["load", "model", "placement", "plan", "redundancy", "score", "search"]),
     (
         "tools",

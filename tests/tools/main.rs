@@ -14,6 +14,7 @@ mod estimates;
 mod hail;
 mod health;
 mod hplace;
+mod hplace_carried;
 mod install;
 mod json;
 mod manual;

@@ -13,7 +13,7 @@ mod write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use read::{JournalError, LineError, Read, go_on, open, parse, read};
+pub use read::{JournalError, JournalForm, LineError, Read, go_on, open, parse, read};
 pub use write::{Journal, Store};
 
 use super::client::ClusterId;

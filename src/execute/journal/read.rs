@@ -75,6 +75,29 @@ pub enum LineError {
     /// It cannot follow on the lines before it.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The same in another kind of journal, in words.
+    #[error("{0}")]
+    OutOfTurn(String),
+}
+
+/// What the lines of a kind of journals come to.
+pub trait JournalForm: Sized {
+    /// What the first line says.
+    type Header: DeserializeOwned;
+    /// What each other line says.
+    type Record: DeserializeOwned;
+
+    /// Before anything happened.
+    ///
+    /// # Errors
+    /// The header makes no sense.
+    fn begin(header: Self::Header) -> Result<Self, LineError>;
+
+    /// Takes note of the line with this number.
+    ///
+    /// # Errors
+    /// It cannot follow on the lines before it.
+    fn take(&mut self, number: usize, record: Self::Record) -> Result<(), LineError>;
 }
 
 /// What a journal says.
@@ -119,7 +142,7 @@ pub fn read(path: &Path) -> Result<Read, JournalError> {
 ///
 /// # Errors
 /// What is wrong with the file or its content, and where.
-pub fn open(path: &Path) -> Result<(Read, Journal), JournalError> {
+pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
     let shown = shown_source(&path.to_string_lossy());
     let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
     // the end of a pipe might never come
@@ -155,7 +178,10 @@ fn damaged(path: &str, line: usize, problem: &LineError) -> JournalError {
 ///
 /// # Errors
 /// See [`parse`].
-pub fn go_on(bytes: &[u8], store: Box<dyn Store>) -> Result<(Read, Journal), (usize, LineError)> {
+pub fn go_on<F: JournalForm>(
+    bytes: &[u8],
+    store: Box<dyn Store>,
+) -> Result<(F, Journal), (usize, LineError)> {
     let (read, chain) = parse_chain(bytes)?;
     Ok((read, Journal::go_on(store, chain)))
 }
@@ -171,11 +197,11 @@ fn lock(file: &File, path: &str) -> Result<(), JournalError> {
 ///
 /// # Errors
 /// The number of the first wrong line, from 1, and what is wrong with it.
-pub fn parse(bytes: &[u8]) -> Result<Read, (usize, LineError)> {
+pub fn parse<F: JournalForm>(bytes: &[u8]) -> Result<F, (usize, LineError)> {
     parse_chain(bytes).map(|(read, _)| read)
 }
 
-fn parse_chain(bytes: &[u8]) -> Result<(Read, Chain), (usize, LineError)> {
+fn parse_chain<F: JournalForm>(bytes: &[u8]) -> Result<(F, Chain), (usize, LineError)> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
         (line, LineError::NotText)
@@ -183,21 +209,35 @@ fn parse_chain(bytes: &[u8]) -> Result<(Read, Chain), (usize, LineError)> {
     let mut chain = Chain::default();
     let mut lines = (1..).zip(text.split_inclusive('\n'));
     let (number, first) = lines.next().ok_or((1, LineError::Empty))?;
-    let header: Header = content(first, &mut chain).map_err(|problem| (number, problem))?;
-    if let Some(fault) = header.fault() {
-        return Err((number, LineError::Plan(fault)));
-    }
-    let state = State::new(header.parts());
-    let mut read = Read { state, header, times: HashMap::new(), lines: 1 };
+    let header = content(first, &mut chain).map_err(|problem| (number, problem))?;
+    let mut read = F::begin(header).map_err(|problem| (number, problem))?;
     for (number, line) in lines {
-        let record: Record = content(line, &mut chain).map_err(|problem| (number, problem))?;
-        read.state.apply(&record).map_err(|problem| (number, problem.into()))?;
-        if let Record::Ended { job, took: Some(took), .. } = record {
-            read.times.insert(job, took);
-        }
-        read.lines = number;
+        let record = content(line, &mut chain).map_err(|problem| (number, problem))?;
+        read.take(number, record).map_err(|problem| (number, problem))?;
     }
     Ok((read, chain))
+}
+
+impl JournalForm for Read {
+    type Header = Header;
+    type Record = Record;
+
+    fn begin(header: Header) -> Result<Read, LineError> {
+        if let Some(fault) = header.fault() {
+            return Err(LineError::Plan(fault));
+        }
+        let state = State::new(header.parts());
+        Ok(Read { state, header, times: HashMap::new(), lines: 1 })
+    }
+
+    fn take(&mut self, number: usize, record: Record) -> Result<(), LineError> {
+        self.state.apply(&record)?;
+        if let Record::Ended { job, took: Some(took), .. } = record {
+            self.times.insert(job, took);
+        }
+        self.lines = number;
+        Ok(())
+    }
 }
 
 /// What a line says, if its check sum is right.

@@ -44,7 +44,7 @@ fn written(records: &[Record]) -> Vec<u8> {
 #[test]
 fn what_was_written_is_read() {
     let bytes = written(&records());
-    let read = parse(&bytes).map_err(|e| e.1).unwrap();
+    let read = parse::<Read>(&bytes).map_err(|e| e.1).unwrap();
     assert_eq!(serde_json::to_string(&read.header).unwrap(), HEADER);
     assert_eq!(read.lines, 8);
     let message = Some("no \"room\"\nleft".to_owned());
@@ -56,10 +56,10 @@ fn a_journal_that_was_opened_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     fs::write(&path, written(&records()[..4])).unwrap();
-    let (read, mut journal) = open(&path).unwrap();
+    let (read, mut journal) = open::<Read>(&path).unwrap();
     assert_eq!(read.state.step(StepIdx::new(0)), [JobPart::Submitting]);
     // one program at a time
-    assert!(matches!(open(&path), Err(JournalError::InUse { .. })));
+    assert!(matches!(open::<Read>(&path), Err(JournalError::InUse { .. })));
     records()[4..].iter().for_each(|record| journal.write(record).unwrap());
     assert_eq!(fs::read(&path).unwrap(), written(&records()));
 }
@@ -77,7 +77,7 @@ fn an_existing_file_is_not_overwritten() {
 #[test]
 fn records_that_cannot_follow_are_refused_with_their_line() {
     let wrong = |records: &[Record]| {
-        let (line, problem) = parse(&written(records)).map(|_| ()).unwrap_err();
+        let (line, problem) = parse::<Read>(&written(records)).map(|_| ()).unwrap_err();
         (line, problem.to_string())
     };
     let all = records();
@@ -109,7 +109,7 @@ fn plans_that_make_no_sense_are_refused() {
     ] {
         let text = HEADER.replacen(old, new, 1);
         let sum = Chain::default().next(&text);
-        let (line, found) = parse(format!("{text} {sum}\n").as_bytes()).map(|_| ()).unwrap_err();
+        let (line, found) = parse::<Read>(format!("{text} {sum}\n").as_bytes()).map(|_| ()).unwrap_err();
         assert_eq!(line, 1);
         assert!(found.to_string().contains(problem), "{found}");
     }
@@ -129,7 +129,7 @@ proptest! {
             _ => bytes.truncate(at),
         }
         let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
-        match parse(&bytes) {
+        match parse::<Read>(&bytes) {
             Ok(_) => prop_assert!(bytes == whole || what == 2 && whole[at - 1] == b'\n'),
             Err((found, problem)) => {
                 prop_assert!(found <= line + 1, "{found} {line} {problem}");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Chain, Header, Record};
+use super::Chain;
 
 /// Where the lines go: safe from a crash once [`append`](Store::append) comes back.
 pub trait Store {
@@ -35,14 +35,14 @@ impl Journal {
     ///
     /// # Errors
     /// If the file exists or cannot be written.
-    pub fn create(path: &Path, header: &Header) -> io::Result<Journal> {
+    pub fn create(path: &Path, header: &impl Serialize) -> io::Result<Journal> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         file.try_lock().map_err(io::Error::from)?;
         Journal::begin(Box::new(file), header)
     }
 
     /// Begins a journal anywhere.
-    pub fn begin(store: Box<dyn Store>, header: &Header) -> io::Result<Journal> {
+    pub fn begin(store: Box<dyn Store>, header: &impl Serialize) -> io::Result<Journal> {
         let mut journal = Journal::go_on(store, Chain::default());
         journal.line(header)?;
         Ok(journal)
@@ -56,7 +56,7 @@ impl Journal {
     ///
     /// # Errors
     /// If it cannot be written; the journal is of no further use then.
-    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+    pub fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
         self.line(record)
     }
 

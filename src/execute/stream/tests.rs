@@ -31,7 +31,8 @@ impl Sheet {
     /// What a run finds that goes on with it.
     fn go_on(&self) -> (State, Journal) {
         let bytes = self.0.borrow().clone();
-        let (read, journal) = journal::go_on(&bytes, Box::new(self.clone())).map_err(|e| e.1).unwrap();
+        let (read, journal): (journal::Read, _) =
+            journal::go_on(&bytes, Box::new(self.clone())).map_err(|e| e.1).unwrap();
         (read.state, journal)
     }
 }

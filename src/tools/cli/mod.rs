@@ -101,7 +101,10 @@ impl Spec {
             None => Ok(()),
             Some(OptionDef { long, only, .. }) => {
                 let whole = format!("{} {command}", self.name);
-                let (whole, only) = (whole.trim_end(), only.join(", "));
+                // without a word, the program itself is meant
+                let named = |word: &&'static str| if word.is_empty() { self.name } else { word };
+                let only = only.iter().map(named).collect::<Vec<_>>().join(", ");
+                let whole = whole.trim_end();
                 Err(Stop::WrongWords(format!("option --{long} means nothing to '{whole}', only to {only}")))
             }
         }

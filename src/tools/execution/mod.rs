@@ -22,7 +22,7 @@ pub use arrival::Confirmation;
 pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use pace::{check as check_pace, never_replans, rates};
-pub use place::{check as check_journal, state as state_directory};
+pub use place::{JournalName, check as check_journal, journal_path, state as state_directory, unwritable};
 pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
 pub use question::{Consent, ask};
@@ -175,7 +175,8 @@ pub fn carry_out(
         work: order.work,
     };
     let terms = pace::terms(stage.undertaking, &header.work)?;
-    let path = place::journal(options.journal.as_deref(), stage.number, &header)?;
+    let name = JournalName { tool, cluster: &header.cluster.name, began: header.run.began };
+    let path = journal_path(options.journal.as_deref(), stage.number, &name)?;
     let mut console = Console::begin(&header.work, stage, output)?;
     let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;
     console.note(&format!("Journal: {}", path.display()));

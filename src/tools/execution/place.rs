@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use rustix::io::Errno;
 
-use crate::execute::journal::Header;
 use crate::report::file::check_whole;
 
 /// The journal of the run that is the `number`th of its command: the file that was named, with
 /// the number behind its name from the second on, or one of its own.
-pub fn journal(named: Option<&Path>, number: usize, header: &Header) -> anyhow::Result<PathBuf> {
+pub fn journal_path(named: Option<&Path>, number: usize, name: &JournalName<'_>) -> anyhow::Result<PathBuf> {
     match named {
-        None => default_journal(header),
+        None => Ok(state()?.join(name.file())),
         Some(path) if number == 1 => Ok(path.to_owned()),
         Some(path) => {
             let mut path = path.as_os_str().to_owned();
@@ -26,10 +25,23 @@ pub fn journal(named: Option<&Path>, number: usize, header: &Header) -> anyhow::
     }
 }
 
-/// A file of its own for a run, in a directory that is made if need be: the state directory
+/// What the journal of a run is called by, in a directory that is made if need be: the state directory
 /// of the user, as the XDG base directory specification names it.
-fn default_journal(header: &Header) -> anyhow::Result<PathBuf> {
-    Ok(state()?.join(file_name(header)))
+#[derive(Debug, Clone, Copy)]
+pub struct JournalName<'a> {
+    pub tool: &'a str,
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// When the run began.
+    pub began: u64,
+}
+
+impl JournalName<'_> {
+    fn file(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+        let cluster: String = self.cluster.chars().take(100).map(plain).collect();
+        format!("{}-{cluster}-{}.journal", self.tool, self.began)
+    }
 }
 
 /// Whether the journal of a run can be written: a new file.
@@ -79,12 +91,6 @@ fn state_directory(state: Option<OsString>, home: Option<OsString>) -> Option<Pa
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute(state).or_else(|| absolute(home).map(|home| home.join(".local/state")));
     state.map(|state| state.join("htools"))
-}
-
-fn file_name(header: &Header) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
-    let cluster: String = header.cluster.name.chars().take(100).map(plain).collect();
-    format!("{}-{cluster}-{}.journal", header.run.tool, header.run.began)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
+mod carry;
 mod cluster;
+mod follow;
 mod run;
 mod what_if;
 
@@ -15,6 +17,7 @@ use super::options::{Options, PlacementCommand, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
 use crate::placement::Strategy;
+use crate::report::placement::commands::CommandForm;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -25,6 +28,7 @@ pub const SPEC: Spec = Spec {
         "why [OPTION...] RESOURCE...",
         "survive [OPTION...]",
         "fit [OPTION...] NAME=AMOUNT...",
+        "evacuate [OPTION...] NODE",
     ],
     options: &[
         OptionDef::new(
@@ -100,6 +104,44 @@ pub const SPEC: Spec = Spec {
             .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.placement.survive = nodes))
             .added()
             .only(FIT),
+        OptionDef::new(
+            "commands",
+            "print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back",
+        )
+        .takes("FORM", Choices(CommandForm::WORDS), |o, g| {
+            g.choice().map(|word| o.placement.commands = word.parse().ok())
+        })
+        .added()
+        .only(CHANGING),
+        OptionDef::flag(
+            "exec",
+            "have Pacemaker do it: set location constraints, or the standby of the node, wait, and compare what has come of it with the plan; needs --live",
+            |o| o.execution.exec = true,
+        )
+        .short('X')
+        .added()
+        .only(CHANGING),
+        OptionDef::flag(
+            "no-keep",
+            "with --exec, take the constraints away when the resources are where they should be; refused where they would not stay there",
+            |o| o.placement.no_keep = true,
+        )
+        .added()
+        .only(PLACING),
+        OptionDef::flag(
+            "undo",
+            "tell what follows if all constraints that hplace has set are taken away; after evacuate: if the node comes out of standby. With --exec, do so",
+            |o| o.placement.undo = true,
+        )
+        .added()
+        .only(CHANGING),
+        OptionDef::new("wait-limit", "with --exec, wait at most N seconds for the cluster [600]")
+            .takes("N", Integer, |o, g| some(g).map(|seconds| o.placement.wait_limit = Some(seconds as u64)))
+            .added()
+            .only(CHANGING),
+        YES,
+        JOURNAL,
+        RESUME,
         JSON,
         VERSION,
         HELP,
@@ -112,9 +154,12 @@ pub const SPEC: Spec = Spec {
 };
 
 /// The words that may come first.
-const COMMANDS: &[&str] = &["why", "survive", "fit"];
+const COMMANDS: &[&str] = &["why", "survive", "fit", "evacuate"];
 const SURVIVE: &[&str] = &["survive"];
 const FIT: &[&str] = &["fit"];
+/// What can change a cluster; without a word: hplace itself.
+const CHANGING: &[&str] = &["", "evacuate"];
+const PLACING: &[&str] = &[""];
 
 fn one_or_two(given: &Given) -> Result<usize, ValueError> {
     match given.int()? {
@@ -139,6 +184,10 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
         ("survive", false) => return wrong("hplace survive takes no other words."),
         ("fit", false) => PlacementCommand::Fit(rest),
         ("fit", true) => return wrong("hplace fit needs a size, such as cpu=2,memory=4096."),
+        ("evacuate", _) => match <[String; 1]>::try_from(rest) {
+            Ok([node]) => PlacementCommand::Evacuate(node),
+            Err(_) => return wrong("hplace evacuate needs the name of one node."),
+        },
         (other, _) => {
             let meant = did_you_mean(other, COMMANDS.iter().copied());
             let known = COMMANDS.join(", ");
@@ -152,10 +201,16 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
 /// Does what the options ask for.
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
+    let output = &mut output;
+    if let Some(journal) = &options.execution.resume {
+        return follow::resume(&options, journal, output);
+    }
     match &options.placement.command {
-        PlacementCommand::Survive => what_if::survive(&options.placement, options.json, &mut output),
-        PlacementCommand::Fit(size) => what_if::fit(&options.placement, size, options.json, &mut output),
-        _ => run::run(&options.placement, options.json, &mut output),
+        _ if options.placement.undo => carry::undo(&options, output),
+        PlacementCommand::Evacuate(node) => carry::evacuate(&options, node, output),
+        PlacementCommand::Survive => what_if::survive(&options.placement, options.json, output),
+        PlacementCommand::Fit(size) => what_if::fit(&options.placement, size, options.json, output),
+        _ => run::run(&options, output),
     }
 }
 

@@ -2,54 +2,57 @@
 
 use anyhow::bail;
 
-use super::cluster::load;
+use super::carry;
+use super::cluster::read_cib;
 use crate::model::shown::shown_name;
 use crate::placement::why::why;
 use crate::placement::{AllPlaced, ResourceIdx, Strategy, Transition, WorkingSet, place, transition};
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
-use crate::tools::options::{PlacementCommand, PlacementOptions};
+use crate::tools::options::{Options, PlacementCommand, PlacementOptions};
 use crate::tools::output::Output;
 
 /// Does what the options ask for.
-pub(super) fn run(
-    options: &PlacementOptions,
-    as_json: bool,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let (options, as_json) = (&all.placement, all.json);
     only_one_form(options, as_json)?;
-    let set = load(options, output)?;
+    carry::check(all)?;
+    let cib = read_cib(options, output)?;
+    let set = &cib.set;
     if options.show_normalized {
-        output.write(&json::text(&documents::normalized(&set))?)?;
+        output.write(&json::text(&documents::normalized(set))?)?;
         output.flush()?;
         return Ok(ExitStatus::Success);
     }
     let strategy = options.strategy.unwrap_or(set.strategy());
-    let asked = asked(&set, options)?;
-    let placed = place(&set, strategy)?;
+    let asked = asked(set, options)?;
+    let placed = place(set, strategy)?;
+    if carry::is_asked(all) {
+        return carry::bring(all, &cib, strategy, &placed, output);
+    }
     let wanted = options.transition || options.dot || options.transition_xml;
-    let plan = wanted.then(|| transition(&set, strategy, &placed));
+    let plan = wanted.then(|| transition(set, strategy, &placed));
     match &plan {
         _ if as_json => {
-            output.write(&json::text(&documents::document(&set, strategy, &placed, plan.as_ref()))?)?;
+            output.write(&json::text(&documents::document(set, strategy, &placed, plan.as_ref()))?)?;
         }
         _ if options.crm_simulate_format => {
-            crm_simulate::each_line(&set, &placed, |line| output.line(line))?;
+            crm_simulate::each_line(set, &placed, |line| output.line(line))?;
         }
-        Some(plan) if options.dot => output.write(&graphs::dot(&set, plan))?,
-        Some(plan) if options.transition_xml => output.write(&graphs::xml(&set, plan))?,
+        Some(plan) if options.dot => output.write(&graphs::dot(set, plan))?,
+        Some(plan) if options.transition_xml => output.write(&graphs::xml(set, plan))?,
         _ => {
-            let mut lines = lines(&set, strategy, &placed, plan.as_ref(), options, &asked);
+            let mut lines = lines(set, strategy, &placed, plan.as_ref(), options, &asked);
             if let Some(plan) = &plan {
                 lines.push(String::new());
-                lines.extend(graphs::lines(&set, plan));
+                lines.extend(graphs::lines(set, plan));
             }
             lines.iter().try_for_each(|line| output.line(line))?;
         }
     }
     output.flush()?;
-    Ok(match placed.unplaced(&set).next() {
+    Ok(match placed.unplaced(set).next() {
         Some(_) => ExitStatus::Unplaced,
         None => ExitStatus::Success,
     })
@@ -59,18 +62,19 @@ pub(super) fn run(
 type PlacementForm = (bool, &'static str);
 
 /// The forms in which nothing but a placement can be shown: those that are printed alone, and those that go with others.
-pub(super) fn forms(options: &PlacementOptions) -> ([PlacementForm; 4], [PlacementForm; 2]) {
+pub(super) fn forms(options: &PlacementOptions) -> ([PlacementForm; 5], [PlacementForm; 2]) {
     let alone = [
         (options.crm_simulate_format, "--crm-simulate-format"),
         (options.show_normalized, "--show-normalized"),
         (options.dot, "--dot"),
         (options.transition_xml, "--transition-xml"),
+        (options.commands.is_some(), "--commands"),
     ];
     (alone, [(options.transition, "--transition"), (options.explain, "--explain")])
 }
 
 /// Some forms are printed alone.
-fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()> {
+pub(super) fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()> {
     let (alone, others) = forms(options);
     let json = [(as_json, "--json")];
     let why = [(matches!(options.command, PlacementCommand::Why(_)), "why")];

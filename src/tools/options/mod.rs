@@ -30,6 +30,7 @@ use crate::plan::work::Work;
 use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
 use crate::report::nodes::{fields, unknown_field};
+use crate::report::placement::commands::CommandForm;
 use crate::search::BalanceOptions;
 use crate::search::fill::Size;
 use crate::search::health::Severities;
@@ -63,6 +64,14 @@ pub struct PlacementOptions {
     pub top: Option<usize>,
     /// How many nodes more resources are to survive the loss of.
     pub survive: usize,
+    /// Whose commands are printed.
+    pub commands: Option<CommandForm>,
+    /// Whether constraints are taken away once the resources are where they should be.
+    pub no_keep: bool,
+    /// Whether what hplace has changed is taken back.
+    pub undo: bool,
+    /// How long the cluster may take, in seconds; none: ten minutes.
+    pub wait_limit: Option<u64>,
 }
 
 /// What `hplace` is asked.
@@ -77,6 +86,8 @@ pub enum PlacementCommand {
     Survive,
     /// How many more of a size fit: its words.
     Fit(Vec<String>),
+    /// What putting a node in standby does.
+    Evacuate(String),
 }
 
 /// What a program is asked to do. One type for all of them, as an option means the same wherever it is

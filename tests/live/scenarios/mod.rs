@@ -10,6 +10,7 @@ mod hbal;
 mod interruption;
 mod monitoring;
 mod pacemaker;
+mod pacemaker_carried;
 mod package;
 mod placement;
 mod power;
@@ -178,6 +179,10 @@ pub const ALL: &[Scenario] = &[
     changes("stream-replan", Kind::Small, stream::replanned),
     changes("refused-journals", Kind::Shared, interruption::refused_journals),
     reads("pacemaker-places", Kind::Pacemaker, pacemaker::placed_as_said),
+    changes("pacemaker-placed", Kind::Pacemaker, pacemaker_carried::placed_otherwise),
+    changes("pacemaker-evacuate", Kind::Pacemaker, pacemaker_carried::evacuated),
+    changes("pacemaker-fails", Kind::Pacemaker, pacemaker_carried::fails),
+    changes("pacemaker-killed", Kind::Pacemaker, pacemaker_carried::killed),
     changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),
 ];
 

@@ -12,11 +12,11 @@ use crate::cluster::{Cluster, wait_for};
 use crate::tools::{READING, are_installed, program};
 
 /// Where resources run: by id, the node.
-type Places = BTreeMap<String, String>;
+pub type Places = BTreeMap<String, String>;
 
 /// The cluster does what hplace says of it.
 pub fn placed_as_said(cluster: &Cluster) -> anyhow::Result<()> {
-    let said = said(cluster, &[])?;
+    let said = said_of(cluster, &[])?;
     let real = running(cluster)?;
     ensure!(said == real, "hplace says {said:?}, and it is {real:?}");
     ensure!(!real.contains_key("rsc-large"), "the largest has found room: {real:?}");
@@ -57,7 +57,7 @@ pub fn survives_as_said(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 /// Waits until the cluster has nothing to do.
-fn settled(cluster: &Cluster) -> anyhow::Result<()> {
+pub fn settled(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.exec(&["node1", "crm_resource", "--wait", "--timeout", "30"])?.good()?;
     Ok(())
 }
@@ -67,7 +67,7 @@ fn text(value: &Value) -> String {
 }
 
 /// hplace on a node.
-fn hplace(cluster: &Cluster, node: usize, words: &[&str]) -> Command {
+pub fn hplace(cluster: &Cluster, node: usize, words: &[&str]) -> Command {
     let node = format!("node{node}");
     let mut command = match are_installed() {
         true => cluster.command(&[&node, "hplace"]),
@@ -77,8 +77,8 @@ fn hplace(cluster: &Cluster, node: usize, words: &[&str]) -> Command {
     command
 }
 
-/// Where hplace says that they run in the end.
-fn said(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Places> {
+/// Where hplace says that they run in the end; with these words besides.
+pub fn said_of(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Places> {
     let Output { stdout, .. } = child::run(hplace(cluster, 1, &["--live", "--json"]).args(words), READING)?;
     let document: Value = serde_json::from_str(&stdout)?;
     let resources = document["resources"].as_array().context("resources")?;
@@ -87,7 +87,7 @@ fn said(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Places> {
 }
 
 /// Where they run, as Pacemaker tells.
-fn running(cluster: &Cluster) -> anyhow::Result<Places> {
+pub fn running(cluster: &Cluster) -> anyhow::Result<Places> {
     let output = cluster.exec(&["node1", "crm_mon", "-1", "--as-xml"])?.good()?;
     let document = roxmltree::Document::parse(&output.stdout)?;
     let mut places = Places::new();

@@ -1,0 +1,100 @@
+//! A cluster asked through Pacemaker's own programs, which are run on one of its nodes.
+
+use std::io;
+use std::io::Write as _;
+use std::time::Duration;
+
+use super::client::{CibCallError, CibClient};
+use crate::execute::program::{ProgramCall, ProgramProblem};
+use crate::model::shown::printable;
+use crate::placement::cib::change::{CibChange, LocationPin};
+
+/// Most bytes of a document.
+pub const SIZE: u64 = 100 << 20;
+/// Longest time for an answer.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The exit status of Pacemaker's programs when the time is up.
+const TIME_IS_UP: i32 = 124;
+/// Where documents are from, for errors.
+const SOURCE: &str = "cibadmin";
+
+/// The cluster of this node.
+#[derive(Debug, Default)]
+pub struct Suite;
+
+fn good(words: &[&str], input: &str) -> Result<String, CibCallError> {
+    Ok(ProgramCall { words, input, limit: LIMIT, most: SIZE }.good()?)
+}
+
+impl CibClient for Suite {
+    fn document(&mut self) -> Result<String, CibCallError> {
+        good(&[SOURCE, "-Q"], "")
+    }
+
+    fn make(&mut self, change: &CibChange) -> Result<(), CibCallError> {
+        match change {
+            CibChange::Pin(pins) => {
+                let section: String = pins.iter().map(LocationPin::xml).collect();
+                let section = format!("<constraints>{section}</constraints>");
+                good(&[SOURCE, "-M", "-o", "constraints", "--allow-create", "--xml-pipe"], &section)?;
+            }
+            CibChange::Unpin(pins) => {
+                let ids: Vec<String> = pins.iter().map(|pin| format!("@id='{}'", pin.id)).collect();
+                let path = format!("//rsc_location[{}]", ids.join(" or "));
+                good(&[SOURCE, "--delete-all", "--force", "--xpath", &path], "")?;
+            }
+            CibChange::Standby(node) => {
+                let node = format!("--node={node}");
+                good(&["crm_attribute", "--name=standby", &node, "--update=on"], "")?;
+            }
+            CibChange::Online(node) => {
+                let node = format!("--node={node}");
+                good(&["crm_attribute", "--name=standby", &node, "--delete"], "")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn await_rest(&mut self, at_most: Duration) -> Result<bool, CibCallError> {
+        let seconds = at_most.as_secs().max(1).to_string();
+        let words = ["crm_resource", "--wait", "--timeout", &seconds];
+        let answer = ProgramCall { words: &words, input: "", limit: at_most + LIMIT, most: SIZE }.run()?;
+        match answer.status.code() {
+            Some(0) => Ok(true),
+            Some(TIME_IS_UP) => Ok(false),
+            _ => Err(CibCallError::Nonsense(format!(
+                "crm_resource --wait failed: {}{}",
+                answer.status, answer.last_words
+            ))),
+        }
+    }
+}
+
+/// What Pacemaker's own simulation says about a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Simulation {
+    /// The program is not installed.
+    Absent,
+    /// The document once the cluster has done what it would do.
+    Document(String),
+}
+
+/// Has Pacemaker's own program simulate what the cluster of a document does.
+///
+/// # Errors
+/// It cannot.
+pub fn simulate(document: &str) -> Result<Simulation, CibCallError> {
+    let problem = |error: io::Error| CibCallError::Nonsense(printable(&error.to_string(), 200));
+    let mut before = tempfile::Builder::new().prefix("hplace").suffix(".xml").tempfile().map_err(problem)?;
+    before.write_all(document.as_bytes()).and_then(|()| before.flush()).map_err(problem)?;
+    let after = tempfile::Builder::new().prefix("hplace").suffix(".xml").tempfile().map_err(problem)?;
+    let (from, to) = (before.path().to_string_lossy(), after.path().to_string_lossy());
+    let words = ["crm_simulate", "-S", "-Q", "-x", &from, "-O", &to];
+    match (ProgramCall { words: &words, input: "", limit: LIMIT * 10, most: SIZE }).good() {
+        Ok(_) => std::fs::read_to_string(after.path()).map(Simulation::Document).map_err(problem),
+        Err(error) => match &error.problem {
+            ProgramProblem::Start(why) if why.kind() == io::ErrorKind::NotFound => Ok(Simulation::Absent),
+            _ => Err(error.into()),
+        },
+    }
+}

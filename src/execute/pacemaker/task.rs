@@ -1,0 +1,91 @@
+//! What a run consists of, and whether the cluster is still as it was when that was planned.
+
+use std::fmt;
+
+use crate::model::shown::{printable, shown_name};
+use crate::placement::cib::change::CibChange;
+use crate::placement::pinning::{ExpectedPlace, Outlook};
+
+/// Where documents are from, for errors.
+const SOURCE: &str = "the cluster";
+
+/// A part of a run. Doing it again does no harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CibTask<'a> {
+    /// The configuration is changed.
+    Make(&'a CibChange),
+    /// The cluster is waited for.
+    Await,
+    /// Where resources run is compared with where they should.
+    Compare,
+}
+
+/// What it is, for people.
+impl fmt::Display for CibTask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CibTask::Make(CibChange::Pin(pins)) => write!(f, "set {}", constraints(pins.len())),
+            CibTask::Make(CibChange::Unpin(pins)) => write!(f, "take {} away", constraints(pins.len())),
+            CibTask::Make(CibChange::Standby(node)) => write!(f, "put {} in standby", shown_name(node)),
+            CibTask::Make(CibChange::Online(node)) => write!(f, "take {} out of standby", shown_name(node)),
+            CibTask::Await => f.write_str("wait until the cluster is at rest"),
+            CibTask::Compare => f.write_str("compare where resources run with the plan"),
+        }
+    }
+}
+
+fn constraints(count: usize) -> String {
+    if count == 1 { "1 constraint".to_owned() } else { format!("{count} constraints") }
+}
+
+/// Why a change must not be made in the cluster of a document: its resources no longer run where they did, or it would not
+/// come to where it was to.
+pub fn obstacle(
+    change: &CibChange,
+    was: &[ExpectedPlace],
+    expected: &[ExpectedPlace],
+    document: &str,
+) -> Option<String> {
+    let look = |text: &str| Outlook::of(text, SOURCE).map_err(|error| printable(&error.to_string(), 300));
+    let found = || -> Result<Option<String>, String> {
+        let now = look(document)?;
+        if let Some(outside) = now.set.outside.first() {
+            let (element, id) = (printable(&outside.element, 60), printable(&outside.id, 60));
+            return Ok(Some(format!(
+                "the cluster has what cannot be foreseen: {element} '{id}': {}",
+                outside.reason
+            )));
+        }
+        if let Some(difference) = difference(was, &now.current()) {
+            return Ok(Some(format!("the cluster has changed since this was planned: {difference}")));
+        }
+        let made = change.made_in(document, SOURCE).map_err(|error| error.to_string())?;
+        Ok(match look(&made)?.expected() {
+            None => Some("the cluster would not come to rest".to_owned()),
+            Some(end) => difference(expected, &end).map(|difference| {
+                format!("the cluster would not come to what was planned any more: {difference}")
+            }),
+        })
+    };
+    found().unwrap_or_else(Some)
+}
+
+/// The first place that is not as it should be, in words.
+pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<String> {
+    let place = |node: &Option<String>| match node {
+        Some(node) => format!("on {}", shown_name(node)),
+        None => "stopped".to_owned(),
+    };
+    for want in wanted {
+        let name = shown_name(&want.resource);
+        match found.iter().find(|found| found.resource == want.resource) {
+            None => return Some(format!("{name} is gone")),
+            Some(found) if found.node != want.node => {
+                return Some(format!("{name} is {}, not {}", place(&found.node), place(&want.node)));
+            }
+            Some(_) => {}
+        }
+    }
+    let known = |found: &&ExpectedPlace| wanted.iter().all(|want| want.resource != found.resource);
+    found.iter().find(known).map(|new| format!("{} is new", shown_name(&new.resource)))
+}

@@ -1,0 +1,212 @@
+//! From a placement to a change of the cluster: what has to be set for it, what else it does, and whether it may be done.
+
+use anyhow::{Context, bail, ensure};
+
+use super::cluster::{ReadCib, read_cib};
+use super::follow::carry_out;
+use super::run::{forms, only_one_form};
+use crate::execute::pacemaker::{Simulation, difference, simulate};
+use crate::model::shown::shown_name;
+use crate::placement::cib::change::{CibChange, PinSurvey};
+use crate::placement::pinning::{Outlook, current, pin};
+use crate::placement::{AllPlaced, Strategy, cib, transition};
+use crate::report::json;
+use crate::report::number::counted;
+use crate::report::placement::{carried, commands, json as documents, text, transition as graphs};
+use crate::tools::ExitStatus;
+use crate::tools::options::Options;
+use crate::tools::output::Output;
+
+/// A change that is proposed, and what the cluster does with it.
+pub(super) struct ProposedChange<'a> {
+    /// The cluster before.
+    pub cib: &'a ReadCib,
+    /// The change.
+    pub change: CibChange,
+    /// What is changed when all is where it should be.
+    pub then: Option<CibChange>,
+    /// What the cluster does.
+    pub outlook: Outlook,
+}
+
+/// Whether a placement is to be brought about, or it is to be said how.
+pub(super) fn is_asked(options: &Options) -> bool {
+    options.placement.commands.is_some() || options.execution.exec
+}
+
+/// Whether options go together.
+///
+/// # Errors
+/// They do not.
+pub(super) fn check(options: &Options) -> anyhow::Result<()> {
+    let (execution, placement) = (&options.execution, &options.placement);
+    ensure!(!execution.exec || placement.live, "--exec needs the cluster itself: --live");
+    ensure!(execution.exec || !placement.no_keep, "--no-keep means nothing without --exec");
+    let (alone, _) = forms(placement);
+    let alone = alone.into_iter().chain([(options.json, "--json")]).find(|(given, _)| *given);
+    match alone {
+        Some((_, form)) if execution.exec => bail!("only one of {form} and --exec can be given"),
+        _ => Ok(()),
+    }
+}
+
+/// Brings the cluster to a placement that another strategy has found, or says how.
+pub(super) fn bring(
+    options: &Options,
+    cib: &ReadCib,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let pinning = pin(&cib.text, &cib.source, placed)?;
+    let change = CibChange::Pin(pinning.pins);
+    let status = match placed.unplaced(&cib.set).next() {
+        Some(_) => ExitStatus::Unplaced,
+        None => ExitStatus::Success,
+    };
+    if let Some(form) = options.placement.commands {
+        return print(&commands::lines(form, &change)?, status, output);
+    }
+    print(&text::lines(&cib.set, strategy, placed, None), status, output)?;
+    let CibChange::Pin(pins) = &change else { return Ok(status) };
+    print(&carried::pins(pins), status, output)?;
+    if pins.is_empty() {
+        return Ok(status);
+    }
+    let set = &cib.set;
+    let names: Vec<String> = pinning.unkept.iter().map(|of| shown_name(&set.resource(*of).id)).collect();
+    let then = options.placement.no_keep.then(|| CibChange::Unpin(pins.clone()));
+    ensure!(
+        then.is_none() || names.is_empty(),
+        "--no-keep: without the constraints the cluster would not stay like that ({}): stickiness does not hold it; set resource-stickiness, or leave the constraints",
+        names.join(", ")
+    );
+    ProposedChange { cib, change, then, outlook: pinning.outlook }.carry_out(options, status, output)
+}
+
+/// Takes away all constraints that this tool has set, or a node out of standby.
+pub(super) fn undo(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    use crate::tools::options::PlacementCommand::Evacuate;
+    if let Evacuate(node) = &options.placement.command {
+        return switch(options, CibChange::Online(node.clone()), "is not in standby", output);
+    }
+    let cib = begin(options, output)?;
+    let survey = PinSurvey::of(&cib.text, &cib.source)?;
+    if survey.pins.is_empty() {
+        let none = "There are no constraints of hplace's in this cluster.".to_owned();
+        return print(&[none], ExitStatus::Success, output);
+    }
+    propose(options, &cib, CibChange::Unpin(survey.pins), output)
+}
+
+/// Puts a node in standby.
+pub(super) fn evacuate(options: &Options, node: &str, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    switch(options, CibChange::Standby(node.to_owned()), "is in standby already", output)
+}
+
+fn switch(
+    options: &Options,
+    change: CibChange,
+    already: &str,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let cib = begin(options, output)?;
+    if change.is_made_in(&cib.text, &cib.source)?
+        && let CibChange::Standby(node) | CibChange::Online(node) = &change
+    {
+        bail!("{} {already}", shown_name(node));
+    }
+    propose(options, &cib, change, output)
+}
+
+fn begin(options: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
+    let placement = &options.placement;
+    ensure!(
+        placement.strategy.is_none(),
+        "the cluster does this by its own strategy: --strategy cannot be given"
+    );
+    ensure!(!placement.no_keep, "--no-keep means nothing here");
+    only_one_form(placement, options.json)?;
+    check(options)?;
+    read_cib(placement, output)
+}
+
+/// Shows what follows from a change, or how it is made, or makes it.
+fn propose(
+    options: &Options,
+    cib: &ReadCib,
+    change: CibChange,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let made = change.made_in(&cib.text, &cib.source)?;
+    let outlook = Outlook::of(&made, &cib.source)?;
+    let (set, placed, strategy) = (&outlook.set, &outlook.placed, outlook.set.strategy());
+    let status = match placed.unplaced(set).next() {
+        Some(_) => ExitStatus::Unplaced,
+        None => ExitStatus::Success,
+    };
+    if let Some(form) = options.placement.commands {
+        return print(&commands::lines(form, &change)?, status, output);
+    }
+    let plan = transition(set, strategy, placed);
+    if options.json {
+        output.write(&json::text(&documents::document(set, strategy, placed, Some(&plan)))?)?;
+        output.flush()?;
+        return Ok(status);
+    }
+    let mut lines = text::lines(set, strategy, placed, Some(&plan));
+    lines.push(String::new());
+    lines.extend(graphs::lines(set, &plan));
+    lines.extend(carried::later(&outlook));
+    print(&lines, status, output)?;
+    if !options.execution.exec {
+        return Ok(status);
+    }
+    ProposedChange { cib, change, then: None, outlook }.carry_out(options, status, output)
+}
+
+impl ProposedChange<'_> {
+    /// Checks the change by what there is to check it with, and makes it.
+    fn carry_out(
+        &self,
+        options: &Options,
+        status: ExitStatus,
+        output: &mut Output,
+    ) -> anyhow::Result<ExitStatus> {
+        let ReadCib { text, source, set } = self.cib;
+        ensure!(
+            set.outside.is_empty(),
+            "the cluster has what this tool does not know, so that nobody can tell what it would do: nothing is changed"
+        );
+        let wanted = self.outlook.first();
+        match simulate(&self.change.made_in(text, source)?)? {
+            Simulation::Absent => {
+                output.error_line("crm_simulate is not installed: the plan was checked without it.")?;
+            }
+            Simulation::Document(document) => {
+                let after = cib::parse(&document, "crm_simulate").context("crm_simulate")?;
+                if let Some(difference) = difference(&wanted, &current(&after)) {
+                    bail!("crm_simulate comes to another end, so nothing is changed: {difference}");
+                }
+            }
+        }
+        let expected = self.outlook.expected();
+        let expected = expected.context("the cluster would never come to rest, so nothing is changed")?;
+        carry_out(self, expected, options, status, output)
+    }
+
+    /// What is asked before it is made.
+    pub(super) fn question(&self) -> String {
+        let now = self.outlook.current();
+        let expected = self.outlook.expected().unwrap_or_default();
+        let moved = now.iter().zip(&expected).filter(|(now, then)| now.node != then.node).count();
+        let what = carried::change(&self.change);
+        format!("{what}: {} will not run where they do now. Go on?", counted(moved, "resource"))
+    }
+}
+
+fn print(lines: &[String], status: ExitStatus, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    lines.iter().try_for_each(|line| output.line(line))?;
+    output.flush()?;
+    Ok(status)
+}

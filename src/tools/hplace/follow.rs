@@ -1,0 +1,224 @@
+//! Making a change and following it to its end.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail, ensure};
+
+use super::carry::ProposedChange;
+use crate::execute::journal::{self, Journal, JournalForm};
+use crate::execute::pacemaker::{
+    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, SCHEMA, Suite, TaskState,
+};
+use crate::execute::signals::{SignalWish, Signals};
+use crate::execute::{ClusterId, Ending};
+use crate::model::shown::shown_name;
+use crate::placement::pinning::ExpectedPlace;
+use crate::placement::{WorkingSet, cib, place};
+use crate::report::placement::carried;
+use crate::tools::ExitStatus;
+use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, unwritable};
+use crate::tools::options::Options;
+use crate::tools::output::Output;
+
+/// The tool, in journals and locks.
+const TOOL: &str = "hplace";
+/// How long the cluster may take if nobody says so, in seconds.
+const WAIT_LIMIT: u64 = 600;
+/// Status after SIGTERM or a second SIGINT.
+const LEFT: i32 = 1;
+
+/// Makes a change that was checked.
+///
+/// # Errors
+/// Why it was not begun, or what went wrong.
+pub(super) fn carry_out(
+    proposed: &ProposedChange<'_>,
+    expected: Vec<ExpectedPlace>,
+    options: &Options,
+    status: ExitStatus,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    if !options.execution.yes && ask(&proposed.question(), output)? == Consent::No {
+        output.error_line("Nothing was changed.")?;
+        return Ok(ExitStatus::Failure);
+    }
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let header = CibHeader {
+        journal: SCHEMA.to_owned(),
+        cluster: cluster_name(&proposed.cib.set),
+        began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
+        change: proposed.change.clone(),
+        was: proposed.outlook.current(),
+        expected,
+        then: proposed.then.clone(),
+        limit: options.placement.wait_limit.unwrap_or(WAIT_LIMIT),
+    };
+    let _lock = lock(&header)?;
+    let name = JournalName { tool: TOOL, cluster: &header.cluster, began: header.began };
+    let path = journal_path(options.execution.journal.as_deref(), 1, &name)?;
+    let journal = Journal::create(&path, &header).with_context(|| unwritable(&path))?;
+    output.error_line(&format!("Journal: {}", path.display()))?;
+    let read = CibRead::begin(header)?;
+    let (ending, read) = walk(journal, read, false, output)?;
+    conclude(&ending, &read, &path, status, output)
+}
+
+/// Goes on with the run of a journal.
+///
+/// # Errors
+/// Why it cannot be gone on with, or what went wrong.
+pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    ensure!(
+        options.placement.file.is_none(),
+        "--resume is about the cluster of this node: -x cannot be given"
+    );
+    let (read, journal): (CibRead, Journal) = journal::open(path)?;
+    let set = cib::parse(&Suite.document()?, "cibadmin")?;
+    let (its, this) = (shown_name(&read.header.cluster), shown_name(&cluster_name(&set)));
+    ensure!(
+        its == this,
+        "{}: this is a run on a cluster of {its}, and this one is of {this}",
+        path.display()
+    );
+    if read.next().is_none() {
+        output.error_line(&format!("All {} steps are done already", read.tasks.len()))?;
+        return end_status();
+    }
+    let _lock = lock(&read.header)?;
+    let left = read.tasks.iter().filter(|state| **state != TaskState::Done).count();
+    let question = format!("{left} of {} steps are left. Go on?", read.tasks.len());
+    if !options.execution.yes && ask(&question, output)? == Consent::No {
+        output.error_line("Nothing was changed.")?;
+        return Ok(ExitStatus::Failure);
+    }
+    let (ending, read) = walk(journal, read, true, output)?;
+    let status = if ending == Ending::Done { end_status()? } else { ExitStatus::Success };
+    conclude(&ending, &read, path, status, output)
+}
+
+/// Whether anything that should run does not, now that all is done.
+fn end_status() -> anyhow::Result<ExitStatus> {
+    let set = cib::parse(&Suite.document()?, "cibadmin")?;
+    Ok(match place(&set, set.strategy())?.unplaced(&set).next() {
+        Some(_) => ExitStatus::Unplaced,
+        None => ExitStatus::Success,
+    })
+}
+
+fn lock(header: &CibHeader) -> anyhow::Result<Lock> {
+    Lock::take(TOOL, &ClusterId { name: header.cluster.clone(), uuid: header.cluster.clone() })
+}
+
+/// A cluster has no name that must be there: its nodes.
+fn cluster_name(set: &WorkingSet) -> String {
+    let names: Vec<&str> = set.hosts.iter().map(|host| host.name.as_str()).collect();
+    names.join(",")
+}
+
+fn walk(
+    journal: Journal,
+    read: CibRead,
+    resumed: bool,
+    output: &mut Output,
+) -> anyhow::Result<(Ending, CibRead)> {
+    let signals = Signals::listen(LEFT, |wish| {
+        let text = match wish {
+            SignalWish::Stop => {
+                "Interrupted: the step under way is brought to its end, or to where it can be left\n"
+            }
+            SignalWish::Leave => "Leaving at once\n",
+        };
+        // whoever sent the signal may not read any more
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    });
+    let signals = signals.context("cannot prepare for signals")?;
+    let header = read.header.clone();
+    let tasks = header.tasks();
+    let mut seen = RunView { output, signals: &signals, tasks: &tasks };
+    let mut client = Suite;
+    let mut runner = CibRunner::new(&mut client, &mut seen, journal, read);
+    if resumed && let Err(ending) = runner.resumed() {
+        bail!("the run cannot go on: {}", ending.told());
+    }
+    Ok(runner.walk())
+}
+
+/// What is seen of a run: lines on standard error.
+struct RunView<'a> {
+    output: &'a mut Output,
+    signals: &'a Signals,
+    tasks: &'a [CibTask<'a>],
+}
+
+impl CibHost for RunView<'_> {
+    fn event(&mut self, event: &CibEvent) {
+        let RunView { output, signals, tasks } = self;
+        let text = match event {
+            CibEvent::Begins(task) => {
+                format!("Step {} of {}: {}", task + 1, tasks.len(), tasks[*task])
+            }
+            CibEvent::WasDone(_) => "That was done already".to_owned(),
+            CibEvent::NoAnswer(problem) => format!("The cluster does not answer: {problem}"),
+            CibEvent::Ends(_) => return,
+        };
+        // a run is more than its reader: it goes on when nobody listens any more
+        let _ = signals.whole(|| output.error_line(&text));
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.signals.wants_to_stop()
+    }
+
+    fn pause(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// What is to be said and returned at the end of a run.
+fn conclude(
+    ending: &Ending,
+    read: &CibRead,
+    path: &Path,
+    status: ExitStatus,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let goes_on = format!("{TOOL} --resume {} goes on from here", path.display());
+    let done = read.tasks.iter().filter(|state| **state == TaskState::Done).count();
+    let all = read.tasks.len();
+    match ending {
+        Ending::Done => {
+            output.error_line("Done: all resources are as they were planned.")?;
+            Ok(status)
+        }
+        Ending::Interrupted => {
+            output.error_line(&format!("Interrupted: {done} of {all} steps are done; {goes_on}"))?;
+            Ok(ExitStatus::Failure)
+        }
+        Ending::Failed => {
+            let task = read.next().unwrap_or_default();
+            let why = match read.tasks.get(task) {
+                Some(TaskState::Failed(why)) => why.as_str(),
+                _ => "",
+            };
+            let what = read.header.tasks().get(task).map(ToString::to_string).unwrap_or_default();
+            let changed = match done {
+                0 => "nothing was changed".to_owned(),
+                _ => format!("{} was done, and --undo takes it back; {goes_on}", made(read)),
+            };
+            bail!("step {} of {all}, {what}: {why}; {changed}", task + 1)
+        }
+        ending => bail!("the run stops: {}; {goes_on}", ending.told()),
+    }
+}
+
+/// The first change of a run, in words.
+fn made(read: &CibRead) -> String {
+    format!("\"{}\"", carried::change(&read.header.change))
+}

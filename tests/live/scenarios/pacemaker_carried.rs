@@ -1,0 +1,145 @@
+//! hplace changing a real cluster of Pacemaker: to another placement than its own, a node emptied, and back; with failures
+//! and ends in the middle.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::ensure;
+use rustix::process::Signal;
+
+use super::failure::said;
+use super::pacemaker::{Places, hplace, running, said_of, settled};
+use crate::child::{self, Output, Running};
+use crate::cluster::{Cluster, wait_for};
+use crate::tools::READING;
+
+/// A whole run.
+const RUN: Duration = Duration::from_secs(60);
+/// A placement that is not the cluster's own.
+const OTHER: [&str; 2] = ["--strategy", "optimal"];
+
+/// The seed example: the largest resource does not run, runs with constraints, and still does without them where something
+/// holds it.
+pub fn placed_otherwise(cluster: &Cluster) -> anyhow::Result<()> {
+    let before = running(cluster)?;
+    let goal = said_of(cluster, &OTHER)?;
+    ensure!(goal != before, "there is nothing to do: {goal:?}");
+    let refused = bring(cluster, &["--no-keep"])?.expect(1)?;
+    said(&refused.stderr, &["--no-keep", "stickiness"])?;
+    is_at(cluster, &before)?;
+    bring(cluster, &[])?.good()?;
+    is_at(cluster, &goal)?;
+    let again = bring(cluster, &[])?.good()?;
+    said(&again.stdout, &["Pacemaker does that by itself"])?;
+    // without the constraints all is as it was
+    undo(cluster, &[])?;
+    is_at(cluster, &before)?;
+    // unless something holds the resources
+    let sticky = ["crm_attribute", "--type=rsc_defaults", "--name=resource-stickiness", "--update=1"];
+    cluster.exec(&[&["node1"][..], &sticky].concat())?.good()?;
+    bring(cluster, &["--no-keep"])?.good()?;
+    is_at(cluster, &goal)?;
+    let constraints = cluster.exec(&["node2", "cibadmin", "-Q", "-o", "constraints"])?.good()?;
+    ensure!(!constraints.stdout.contains("hplace"), "constraints are left{}", constraints.streams());
+    settled(cluster)?;
+    is_at(cluster, &goal)
+}
+
+/// A node is emptied, and takes its resources back.
+pub fn evacuated(cluster: &Cluster) -> anyhow::Result<()> {
+    let before = running(cluster)?;
+    let run = |words: &[&str]| {
+        let words = [&["evacuate", "--live", "-X", "--yes"], words].concat();
+        child::run(&mut hplace(cluster, 1, &words), RUN)
+    };
+    let goal = said_of(cluster, &["evacuate", "node2"])?;
+    run(&["node2"])?.expect(2)?;
+    is_at(cluster, &goal)?;
+    ensure!(goal.values().all(|node| node != "node2"), "{goal:?}");
+    said(&run(&["node2"])?.expect(1)?.stderr, &["node2 is in standby already"])?;
+    run(&["--undo", "node2"])?.expect(2)?;
+    is_at(cluster, &before)
+}
+
+/// A resource cannot be started where it should: that is told, and can be taken back.
+pub fn fails(cluster: &Cluster) -> anyhow::Result<()> {
+    let before = running(cluster)?;
+    let goal = said_of(cluster, &OTHER)?;
+    let moved = goal.iter().find(|(id, node)| before.get(*id) != Some(*node));
+    let Some((id, node)) = moved else { anyhow::bail!("nothing moves") };
+    let parameter = ["crm_resource", "-r", id, "--set-parameter", "fail_start_on", "-v", node];
+    cluster.exec(&[&["node1"][..], &parameter].concat())?.good()?;
+    settled(cluster)?;
+    let failed = bring(cluster, &["--journal", &journal(cluster)])?.expect(1)?;
+    said(
+        &failed.stderr,
+        &["compare where resources run with the plan", id, "--undo takes it back", "--resume"],
+    )?;
+    // the cause is mended, and the same run goes on
+    let mended = ["crm_resource", "-r", id, "--delete-parameter", "fail_start_on"];
+    cluster.exec(&[&["node1"][..], &mended].concat())?.good()?;
+    cluster.exec(&["node1", "crm_resource", "--cleanup", "-r", id])?.good()?;
+    settled(cluster)?;
+    resume(cluster)?.good()?;
+    is_at(cluster, &goal)
+}
+
+/// Killed while the cluster is waited for, interrupted then, and gone on with.
+pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
+    let goal = said_of(cluster, &OTHER)?;
+    for id in goal.keys() {
+        let slow = ["crm_resource", "-r", id, "--set-parameter", "op_sleep", "-v", "4"];
+        cluster.exec(&[&["node1"][..], &slow].concat())?.good()?;
+    }
+    settled(cluster)?;
+    let run = at_the_wait(Running::start(&mut bringing(cluster, &["--journal", &journal(cluster)]))?)?;
+    run.signal(Signal::KILL)?;
+    run.wait(READING)?.expect(128 + 9)?;
+    let run = at_the_wait(Running::start(&mut resuming(cluster))?)?;
+    run.signal(Signal::INT)?;
+    said(&run.wait(READING)?.expect(1)?.stderr, &["Interrupted: 1 of 3 steps are done", "--resume"])?;
+    let output = resume(cluster)?.good()?;
+    said(&output.stderr, &["Step 2 of 3", "Step 3 of 3", "Done"])?;
+    is_at(cluster, &goal)?;
+    said(&resume(cluster)?.good()?.stderr, &["All 3 steps are done already"])
+}
+
+/// A run under way, when it waits for the cluster.
+fn at_the_wait(run: Running) -> anyhow::Result<Running> {
+    wait_for("the second step", READING, || run.stderr().is_ok_and(|text| text.contains("Step 2 of 3")))?;
+    Ok(run)
+}
+
+fn journal(cluster: &Cluster) -> String {
+    cluster.path("journal").to_string_lossy().into_owned()
+}
+
+fn bringing(cluster: &Cluster, words: &[&str]) -> std::process::Command {
+    let words = [&["--live", "-X", "--yes"], &OTHER[..], words].concat();
+    // what an earlier scenario has left
+    let _ = std::fs::remove_file(Path::new(&journal(cluster)));
+    hplace(cluster, 1, &words)
+}
+
+fn bring(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Output> {
+    child::run(&mut bringing(cluster, words), RUN)
+}
+
+fn undo(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Output> {
+    let words = [&["--live", "-X", "--yes", "--undo"], words].concat();
+    child::run(&mut hplace(cluster, 1, &words), RUN)?.expect(2)
+}
+
+fn resuming(cluster: &Cluster) -> std::process::Command {
+    hplace(cluster, 1, &["--resume", &journal(cluster), "--yes"])
+}
+
+fn resume(cluster: &Cluster) -> anyhow::Result<Output> {
+    child::run(&mut resuming(cluster), RUN)
+}
+
+fn is_at(cluster: &Cluster, goal: &Places) -> anyhow::Result<()> {
+    let real = running(cluster)?;
+    ensure!(real == *goal, "they run like this: {real:?}, not like this: {goal:?}");
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! hplace changing a cluster, which is a few documents and programs that hand them out.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::{contains, starts_with};
+
+const SMALL: &str = "data/pacemaker-small.xml";
+/// What the strategy utilization needs in a cluster of the strategy balanced.
+const PIN: &str = r#"<constraints><rsc_location id="hplace-rsc-small" rsc="rsc-small" node="node1" score="INFINITY"/></constraints>"#;
+
+/// A cluster that is made of files: how it is, and how it will be once it is changed and has come to rest.
+struct PaperCluster(tempfile::TempDir);
+
+impl PaperCluster {
+    fn new() -> PaperCluster {
+        let cluster = PaperCluster(tempfile::tempdir().unwrap());
+        let small = fs::read_to_string(SMALL).unwrap();
+        cluster.write("now", &small);
+        let pinned = small.replace("<constraints/>", PIN);
+        cluster.write("changed", &pinned);
+        // rsc-small on the first node, rsc-medium on the second: which of the operations in the document these are
+        cluster.write("rested", &started(&pinned, &[1, 5]));
+        cluster.program("cibadmin", r#"[ "$1" = -Q ] || { cat >"$D/input"; echo "$*" >>"$D/calls"; cp "$D/changed" "$D/now"; }; cat "$D/now""#);
+        cluster.program("crm_resource", r#"echo "$*" >>"$D/calls"; cp "$D/rested" "$D/now""#);
+        cluster.program("crm_attribute", r#"echo "$*" >>"$D/calls""#);
+        cluster.program("crm_simulate", r#"cp "$D/rested" "${6}""#);
+        cluster
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let directory = self.0.path().display();
+        self.write(name, &format!("#!/bin/sh\nD={directory}\nPATH=/usr/bin:/bin\n{script}\n"));
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn calls(&self) -> String {
+        fs::read_to_string(self.path("calls")).unwrap_or_default()
+    }
+
+    fn run(&self, words: &[&str]) -> Assert {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_clear().env("PATH", self.0.path()).env("HOME", self.0.path());
+        command.arg("hplace").args(words).assert()
+    }
+
+    /// The strategy utilization, brought about.
+    fn bring(&self, words: &[&str]) -> Assert {
+        let journal = self.path("journal");
+        let all = ["--live", "-X", "--strategy=utilization", "--journal", journal.to_str().unwrap()];
+        self.run(&[&all, words].concat())
+    }
+}
+
+/// A document in which these operations, counted from 1, were starts.
+fn started(text: &str, which: &[usize]) -> String {
+    let parts = text.split("<lrm_rsc_op").enumerate().map(|(at, part)| match which.contains(&at) {
+        true => part
+            .replace(r#"operation="monitor""#, r#"operation="start""#)
+            .replace(r#"rc-code="7""#, r#"rc-code="0""#),
+        false => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("<lrm_rsc_op")
+}
+
+#[test]
+fn a_placement_is_brought_about() {
+    let cluster = PaperCluster::new();
+    cluster
+        .bring(&[])
+        .code(2)
+        .stdout(contains("Pacemaker comes there with 1 constraint:\n  hplace-rsc-small: rsc-small on node1\n"))
+        .stderr(contains("Step 1 of 3: set 1 constraint\nStep 2 of 3: wait until the cluster is at rest\nStep 3 of 3: compare where resources run with the plan\nDone: "));
+    let calls = "-M -o constraints --allow-create --xml-pipe\n--wait --timeout 3\n";
+    assert_eq!(cluster.calls(), calls);
+    assert_eq!(fs::read_to_string(cluster.path("input")).unwrap(), PIN);
+    // it is there already
+    cluster.run(&["--live", "-X", "--strategy=utilization"]).code(2).stdout(contains("by itself"));
+    let journal = cluster.path("journal");
+    let again = cluster.run(&["--resume", journal.to_str().unwrap()]);
+    again.code(2).stderr("All 3 steps are done already\n");
+    assert_eq!(cluster.calls(), calls);
+}
+
+#[test]
+fn nothing_is_changed_where_the_end_is_not_sure() {
+    // nothing holds the result
+    let cluster = PaperCluster::new();
+    let why = "Error: --no-keep: without the constraints the cluster would not stay like that (rsc-small): ";
+    cluster.bring(&["--no-keep"]).code(1).stderr(starts_with(why));
+    // Pacemaker's own simulation comes to another end
+    cluster.program("crm_simulate", r#"cp "$D/now" "$6""#);
+    let why = "Error: crm_simulate comes to another end, so nothing is changed: rsc-small is stopped, not on node1\n";
+    cluster.bring(&[]).code(1).stderr(why);
+    cluster.program("crm_simulate", "echo no such thing >&2; exit 1");
+    let why = "Error: crm_simulate -S failed: exit status: 1: no such thing\n";
+    cluster.bring(&[]).code(1).stderr(why);
+    assert!(cluster.calls().is_empty() && !cluster.path("journal").exists());
+    // without it, its place is taken by a word
+    fs::remove_file(cluster.path("crm_simulate")).unwrap();
+    cluster
+        .bring(&[])
+        .code(2)
+        .stderr(starts_with("crm_simulate is not installed: the plan was checked without it.\n"));
+}
+
+#[test]
+fn an_end_that_was_not_planned_is_told_and_the_run_can_go_on() {
+    let cluster = PaperCluster::new();
+    let good = fs::read_to_string(cluster.path("rested")).unwrap();
+    cluster.program("crm_resource", r#"cp "$D/failed" "$D/now""#);
+    cluster.write("failed", &started(&fs::read_to_string(cluster.path("changed")).unwrap(), &[5]));
+    cluster
+        .bring(&[])
+        .code(1)
+        .stderr(contains("step 3 of 3, compare where resources run with the plan: rsc-small is stopped, not on node1; \"Set 1 constraint\" was done, and --undo takes it back; hplace --resume "));
+    cluster.write("now", &good);
+    let journal = cluster.path("journal");
+    let resume = ["--resume", journal.to_str().unwrap()];
+    cluster.run(&resume).code(2).stderr(starts_with("Step 3 of 3: ").and(contains("Done: ")));
+    // a journal of something else
+    cluster.write("now", &good.replace("node2", "node3"));
+    cluster
+        .run(&resume)
+        .code(1)
+        .stderr(contains("a run on a cluster of node1,node2, and this one is of node1,node3"));
+    cluster.write("journal", "{} 0\n");
+    cluster.run(&resume).code(1).stderr(contains("line 1: the check sum is wrong"));
+}
+
+#[test]
+fn what_was_set_is_taken_away() {
+    let cluster = PaperCluster::new();
+    let nothing = "There are no constraints of hplace's in this cluster.\n";
+    cluster.run(&["--live", "--undo"]).code(0).stdout(nothing);
+    let changed = fs::read_to_string(cluster.path("changed")).unwrap();
+    cluster.write("now", &changed);
+    cluster
+        .run(&["--live", "--undo"])
+        .code(2)
+        .stdout(contains("rsc-small  -   node2 start\n").and(contains("Transition of 2 actions:\n")));
+    cluster
+        .run(&["--live", "--undo", "--commands=crmsh"])
+        .code(2)
+        .stdout(starts_with("crm configure delete hplace-rsc-small\ncrm_resource --wait\n"));
+    let bare = fs::read_to_string(SMALL).unwrap();
+    cluster.write("changed", &bare);
+    cluster.write("rested", &started(&bare, &[4, 5]));
+    cluster
+        .run(&["--live", "--undo", "-X"])
+        .code(2)
+        .stderr(contains("Step 1 of 3: take 1 constraint away\n"));
+    let delete = "--delete-all --force --xpath //rsc_location[@id='hplace-rsc-small']\n";
+    assert!(cluster.calls().starts_with(delete), "{}", cluster.calls());
+}
+
+#[test]
+fn a_node_in_standby() {
+    let file = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_remove("HTOOLS").args(["hplace", "-x", SMALL]).args(words).assert()
+    };
+    let rows = "node2 standby 4 of 4 free 4096 of 4096 free\n";
+    file(&["evacuate", "node2"]).code(2).stdout(contains(rows));
+    file(&["evacuate", "node2", "--json"]).code(2).stdout(contains(r#""transition""#));
+    file(&["evacuate", "node2", "--commands=pcs"]).code(2).stdout(starts_with("pcs node standby node2\n"));
+    file(&["evacuate", "node9"])
+        .code(1)
+        .stderr("Error: data/pacemaker-small.xml: there is no node 'node9'\n");
+    file(&["evacuate", "--undo", "node2"]).code(1).stderr("Error: node2 is not in standby\n");
+    for (words, problem) in [
+        (&["-X"][..], "--exec needs the cluster itself: --live"),
+        (&["--no-keep"], "--no-keep means nothing without --exec"),
+        (&["evacuate", "node2", "--strategy=minimal"], "--strategy cannot be given"),
+        (&["--commands=cib", "--json"], "only one of --commands and --json can be given"),
+        (&["--live", "-X", "--json", "--undo"], "only one of"),
+        (&["survive", "-X"], "option --exec means nothing to 'hplace survive', only to hplace, evacuate"),
+    ] {
+        file(words).stderr(contains(problem)).failure();
+    }
+}
