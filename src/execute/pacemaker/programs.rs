@@ -2,17 +2,21 @@
 
 use std::io;
 use std::io::Write as _;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::client::{CibCallError, CibClient};
 use crate::execute::program::{ProgramCall, ProgramProblem};
 use crate::model::shown::printable;
 use crate::placement::cib::change::{CibChange, LocationPin};
+use crate::placement::cib::underway::is_busy;
 
 /// Most bytes of a document.
 pub const SIZE: u64 = 100 << 20;
 /// Longest time for an answer.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How often to look whether what has begun has ended.
+const LOOK: Duration = Duration::from_millis(300);
 /// The exit status of Pacemaker's programs when the time is up.
 const TIME_IS_UP: i32 = 124;
 /// Where documents are from, for errors.
@@ -56,17 +60,36 @@ impl CibClient for Suite {
     }
 
     fn await_rest(&mut self, at_most: Duration) -> Result<bool, CibCallError> {
-        let seconds = at_most.as_secs().max(1).to_string();
-        let words = ["crm_resource", "--wait", "--timeout", &seconds];
-        let answer = ProgramCall { words: &words, input: "", limit: at_most + LIMIT, most: SIZE }.run()?;
-        match answer.status.code() {
-            Some(0) => Ok(true),
-            Some(TIME_IS_UP) => Ok(false),
-            _ => Err(CibCallError::Nonsense(format!(
-                "crm_resource --wait failed: {}{}",
-                answer.status, answer.last_words
-            ))),
+        let end = Instant::now() + at_most;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if !has_nothing_to_begin(left)? {
+                return Ok(false);
+            }
+            // crm_resource does not wait for what has begun
+            let document = self.document()?;
+            let busy =
+                is_busy(&document, SOURCE).map_err(|error| CibCallError::Nonsense(error.to_string()))?;
+            if !busy || Instant::now() >= end {
+                return Ok(!busy);
+            }
+            thread::sleep(LOOK);
         }
+    }
+}
+
+/// Waits until the cluster would begin nothing new; false if it still would.
+fn has_nothing_to_begin(at_most: Duration) -> Result<bool, CibCallError> {
+    let seconds = at_most.as_millis().div_ceil(1000).max(1).to_string();
+    let words = ["crm_resource", "--wait", "--timeout", &seconds];
+    let answer = ProgramCall { words: &words, input: "", limit: at_most + LIMIT, most: SIZE }.run()?;
+    match answer.status.code() {
+        Some(0) => Ok(true),
+        Some(TIME_IS_UP) => Ok(false),
+        _ => Err(CibCallError::Nonsense(format!(
+            "crm_resource --wait failed: {}{}",
+            answer.status, answer.last_words
+        ))),
     }
 }
 

@@ -12,6 +12,7 @@ mod plain;
 mod properties;
 mod resources;
 mod rules;
+pub mod underway;
 
 use std::collections::HashMap;
 
