@@ -23,5 +23,6 @@ mod rolling;
 mod streams;
 mod survival;
 mod transition;
+mod transition_rules;
 mod what_if;
 mod whole;

@@ -1,7 +1,7 @@
 //! What is done to Pacemaker's clusters, and in which order: as Pacemaker does it, and by plain rules.
 
 #[path = "../reference/hplace/graph.rs"]
-mod graph;
+pub(crate) mod graph;
 #[path = "../reference/hplace/cib.rs"]
 mod random_cib;
 
@@ -17,7 +17,7 @@ use htools::plan::graph::{Edge, StepIdx, Strength};
 use htools::report::placement::transition as views;
 use random_cib::Dimensions;
 
-fn planned(text: &str, name: &str) -> (WorkingSet, AllPlaced, Transition) {
+pub(crate) fn planned(text: &str, name: &str) -> (WorkingSet, AllPlaced, Transition) {
     let set = cib::parse(text, name).unwrap();
     let placed = place(&set, set.strategy()).unwrap();
     let transition = transition(&set, set.strategy(), &placed);
@@ -29,7 +29,7 @@ fn case(name: &str) -> (WorkingSet, AllPlaced, Transition) {
 }
 
 /// Random clusters of which nothing is outside, by their numbers.
-fn random_clusters(count: u64) -> impl Iterator<Item = (u64, String)> {
+pub(crate) fn random_clusters(count: u64) -> impl Iterator<Item = (u64, String)> {
     let document = |number| {
         let mut random = Random::stream(24, number);
         let dimensions = Dimensions::small(&mut random);
@@ -245,9 +245,11 @@ fn the_checker_sees_what_is_missing_or_too_much() {
     assert!(faults(&crowded).iter().any(|fault| matches!(fault, TransitionFault::Overfull(..))));
 }
 
-/// A document with the elements of a section in another order.
-fn shuffled(text: &str, random: &mut Random) -> String {
-    let (begin, end) = (text.find("<nodes>\n").unwrap() + 8, text.find("</nodes>").unwrap());
+/// A document with the lines of a section in another order.
+pub(crate) fn shuffled(text: &str, section: &str, random: &mut Random) -> String {
+    let opening = format!("<{section}>\n");
+    let begin = text.find(&opening).unwrap() + opening.len();
+    let end = text.find(&format!("</{section}>")).unwrap();
     let mut lines: Vec<&str> = text[begin..end].lines().collect();
     random.shuffle(&mut lines);
     format!("{}{}\n{}", &text[..begin], lines.join("\n"), &text[end..])
@@ -257,7 +259,7 @@ fn shuffled(text: &str, random: &mut Random) -> String {
 fn shuffled_nodes_same_plan() {
     for (number, text) in random_clusters(60) {
         let (set, _, plan) = planned(&text, "random");
-        let (other_set, _, other) = planned(&shuffled(&text, &mut Random::new(number)), "shuffled");
+        let (other_set, _, other) = planned(&shuffled(&text, "nodes", &mut Random::new(number)), "shuffled");
         assert_eq!(views::lines(&set, &plan), views::lines(&other_set, &other), "{number}");
         assert_eq!(views::dot(&set, &plan), views::dot(&other_set, &other), "{number}");
     }
