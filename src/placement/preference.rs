@@ -42,9 +42,14 @@ impl<'a> Preference<'a> {
     /// `Less` if the first host is to be preferred. Two hosts are never equal.
     fn compare(&self, table: &ScoreTable, active: Option<HostIdx>, one: HostIdx, other: HostIdx) -> Ordering {
         let by_score = self.score(table, other).cmp(&self.score(table, one));
+        by_score.then_with(|| self.compare_equal(active, one, other))
+    }
+
+    /// The same for two hosts of the same score.
+    fn compare_equal(&self, active: Option<HostIdx>, one: HostIdx, other: HostIdx) -> Ordering {
         let by_name = || one.cmp(&other);
         if self.strategy == Strategy::Minimal {
-            return by_score.then_with(by_name);
+            return by_name();
         }
         let by_room = || match self.strategy {
             Strategy::Balanced => self.compare_room(other, one),
@@ -52,7 +57,7 @@ impl<'a> Preference<'a> {
         };
         let by_count = || self.placed[one.get()].cmp(&self.placed[other.get()]);
         let by_presence = || (active == Some(other)).cmp(&(active == Some(one)));
-        by_score.then_with(by_room).then_with(by_count).then_with(by_presence).then_with(by_name)
+        by_room().then_with(by_count).then_with(by_presence).then_with(by_name)
     }
 
     /// Which of two hosts has more left.
@@ -72,11 +77,15 @@ impl<'a> Preference<'a> {
 
     /// The best host of a table.
     pub(super) fn best(&self, table: &ScoreTable, active: Option<HostIdx>) -> Option<BestHost> {
-        let better = |one, other| self.compare(table, active, one, other).is_lt();
         let hosts = || table.iter().map(|(host, _)| host);
-        let first = hosts().reduce(|best, host| if better(host, best) { host } else { best })?;
+        let top = hosts().map(|host| self.score(table, host)).max()?;
+        let equal: Vec<HostIdx> = hosts().filter(|host| self.score(table, *host) == top).collect();
+        let better = |one, other| self.compare_equal(active, one, other).is_lt();
+        let first =
+            equal.iter().copied().reduce(|best, host| if better(host, best) { host } else { best })?;
         // free capacity can go in circles, in which nobody is better than all others
-        if self.strategy != Strategy::Balanced || hosts().all(|host| host == first || better(first, host)) {
+        let beaten = |host: &HostIdx| *host == first || better(first, *host);
+        if self.strategy != Strategy::Balanced || equal.iter().all(beaten) {
             return Some(BestHost { host: first, order_dependent: false });
         }
         let host = *self.sorted(hosts().collect(), table, active).first()?;
