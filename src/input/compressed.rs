@@ -1,31 +1,35 @@
 //! Texts that may be compressed.
 
-use std::io::Read;
+use std::io::{self, Read};
 
-use super::encoding::decode;
-use super::error::{LoadError, Result};
-use super::local::read_limited;
-use crate::model::shown::shown_source;
+use super::local::Limited;
 
-/// The text of bytes that are gzip's, bzip2's, or the text itself: what they are, their first bytes say.
+/// Bytes unpacked, if they are gzip's or bzip2's, which their first ones say, else as they are. More than `most` of them, packed or not,
+/// are an error of reading.
 ///
 /// # Errors
-/// They cannot be unpacked, are no UTF-8, or come to more than `most` bytes.
-pub(crate) fn unpack(bytes: Vec<u8>, source: &str, most: u64) -> Result<String> {
-    let unpacked = |from: &mut dyn Read| {
-        let problem = |e: std::io::Error| format!("cannot be unpacked: {e}");
-        read_limited(from, most).map_err(|e| LoadError::one_line(&shown_source(source), &problem(e)))
-    };
-    let bytes = match &bytes[..] {
-        [0x1f, 0x8b, ..] => unpacked(&mut flate2::read::MultiGzDecoder::new(&bytes[..]))?,
-        [b'B', b'Z', b'h', ..] => unpacked(&mut bzip2::read::MultiBzDecoder::new(&bytes[..]))?,
-        _ => bytes,
-    };
-    let wrong = |error: std::string::FromUtf8Error| match decode(error.as_bytes(), source) {
-        Err(problem) => problem,
-        Ok(_) => LoadError::one_line(&shown_source(source), "not UTF-8 text"),
-    };
-    String::from_utf8(bytes).map_err(wrong)
+/// They cannot be read.
+pub(crate) fn unpacked<'a>(from: impl Read + 'a, most: u64) -> io::Result<Box<dyn Read + 'a>> {
+    let mut from = Limited::new(from, most);
+    let mut first = Vec::new();
+    from.by_ref().take(3).read_to_end(&mut first)?;
+    let is = |mark: &[u8]| first.starts_with(mark);
+    let (gzip, bzip) = (is(&[0x1f, 0x8b]), is(b"BZh"));
+    let whole = io::Cursor::new(first).chain(from);
+    Ok(match (gzip, bzip) {
+        (true, _) => Box::new(Unpacking(Limited::new(flate2::read::MultiGzDecoder::new(whole), most))),
+        (_, true) => Box::new(Unpacking(Limited::new(bzip2::read::MultiBzDecoder::new(whole), most))),
+        _ => Box::new(whole),
+    })
+}
+
+/// Bytes that are being unpacked.
+struct Unpacking<R>(R);
+
+impl<R: Read> Read for Unpacking<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into).map_err(|e| io::Error::new(e.kind(), format!("not unpacked: {e}")))
+    }
 }
 
 #[cfg(test)]
@@ -33,6 +37,12 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    fn all(bytes: &[u8], most: u64) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        unpacked(bytes, most)?.read_to_end(&mut all)?;
+        Ok(all)
+    }
 
     fn gzip(text: &[u8]) -> Vec<u8> {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -49,7 +59,7 @@ mod tests {
     #[test]
     fn three_ways_to_say_the_same() {
         for bytes in [b"<cib/>".to_vec(), gzip(b"<cib/>"), bzip(b"<cib/>")] {
-            assert_eq!(unpack(bytes, "x", 6).unwrap(), "<cib/>");
+            assert_eq!(all(&bytes, 60).unwrap(), b"<cib/>");
         }
     }
 
@@ -57,13 +67,14 @@ mod tests {
     fn bombs_and_ruins_are_errors() {
         let zeros = vec![0; 1 << 20];
         for bytes in [gzip(&zeros), bzip(&zeros)] {
-            let error = unpack(bytes, "bomb", 1000).unwrap_err().to_string();
-            assert_eq!(error, "bomb: cannot be unpacked: more than 1000 bytes");
+            assert!(bytes.len() < 10_000);
+            let error = all(&bytes, 10_000).unwrap_err().to_string();
+            assert_eq!(error, "not unpacked: more than 10000 bytes");
         }
         for mut bytes in [gzip(b"<cib/>"), bzip(b"<cib/>")] {
             bytes.truncate(bytes.len() / 2);
-            assert!(unpack(bytes, "x", 1000).unwrap_err().to_string().starts_with("x: cannot be unpacked: "));
+            assert!(all(&bytes, 1000).unwrap_err().to_string().starts_with("not unpacked: "));
         }
-        assert!(unpack(vec![b'<', 0xff], "x", 1000).unwrap_err().to_string().contains("not UTF-8"));
+        assert_eq!(all(b"<cib/>", 5).unwrap_err().to_string(), "more than 5 bytes");
     }
 }

@@ -15,50 +15,56 @@ pub(super) enum Trace {
     Unclear(&'static str, bool),
 }
 
-/// An operation of a resource on a host.
+/// The attributes of an operation that tell what it left.
+pub(super) const OPERATION: [&str; 6] =
+    ["operation", "call-id", "op-status", "rc-code", "interval", "transition-key"];
+
+/// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PastOperation<'a> {
-    name: &'a str,
-    call: i64,
-    status: i64,
-    code: i64,
-    recurring: bool,
-    key: &'a str,
-}
+pub(super) struct PastOperation<'a>(pub(super) [&'a [u8]; OPERATION.len()]);
 
-impl<'a> PastOperation<'a> {
-    /// The operation of which nothing is known yet.
-    pub(super) const UNKNOWN: PastOperation<'static> =
-        PastOperation { name: "", call: -1, status: 0, code: -1, recurring: false, key: "" };
+impl PastOperation<'_> {
+    fn name(&self) -> &[u8] {
+        self.0[0]
+    }
 
-    /// Takes an attribute of its element into account.
-    pub(super) fn note(&mut self, attribute: &str, value: &'a str) {
-        let number = || value.parse().ok();
-        match attribute {
-            "operation" => self.name = value,
-            "call-id" => self.call = number().unwrap_or(-1),
-            "op-status" => self.status = number().unwrap_or(0),
-            "rc-code" => self.code = number().unwrap_or(-1),
-            "interval" => self.recurring = number().unwrap_or(0) > 0,
-            "transition-key" => self.key = value,
-            _ => {}
-        }
+    fn call(&self) -> i64 {
+        number(self.0[1]).unwrap_or(-1)
+    }
+
+    fn status(&self) -> i64 {
+        number(self.0[2]).unwrap_or(0)
+    }
+
+    fn code(&self) -> i64 {
+        number(self.0[3]).unwrap_or(-1)
+    }
+
+    fn is_recurring(&self) -> bool {
+        number(self.0[4]).unwrap_or(0) > 0
     }
 
     /// The exit code that it was meant to have: the third number of its key.
     fn expected(&self) -> Option<i64> {
-        self.key.split(':').nth(2)?.parse().ok()
+        number(self.0[5].split(|byte| *byte == b':').nth(2)?)
     }
+
+    /// Whether it looked for the resource and did not find it, in the words of nearly all operations.
+    fn found_nothing(&self) -> bool {
+        let [name, _, status, code, interval, _] = self.0;
+        name == b"monitor" && status == b"0" && code == b"7" && interval == b"0"
+    }
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// What is said about each resource on one host, in the order of the document.
 pub(super) fn traces<'a>(state: Node<'a, '_>) -> Vec<(&'a str, Trace)> {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let operation = |node: Node<'a, '_>| {
-        let mut operation = PastOperation::UNKNOWN;
-        let plain = node.attributes().filter(|attribute| attribute.namespace().is_none());
-        plain.for_each(|attribute| operation.note(attribute.name(), attribute.value()));
-        operation
+        PastOperation(OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes()))
     };
     let trace = |resource| {
         let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
@@ -74,20 +80,26 @@ pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
 
 /// What the operations of a resource come to, in the order of their calls.
 pub(super) fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
-    operations.sort_by_key(|operation| operation.call);
+    if let [only] = operations
+        && only.found_nothing()
+    {
+        return Trace::Inactive;
+    }
+    operations.sort_by_key(|operation| operation.call());
     let mut active = false;
     let mut unclear = None;
     for of in operations {
-        match (of.name, of.status, of.code) {
+        match (of.name(), of.status(), of.code()) {
             // cancelled, and what tells nothing about where it runs
-            (_, 1, _) | ("notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete", 0, 0) => {}
+            (_, 1, _)
+            | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
             (_, -1, _) => unclear = Some("a pending operation"),
-            ("start", 0, 0) => active = true,
-            ("monitor", 0, 0) if !of.recurring || of.expected() == Some(0) => active = true,
-            ("monitor", 0, 7) if !of.recurring || of.expected() == Some(7) => active = false,
-            ("stop", 0, 0) => active = false,
-            ("migrate_to" | "migrate_from", _, _) => {
-                active |= of.name == "migrate_from";
+            (b"start", 0, 0) => active = true,
+            (b"monitor", 0, 0) if !of.is_recurring() || of.expected() == Some(0) => active = true,
+            (b"monitor", 0, 7) if !of.is_recurring() || of.expected() == Some(7) => active = false,
+            (b"stop", 0, 0) => active = false,
+            (b"migrate_to" | b"migrate_from", _, _) => {
+                active |= of.name() == b"migrate_from";
                 unclear = Some("a migration in its history");
             }
             _ => unclear = Some("a failed operation"),

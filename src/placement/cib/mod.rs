@@ -4,6 +4,7 @@
 pub mod change;
 mod colocations;
 mod document;
+mod elements;
 mod history;
 mod hosts;
 mod locations;
@@ -15,6 +16,7 @@ mod rules;
 pub mod underway;
 
 use std::collections::HashMap;
+use std::io::Read;
 
 use roxmltree::Node;
 
@@ -22,6 +24,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, Outside, Strategy, WorkingSet};
+use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
 use crate::model::shown::shown_source;
 use document::{child, id};
@@ -34,8 +37,17 @@ use properties::Properties;
 /// # Errors
 /// It is no CIB, or contradicts itself.
 pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
-    let histories = PlainHistories::of(text);
-    let document = document::parse(&histories.rest, source)?;
+    read(text.as_bytes(), source)
+}
+
+/// Reads a CIB as it comes. Errors name `source`.
+///
+/// # Errors
+/// It cannot be read, is no CIB, or contradicts itself.
+pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
+    let unreadable = |e| LoadError::one_line(&shown_source(source), &format!("cannot be read: {e}"));
+    let histories = PlainHistories::of(from).map_err(unreadable)?;
+    let document = document::parse(decode(&histories.rest, source)?, source)?;
     let root = document.root_element();
     let Some(configuration) = child(root, "configuration") else {
         let problem = "there is no element 'configuration'";
@@ -52,7 +64,7 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
         resources: HashMap::new(),
         kinds: HashMap::new(),
         together: Vec::new(),
-        taken: histories.taken,
+        taken: &histories.taken,
         traces: HashMap::new(),
         failures: HashMap::new(),
         unscored: ScoreTable::default(),
@@ -84,8 +96,8 @@ struct Reader<'a, 'i> {
     kinds: HashMap<String, AttributeIdx>,
     /// What the order of groups means for where their members run.
     together: Vec<Colocation>,
-    /// What histories say that are not in the tree, by where they are in the document.
-    taken: HashMap<usize, Vec<(&'a str, Trace)>>,
+    /// What histories say that is not in the tree, by where they are in the document.
+    taken: &'a HashMap<usize, Vec<(String, Trace)>>,
     /// By the id of a resource, the hosts on which it runs, or may run.
     traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
     /// By the id of a resource, how often it failed, host by host.

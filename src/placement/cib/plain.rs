@@ -1,164 +1,185 @@
-//! Histories in the form in which Pacemaker writes them, read without a tree of their elements: on a hundred
-//! nodes with a thousand resources they are 98 % of a document.
+//! Histories in the form in which Pacemaker writes them, read without a tree of their elements, while the document comes: on a
+//! hundred nodes with a thousand resources they are 98 % of it.
 //!
-//! Only what is certain is taken out of the document: nothing but the elements and attributes of a history, values without
-//! references. All else, and every document with a comment, is left to the XML parser as a whole.
+//! Only what is certain is taken out of the document: nothing but the elements and attributes of a history, in ASCII, values without
+//! references. All else, and what comes behind the first comment, is left to the XML parser.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::{self, Read};
 
-use memchr::{memchr_iter, memchr3, memmem};
+use memchr::{memchr_iter, memmem};
 
-use super::history::{PastOperation, Trace, trace};
+use super::elements::{ElementReader, ElementShape};
+use super::history::{OPERATION, PastOperation, Trace, trace};
 
-const OPEN: &str = "<lrm_resources>";
-const CLOSE: &str = "</lrm_resources>";
+const OPEN: &[u8] = b"<lrm_resources>";
+const CLOSE: &[u8] = b"</lrm_resources>";
+/// How much of a document is looked at at once: as much as stays near the processor.
+const WINDOW: usize = 256 << 10;
 
 /// A document and what was taken out of it.
-pub(super) struct PlainHistories<'t> {
-    /// The document with empty histories; its lines are where they were.
-    pub(super) rest: Cow<'t, str>,
-    /// What histories say, by where their elements begin in the rest. What does not run there is left out.
-    pub(super) taken: HashMap<usize, Vec<(&'t str, Trace)>>,
+#[derive(Default)]
+pub(super) struct PlainHistories {
+    /// The document with shorter histories; its lines are where they were.
+    pub(super) rest: Vec<u8>,
+    /// What was taken out of histories, by where their elements begin in the rest. What does not run there is left out.
+    pub(super) taken: HashMap<usize, Vec<(String, Trace)>>,
 }
 
-impl<'t> PlainHistories<'t> {
+impl PlainHistories {
     /// Takes the histories out of a document.
-    pub(super) fn of(text: &'t str) -> PlainHistories<'t> {
-        let mut rest = String::new();
-        let mut taken = HashMap::new();
-        let mut done = 0;
-        while let Some(begin) = memmem::find(&text.as_bytes()[done..], OPEN.as_bytes()) {
-            let start = done + begin + OPEN.len();
-            let mut scanner = Scanner { text, at: start };
-            rest.push_str(&text[done..start]);
-            done = start;
-            if let Some(traces) = scanner.history() {
-                taken.insert(rest.len() - OPEN.len(), traces);
-                let lines = memchr_iter(b'\n', &text.as_bytes()[start..scanner.at]).count();
-                rest.extend(std::iter::repeat_n('\n', lines));
-                done = scanner.at;
-            }
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn of(from: impl Read) -> io::Result<PlainHistories> {
+        let mut sieve = Sieve {
+            from,
+            window: vec![0; WINDOW],
+            begin: 0,
+            end: 0,
+            over: false,
+            checked: 0,
+            is_certain: true,
+            resources: ElementShape::new("<lrm_resource", ["id"]),
+            operations: ElementShape::new("<lrm_rsc_op", OPERATION),
+            histories: PlainHistories::default(),
+        };
+        let mut within = None;
+        while sieve.fill()? {
+            within = sieve.work_off(within);
         }
-        rest.push_str(&text[done..]);
-        // in comments and the like, what looks like an element is none
-        let head = rest.find("?>").filter(|_| rest.starts_with("<?xml")).unwrap_or(0);
-        let is_plain = |mark: &str| memmem::find(&rest.as_bytes()[head..], mark.as_bytes()).is_none();
-        if taken.is_empty() || !is_plain("<!") || !is_plain("<?") {
-            return PlainHistories { rest: Cow::Borrowed(text), taken: HashMap::new() };
-        }
-        PlainHistories { rest: Cow::Owned(rest), taken }
+        Ok(sieve.histories)
     }
 }
 
-/// A place in a text.
-struct Scanner<'t> {
-    text: &'t str,
-    at: usize,
+/// A document on its way.
+struct Sieve<R> {
+    from: R,
+    /// What of the document is in view: from `begin` to `end` it is not worked off.
+    window: Vec<u8>,
+    begin: usize,
+    end: usize,
+    /// Whether nothing comes any more.
+    over: bool,
+    /// How much of the rest is known to have no comments and the like.
+    checked: usize,
+    /// Whether there were none so far. In them, what looks like an element is none.
+    is_certain: bool,
+    resources: ElementShape<1>,
+    operations: ElementShape<{ OPERATION.len() }>,
+    histories: PlainHistories,
 }
 
-impl<'t> Scanner<'t> {
-    /// The resources of a history, up to where it is closed.
-    fn history(&mut self) -> Option<Vec<(&'t str, Trace)>> {
+impl<R: Read> Sieve<R> {
+    /// Reads on. Returns whether there is anything to work off.
+    fn fill(&mut self) -> io::Result<bool> {
+        self.window.copy_within(self.begin..self.end, 0);
+        (self.begin, self.end) = (0, self.end - self.begin);
+        while !self.over && self.end < self.window.len() {
+            match self.from.read(&mut self.window[self.end..]) {
+                Ok(0) => self.over = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.begin < self.end)
+    }
+
+    /// Works off what is in view, which may begin in a history. Returns the one in which it ends.
+    fn work_off(&mut self, mut within: Option<usize>) -> Option<usize> {
+        loop {
+            match within {
+                Some(history) if self.take(history) => return within,
+                Some(_) => within = None,
+                None => within = Some(self.pass()?),
+            }
+        }
+    }
+
+    /// Passes on what is in view up to where a history begins. Returns where that is in the rest, if it may be taken.
+    fn pass(&mut self) -> Option<usize> {
+        let view = &self.window[self.begin..self.end];
+        let found = memmem::find(view, OPEN).filter(|_| self.is_certain);
+        let length = match found {
+            Some(at) => at + OPEN.len(),
+            // the end may be the beginning of one
+            None if self.over || !self.is_certain => view.len(),
+            None => view.len().saturating_sub(OPEN.len() - 1),
+        };
+        let rest = &mut self.histories.rest;
+        rest.extend_from_slice(&view[..length]);
+        self.begin += length;
+        let history = found.map(|_| rest.len() - OPEN.len());
+        let head = if self.checked == 0 && rest.starts_with(b"<?xml ") { 1 } else { 0 };
+        let unchecked = &rest[self.checked.max(1) - 1 + head..];
+        self.is_certain &= [&b"<!"[..], b"<?"].iter().all(|mark| memmem::find(unchecked, mark).is_none());
+        self.checked = rest.len();
+        history.filter(|_| self.is_certain)
+    }
+
+    /// Takes what is plain of a history out of what is in view. Returns whether more of it may come.
+    fn take(&mut self, history: usize) -> bool {
+        let mut reader = ElementReader::new(&self.window[..self.end], self.begin);
         let mut traces = Vec::new();
         let mut operations = Vec::new();
+        let mut done = reader;
         loop {
-            self.skip_blanks();
-            if self.rest().starts_with(CLOSE.as_bytes()) {
-                return Some(traces);
+            reader.skip_blanks();
+            if reader.rest().starts_with(CLOSE) {
+                break;
             }
-            let id = self.resource(&mut operations)?;
+            let Some(id) = resource(&mut reader, &mut self.resources, &mut self.operations, &mut operations)
+            else {
+                break;
+            };
             match trace(&mut operations) {
                 Trace::Inactive => {}
                 trace => traces.push((id, trace)),
             }
+            done = reader;
         }
-    }
-
-    /// A resource's id, and its operations.
-    fn resource(&mut self, operations: &mut Vec<PastOperation<'t>>) -> Option<&'t str> {
-        let mut id = "";
-        operations.clear();
-        let is_empty = self.element("<lrm_resource", |name, value| {
-            if name == "id" {
-                id = value;
-            }
-        })?;
-        loop {
-            if is_empty {
-                return Some(id);
-            }
-            self.skip_blanks();
-            if self.skip("</lrm_resource>") {
-                return Some(id);
-            }
-            let mut operation = PastOperation::UNKNOWN;
-            if !self.element("<lrm_rsc_op", |name, value| operation.note(name, value))? {
-                return None;
-            }
-            operations.push(operation);
+        let is_closed = reader.rest().starts_with(CLOSE);
+        // what is whole and yet cannot be read is not plain
+        let is_whole = self.over || self.begin == 0;
+        let nothing_more = is_closed || (is_whole && done.at == self.begin);
+        if !done.is_plain() {
+            return false;
         }
-    }
-
-    /// The attributes of an element, and whether it is closed at once.
-    fn element(&mut self, tag: &str, mut note: impl FnMut(&'t str, &'t str)) -> Option<bool> {
-        if !self.skip(tag) {
-            return None;
+        let lines = memchr_iter(b'\n', &self.window[self.begin..done.at]).count();
+        self.histories.rest.extend(std::iter::repeat_n(b'\n', lines));
+        self.begin = done.at;
+        if !traces.is_empty() {
+            let named = |(id, trace): (&[u8], Trace)| (String::from_utf8_lossy(id).into_owned(), trace);
+            self.histories.taken.entry(history).or_default().extend(traces.into_iter().map(named));
         }
-        loop {
-            let blanks = self.skip_blanks();
-            match self.rest() {
-                [b'>', ..] => {
-                    self.at += 1;
-                    return Some(false);
-                }
-                [b'/', b'>', ..] => {
-                    self.at += 2;
-                    return Some(true);
-                }
-                _ if blanks == 0 => return None,
-                _ => {
-                    let (name, value) = self.attribute()?;
-                    note(name, value);
-                }
-            }
-        }
-    }
-
-    /// An attribute in double quotes, without references in its value and without a namespace.
-    fn attribute(&mut self) -> Option<(&'t str, &'t str)> {
-        let rest = self.rest();
-        let is_name = |byte: &u8| matches!(byte, b'a'..=b'z' | b'-' | b'_' | b'A'..=b'Z' | b'0'..=b'9');
-        let length = rest.iter().position(|byte| !is_name(byte))?;
-        let name = &self.text[self.at..self.at + length];
-        if name == "xmlns" || length == 0 || !rest[length..].starts_with(b"=\"") {
-            return None;
-        }
-        let start = self.at + length + 2;
-        let end = start + memchr3(b'"', b'<', b'&', &self.text.as_bytes()[start..])?;
-        self.at = end;
-        let value = &self.text[start..end];
-        self.skip("\"").then_some((name, value))
-    }
-
-    fn rest(&self) -> &'t [u8] {
-        &self.text.as_bytes()[self.at..]
-    }
-
-    fn skip(&mut self, text: &str) -> bool {
-        let is_next = self.rest().starts_with(text.as_bytes());
-        self.at += if is_next { text.len() } else { 0 };
-        is_next
-    }
-
-    fn skip_blanks(&mut self) -> usize {
-        let blanks =
-            self.rest().iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
-        self.at += blanks;
-        blanks
+        !nothing_more
     }
 }
 
+/// A resource's id, and its operations; none, if it is not plain, or has no end.
+fn resource<'t>(
+    reader: &mut ElementReader<'t>,
+    resources: &mut ElementShape<1>,
+    shape: &mut ElementShape<{ OPERATION.len() }>,
+    operations: &mut Vec<PastOperation<'t>>,
+) -> Option<&'t [u8]> {
+    operations.clear();
+    let element = reader.element(resources)?;
+    let [id] = element.values;
+    while !element.is_empty {
+        reader.skip_blanks();
+        if reader.close("</lrm_resource>") {
+            break;
+        }
+        let operation = reader.element(shape)?;
+        if !operation.is_empty {
+            return None;
+        }
+        operations.push(PastOperation(operation.values));
+    }
+    Some(id)
+}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,31 +189,79 @@ mod tests {
         <lrm_resource id="b"/><lrm_resource id="c"><lrm_rsc_op id="c0" operation="stop" rc-code="1"/>
         </lrm_resource></lrm_resources></lrm></node_state></status></cib>"#;
 
+    /// Gives so many bytes at a time.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(into.len()).min(self.0.len());
+            self.0.read(&mut into[..count])
+        }
+    }
+
+    fn sieved(text: &str) -> (String, Vec<(String, Trace)>) {
+        let plain = PlainHistories::of(Pieces(text.as_bytes(), 7)).unwrap();
+        let rest = String::from_utf8(plain.rest).unwrap();
+        assert!(plain.taken.keys().all(|at| rest[*at..].starts_with("<lrm_resources>")));
+        (rest, plain.taken.into_values().flatten().collect())
+    }
+
     #[test]
     fn what_is_plain_is_taken_out() {
-        let plain = PlainHistories::of(STATE);
-        let (at, traces) = plain.taken.iter().next().unwrap();
-        assert!(plain.rest[*at..].starts_with("<lrm_resources>\n\n\n</lrm_resources>"));
-        assert_eq!(traces[..], [("a", Trace::Active), ("c", Trace::Unclear("a failed operation", false))]);
+        let (rest, traces) = sieved(STATE);
+        let (head, tail) = STATE.split_once("\n").unwrap();
+        let end = &tail[tail.find("</lrm_resources>").unwrap()..];
+        assert_eq!(rest, format!("{head}\n\n\n{end}"));
+        assert_eq!(rest.lines().count(), STATE.lines().count());
+        let unclear = Trace::Unclear("a failed operation", false);
+        assert_eq!(traces, [("a".to_owned(), Trace::Active), ("c".to_owned(), unclear)]);
     }
 
     #[test]
     fn what_is_not_stays() {
+        let b = "<lrm_resource id=\"b\"/>";
         for (from, to) in [
-            ("<lrm_resource id=\"b\"/>", "<other/>"),
-            ("<lrm_resource id=\"b\"/>", "<lrm_resource id='b'/>"),
-            ("<lrm_resource id=\"b\"/>", "<lrm_resource id=\"b\"exit=\"\"/>"),
-            ("<lrm_resource id=\"b\"/>", "<lrm_resource id=\"b&amp;\"/>"),
-            ("<lrm_resource id=\"b\"/>", "<lrm_resource xmlns=\"b\"/>"),
-            ("<lrm_resource id=\"b\"/>", "<!-- -->"),
-            ("<lrm_resource id=\"b\"/>", "text"),
-            ("</lrm_resources>", ""),
+            (b, "<other/>"),
+            (b, "<lrm_resource id='b'/>"),
+            (b, "<lrm_resource id=\"b\"exit=\"\"/>"),
+            (b, "<lrm_resource id=\"b&amp;\"/>"),
+            (b, "<lrm_resource id=\"b<\"/>"),
+            (b, "<lrm_resource id=\"é\"/>"),
+            (b, "<lrm_resource xmlns=\"b\"/>"),
+            (b, "<!-- -->"),
+            (b, "text"),
+            ("<lrm_resource id=\"c\">", "<lrm_resource id=\"c\"><lrm_rsc_op></lrm_rsc_op>"),
             ("<status>", "<status><!-- <lrm_resources> -->"),
             ("<status>", "<status><?x <lrm_resources>?>"),
         ] {
             let text = STATE.replacen(from, to, 1);
-            let plain = PlainHistories::of(&text);
-            assert_eq!((&*plain.rest, plain.taken.len()), (&*text, 0), "{to}");
+            let (rest, _) = sieved(&text);
+            assert!(rest.contains(to), "{to}: {rest}");
+            assert_eq!(rest.lines().count(), text.lines().count());
         }
+    }
+
+    /// All documents that are the same but for how a history is written say the same.
+    #[test]
+    fn histories_of_any_size_are_taken() {
+        let resource = |at: usize| {
+            let code = if at.is_multiple_of(3) { 0 } else { 7 };
+            format!(
+                r#"<lrm_resource id="vm{at}"><lrm_rsc_op operation="monitor" call-id="{at}" rc-code="{code}" op-status="0" interval="0" exit-reason="{}"/></lrm_resource>"#,
+                "x".repeat(at % 500),
+            )
+        };
+        let history: String = (0..3000).map(resource).collect();
+        let text = format!("<cib><lrm_resources>{history}</lrm_resources></cib>");
+        let (rest, traces) = sieved(&text);
+        assert_eq!(rest, "<cib><lrm_resources></lrm_resources></cib>");
+        let expected = (0..3000).step_by(3).map(|at| (format!("vm{at}"), Trace::Active));
+        assert_eq!(traces, expected.collect::<Vec<_>>());
+        // one that does not fit into what is looked at at once, and all behind it, is left to the parser
+        let large = format!(r#"<lrm_resource id="{}"/>"#, "y".repeat(WINDOW));
+        let text = text.replacen(&resource(9), &(large + &resource(9)), 1);
+        let (rest, traces) = sieved(&text);
+        assert!(rest.contains("yyy") && rest.contains(r#"<lrm_resource id="vm9">"#));
+        assert_eq!(traces.len(), 3);
     }
 }

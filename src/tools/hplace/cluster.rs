@@ -1,12 +1,14 @@
 //! Reading the cluster that the options name.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
 use crate::execute::pacemaker::{CibClient, SIZE, Suite};
-use crate::input::compressed::unpack;
+use crate::input::compressed::unpacked;
+use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::model::shown::printable;
 use crate::placement::cib;
@@ -32,7 +34,15 @@ pub(super) struct ReadCib {
 /// # Errors
 /// It cannot be read, or something in it is outside and is not to be skipped.
 pub(super) fn load(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
-    Ok(read_cib(options, output)?.set)
+    let set = match named(options)? {
+        Some(file) => {
+            let (document, source) = opened(file)?;
+            cib::read(document, &source)?
+        }
+        None => cib::parse(&Suite.document()?, ASKED)?,
+    };
+    accept(&set, options, output)?;
+    Ok(set)
 }
 
 /// The same with the document.
@@ -40,13 +50,46 @@ pub(super) fn load(options: &PlacementOptions, output: &mut Output) -> anyhow::R
 /// # Errors
 /// The same.
 pub(super) fn read_cib(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<ReadCib> {
-    let (text, source) = match (&options.file, options.live) {
-        (Some(_), true) => bail!("only one of -x and --live can be given"),
-        (None, false) => bail!("no cluster is named: -x FILE, or --live"),
-        (Some(file), false) => read(file)?,
-        (None, true) => (Suite.document()?, ASKED.to_owned()),
+    let (text, source) = match named(options)? {
+        Some(file) => {
+            let (document, source) = opened(file)?;
+            let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
+            (decode(&bytes, &source)?.to_owned(), source)
+        }
+        None => (Suite.document()?, ASKED.to_owned()),
     };
     let set = cib::parse(&text, &source)?;
+    accept(&set, options, output)?;
+    Ok(ReadCib { text, source, set })
+}
+
+/// The file that is named; none: the live cluster is.
+fn named(options: &PlacementOptions) -> anyhow::Result<Option<&Path>> {
+    match (&options.file, options.live) {
+        (Some(_), true) => bail!("only one of -x and --live can be given"),
+        (None, false) => bail!("no cluster is named: -x FILE, or --live"),
+        (file, _) => Ok(file.as_deref()),
+    }
+}
+
+/// What a file says, and what it is called in messages.
+fn opened(file: &Path) -> anyhow::Result<(Box<dyn Read>, String)> {
+    if file == Path::new("-") {
+        let source = "standard input".to_owned();
+        let document = unpacked(std::io::stdin(), SIZE).with_context(|| unreadable(&source))?;
+        return Ok((document, source));
+    }
+    let source = file.to_string_lossy().into_owned();
+    let document = File::open(file).and_then(|file| unpacked(file, SIZE));
+    Ok((document.with_context(|| unreadable(&source))?, source))
+}
+
+fn unreadable(source: &str) -> String {
+    format!("cannot read file '{}'", printable(source, 200))
+}
+
+/// Names what is outside, and takes the cluster if that is to be skipped.
+fn accept(set: &WorkingSet, options: &PlacementOptions, output: &mut Output) -> anyhow::Result<()> {
     for outside in &set.outside {
         output.error_line(&format!("Unsupported: {}", shown(outside)))?;
     }
@@ -54,22 +97,10 @@ pub(super) fn read_cib(options: &PlacementOptions, output: &mut Output) -> anyho
         set.outside.is_empty() || options.skip_unsupported,
         "the cluster has what this tool does not know; --skip-unsupported leaves it as it is"
     );
-    Ok(ReadCib { text, source, set })
+    Ok(())
 }
 
 fn shown(outside: &Outside) -> String {
     let id = if outside.id.is_empty() { String::new() } else { format!(" '{}'", printable(&outside.id, 60)) };
     format!("{}{id}: {}", printable(&outside.element, 60), outside.reason)
-}
-
-/// The text of a file, and what it is called in messages.
-fn read(file: &Path) -> anyhow::Result<(String, String)> {
-    let bytes = match file == Path::new("-") {
-        true => read_limited(std::io::stdin().lock(), SIZE).context("cannot read standard input")?,
-        false => File::open(file)
-            .and_then(|file| read_limited(file, SIZE))
-            .with_context(|| format!("cannot read file '{}'", printable(&file.to_string_lossy(), 200)))?,
-    };
-    let source = file.to_string_lossy().into_owned();
-    Ok((unpack(bytes, &source, SIZE)?, source))
 }

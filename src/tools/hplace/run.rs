@@ -3,7 +3,7 @@
 use anyhow::bail;
 
 use super::carry;
-use super::cluster::read_cib;
+use super::cluster::{load, read_cib};
 use crate::model::shown::shown_name;
 use crate::placement::why::why;
 use crate::placement::{AllPlaced, ResourceIdx, Strategy, Transition, WorkingSet, place, transition};
@@ -18,8 +18,12 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     let (options, as_json) = (&all.placement, all.json);
     only_one_form(options, as_json)?;
     carry::check(all)?;
-    let cib = read_cib(options, output)?;
-    let set = &cib.set;
+    if carry::is_asked(all) {
+        let cib = read_cib(options, output)?;
+        let strategy = options.strategy.unwrap_or(cib.set.strategy());
+        return carry::bring(all, &cib, strategy, &place(&cib.set, strategy)?, output);
+    }
+    let set = &load(options, output)?;
     if options.show_normalized {
         output.write(&json::text(&documents::normalized(set))?)?;
         output.flush()?;
@@ -28,9 +32,6 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     let strategy = options.strategy.unwrap_or(set.strategy());
     let asked = asked(set, options)?;
     let placed = place(set, strategy)?;
-    if carry::is_asked(all) {
-        return carry::bring(all, &cib, strategy, &placed, output);
-    }
     let wanted = options.transition || options.dot || options.transition_xml;
     let plan = wanted.then(|| transition(set, strategy, &placed));
     match &plan {
