@@ -167,10 +167,13 @@ fn resource<'t>(
     operations.clear();
     let element = reader.element(resources)?;
     let [id] = element.values;
-    while !element.is_empty {
+    if element.is_empty {
+        return Some(id);
+    }
+    loop {
         reader.skip_blanks();
         if reader.close("</lrm_resource>") {
-            break;
+            return Some(id);
         }
         let operation = reader.element(shape)?;
         if !operation.is_empty {
@@ -178,7 +181,6 @@ fn resource<'t>(
         }
         operations.push(PastOperation(operation.values));
     }
-    Some(id)
 }
 #[cfg(test)]
 mod tests {
