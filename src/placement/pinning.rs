@@ -30,7 +30,7 @@ pub struct ExpectedPlace {
 
 /// What a cluster does by itself, up to where it has nothing more to do.
 #[derive(Debug, Clone)]
-pub struct Outlook {
+pub struct Foresight {
     /// The cluster as its document says.
     pub set: WorkingSet,
     /// Where its own strategy places the resources first.
@@ -63,20 +63,20 @@ pub enum PinError {
     Unreachable(String),
 }
 
-impl Outlook {
+impl Foresight {
     /// What the cluster of a document does; `source` is where it is from, for errors.
     ///
     /// # Errors
     /// It is no document of a cluster, or its resources cannot be placed.
-    pub fn of(text: &str, source: &str) -> Result<Outlook, PinError> {
-        Outlook::from(parse(text, source)?)
+    pub fn of(text: &str, source: &str) -> Result<Foresight, PinError> {
+        Foresight::from(parse(text, source)?)
     }
 
     /// The same of a cluster that was read.
     ///
     /// # Errors
     /// Its resources cannot be placed.
-    pub fn from(set: WorkingSet) -> Result<Outlook, PinError> {
+    pub fn from(set: WorkingSet) -> Result<Foresight, PinError> {
         let placed = place(&set, set.strategy())?;
         let next = runs_on(&set, &placed);
         let mut settled = set.settled(&placed);
@@ -91,7 +91,7 @@ impl Outlook {
             settled = settled.settled(&again);
             before = after;
         }
-        Ok(Outlook { set, placed, next, end, settled })
+        Ok(Foresight { set, placed, next, end, settled })
     }
 
     /// Where every primitive runs in the end, in names; none if the cluster never comes to rest.
@@ -112,14 +112,14 @@ impl Outlook {
     /// What the cluster does once it has come there and a change is made in its document.
     ///
     /// # Errors
-    /// As [`Outlook::of`].
-    pub fn after(&self, text: &str, source: &str) -> Result<Outlook, PinError> {
+    /// As [`Foresight::of`].
+    pub fn after(&self, text: &str, source: &str) -> Result<Foresight, PinError> {
         let mut set = parse(text, source)?;
         for (of, there) in set.resources.iter_mut().zip(&self.settled.resources) {
             of.active = there.active;
         }
         set.set_scores();
-        Outlook::from(set)
+        Foresight::from(set)
     }
 
     /// The primitives that do not come to where they are wanted, or do not stay there.
@@ -139,7 +139,7 @@ pub struct Pinning {
     /// The constraints; none if the cluster comes there by itself.
     pub pins: Vec<LocationPin>,
     /// What the cluster does with them.
-    pub outlook: Outlook,
+    pub outlook: Foresight,
     /// The primitives that leave again when the constraints are taken away, or that are stopped then.
     pub unkept: Vec<ResourceIdx>,
 }
@@ -151,7 +151,7 @@ pub struct Pinning {
 /// # Errors
 /// The document, or that there are no such constraints.
 pub fn pin(text: &str, source: &str, wanted: &AllPlaced) -> Result<Pinning, PinError> {
-    let mut outlook = Outlook::of(text, source)?;
+    let mut outlook = Foresight::of(text, source)?;
     let wanted = runs_on(&outlook.set, wanted);
     let survey = PinSurvey::of(text, source)?;
     let (mut pins, mut pinned, mut all) = (Vec::new(), BTreeSet::new(), false);
@@ -181,7 +181,7 @@ pub fn pin(text: &str, source: &str, wanted: &AllPlaced) -> Result<Pinning, PinE
                 LocationPin { id, resource, node: outlook.set.host(*host).name.clone() }
             })
             .collect();
-        outlook = Outlook::of(&CibChange::Pin(pins.clone()).made_in(text, source)?, source)?;
+        outlook = Foresight::of(&CibChange::Pin(pins.clone()).made_in(text, source)?, source)?;
     }
     let unkept = match pins.is_empty() {
         true => Vec::new(),
@@ -222,7 +222,7 @@ fn places(set: &WorkingSet, hosts: &[Option<HostIdx>]) -> Vec<ExpectedPlace> {
 }
 
 /// Where the first of those that go astray goes.
-fn described(outlook: &Outlook, wanted: &[Option<HostIdx>], astray: &[ResourceIdx]) -> String {
+fn described(outlook: &Foresight, wanted: &[Option<HostIdx>], astray: &[ResourceIdx]) -> String {
     let place = |host: Option<HostIdx>| match host {
         Some(host) => format!("on {}", shown_name(&outlook.set.host(host).name)),
         None => "stopped".to_owned(),
@@ -257,7 +257,7 @@ mod tests {
             node: (*node).to_owned(),
         };
         let pins = CibChange::Pin(pins.iter().map(pin).collect());
-        Outlook::of(&pins.made_in(text, "t").unwrap(), "t").unwrap().placed
+        Foresight::of(&pins.made_in(text, "t").unwrap(), "t").unwrap().placed
     }
 
     fn ids(pins: &[LocationPin]) -> Vec<(&str, &str)> {
@@ -308,7 +308,7 @@ mod tests {
                 let Ok(pinning) = pin(&text, "t", &placed) else { panic!("{own} to {other}") };
                 let goal = runs_on(&set, &placed);
                 assert_eq!(pinning.outlook.end.as_ref(), Some(&goal), "{own} to {other}");
-                assert_eq!(pinning.pins.is_empty(), Outlook::of(&text, "t").unwrap().end == Some(goal));
+                assert_eq!(pinning.pins.is_empty(), Foresight::of(&text, "t").unwrap().end == Some(goal));
             }
         }
     }

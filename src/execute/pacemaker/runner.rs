@@ -53,9 +53,6 @@ pub struct CibRunner<'a> {
     read: CibRead,
 }
 
-/// What ends a run before its end, or a task.
-type MayEnd<T> = Result<T, Ending>;
-
 impl<'a> CibRunner<'a> {
     /// A run with a new journal, or with one that was read.
     pub fn new(
@@ -98,7 +95,7 @@ impl<'a> CibRunner<'a> {
     }
 
     /// Does a task; whether that succeeded.
-    fn perform(&mut self, task: usize) -> MayEnd<bool> {
+    fn perform(&mut self, task: usize) -> Result<bool, Ending> {
         self.record(&CibRecord::Beginning { task })?;
         self.around.event(&CibEvent::Begins(task));
         let header = self.read.header.clone();
@@ -121,7 +118,12 @@ impl<'a> CibRunner<'a> {
     }
 
     /// Makes a change, unless it is made already or the cluster is no longer what it was.
-    fn make(&mut self, task: usize, header: &CibHeader, change: &CibChange) -> MayEnd<Result<(), String>> {
+    fn make(
+        &mut self,
+        task: usize,
+        header: &CibHeader,
+        change: &CibChange,
+    ) -> Result<Result<(), String>, Ending> {
         let document = self.ask()?;
         match change.is_made_in(&document, SOURCE) {
             Ok(false) => {}
@@ -145,7 +147,7 @@ impl<'a> CibRunner<'a> {
     }
 
     /// Waits for the cluster, in slices, so that whoever looks on can end it.
-    fn await_rest(&mut self, limit: u64) -> MayEnd<Result<(), String>> {
+    fn await_rest(&mut self, limit: u64) -> Result<Result<(), String>, Ending> {
         let end = self.around.now() + Duration::from_secs(limit);
         loop {
             if self.persist(|client| client.await_rest(SLICE))? {
@@ -160,7 +162,7 @@ impl<'a> CibRunner<'a> {
         }
     }
 
-    fn compare(&mut self, expected: &[ExpectedPlace]) -> MayEnd<Result<(), String>> {
+    fn compare(&mut self, expected: &[ExpectedPlace]) -> Result<Result<(), String>, Ending> {
         let document = self.ask()?;
         Ok(match parse(&document, SOURCE) {
             Ok(set) => difference(expected, &current(&set)).map_or(Ok(()), Err),
@@ -168,7 +170,7 @@ impl<'a> CibRunner<'a> {
         })
     }
 
-    fn ask(&mut self) -> MayEnd<String> {
+    fn ask(&mut self) -> Result<String, Ending> {
         self.persist(|client| client.document())
     }
 
@@ -176,7 +178,7 @@ impl<'a> CibRunner<'a> {
     fn persist<T>(
         &mut self,
         mut ask: impl FnMut(&mut dyn CibClient) -> Result<T, CibCallError>,
-    ) -> MayEnd<T> {
+    ) -> Result<T, Ending> {
         let mut attempt = 0;
         loop {
             let error = match ask(self.client) {
@@ -193,7 +195,7 @@ impl<'a> CibRunner<'a> {
     }
 
     /// Changes the state as a record says, and writes the record. What cannot be so is not written.
-    fn record(&mut self, record: &CibRecord) -> MayEnd<()> {
+    fn record(&mut self, record: &CibRecord) -> Result<(), Ending> {
         self.read.apply(record).map_err(Ending::Contradiction)?;
         self.journal.write(record).map_err(|error| Ending::Unrecorded(error.to_string()))
     }

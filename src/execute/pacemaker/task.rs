@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::model::shown::{printable, shown_name};
 use crate::placement::cib::change::CibChange;
-use crate::placement::pinning::{ExpectedPlace, Outlook};
+use crate::placement::pinning::{ExpectedPlace, Foresight};
 
 /// Where documents are from, for errors.
 const SOURCE: &str = "the cluster";
@@ -46,7 +46,7 @@ pub fn obstacle(
     expected: &[ExpectedPlace],
     document: &str,
 ) -> Option<String> {
-    let look = |text: &str| Outlook::of(text, SOURCE).map_err(|error| printable(&error.to_string(), 300));
+    let look = |text: &str| Foresight::of(text, SOURCE).map_err(|error| printable(&error.to_string(), 300));
     let found = || -> Result<Option<String>, String> {
         let now = look(document)?;
         if let Some(outside) = now.set.outside.first() {

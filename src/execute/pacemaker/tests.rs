@@ -12,7 +12,7 @@ use crate::execute::journal::{self, Journal, JournalForm, Store};
 use crate::execute::report::Ending;
 use crate::placement::cib::change::{CibChange, LocationPin};
 use crate::placement::cib::parse;
-use crate::placement::pinning::{ExpectedPlace, Outlook, current};
+use crate::placement::pinning::{ExpectedPlace, Foresight, current};
 
 /// A journal that survives the program.
 #[derive(Clone, Default)]
@@ -133,7 +133,7 @@ impl CibClient for FakeCib {
                 cluster.slow -= 1;
                 return false;
             }
-            let end = Outlook::of(&cluster.text(), "t").unwrap().expected().unwrap();
+            let end = Foresight::of(&cluster.text(), "t").unwrap().expected().unwrap();
             let stops = cluster.stops;
             let runs = end.into_iter().filter(|place| stops != Some(place.resource.as_str()));
             cluster.active = runs.filter_map(|place| Some((place.resource, place.node?))).collect();

@@ -2,7 +2,7 @@
 
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::{CibChange, LocationPin};
-use crate::placement::pinning::Outlook;
+use crate::placement::pinning::Foresight;
 use crate::report::number::counted;
 
 /// The constraints that bring a cluster to a placement.
@@ -30,7 +30,7 @@ pub fn change(change: &CibChange) -> String {
 }
 
 /// What a cluster goes on to do when it has done all that it would do first.
-pub fn later(outlook: &Outlook) -> Vec<String> {
+pub fn later(outlook: &Foresight) -> Vec<String> {
     let Some(end) = outlook.expected() else {
         return vec!["Warning: the cluster never comes to rest: it moves resources to and fro".to_owned()];
     };

@@ -8,7 +8,7 @@ use super::run::{forms, only_one_form};
 use crate::execute::pacemaker::{Simulation, difference, simulate};
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::{CibChange, PinSurvey};
-use crate::placement::pinning::{Outlook, current, pin};
+use crate::placement::pinning::{Foresight, current, pin};
 use crate::placement::{AllPlaced, Strategy, cib, transition};
 use crate::report::json;
 use crate::report::number::counted;
@@ -26,7 +26,7 @@ pub(super) struct ProposedChange<'a> {
     /// What is changed when all is where it should be.
     pub then: Option<CibChange>,
     /// What the cluster does.
-    pub outlook: Outlook,
+    pub outlook: Foresight,
 }
 
 /// Whether a placement is to be brought about, or it is to be said how.
@@ -139,7 +139,7 @@ fn propose(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let made = change.made_in(&cib.text, &cib.source)?;
-    let outlook = Outlook::of(&made, &cib.source)?;
+    let outlook = Foresight::of(&made, &cib.source)?;
     let (set, placed, strategy) = (&outlook.set, &outlook.placed, outlook.set.strategy());
     let status = match placed.unplaced(set).next() {
         Some(_) => ExitStatus::Unplaced,

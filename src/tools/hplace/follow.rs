@@ -20,6 +20,7 @@ use crate::placement::{WorkingSet, cib, place};
 use crate::report::placement::carried;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, unwritable};
+use crate::tools::interrupts;
 use crate::tools::options::Options;
 use crate::tools::output::Output;
 
@@ -135,6 +136,7 @@ fn walk(
         let _ = std::io::stderr().write_all(text.as_bytes());
     });
     let signals = signals.context("cannot prepare for signals")?;
+    interrupts::retire();
     let header = read.header.clone();
     let tasks = header.tasks();
     let mut seen = RunView { output, signals: &signals, tasks: &tasks };
