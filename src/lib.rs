@@ -59,7 +59,7 @@
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
 //!   may be in commands and jobs.
 //! * [`placement`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
-//!   ([`cib`](placement::cib)) that describe them, where Pacemaker [places](placement::place()) them, and the
+//!   ([`cib`](placement::cib)) that describe them, where Pacemaker [places](placement::place()) them, where they would be [best](placement::optimal()), and the
 //!   [transition](placement::transition()) that brings them there, with a checker of its own; what the [loss](placement::loss) of hosts would mean, and how much more
 //!   would [fit](placement::fit); which constraints [bring](placement::pinning) a cluster to another placement than its own. A model of its own, which
 //!   shares nothing with Ganeti's but ways to show names and the graph of what waits for what.

@@ -10,7 +10,9 @@ mod index;
 mod initial;
 pub mod loss;
 mod merge;
+pub mod method;
 mod number;
+pub mod optimal;
 pub mod pinning;
 mod place;
 pub mod placing;
@@ -26,6 +28,8 @@ pub mod working_set;
 
 pub use capacity::Capacities;
 pub use index::{AttributeIdx, HostIdx, ResourceIdx};
+pub use method::PlacementMethod;
+pub use optimal::optimal;
 pub use place::{PlacingError, place};
 pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 pub use score::{AllocationScore, ScoreTable};

@@ -57,6 +57,7 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
         sequence,
+        optimum: None,
     })
 }
 

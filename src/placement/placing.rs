@@ -2,8 +2,10 @@
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
+use super::method::PlacementMethod;
+use super::optimal::Optimum;
 use super::score::ScoreTable;
-use super::working_set::WorkingSet;
+use super::working_set::{Strategy, WorkingSet};
 
 /// How the host of a resource was found, or that there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum DecidedBy {
     First,
     /// As good as the first, and it runs there.
     Active,
+    /// The best placement of all has it so.
+    Optimum,
     /// No host is left.
     None,
 }
@@ -65,9 +69,19 @@ pub struct AllPlaced {
     /// The resources of the outermost level as they had their turn. One that others want to be with may have got its
     /// place before.
     pub sequence: Vec<ResourceIdx>,
+    /// What is known of the placement if it is the best one, and none by a strategy of Pacemaker's.
+    pub optimum: Option<Optimum>,
 }
 
 impl AllPlaced {
+    /// How the places were chosen, if not by the best placement, then by this strategy.
+    pub fn method(&self, strategy: Strategy) -> PlacementMethod {
+        match self.optimum {
+            Some(_) => PlacementMethod::Optimal,
+            None => strategy.into(),
+        }
+    }
+
     /// Where a primitive goes.
     pub fn host(&self, resource: ResourceIdx) -> Option<HostIdx> {
         self.record(resource).and_then(|record| record.host)

@@ -5,6 +5,7 @@ use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::score::AllocationScore;
+use super::transition::induced::needs;
 use super::working_set::{Colocation, Strategy, WorkingSet};
 
 /// The first thing that keeps a resource from a host.
@@ -36,6 +37,8 @@ pub enum HostHindrance {
     Apart(TogetherRule),
     /// Others want to be with it, and not there.
     Wishes(Vec<ResourceIdx>),
+    /// It needs another one to run first, which does not.
+    Needs(ResourceIdx),
     /// There is too little of these kinds of capacity, by so much; together with all that must be with it, if there
     /// are others.
     Room(Vec<(AttributeIdx, i64)>),
@@ -71,6 +74,8 @@ pub enum Advantage {
     Name,
     /// The resource is not managed, and stays.
     Unmanaged,
+    /// The best placement of all has it there.
+    Optimum,
 }
 
 /// What was found out about one host.
@@ -149,7 +154,8 @@ pub fn why(
 struct ClusterBefore<'a> {
     set: &'a WorkingSet,
     placed: &'a AllPlaced,
-    earlier: &'a [Assignment],
+    /// Those that had their places before; in the best placement, all others.
+    earlier: Vec<&'a Assignment>,
     free: Vec<Capacities>,
 }
 
@@ -157,8 +163,10 @@ impl<'a> ClusterBefore<'a> {
     fn of(set: &'a WorkingSet, placed: &'a AllPlaced, at: usize) -> ClusterBefore<'a> {
         let mut free: Vec<Capacities> = set.hosts.iter().map(|host| host.capacity.clone()).collect();
         set.charges.iter().for_each(|charge| free[charge.host.get()].charge(&charge.utilization));
-        let earlier = &placed.records[..at];
-        for record in earlier {
+        let before = if placed.optimum.is_some() { placed.records.len() } else { at };
+        let others = placed.records[..before].iter().enumerate().filter(|(other, _)| *other != at);
+        let earlier: Vec<&Assignment> = others.map(|(_, record)| record).collect();
+        for record in &earlier {
             if let Some(host) = record.host {
                 free[host.get()].charge(&set.resource(record.resource).utilization);
             }
@@ -186,6 +194,9 @@ impl<'a> ClusterBefore<'a> {
             return Some(hindrance);
         }
         let Some(score) = record.scores.get(host) else { return Some(HostHindrance::NotOptedIn) };
+        if let Some(first) = self.missing_first(record).filter(|_| record.host.is_none()) {
+            return Some(HostHindrance::Needs(first));
+        }
         if score == AllocationScore::MINUS_INFINITY {
             return Some(self.forbidden_by(record, host));
         }
@@ -195,6 +206,17 @@ impl<'a> ClusterBefore<'a> {
         let needed = record.needed.as_ref()?;
         let missing: Vec<(AttributeIdx, i64)> = self.free[host.get()].missing_for(needed).collect();
         (!missing.is_empty()).then_some(HostHindrance::Room(missing))
+    }
+
+    /// What the best placement would have to run before a resource, and does not.
+    fn missing_first(&self, record: &Assignment) -> Option<ResourceIdx> {
+        self.placed.optimum.as_ref()?;
+        let of = self.set.resource(record.resource);
+        let is_it = |then: ResourceIdx| then == record.resource || of.group == Some(then);
+        let needs =
+            needs(self.set).into_iter().filter(|need| is_it(need.then) && of.group != Some(need.first));
+        let mut firsts = needs.flat_map(|need| self.set.primitives(&need.first).to_vec());
+        firsts.find(|first| self.placed.host(*first).is_none())
     }
 
     /// What gives a host the score of minus infinity.
@@ -216,7 +238,13 @@ impl<'a> ClusterBefore<'a> {
         if let Some(hindrance) = own.into_iter().find_map(|colocation| self.by_colocation(colocation, host)) {
             return hindrance;
         }
-        let dependents = self.set.colocations.iter().filter(|colocation| is_it(colocation.primary));
+        let dependents = || self.set.colocations.iter().filter(|colocation| is_it(colocation.primary));
+        if self.placed.optimum.is_some()
+            && let Some(hindrance) = dependents().find_map(|colocation| self.by_dependent(colocation, host))
+        {
+            return hindrance;
+        }
+        let dependents = dependents();
         HostHindrance::Wishes(dependents.map(|colocation| colocation.dependent).collect())
     }
 
@@ -243,6 +271,14 @@ impl<'a> ClusterBefore<'a> {
         }
     }
 
+    /// What a colocation of another one says about a host, if it forbids it: keeping apart goes both ways.
+    fn by_dependent(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
+        let turned =
+            Colocation { dependent: colocation.primary, primary: colocation.dependent, ..colocation.clone() };
+        let is_apart = colocation.score == AllocationScore::MINUS_INFINITY;
+        is_apart.then(|| self.by_colocation(&turned, host)).flatten()
+    }
+
     /// What put a host before the next best one that nothing forbids.
     fn advantage(
         &self,
@@ -254,6 +290,7 @@ impl<'a> ClusterBefore<'a> {
         match record.decided_by {
             DecidedBy::Unmanaged => return (Advantage::Unmanaged, None),
             DecidedBy::MostFree => return (Advantage::Room, None),
+            DecidedBy::Optimum => return (Advantage::Optimum, None),
             _ => {}
         }
         let left = hosts.iter().filter(|finding| finding.host != host && finding.hindrance.is_none());

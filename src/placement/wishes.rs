@@ -19,7 +19,7 @@ pub(super) enum Towards {
 
 /// Hosts that agree in an attribute, by host: the same number for those that do.
 #[derive(Debug, Clone)]
-struct AgreeingHosts(Vec<usize>);
+pub(super) struct AgreeingHosts(Vec<usize>);
 
 /// The colocations by resource, and what is known of their wishes together.
 pub(super) struct Wishes<'a> {
@@ -139,7 +139,7 @@ impl<'a> Wishes<'a> {
     /// Whether two hosts agree in an attribute, the host itself if there is none.
     pub(super) fn agree(&self, attribute: Option<&str>, one: HostIdx, other: HostIdx) -> bool {
         match attribute.and_then(|attribute| self.zones.get(attribute)) {
-            Some(zones) => zones.0[one.get()] == zones.0[other.get()],
+            Some(zones) => zones.agree(one, other),
             None => one == other,
         }
     }
@@ -171,7 +171,7 @@ fn insert<K: Ord>(list: &mut Vec<usize>, at: usize, rank: impl Fn(usize) -> K) {
 
 impl AgreeingHosts {
     /// The zones of an attribute, in any case of its letters. Hosts without it are a zone, too.
-    fn of(set: &WorkingSet, attribute: &str) -> AgreeingHosts {
+    pub(super) fn of(set: &WorkingSet, attribute: &str) -> AgreeingHosts {
         let mut numbers: HashMap<Option<String>, usize> = HashMap::new();
         let zone = |host| {
             let value = set.host(host).attribute(attribute).map(str::to_ascii_lowercase);
@@ -179,5 +179,15 @@ impl AgreeingHosts {
             *numbers.entry(value).or_insert(next)
         };
         AgreeingHosts(set.host_indices().map(zone).collect())
+    }
+
+    /// Every host for itself.
+    pub(super) fn themselves(set: &WorkingSet) -> AgreeingHosts {
+        AgreeingHosts(set.host_indices().map(HostIdx::get).collect())
+    }
+
+    /// Whether two hosts agree.
+    pub(super) fn agree(&self, one: HostIdx, other: HostIdx) -> bool {
+        self.0[one.get()] == self.0[other.get()]
     }
 }

@@ -15,6 +15,7 @@ mod house;
 mod mend;
 mod merge;
 mod metrics;
+mod optimal;
 mod pacemaker;
 mod placements;
 mod properties;

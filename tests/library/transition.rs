@@ -3,7 +3,7 @@
 #[path = "../reference/hplace/graph.rs"]
 pub(crate) mod graph;
 #[path = "../reference/hplace/cib.rs"]
-mod random_cib;
+pub(crate) mod random_cib;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -13,11 +13,11 @@ use super::wait::WaitReason;
 
 /// That resources need others, which are started before them.
 #[derive(Debug, Clone, Copy)]
-struct Need {
-    first: ResourceIdx,
-    then: ResourceIdx,
-    symmetrical: bool,
-    why: WaitReason,
+pub(in crate::placement) struct Need {
+    pub(in crate::placement) first: ResourceIdx,
+    pub(in crate::placement) then: ResourceIdx,
+    pub(in crate::placement) symmetrical: bool,
+    pub(in crate::placement) why: WaitReason,
 }
 
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
@@ -48,7 +48,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
 }
 
 /// All mandatory orders, those in groups too. Of several orders of the same two resources, the first counts.
-fn needs(set: &WorkingSet) -> Vec<Need> {
+pub(in crate::placement) fn needs(set: &WorkingSet) -> Vec<Need> {
     let mut seen = HashSet::new();
     let mut needs = Vec::new();
     for (at, order) in set.orders.iter().enumerate() {

@@ -7,7 +7,7 @@ pub mod change;
 pub mod checker;
 mod constraints;
 mod fallout;
-mod induced;
+pub(super) mod induced;
 mod own;
 mod room;
 mod sequence;

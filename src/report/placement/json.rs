@@ -12,6 +12,7 @@ use crate::placement::{
 use crate::report::json::Generator;
 
 use super::changes::{ResourceAction, changes, primitives};
+use super::optimum::OptimumView;
 use super::transition::{self, TransitionDocument};
 use super::why as words;
 
@@ -50,6 +51,8 @@ pub struct PlacementDocument<'a> {
     unplaced: Vec<String>,
     moves: usize,
     unsupported: Vec<UnsupportedView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimum: Option<OptimumView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transition: Option<TransitionDocument<'a>>,
 }
@@ -104,7 +107,7 @@ pub fn document<'a>(
     PlacementDocument {
         schema: SCHEMA,
         generator: Generator::this(),
-        strategy: strategy.as_str(),
+        strategy: placed.method(strategy).as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
         resources: primitives(set).filter_map(|one| resource(set, strategy, placed, &changes, one)).collect(),
         order: placed.records.iter().map(|record| id(record.resource)).collect(),
@@ -112,6 +115,7 @@ pub fn document<'a>(
         unplaced: placed.unplaced(set).map(id).collect(),
         moves: actions().filter(is_move).count(),
         unsupported: unsupported(set),
+        optimum: placed.optimum.as_ref().map(|optimum| OptimumView::of(set, optimum)),
         transition: plan.map(|plan| transition::document(set, plan)),
     }
 }

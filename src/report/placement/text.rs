@@ -8,6 +8,7 @@ use crate::placement::{
 use crate::report::table::{Align, Table};
 
 use super::changes::{ResourceAction, changes, primitives};
+use super::optimum;
 use super::transition::reason;
 use super::why;
 
@@ -19,7 +20,8 @@ pub fn lines(
     plan: Option<&Transition>,
 ) -> Vec<String> {
     let mut lines = vec![format!(
-        "Strategy {strategy}: {} nodes, {} resources",
+        "Strategy {}: {} nodes, {} resources",
+        placed.method(strategy),
         set.hosts.len(),
         primitives(set).count()
     )];
@@ -40,6 +42,10 @@ pub fn lines(
     if !over.is_empty() {
         lines.push(String::new());
         lines.push(format!("Warning: more is placed there than fits: {}", over.join(", ")));
+    }
+    if let Some(optimum) = &placed.optimum {
+        lines.push(String::new());
+        lines.extend(optimum::lines(set, optimum));
     }
     lines
 }

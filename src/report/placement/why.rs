@@ -77,6 +77,7 @@ impl PlaceWords<'_> {
             Advantage::Runs => format!("{before}: it runs there, and the score is the same"),
             Advantage::Name => format!("{before}: all else is equal, and its name comes first"),
             Advantage::Unmanaged => ": it is not managed".to_owned(),
+            Advantage::Optimum => ", as the best placement of all has it".to_owned(),
         }
     }
 
@@ -125,6 +126,7 @@ impl PlaceWords<'_> {
             HostHindrance::Wishes(others) => {
                 format!("those that go with it cannot be there: {}", self.resources(others))
             }
+            HostHindrance::Needs(first) => format!("it needs {}, which does not run", self.resource(*first)),
             HostHindrance::Room(missing) => format!("no room: {}", self.missing(missing)),
             HostHindrance::Unwanted(score) => format!("unwanted, score {score}"),
         }

@@ -122,7 +122,7 @@ fn switch(
 fn begin(options: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
     let placement = &options.placement;
     ensure!(
-        placement.strategy.is_none(),
+        placement.method.is_none(),
         "the cluster does this by its own strategy: --strategy cannot be given"
     );
     ensure!(!placement.no_keep, "--no-keep means nothing here");

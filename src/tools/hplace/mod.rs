@@ -1,5 +1,6 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
+mod best;
 mod carry;
 mod cluster;
 mod follow;
@@ -13,10 +14,11 @@ use super::cli::hint::did_you_mean;
 use super::cli::option::ArgumentKind::{Choices, File, Integer, Text};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
 use super::options::catalogue::*;
-use super::options::{Options, PlacementCommand, some};
+use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
-use crate::placement::Strategy;
+use crate::placement::PlacementMethod;
+use crate::placement::optimal::ThenGoal;
 use crate::report::placement::commands::CommandForm;
 
 /// Name, purpose and options.
@@ -43,10 +45,28 @@ pub const SPEC: Spec = Spec {
         })
         .added(),
         OptionDef::new("strategy", "place by this strategy, whatever the CIB says")
-            .takes("WORD", Choices(Strategy::WORDS), |o, g| {
-                g.choice().map(|word| o.placement.strategy = word.parse().ok())
+            .takes("WORD", Choices(PlacementMethod::WORDS), |o, g| {
+                g.choice().map(|word| o.placement.method = word.parse().ok())
             })
             .added(),
+        OptionDef::new(
+            "then",
+            "with --strategy optimal, of placements that are equal in all else take the one that uses nodes most evenly, or the fewest nodes [minimal where that is the CIB's strategy, else balanced]",
+        )
+        .takes("WORD", Choices(ThenGoal::WORDS), |o, g| {
+            g.choice().map(|word| o.placement.then = word.parse().ok())
+        })
+        .added(),
+        OptionDef::new(
+            "max-moves",
+            "with --strategy optimal, let at most N running resources leave nodes on which they could stay",
+        )
+        .takes("N", Integer, |o, g| count(g).map(|most| o.placement.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX))))
+        .added(),
+        OptionDef::new("steps", "with --strategy optimal, try at most N changes [10000000]")
+            .takes("N", Integer, |o, g| count(g).map(|steps| o.placement.steps = Some(steps)))
+            .added(),
+        TIME_LIMIT,
         OptionDef::flag(
             "skip-unsupported",
             "leave what is beyond this tool as it is, where it runs, instead of refusing the cluster",
@@ -223,7 +243,7 @@ mod tests {
     fn words_and_options() {
         let options = parse(&words(&["why", "-xcib.xml", "db", "--strategy=minimal", "web"])).unwrap();
         assert_eq!(options.placement.command, PlacementCommand::Why(vec!["db".to_owned(), "web".to_owned()]));
-        assert_eq!(options.placement.strategy, Some(Strategy::Minimal));
+        assert_eq!(options.placement.method, Some(PlacementMethod::Minimal));
         assert!(matches!(parse(&words(&["why"])), Err(Stop::WrongWords(_))));
         assert!(matches!(parse(&words(&["db"])), Err(Stop::WrongWords(_))));
         assert!(matches!(parse(&words(&["--strategy=best"])), Err(Stop::Value(_))));

@@ -2,11 +2,12 @@
 
 use anyhow::bail;
 
+use super::best;
 use super::carry;
 use super::cluster::{load, read_cib};
 use crate::model::shown::shown_name;
 use crate::placement::why::why;
-use crate::placement::{AllPlaced, ResourceIdx, Strategy, Transition, WorkingSet, place, transition};
+use crate::placement::{AllPlaced, ResourceIdx, Strategy, Transition, WorkingSet, transition};
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
@@ -18,10 +19,11 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     let (options, as_json) = (&all.placement, all.json);
     only_one_form(options, as_json)?;
     carry::check(all)?;
+    best::check(all)?;
     if carry::is_asked(all) {
         let cib = read_cib(options, output)?;
-        let strategy = options.strategy.unwrap_or(cib.set.strategy());
-        return carry::bring(all, &cib, strategy, &place(&cib.set, strategy)?, output);
+        let (strategy, placed) = best::placed(&cib.set, all)?;
+        return carry::bring(all, &cib, strategy, &placed, output);
     }
     let set = &load(options, output)?;
     if options.show_normalized {
@@ -29,9 +31,8 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         output.flush()?;
         return Ok(ExitStatus::Success);
     }
-    let strategy = options.strategy.unwrap_or(set.strategy());
     let asked = asked(set, options)?;
-    let placed = place(set, strategy)?;
+    let (strategy, placed) = best::placed(set, all)?;
     let wanted = options.transition || options.dot || options.transition_xml;
     let plan = wanted.then(|| transition(set, strategy, &placed));
     match &plan {

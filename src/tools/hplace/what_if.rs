@@ -76,7 +76,10 @@ fn settled(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<(W
         bail!("option {name} means nothing to what would be");
     }
     let set = load(options, output)?;
-    let strategy = options.strategy.unwrap_or(set.strategy());
+    let method = options.method.unwrap_or(set.strategy().into());
+    let strategy = method.strategy().context(
+        "what would be is up to Pacemaker, which does not place as --strategy optimal does: name one of its strategies",
+    )?;
     Ok((set.settled(&place(&set, strategy)?), strategy))
 }
 

@@ -23,7 +23,8 @@ use crate::load::units::parse_size;
 use crate::model::kinds::words;
 use crate::model::metrics::TABLE;
 use crate::model::{DiskTemplate, Mib, WeightError, Weights};
-use crate::placement::Strategy;
+use crate::placement::PlacementMethod;
+use crate::placement::optimal::ThenGoal;
 use crate::plan::durations::Rates;
 use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
@@ -44,7 +45,13 @@ pub struct PlacementOptions {
     pub file: Option<PathBuf>,
     pub live: bool,
     /// None: the cluster's own.
-    pub strategy: Option<Strategy>,
+    pub method: Option<PlacementMethod>,
+    /// What decides last between the best placements; none: what goes with the cluster's strategy.
+    pub then: Option<ThenGoal>,
+    /// The most running resources that may be moved.
+    pub max_moves: Option<usize>,
+    /// How many changes are tried; none: the usual number.
+    pub steps: Option<u64>,
     pub skip_unsupported: bool,
     pub explain: bool,
     pub crm_simulate_format: bool,

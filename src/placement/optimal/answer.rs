@@ -1,0 +1,107 @@
+//! The best placement as what placing comes to, with what Pacemaker would make of it.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::place::{PlacingError, place};
+use super::super::placing::{AllPlaced, Assignment, DecidedBy};
+use super::super::score::{AllocationScore, ScoreTable};
+use super::super::working_set::{LocationScore, WorkingSet};
+use super::rules::{PlacingRules, ZoneTie};
+use super::value::{PlacementValue, PlacingStage};
+use super::{OptimalSearch, Optimum, PriorityCount, bound};
+
+/// Puts the answer together. The order is that in which Pacemaker places resources that are wanted where they go.
+pub(super) fn all_placed(
+    search: &OptimalSearch<'_, '_>,
+    hosts: Vec<Option<HostIdx>>,
+    value: &PlacementValue,
+    proved: Option<PlacingStage>,
+) -> Result<AllPlaced, PlacingError> {
+    let (rules, set) = (search.rules, search.rules.set);
+    let preferring = preferring(rules, &hosts);
+    let mut placed = place(&preferring, set.strategy())?;
+    let should_run = |one: &ResourceIdx| {
+        let of = set.resource(*one);
+        !of.is_group && !of.stopped && set.is_managed(*one) && !set.stop_all
+    };
+    let differs = |one: &ResourceIdx| placed.host(*one) != hosts[one.get()];
+    let not_followed = set.resource_indices().filter(should_run).filter(differs).collect();
+    for record in &mut placed.records {
+        let resource = record.resource;
+        *record = Assignment {
+            scores: scores(rules, &hosts, resource),
+            chain: vec![resource],
+            needed: Some(set.resource(resource).utilization.clone()),
+            host: hosts[resource.get()],
+            decided_by: match record.decided_by {
+                kept @ (DecidedBy::Unmanaged | DecidedBy::StopAll) => kept,
+                _ => DecidedBy::Optimum,
+            },
+            order_dependent: false,
+            resource,
+        };
+    }
+    placed.remaining = set.hosts.iter().map(|host| host.capacity.clone()).collect();
+    set.charges.iter().for_each(|charge| placed.remaining[charge.host.get()].charge(&charge.utilization));
+    for record in &placed.records {
+        if let Some(host) = record.host {
+            placed.remaining[host.get()].charge(&set.resource(record.resource).utilization);
+        }
+    }
+    let bounds = bound::most(rules, &value.placed);
+    let is_proved = proved.is_some();
+    let counts = rules.priorities.iter().enumerate().map(|(level, priority)| PriorityCount {
+        priority: *priority,
+        wanted: set
+            .resource_indices()
+            .filter(should_run)
+            .filter(|one| set.resource(*one).priority == *priority)
+            .count(),
+        placed: value.placed[level],
+        bound: if is_proved { value.placed[level] } else { bounds[level] },
+    });
+    placed.optimum = Some(Optimum {
+        then: search.then,
+        counts: counts.collect(),
+        score: value.score,
+        proved,
+        steps: search.steps,
+        stopped: search.limits.deadline.reached().filter(|_| proved < Some(PlacingStage::Names)),
+        not_followed,
+    });
+    Ok(placed)
+}
+
+/// The cluster in which those that have a place are wanted there above all.
+fn preferring(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>]) -> WorkingSet {
+    let mut set = rules.set.clone();
+    for resource in &rules.movable {
+        if let Some(host) = hosts[resource.get()] {
+            set.locations.push(LocationScore {
+                id: String::new(),
+                resource: *resource,
+                host,
+                score: AllocationScore::INFINITY,
+            });
+        }
+    }
+    set.set_scores();
+    set
+}
+
+/// What a resource is worth on each host as the others are in the end.
+fn scores(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>], resource: ResourceIdx) -> ScoreTable {
+    let of = rules.set.resource(resource);
+    let mut scores = of.scores.clone();
+    let near =
+        |tie: &ZoneTie, host: HostIdx| hosts[tie.other.get()].map(|there| rules.agree(tie.zone, host, there));
+    scores.update(|host, score| {
+        let with = rules.primaries[resource.get()].iter().all(|tie| near(tie, host) == Some(true));
+        let apart = rules.apart[resource.get()].iter().all(|tie| near(tie, host) != Some(true));
+        if of.stopped || !with || !apart {
+            return AllocationScore::MINUS_INFINITY;
+        }
+        let wishes = rules.wishes[resource.get()].iter().filter(|tie| near(tie, host) == Some(true));
+        wishes.fold(score, |sum, tie| sum.plus(AllocationScore::of(tie.score)))
+    });
+    scores
+}

@@ -1,0 +1,346 @@
+//! Making room: a resource takes the place of others, these take other places, and so on.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::draft::PlacingDraft;
+use super::limits::PlacingLimits;
+
+/// Most sets of resources that are tried in each other's place on one host, where more than one is to be put elsewhere.
+const WIDTH: usize = 10;
+
+/// Changes of several resources, in which each makes room for the one before.
+pub(super) struct Chains<'d, 'r> {
+    pub(super) draft: &'d mut PlacingDraft<'r>,
+    limits: &'d PlacingLimits,
+    /// What all hosts have together.
+    totals: &'d [i64],
+    /// How many more may be put elsewhere.
+    left: usize,
+    /// The number of steps at which this attempt ends.
+    until: u64,
+    /// Those of a level beyond this may be left out.
+    expendable: Option<usize>,
+    /// Those that have their new place in this chain.
+    held: Vec<ResourceIdx>,
+}
+
+impl<'d, 'r> Chains<'d, 'r> {
+    pub(super) fn new(
+        draft: &'d mut PlacingDraft<'r>,
+        limits: &'d PlacingLimits,
+        totals: &'d [i64],
+    ) -> Chains<'d, 'r> {
+        Chains { draft, limits, totals, left: 0, until: 0, expendable: None, held: Vec::new() }
+    }
+
+    /// Finds a place for a resource that has none, putting at most so many others elsewhere, and trying at most so
+    /// many steps; those of a level beyond `expendable` may be left out.
+    pub(super) fn place(
+        &mut self,
+        resource: ResourceIdx,
+        most: usize,
+        steps: u64,
+        expendable: Option<usize>,
+    ) -> bool {
+        self.begin(most, steps, expendable);
+        let mark = self.draft.mark();
+        let is_placed = self.settle(resource) && self.limits.allow(self.draft.moves());
+        if !is_placed {
+            self.draft.back_to(mark);
+        }
+        is_placed
+    }
+
+    /// Puts a resource on a host whatever is there, and what is in its way elsewhere. The caller takes the changes back.
+    pub(super) fn force(&mut self, resource: ResourceIdx, host: HostIdx, most: usize, steps: u64) -> bool {
+        self.begin(most, steps, None);
+        let unit = self.unit(resource);
+        self.squeeze(&unit, host)
+    }
+
+    fn begin(&mut self, most: usize, steps: u64, expendable: Option<usize>) {
+        self.left = most;
+        self.until = self.draft.steps.saturating_add(steps);
+        self.expendable = expendable;
+        self.held.clear();
+    }
+
+    /// Whether this attempt ends.
+    fn is_over(&self) -> bool {
+        self.draft.steps >= self.until || self.limits.reached(self.draft.steps)
+    }
+
+    /// A resource, what it must be with and has no place either, and those of its crew that have one.
+    fn unit(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
+        let rules = self.draft.rules;
+        let mut unit = vec![resource];
+        let mut at = 0;
+        while let Some(next) = unit.get(at) {
+            let ties = rules.primaries[next.get()].iter().filter(|tie| tie.zone == 0);
+            let missing: Vec<ResourceIdx> = ties
+                .map(|tie| tie.other)
+                .filter(|other| self.draft.host(*other).is_none() && !unit.contains(other))
+                .collect();
+            unit.extend(missing);
+            at += 1;
+        }
+        let placed = rules.crews[resource.get()].iter().filter(|other| self.draft.host(**other).is_some());
+        let more: Vec<ResourceIdx> = placed.copied().filter(|other| !unit.contains(other)).collect();
+        unit.extend(more);
+        unit
+    }
+
+    /// Finds a place for a resource and its crew.
+    fn settle(&mut self, resource: ResourceIdx) -> bool {
+        let unit = self.unit(resource);
+        if self.settle_directly(&unit) {
+            return true;
+        }
+        if self.left > 0 {
+            for host in self.hosts_by_shortage(&unit) {
+                if self.squeeze(&unit, host) {
+                    return true;
+                }
+                if self.is_over() {
+                    break;
+                }
+            }
+        }
+        self.leave_out(&unit)
+    }
+
+    /// Puts a unit where there is room: where it runs, where it is worth most, where it leaves the least.
+    fn settle_directly(&mut self, unit: &[ResourceIdx]) -> bool {
+        let rules = self.draft.rules;
+        let first = unit[0];
+        let mut best: Option<((i64, bool, i64), HostIdx)> = None;
+        for host in rules.allowed[first.get()].iter().copied() {
+            self.draft.steps += 1;
+            if self.missing(unit, host).iter().any(|missing| *missing > 0) {
+                continue;
+            }
+            let is_possible = match unit {
+                [one] => self.draft.permits(*one, host),
+                _ => {
+                    let mark = self.draft.mark();
+                    let is_possible = self.bring(unit, host);
+                    self.draft.back_to(mark);
+                    is_possible
+                }
+            };
+            if !is_possible {
+                continue;
+            }
+            let worth: i64 = unit.iter().map(|one| self.draft.worth(*one, host)).sum();
+            let stays = rules.home(first) == Some(host);
+            let key = (worth, stays, -self.tightness(host));
+            if best.is_none_or(|(other, _)| key > other) {
+                best = Some((key, host));
+            }
+        }
+        let Some((_, host)) = best else { return false };
+        let mark = self.draft.mark();
+        let is_allowed = self.bring(unit, host) && self.limits.allow(self.draft.moves());
+        match is_allowed {
+            true => self.held.extend(unit),
+            false => self.draft.back_to(mark),
+        }
+        is_allowed
+    }
+
+    /// What is free on a host, all kinds together, in millionths of all hosts.
+    fn tightness(&self, host: HostIdx) -> i64 {
+        let part = |(free, total): (&i64, &i64)| free.saturating_mul(1_000_000) / (*total).max(1);
+        self.draft.free(host).iter().zip(self.totals).map(part).sum()
+    }
+
+    /// What a host lacks for a unit, by kind; less than 0 is what it has beyond that.
+    fn missing(&self, unit: &[ResourceIdx], host: HostIdx) -> Vec<i64> {
+        let mut missing: Vec<i64> = self.draft.free(host).iter().map(|free| -free).collect();
+        let mut is_needed = vec![false; missing.len()];
+        for one in unit.iter().filter(|one| self.draft.host(**one) != Some(host)) {
+            for (kind, amount) in self.draft.rules.amounts(*one).iter().enumerate() {
+                missing[kind] = missing[kind].saturating_add(*amount);
+                is_needed[kind] |= *amount != 0;
+            }
+        }
+        // of what nothing is needed, nothing is missing
+        missing.iter_mut().zip(is_needed).for_each(|(missing, needed)| {
+            if !needed {
+                *missing = (*missing).min(0);
+            }
+        });
+        missing
+    }
+
+    /// Puts all of a unit on a host; false if a rule other than that of room forbids one of them there then.
+    fn bring(&mut self, unit: &[ResourceIdx], host: HostIdx) -> bool {
+        let rules = self.draft.rules;
+        if !unit.iter().all(|one| rules.allows(*one, host)) {
+            return false;
+        }
+        unit.iter().for_each(|one| self.draft.put(*one, Some(host)));
+        unit.iter().all(|one| self.draft.permits(*one, host))
+    }
+
+    /// The hosts that a unit may be on, those that lack least first.
+    fn hosts_by_shortage(&self, unit: &[ResourceIdx]) -> Vec<HostIdx> {
+        let rules = self.draft.rules;
+        let shortage = |host: HostIdx| -> i64 {
+            let part =
+                |(missing, total): (i64, &i64)| missing.max(0).saturating_mul(1_000_000) / (*total).max(1);
+            self.missing(unit, host).into_iter().zip(self.totals).map(part).sum()
+        };
+        let all_may = |host: &HostIdx| unit.iter().all(|one| rules.allows(*one, *host));
+        let hosts = rules.allowed[unit[0].get()].iter().copied().filter(all_may);
+        let mut hosts: Vec<(i64, HostIdx)> = hosts.map(|host| (shortage(host), host)).collect();
+        hosts.sort_unstable();
+        hosts.into_iter().map(|(_, host)| host).collect()
+    }
+
+    /// Puts a unit on a host, and what is in its way elsewhere.
+    fn squeeze(&mut self, unit: &[ResourceIdx], host: HostIdx) -> bool {
+        for out in self.ways(unit, host) {
+            if self.is_over() {
+                return false;
+            }
+            let (mark, left, held) = (self.draft.mark(), self.left, self.held.len());
+            let lifted: Vec<ResourceIdx> = out.iter().flat_map(|one| self.crew_on(*one, host)).collect();
+            lifted.iter().for_each(|one| self.draft.put(*one, None));
+            if self.bring(unit, host) && self.limits.allow(self.draft.moves()) {
+                self.left -= out.len();
+                self.held.extend(unit);
+                if lifted.iter().all(|one| self.draft.host(*one).is_some() || self.settle(*one)) {
+                    return true;
+                }
+                self.held.truncate(held);
+                self.left = left;
+            }
+            self.draft.back_to(mark);
+        }
+        false
+    }
+
+    /// Those of a resource's crew that are on a host.
+    fn crew_on(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ResourceIdx> {
+        let crew = self.draft.rules.crews[resource.get()].iter();
+        crew.copied().filter(|one| self.draft.host(*one) == Some(host)).collect()
+    }
+
+    /// The sets of resources that can make room for a unit on a host, the smallest first.
+    fn ways(&mut self, unit: &[ResourceIdx], host: HostIdx) -> Vec<Vec<ResourceIdx>> {
+        let Some(blocking) = self.blocking(unit, host).filter(|blocking| blocking.len() <= self.left) else {
+            return Vec::new();
+        };
+        let mut missing = self.missing(unit, host);
+        for one in &blocking {
+            self.relieve(&mut missing, *one, host);
+        }
+        if missing.iter().all(|missing| *missing <= 0) {
+            return vec![blocking];
+        }
+        let others: Vec<(i64, ResourceIdx)> = self.candidates(unit, host, &blocking);
+        let mut ways: Vec<(i64, Vec<ResourceIdx>)> = Vec::new();
+        let helps = |missing: &[i64]| missing.iter().all(|missing| *missing <= 0);
+        let more = self.left - blocking.len();
+        for (at, (size, one)) in others.iter().enumerate().filter(|_| more > 0) {
+            self.draft.steps += 1;
+            let mut left = missing.clone();
+            self.relieve(&mut left, *one, host);
+            if helps(&left) {
+                ways.push((*size, vec![*one]));
+                continue;
+            }
+            for (second_size, second) in others[at + 1..].iter().filter(|_| more > 1) {
+                let mut left = left.clone();
+                self.relieve(&mut left, *second, host);
+                if helps(&left) {
+                    ways.push((size + second_size, vec![*one, *second]));
+                }
+            }
+        }
+        ways.sort_by_key(|(size, out)| (out.len(), *size));
+        if more > 1 {
+            let (one, two): (Vec<_>, Vec<_>) = ways.into_iter().partition(|(_, out)| out.len() == 1);
+            ways = one.into_iter().take(WIDTH).chain(two.into_iter().take(WIDTH)).collect();
+        }
+        ways.into_iter().map(|(_, out)| blocking.iter().copied().chain(out).collect()).collect()
+    }
+
+    /// Those that must not be near a unit on a host; none, if one of them cannot go elsewhere.
+    fn blocking(&self, unit: &[ResourceIdx], host: HostIdx) -> Option<Vec<ResourceIdx>> {
+        let rules = self.draft.rules;
+        let mut blocking: Vec<ResourceIdx> = Vec::new();
+        for tie in unit.iter().flat_map(|one| &rules.apart[one.get()]) {
+            let near = self.draft.host(tie.other).is_some_and(|there| rules.agree(tie.zone, host, there));
+            if !near || unit.contains(&tie.other) || blocking.contains(&tie.other) {
+                continue;
+            }
+            // what is of the same zone and on another host would have to be lifted there
+            if rules.allowed[tie.other.get()].is_empty()
+                || self.held.contains(&tie.other)
+                || self.draft.host(tie.other) != Some(host)
+            {
+                return None;
+            }
+            blocking.push(tie.other);
+        }
+        Some(blocking)
+    }
+
+    /// The crews on a host that can go elsewhere, by one member each, with their sizes: the smallest first.
+    fn candidates(
+        &self,
+        unit: &[ResourceIdx],
+        host: HostIdx,
+        blocking: &[ResourceIdx],
+    ) -> Vec<(i64, ResourceIdx)> {
+        let rules = self.draft.rules;
+        let mut found = Vec::new();
+        for one in self.draft.on(host).iter().copied() {
+            let crew = self.crew_on(one, host);
+            let is_first = crew.iter().min() == Some(&one);
+            let is_free = |one: &ResourceIdx| {
+                !unit.contains(one) && !self.held.contains(one) && !blocking.contains(one)
+            };
+            if is_first && crew.iter().all(is_free) {
+                found.push((crew.iter().map(|one| rules.size(*one, self.totals)).sum(), one));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Takes what a crew on a host needs from what is missing there.
+    fn relieve(&self, missing: &mut [i64], one: ResourceIdx, host: HostIdx) {
+        for member in self.crew_on(one, host) {
+            missing
+                .iter_mut()
+                .zip(self.draft.rules.amounts(member))
+                .for_each(|(left, amount)| *left -= amount);
+        }
+    }
+
+    /// Leaves a unit out, and all that cannot run without it, if all of that may be left out.
+    fn leave_out(&mut self, unit: &[ResourceIdx]) -> bool {
+        let rules = self.draft.rules;
+        let Some(limit) = self.expendable else { return false };
+        let mut out: Vec<ResourceIdx> = unit.to_vec();
+        let mut at = 0;
+        while let Some(next) = out.get(at).copied() {
+            let ties = rules.followers[next.get()].iter().map(|tie| tie.other);
+            let lost = ties.chain(rules.thens[next.get()].iter().copied());
+            let lost: Vec<ResourceIdx> =
+                lost.filter(|other| self.draft.host(*other).is_some() && !out.contains(other)).collect();
+            out.extend(lost);
+            at += 1;
+        }
+        let may = |one: &ResourceIdx| {
+            !rules.allowed[one.get()].is_empty() && rules.level[one.get()] > limit && !self.held.contains(one)
+        };
+        if !out.iter().all(may) {
+            return false;
+        }
+        out.iter().for_each(|one| self.draft.put(*one, None));
+        true
+    }
+}

@@ -1,0 +1,66 @@
+//! Taking part of a placement back, and filling it in another order: what is better is kept.
+
+use super::super::index::ResourceIdx;
+use super::draft::PlacingDraft;
+use super::improve::Improvement;
+use super::limits::PlacingLimits;
+
+/// So many rounds in a row that bring nothing end it.
+const ROUNDS: u64 = 60;
+
+/// A number that hangs on a round and a resource, and looks like chance.
+pub(super) fn lot(round: u64, resource: ResourceIdx) -> u64 {
+    let mut number = (resource.get() as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for shift in [30, 27, 31] {
+        number = (number ^ (number >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    }
+    number
+}
+
+/// Takes some of the changes that a placement makes back, and places what is left out then, round after round.
+pub(super) fn shake(draft: &mut PlacingDraft<'_>, limits: &PlacingLimits) {
+    let mut value = draft.value();
+    let mut in_vain = 0;
+    let mut round = 0;
+    while in_vain < ROUNDS && !limits.reached(draft.steps) {
+        round += 1;
+        in_vain += 1;
+        let mark = draft.mark();
+        if !take_back(draft, round) {
+            return;
+        }
+        let mut improvement = Improvement::new(draft, limits, round);
+        improvement.place_all();
+        improvement.come_home();
+        let new = draft.value();
+        if new > value && limits.allow(draft.moves()) {
+            value = new;
+            in_vain = 0;
+        } else {
+            draft.back_to(mark);
+        }
+    }
+}
+
+/// Whether something was taken back: part of those that are not where they run, which go back there if they can.
+fn take_back(draft: &mut PlacingDraft<'_>, round: u64) -> bool {
+    let rules = draft.rules;
+    let is_alone = |one: &ResourceIdx| {
+        let at = one.get();
+        rules.followers[at].is_empty() && rules.thens[at].is_empty() && rules.primaries[at].is_empty()
+    };
+    let changed = |one: &ResourceIdx| draft.host(*one).is_some() && draft.host(*one) != rules.home(*one);
+    let mut taken: Vec<ResourceIdx> =
+        rules.movable.iter().copied().filter(is_alone).filter(changed).collect();
+    // a quarter, a half, or nearly all
+    let part = [64, 128, 224][(round % 3) as usize];
+    taken.retain(|one| lot(round, *one) % 256 < part);
+    taken.sort_unstable_by_key(|one| lot(round + 1, *one));
+    taken.iter().for_each(|one| draft.put(*one, None));
+    for one in &taken {
+        if let Some(home) = rules.home(*one).filter(|home| draft.can_be(*one, *home)) {
+            draft.put(*one, Some(home));
+        }
+    }
+    !taken.is_empty()
+}

@@ -1,0 +1,55 @@
+//! Placing as the options say: by a strategy, or as well as possible.
+
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+
+use crate::placement::optimal::{PlacingLimits, ThenGoal};
+use crate::placement::{AllPlaced, PlacementMethod, Strategy, WorkingSet, optimal, place};
+use crate::tools::interrupts::Interruptible;
+use crate::tools::options::Options;
+
+/// How many changes are tried where nothing is said.
+const STEPS: u64 = 10_000_000;
+/// How long is searched where nothing is said.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Refuses options that go with another strategy only.
+pub(super) fn check(options: &Options) -> anyhow::Result<()> {
+    let of = &options.placement;
+    let given = [
+        ("then", of.then.is_some()),
+        ("max-moves", of.max_moves.is_some()),
+        ("steps", of.steps.is_some()),
+        ("time-limit", options.time_limit.is_some()),
+    ];
+    let is_optimal = of.method == Some(PlacementMethod::Optimal);
+    if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !is_optimal) {
+        bail!("option --{long} means nothing without --strategy optimal");
+    }
+    ensure!(
+        !is_optimal || !of.crm_simulate_format,
+        "crm_simulate knows no strategy 'optimal': --crm-simulate-format means nothing with it"
+    );
+    Ok(())
+}
+
+/// Places the resources as the options say, and tells by which strategy Pacemaker goes on from there.
+///
+/// # Errors
+/// The colocations cannot be followed, or the system does not let the program handle interrupts.
+pub(super) fn placed(set: &WorkingSet, options: &Options) -> anyhow::Result<(Strategy, AllPlaced)> {
+    let of = &options.placement;
+    let method = of.method.unwrap_or(set.strategy().into());
+    if let Some(strategy) = method.strategy() {
+        return Ok((strategy, place(set, strategy)?));
+    }
+    let search = Interruptible::begin(Some(options.time_limit.unwrap_or(TIME)))?;
+    let usual = match set.strategy() {
+        Strategy::Minimal => ThenGoal::Minimal,
+        _ => ThenGoal::Balanced,
+    };
+    let limits =
+        PlacingLimits { steps: of.steps.unwrap_or(STEPS), moves: of.max_moves, deadline: search.clone() };
+    Ok((set.strategy(), optimal(set, of.then.unwrap_or(usual), &limits)?))
+}
