@@ -5,7 +5,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::loss::losses;
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
-use super::score::{AllocationScore, ScoreTable};
+use super::score::AllocationScore;
 use super::working_set::{Resource, Strategy, WorkingSet};
 
 /// The most resources that are tried.
@@ -113,22 +113,9 @@ impl FitQuestion {
         let lowest = settled.resources.iter().map(|of| of.priority).min().unwrap_or_default();
         let mut with = settled.clone();
         with.resources.extend((0..count).map(|number| Resource {
-            id: format!("+{}", number + 1),
-            agent: String::new(),
-            members: Vec::new(),
-            is_group: false,
-            group: None,
             priority: AllocationScore::of(i64::from(lowest.min(AllocationScore::ZERO).get()) - 1),
-            stickiness: AllocationScore::ZERO,
-            stopped: false,
-            managed: true,
-            critical: true,
-            allow_migrate: false,
             utilization: self.size.clone(),
-            scores: ScoreTable::default(),
-            active: None,
-            failed_on: Vec::new(),
-            outside: false,
+            ..Resource::plain(format!("+{}", number + 1))
         }));
         with.set_scores();
         with

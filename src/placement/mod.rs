@@ -6,6 +6,7 @@
 pub mod capacity;
 pub mod cib;
 pub mod fit;
+pub mod ganeti;
 mod index;
 mod initial;
 pub mod loss;

@@ -224,6 +224,28 @@ pub struct WorkingSet {
 }
 
 impl Resource {
+    /// A primitive that needs nothing and may run anywhere.
+    pub(super) fn plain(id: String) -> Resource {
+        Resource {
+            id,
+            agent: String::new(),
+            members: Vec::new(),
+            is_group: false,
+            group: None,
+            priority: AllocationScore::ZERO,
+            stickiness: AllocationScore::ZERO,
+            stopped: false,
+            managed: true,
+            critical: true,
+            allow_migrate: false,
+            utilization: Capacities::default(),
+            scores: ScoreTable::default(),
+            active: None,
+            failed_on: Vec::new(),
+            outside: false,
+        }
+    }
+
     /// Whether it is a device that fences hosts.
     pub(super) fn fences(&self) -> bool {
         self.agent.starts_with("stonith:")

@@ -11,6 +11,7 @@ mod concessions;
 mod deep;
 mod drafts;
 mod fuzz_parsers;
+mod ganeti_placing;
 mod house;
 mod mend;
 mod merge;
