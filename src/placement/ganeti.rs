@@ -28,7 +28,7 @@ const APART: i64 = -1000;
 ///
 /// A node has the memory of [`NodeSpec::mem_for_instances`](crate::model::NodeSpec::mem_for_instances) without what it keeps for the failure of another
 /// node, its disk, and its CPUs times the ratio of its policy without its own; its tags are attributes. An instance goes to nodes of its group that reach its
-/// disks: one with DRBD to its two nodes, whose disks are taken on both, one with local disks to its own. It moves live, if it runs; what is
+/// disks: one with DRBD to its two nodes, whose disks are taken on both if they are online, one with local disks to its own. It moves live, if it runs; what is
 /// stopped stays so; what is not balanced stays where it is. `stickiness` is what it is worth to stay, at least 0.
 pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet {
     let mut set = WorkingSet {
@@ -71,7 +71,8 @@ pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet
             };
             set.locations.extend(allowed.iter().map(place));
         }
-        set.charges.extend(copies(instance).map(|(node, utilization)| Charge {
+        let of_online = copies(instance).filter(|(node, _)| !cluster.node(*node).spec.offline);
+        set.charges.extend(of_online.map(|(node, utilization)| Charge {
             resource: instance.name.clone(),
             host: hosts[node.get()],
             utilization,
@@ -98,7 +99,11 @@ fn host(cluster: &Cluster, node: &Node) -> Host {
         id: spec.name.clone(),
         name: spec.name.clone(),
         attributes: tags.chain([(GROUP.to_owned(), group)]).collect(),
-        capacity: amounts([(MEMORY, memory.0), (DISK, whole(spec.disk_total)), (VCPUS, vcpus)]),
+        // of a node that does not answer, little is known
+        capacity: amounts(
+            [(MEMORY, memory.0), (DISK, whole(spec.disk_total)), (VCPUS, vcpus)]
+                .map(|(kind, amount)| (kind, if spec.offline { amount.max(0) } else { amount })),
+        ),
         state: HostState { online: !spec.offline, ..HostState::default() },
         ..Host::default()
     }

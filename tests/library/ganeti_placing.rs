@@ -93,7 +93,7 @@ fn what_nodes_have_is_what_instances_can_have() {
     assert_eq!(left("node3", "vcpus"), (31, 30));
     assert_eq!(left("node3", "disk"), (102_400, 92_160));
     assert_eq!(left("node3", "memory").1, left("node3", "memory").0 - 1024);
-    assert_eq!(left("node4", "disk"), (102_400, 92_160));
+    assert_eq!(left("node4", "disk"), (102_400, 102_400));
     // a mirror and local disks
     assert_eq!(left("node2", "disk"), (102_400, 102_400 - 10_240 - 20_480));
 }

@@ -165,3 +165,32 @@ fn exit_status_tells_whether_all_is_placed() {
     hplace(&["why", "nosuch"], small.as_str()).code(1).stderr(contains("there is no resource 'nosuch'"));
     hplace(&["--live"], small.as_str()).code(1).stderr(contains("only one of"));
 }
+
+#[test]
+fn ganeti_clusters_by_any_strategy() {
+    let run = |words: &[&str]| {
+        let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_remove("HTOOLS").arg("hplace").args(words).assert()
+    };
+    let offline = ["-t", "data/offline-nodes.data"];
+    // who stays, stays, unless that is worth nothing
+    for strategy in ["utilization", "balanced", "minimal"] {
+        run(&[&offline[..], &["--strategy", strategy]].concat())
+            .stdout(contains("start").and(contains("migrate").not()));
+    }
+    run(&[&offline[..], &["--stickiness=0"]].concat()).stdout(contains("migrate"));
+    run(&[&offline[..], &["--json"]].concat()).stdout(contains(r#""strategy": "balanced""#));
+    for (words, problem) in [
+        (
+            &["-t", "data/balanced.data", "-x", "data/pacemaker-small.xml"][..],
+            "only one cluster can be named",
+        ),
+        (&["-x", "data/pacemaker-small.xml", "--stickiness=3"], "--stickiness is for Ganeti clusters"),
+        (&["-t", "data/balanced.data", "--stickiness=-1"], "at least 0"),
+        (&["-t", "data/balanced.data", "--commands=cib"], "only Pacemaker clusters are changed by hplace"),
+        (&["-t", "data/balanced.data", "evacuate", "node1"], "only Pacemaker clusters are changed by hplace"),
+        (&["-t", "absent.data"], "cannot read file 'absent.data'"),
+    ] {
+        run(words).code(1).stdout("").stderr(contains(problem));
+    }
+}

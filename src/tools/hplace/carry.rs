@@ -128,7 +128,7 @@ fn begin(options: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
     ensure!(!placement.no_keep, "--no-keep means nothing here");
     only_one_form(placement, options.json)?;
     check(options)?;
-    read_cib(placement, output)
+    read_cib(options, output)
 }
 
 /// Shows what follows from a change, or how it is made, or makes it.

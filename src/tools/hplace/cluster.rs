@@ -10,12 +10,16 @@ use crate::execute::pacemaker::{CibClient, SIZE, Suite};
 use crate::input::compressed::unpacked;
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
+use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
-use crate::placement::cib;
 use crate::placement::working_set::{Outside, WorkingSet};
-use crate::tools::options::PlacementOptions;
+use crate::placement::{AllocationScore, cib, ganeti};
+use crate::tools::options::{Options, PlacementOptions, SourceOptions};
 use crate::tools::output::Output;
+use crate::tools::source;
 
+/// What it is worth to a Ganeti instance to stay where it is, unless the options say otherwise: it moves for a reason only.
+const STAYING: i64 = 1;
 /// Where the document of a live cluster is from, for messages.
 const ASKED: &str = "cibadmin";
 
@@ -29,46 +33,77 @@ pub(super) struct ReadCib {
     pub set: WorkingSet,
 }
 
-/// Reads the cluster. What is outside is named on standard error.
+/// Reads the cluster, Pacemaker's or Ganeti's. What is outside is named on standard error.
 ///
 /// # Errors
 /// It cannot be read, or something in it is outside and is not to be skipped.
-pub(super) fn load(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
-    let set = match named(options)? {
-        Some(file) => {
+pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<WorkingSet> {
+    let options = &all.placement;
+    let set = match named(all)? {
+        NamedCluster::Document(file) => {
             let (document, source) = opened(file)?;
             cib::read(document, &source)?
         }
-        None => cib::parse(&Suite.document()?, ASKED)?,
+        NamedCluster::Live => cib::parse(&Suite.document()?, ASKED)?,
+        NamedCluster::Ganeti => {
+            let mut cluster = source::load(&all.load, output)?;
+            apply_node_options(&mut cluster, &all.load.nodes)?;
+            ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
+        }
     };
     accept(&set, options, output)?;
     Ok(set)
 }
 
-/// The same with the document.
+/// The same of a Pacemaker cluster, with the document.
 ///
 /// # Errors
-/// The same.
-pub(super) fn read_cib(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<ReadCib> {
-    let (text, source) = match named(options)? {
-        Some(file) => {
+/// The same, or it is Ganeti's.
+pub(super) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
+    let (text, source) = match named(all)? {
+        NamedCluster::Document(file) => {
             let (document, source) = opened(file)?;
             let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
             (decode(&bytes, &source)?.to_owned(), source)
         }
-        None => (Suite.document()?, ASKED.to_owned()),
+        NamedCluster::Live => (Suite.document()?, ASKED.to_owned()),
+        NamedCluster::Ganeti => {
+            bail!("only Pacemaker clusters are changed by hplace; for Ganeti's there are hbal and hgroup")
+        }
     };
     let set = cib::parse(&text, &source)?;
-    accept(&set, options, output)?;
+    accept(&set, &all.placement, output)?;
     Ok(ReadCib { text, source, set })
 }
 
-/// The file that is named; none: the live cluster is.
-fn named(options: &PlacementOptions) -> anyhow::Result<Option<&Path>> {
-    match (&options.file, options.live) {
-        (Some(_), true) => bail!("only one of -x and --live can be given"),
-        (None, false) => bail!("no cluster is named: -x FILE, or --live"),
-        (file, _) => Ok(file.as_deref()),
+/// Where a cluster comes from.
+enum NamedCluster<'a> {
+    /// The document in a file.
+    Document(&'a Path),
+    /// The Pacemaker cluster of this node.
+    Live,
+    /// One of Ganeti's, as the options of all tools say.
+    Ganeti,
+}
+
+fn named(all: &Options) -> anyhow::Result<NamedCluster<'_>> {
+    let options = &all.placement;
+    let of_ganeti = all.load.source != SourceOptions::default();
+    ensure!(
+        of_ganeti || options.stickiness.is_none(),
+        "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"
+    );
+    match (&options.file, options.live, of_ganeti) {
+        (Some(file), false, false) => Ok(NamedCluster::Document(file)),
+        (None, true, false) => Ok(NamedCluster::Live),
+        (None, false, true) => Ok(NamedCluster::Ganeti),
+        (None, false, false) => {
+            bail!(
+                "no cluster is named: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
+            )
+        }
+        (Some(_), true, false) => bail!("only one of -x and --live can be given"),
+        (_, _, true) => bail!("only one cluster can be named, Pacemaker's (-x, --live) or Ganeti's"),
     }
 }
 

@@ -17,8 +17,8 @@ use super::options::catalogue::*;
 use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
-use crate::placement::PlacementMethod;
 use crate::placement::optimal::ThenGoal;
+use crate::placement::{AllocationScore, PlacementMethod};
 use crate::report::placement::commands::CommandForm;
 
 /// Name, purpose and options.
@@ -42,6 +42,26 @@ pub const SPEC: Spec = Spec {
         .added(),
         OptionDef::flag("live", "ask the cluster of this node for its CIB, with cibadmin -Q", |o| {
             o.placement.live = true
+        })
+        .added(),
+        TEXT_DATA,
+        MASTER,
+        RAPI_CREDENTIALS,
+        RAPI_CACERT,
+        INSECURE_HTTP,
+        LUXI,
+        IALLOC_SRC,
+        OFFLINE,
+        EXCLUSION_TAGS,
+        OptionDef::new(
+            "stickiness",
+            "what it is worth to a Ganeti instance to stay where it is; 0: all are placed as if anew [1]",
+        )
+        .takes("N", Integer, |o, g| {
+            let worth = g.int().ok().filter(|worth| *worth >= 0);
+            let worth = worth.ok_or_else(|| g.out_of_range("at least 0"))?;
+            o.placement.stickiness = Some(AllocationScore::of(worth));
+            Ok(())
         })
         .added(),
         OptionDef::new("strategy", "place by this strategy, whatever the CIB says")
@@ -163,6 +183,9 @@ pub const SPEC: Spec = Spec {
         JOURNAL,
         RESUME,
         JSON,
+        VERBOSE,
+        QUIET,
+        NO_CONFIG,
         VERSION,
         HELP,
         HELP_COMPLETION,
@@ -228,8 +251,8 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     match &options.placement.command {
         _ if options.placement.undo => carry::undo(&options, output),
         PlacementCommand::Evacuate(node) => carry::evacuate(&options, node, output),
-        PlacementCommand::Survive => what_if::survive(&options.placement, options.json, output),
-        PlacementCommand::Fit(size) => what_if::fit(&options.placement, size, options.json, output),
+        PlacementCommand::Survive => what_if::survive(&options, output),
+        PlacementCommand::Fit(size) => what_if::fit(&options, size, output),
         _ => run::run(&options, output),
     }
 }

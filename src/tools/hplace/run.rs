@@ -21,11 +21,11 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     carry::check(all)?;
     best::check(all)?;
     if carry::is_asked(all) {
-        let cib = read_cib(options, output)?;
+        let cib = read_cib(all, output)?;
         let (strategy, placed) = best::placed(&cib.set, all)?;
         return carry::bring(all, &cib, strategy, &placed, output);
     }
-    let set = &load(options, output)?;
+    let set = &load(all, output)?;
     if options.show_normalized {
         output.write(&json::text(&documents::normalized(set))?)?;
         output.flush()?;

@@ -13,25 +13,22 @@ use crate::report::placement::fit::FitResult;
 use crate::report::placement::survive::SurvivalResult;
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
-use crate::tools::options::PlacementOptions;
+use crate::tools::options::Options;
 use crate::tools::output::Output;
 
 /// How many losses are shown.
 const TOP: usize = 10;
 
 /// Tells what the loss of each node, or pair of nodes, means.
-pub(super) fn survive(
-    options: &PlacementOptions,
-    as_json: bool,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
-    let (settled, strategy) = settled(options, output)?;
+pub(super) fn survive(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let options = &all.placement;
+    let (settled, strategy) = settled(all, output)?;
     let at_once = options.lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
     let any = settled.resources.iter().any(|of| of.priority > AllocationScore::ZERO);
     let least = AllocationScore::of(options.least_priority.unwrap_or(i64::from(any)));
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
-    match as_json {
+    match all.json {
         true => output.write(&json::text(&result.document())?)?,
         false => {
             let lines = result.lines(options.top.unwrap_or(TOP))?;
@@ -43,25 +40,21 @@ pub(super) fn survive(
 }
 
 /// Tells how many more resources of a size fit.
-pub(super) fn fit(
-    options: &PlacementOptions,
-    size: &[String],
-    as_json: bool,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
-    let (settled, strategy) = settled(options, output)?;
+pub(super) fn fit(all: &Options, size: &[String], output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let options = &all.placement;
+    let (settled, strategy) = settled(all, output)?;
     ensure!(
         strategy != Strategy::Default,
         "the strategy 'default' does not look at capacities: any number fits; name another one with --strategy"
     );
     ensure!(
         settled.symmetric,
-        "the cluster is asymmetric (symmetric-cluster=false): a resource runs nowhere until a constraint says where"
+        "not every resource may run on every node (symmetric-cluster=false; node groups or local disks of Ganeti): what fits hangs on where it may run"
     );
     let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.survive };
     let more = question.answer(&settled, strategy)?;
     let result = FitResult { settled: &settled, strategy, question: &question, more: &more };
-    match as_json {
+    match all.json {
         true => output.write(&json::text(&result.document())?)?,
         false => result.lines().iter().try_for_each(|line| output.line(line))?,
     }
@@ -70,12 +63,13 @@ pub(super) fn fit(
 }
 
 /// The cluster once it has done what it is about to do, and how it is placed.
-fn settled(options: &PlacementOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
+fn settled(all: &Options, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
+    let options = &all.placement;
     let (alone, others) = forms(options);
     if let Some((_, name)) = alone.iter().chain(&others).find(|(given, _)| *given) {
         bail!("option {name} means nothing to what would be");
     }
-    let set = load(options, output)?;
+    let set = load(all, output)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method.strategy().context(
         "what would be is up to Pacemaker, which does not place as --strategy optimal does: name one of its strategies",

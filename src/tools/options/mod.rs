@@ -23,8 +23,8 @@ use crate::load::units::parse_size;
 use crate::model::kinds::words;
 use crate::model::metrics::TABLE;
 use crate::model::{DiskTemplate, Mib, WeightError, Weights};
-use crate::placement::PlacementMethod;
 use crate::placement::optimal::ThenGoal;
+use crate::placement::{AllocationScore, PlacementMethod};
 use crate::plan::durations::Rates;
 use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
@@ -52,6 +52,8 @@ pub struct PlacementOptions {
     pub max_moves: Option<usize>,
     /// How many changes are tried; none: the usual number.
     pub steps: Option<u64>,
+    /// What it is worth to a Ganeti instance to stay where it is; none: 1.
+    pub stickiness: Option<AllocationScore>,
     pub skip_unsupported: bool,
     pub explain: bool,
     pub crm_simulate_format: bool,
