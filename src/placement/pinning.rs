@@ -18,7 +18,7 @@ use crate::model::shown::shown_name;
 /// How often a cluster may do what it does then before it has to be at rest.
 const ROUNDS: usize = 20;
 
-/// Where a resource runs.
+/// Where a resource runs; of one that runs on several nodes there are several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPlace {

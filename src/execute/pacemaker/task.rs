@@ -1,5 +1,6 @@
 //! What a run consists of, and whether the cluster is still as it was when that was planned.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::model::shown::{printable, shown_name};
@@ -70,22 +71,31 @@ pub fn obstacle(
     found().unwrap_or_else(Some)
 }
 
-/// The first place that is not as it should be, in words.
+/// The first resource that is not where it should be, in words.
 pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<String> {
-    let place = |node: &Option<String>| match node {
-        Some(node) => format!("on {}", shown_name(node)),
-        None => "stopped".to_owned(),
+    let (wanted, found) = (nodes(wanted), nodes(found));
+    let shown = |nodes: &BTreeSet<&str>| match nodes.is_empty() {
+        true => "stopped".to_owned(),
+        false => format!("on {}", nodes.iter().map(|node| shown_name(node)).collect::<Vec<_>>().join(", ")),
     };
-    for want in wanted {
-        let name = shown_name(&want.resource);
-        match found.iter().find(|found| found.resource == want.resource) {
-            None => return Some(format!("{name} is gone")),
-            Some(found) if found.node != want.node => {
-                return Some(format!("{name} is {}, not {}", place(&found.node), place(&want.node)));
+    for (resource, want) in &wanted {
+        match found.get(resource) {
+            None => return Some(format!("{} is gone", shown_name(resource))),
+            Some(is) if is != want => {
+                return Some(format!("{} is {}, not {}", shown_name(resource), shown(is), shown(want)));
             }
             Some(_) => {}
         }
     }
-    let known = |found: &&ExpectedPlace| wanted.iter().all(|want| want.resource != found.resource);
-    found.iter().find(known).map(|new| format!("{} is new", shown_name(&new.resource)))
+    let new = found.keys().find(|resource| !wanted.contains_key(*resource));
+    new.map(|resource| format!("{} is new", shown_name(resource)))
+}
+
+/// By resource, where it runs.
+fn nodes(places: &[ExpectedPlace]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut nodes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for place in places {
+        nodes.entry(&place.resource).or_default().extend(place.node.as_deref());
+    }
+    nodes
 }
