@@ -18,7 +18,7 @@ pub(super) struct Exhaustive<'l, 'r> {
     /// How many stages are compared.
     stages: PlacingStage,
     /// Behind each place in the sequence, what those that follow add at least.
-    outlook: Vec<Outlook>,
+    outlook: Vec<DraftOutlook>,
     best: PlacementValue,
     found: Option<Vec<Option<HostIdx>>>,
     /// Whether the first placement that is as good as the best known is wanted, and not a better one.
@@ -28,7 +28,7 @@ pub(super) struct Exhaustive<'l, 'r> {
 
 /// What some resources add to a placement at least.
 #[derive(Debug, Clone, Default)]
-struct Outlook {
+struct DraftOutlook {
     /// The stops and live migrations that cannot be avoided; to stop what could migrate would be worse.
     stops: usize,
     migrations: usize,
@@ -89,7 +89,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
 
     fn look_out(&mut self) {
         let rules = self.draft.rules;
-        let mut outlook = Outlook::default();
+        let mut outlook = DraftOutlook::default();
         self.outlook.push(outlook.clone());
         for resource in self.sequence.iter().rev() {
             if let Some(home) = rules.home(*resource).filter(|home| !rules.allows(*resource, *home)) {
