@@ -9,6 +9,7 @@ pub mod fit;
 pub mod ganeti;
 mod index;
 mod initial;
+pub mod lint;
 pub mod loss;
 mod merge;
 pub mod method;

@@ -129,6 +129,7 @@ fn the_schemas_are_schemas() {
         "htools.normalized-1.json",
         "htools.survival-1.json",
         "htools.fit-1.json",
+        "htools.lint-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -651,6 +652,13 @@ fn placements_of_pacemaker_clusters() {
         assert!(errors.is_empty(), "{words:?}: {errors:#?}");
         document
     };
+    let lint = validator("htools.lint-1.json");
+    for (file, count) in [("data/pacemaker-small.xml", 2), ("data/pacemaker-six-nodes.xml", 0)] {
+        let document = read(&["lint", "-x", file, "--json"], &lint, &[0, 2]);
+        assert_eq!(array(&document, "findings").len(), count);
+        let document = read(&["-x", file, "--strategy=optimal", "--json"], &placement, &[0, 2]);
+        assert_eq!(document["optimum"]["result"], "proved");
+    }
     for (file, unplaced) in
         [("data/pacemaker-small.xml", "rsc-large"), ("data/pacemaker-six-nodes.xml", "report")]
     {

@@ -15,7 +15,7 @@ const DEEPEST: usize = 200;
 ///
 /// # Errors
 /// It is not such a document.
-pub(super) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
+pub(in crate::placement) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
     let wrong = |problem: &str| LoadError::one_line(&shown_source(source), problem);
     check_depth(text).map_err(|problem| wrong(&problem))?;
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
@@ -49,12 +49,12 @@ fn check_depth(text: &str) -> std::result::Result<(), String> {
 }
 
 /// The id of an element; nothing if it has none.
-pub(super) fn id<'a>(node: Node<'a, '_>) -> &'a str {
+pub(in crate::placement) fn id<'a>(node: Node<'a, '_>) -> &'a str {
     node.attribute("id").unwrap_or_default()
 }
 
 /// The elements in an element, by name.
-pub(super) fn children<'a, 'i>(
+pub(in crate::placement) fn children<'a, 'i>(
     parent: Node<'a, 'i>,
     name: &'static str,
 ) -> impl Iterator<Item = Node<'a, 'i>> {
@@ -62,7 +62,7 @@ pub(super) fn children<'a, 'i>(
 }
 
 /// The first such element in an element.
-pub(super) fn child<'a, 'i>(parent: Node<'a, 'i>, name: &'static str) -> Option<Node<'a, 'i>> {
+pub(in crate::placement) fn child<'a, 'i>(parent: Node<'a, 'i>, name: &'static str) -> Option<Node<'a, 'i>> {
     children(parent, name).next()
 }
 

@@ -3,7 +3,7 @@
 
 pub mod change;
 mod colocations;
-mod document;
+pub(super) mod document;
 mod elements;
 mod history;
 mod hosts;
@@ -31,6 +31,7 @@ use document::{child, id};
 use history::Trace;
 use plain::PlainHistories;
 use properties::Properties;
+pub(super) use properties::amount;
 
 /// Reads a CIB. Errors name `source`.
 ///

@@ -86,6 +86,6 @@ fn beyond(set: Node<'_, '_>) -> Option<&'static str> {
 }
 
 /// An amount of capacity as Pacemaker counts it: in 32 bits, and 0 if it is no number.
-pub(super) fn amount(value: &str) -> i64 {
+pub(in crate::placement) fn amount(value: &str) -> i64 {
     leading(value).unwrap_or(0).clamp(i64::from(i32::MIN), i64::from(i32::MAX))
 }

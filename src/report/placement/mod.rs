@@ -7,6 +7,7 @@ mod container;
 pub mod crm_simulate;
 pub mod fit;
 pub(crate) mod json;
+pub mod lint;
 pub(crate) mod optimum;
 pub mod survive;
 pub(crate) mod text;

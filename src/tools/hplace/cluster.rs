@@ -60,7 +60,18 @@ pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<Working
 /// # Errors
 /// The same, or it is Ganeti's.
 pub(super) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
-    let (text, source) = match named(all)? {
+    let (text, source) = read_text(all)?;
+    let set = cib::parse(&text, &source)?;
+    accept(&set, &all.placement, output)?;
+    Ok(ReadCib { text, source, set })
+}
+
+/// The document of a Pacemaker cluster, and where it is from.
+///
+/// # Errors
+/// It cannot be read, or the cluster is Ganeti's.
+pub(super) fn read_text(all: &Options) -> anyhow::Result<(String, String)> {
+    Ok(match named(all)? {
         NamedCluster::Document(file) => {
             let (document, source) = opened(file)?;
             let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
@@ -68,12 +79,11 @@ pub(super) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<Rea
         }
         NamedCluster::Live => (Suite.document()?, ASKED.to_owned()),
         NamedCluster::Ganeti => {
-            bail!("only Pacemaker clusters are changed by hplace; for Ganeti's there are hbal and hgroup")
+            bail!(
+                "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
+            )
         }
-    };
-    let set = cib::parse(&text, &source)?;
-    accept(&set, &all.placement, output)?;
-    Ok(ReadCib { text, source, set })
+    })
 }
 
 /// Where a cluster comes from.

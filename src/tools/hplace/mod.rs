@@ -4,6 +4,7 @@ mod best;
 mod carry;
 mod cluster;
 mod follow;
+mod lint;
 mod run;
 mod what_if;
 
@@ -30,6 +31,7 @@ pub const SPEC: Spec = Spec {
         "why [OPTION...] RESOURCE...",
         "survive [OPTION...]",
         "fit [OPTION...] NAME=AMOUNT...",
+        "lint [OPTION...]",
         "evacuate [OPTION...] NODE",
     ],
     options: &[
@@ -197,7 +199,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// The words that may come first.
-const COMMANDS: &[&str] = &["why", "survive", "fit", "evacuate"];
+const COMMANDS: &[&str] = &["why", "survive", "fit", "lint", "evacuate"];
 const SURVIVE: &[&str] = &["survive"];
 const FIT: &[&str] = &["fit"];
 /// What can change a cluster; without a word: hplace itself.
@@ -227,6 +229,8 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
         ("survive", false) => return wrong("hplace survive takes no other words."),
         ("fit", false) => PlacementCommand::Fit(rest),
         ("fit", true) => return wrong("hplace fit needs a size, such as cpu=2,memory=4096."),
+        ("lint", true) => PlacementCommand::Lint,
+        ("lint", false) => return wrong("hplace lint takes no other words."),
         ("evacuate", _) => match <[String; 1]>::try_from(rest) {
             Ok([node]) => PlacementCommand::Evacuate(node),
             Err(_) => return wrong("hplace evacuate needs the name of one node."),
@@ -251,6 +255,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     match &options.placement.command {
         _ if options.placement.undo => carry::undo(&options, output),
         PlacementCommand::Evacuate(node) => carry::evacuate(&options, node, output),
+        PlacementCommand::Lint => lint::run(&options, output),
         PlacementCommand::Survive => what_if::survive(&options, output),
         PlacementCommand::Fit(size) => what_if::fit(&options, size, output),
         _ => run::run(&options, output),

@@ -97,6 +97,8 @@ pub enum PlacementCommand {
     Fit(Vec<String>),
     /// What putting a node in standby does.
     Evacuate(String),
+    /// What is very likely not meant.
+    Lint,
 }
 
 /// What a program is asked to do. One type for all of them, as an option means the same wherever it is

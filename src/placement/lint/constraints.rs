@@ -1,0 +1,145 @@
+//! Constraints that cannot do what they say.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use roxmltree::{Document, Node};
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::place::PlacingError;
+use super::super::score::AllocationScore;
+use super::{Complaint, LintedCib, elements};
+use crate::model::shown::shown_name;
+use crate::placement::cib::document::id;
+
+/// What the elements are in which resources are defined.
+const RESOURCES: [&str; 6] = ["primitive", "group", "clone", "master", "bundle", "tag"];
+
+/// The resources that there are, and the tags that stand for some.
+fn resources<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
+    RESOURCES.iter().flat_map(|kind| elements(document, kind)).map(id).collect()
+}
+
+/// All constraints.
+fn constraints<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d, 'd>> {
+    elements(document, "constraints").flat_map(|all| all.children()).filter(Node::is_element)
+}
+
+/// The resources that a constraint names.
+fn named<'d>(constraint: Node<'d, 'd>) -> impl Iterator<Item = &'d str> {
+    let words = ["rsc", "with-rsc", "first", "then"].into_iter();
+    let words = words.filter_map(move |name| constraint.attribute(name));
+    words.chain(constraint.descendants().filter(|node| node.has_tag_name("resource_ref")).map(id))
+}
+
+/// Where in the document constraints are that name a resource that is not there.
+pub(super) fn about_nothing(document: &Document<'_>) -> Vec<Range<usize>> {
+    let known = resources(document);
+    let is_lost = |constraint: &Node<'_, '_>| named(*constraint).any(|name| !known.contains(&name));
+    constraints(document).filter(is_lost).map(|constraint| constraint.range()).collect()
+}
+
+/// A constraint names a resource or a node that is not there: it is ignored.
+pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let resources = resources(cib.document);
+    let nodes: Vec<&str> = cib.set.hosts.iter().map(|host| host.name.as_str()).collect();
+    let mut complaints = Vec::new();
+    for constraint in constraints(cib.document) {
+        let mut missing = |what: &str, name: &str, known: &[&str]| {
+            let problem = format!("there is no {what} '{}': the constraint is ignored", shown_name(name));
+            let advice = format!("name one that is there, or take it away{}", (cib.suggest)(name, known));
+            complaints.push(Complaint::about(constraint, problem, advice));
+        };
+        for name in named(constraint).filter(|name| !resources.contains(name)) {
+            missing("resource", name, &resources);
+        }
+        if let Some(node) = constraint.attribute("node").filter(|node| !nodes.contains(node)) {
+            missing("node", node, &nodes);
+        }
+    }
+    Ok(complaints)
+}
+
+/// Must-be-with constraints that run in a circle: who is placed first decides, and Pacemaker follows none of them back.
+pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let musts = || set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY);
+    let mut complaints = Vec::new();
+    let mut told: BTreeSet<ResourceIdx> = BTreeSet::new();
+    for start in musts() {
+        if told.contains(&start.dependent) {
+            continue;
+        }
+        // breadth first from the primary back to the dependent
+        let mut reached = vec![(start.primary, None)];
+        let mut at = 0;
+        let mut end = None;
+        while let Some((here, _)) = reached.get(at).copied() {
+            if here == start.dependent {
+                end = Some(at);
+                break;
+            }
+            for next in musts().filter(|one| one.dependent == here).map(|one| one.primary) {
+                if reached.iter().all(|(other, _)| *other != next) {
+                    reached.push((next, Some(at)));
+                }
+            }
+            at += 1;
+        }
+        let Some(mut at) = end else { continue };
+        let mut circle = vec![start.dependent];
+        while let Some(before) = reached[at].1 {
+            at = before;
+            circle.push(reached[at].0);
+        }
+        told.extend(&circle);
+        let names: Vec<String> = circle.iter().rev().map(|one| shown_name(&set.resource(*one).id)).collect();
+        let problem = format!(
+            "each of these must be with the next one, in a circle: {}; which of them is placed first decides where all go",
+            names.join(", ")
+        );
+        let advice = "take one of the constraints away: one direction is enough".to_owned();
+        complaints.push(Complaint::of("rsc_colocation", &start.id, problem, advice));
+    }
+    Ok(complaints)
+}
+
+/// Two that must be together have no node in common, or must also be apart.
+pub(super) fn contradictions(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let allowed = |one: ResourceIdx, host: HostIdx| {
+        set.resource(one).scores.or_never(host) > AllocationScore::MINUS_INFINITY
+    };
+    let pair = |one: &super::super::working_set::Colocation| {
+        let (dependent, primary) = (one.dependent.min(one.primary), one.dependent.max(one.primary));
+        (dependent, primary, one.attribute.clone())
+    };
+    let mut complaints = Vec::new();
+    for must in set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY) {
+        let (one, other) =
+            (shown_name(&set.resource(must.dependent).id), shown_name(&set.resource(must.primary).id));
+        let apart = set
+            .colocations
+            .iter()
+            .find(|apart| apart.score == AllocationScore::MINUS_INFINITY && pair(apart) == pair(must));
+        if let Some(apart) = apart {
+            let problem = format!(
+                "{one} must be with {other}, and by {} must not: {one} runs nowhere",
+                shown_name(&apart.id)
+            );
+            let advice = "take one of the two constraints away".to_owned();
+            complaints.push(Complaint::of("rsc_colocation", &must.id, problem, advice));
+            continue;
+        }
+        let mut hosts = set.host_indices();
+        let is_possible = must.attribute.is_some()
+            || hosts.any(|host| allowed(must.dependent, host) && allowed(must.primary, host));
+        if !is_possible {
+            let problem =
+                format!("{one} must be with {other}, and no node is allowed to both: {one} runs nowhere");
+            let advice = "look at the locations of both, and at nodes on which they failed".to_owned();
+            complaints.push(Complaint::of("rsc_colocation", &must.id, problem, advice));
+        }
+    }
+    Ok(complaints)
+}

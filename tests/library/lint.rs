@@ -1,0 +1,153 @@
+//! What is very likely not meant: one document for each rule, and nothing in one where all is well.
+
+use htools::placement::lint::{LintFinding, lint, rules};
+
+/// A cluster of two nodes of which all is well; each rule's document differs in one place.
+const WELL: &str = r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="o">
+<nvpair id="o1" name="placement-strategy" value="balanced"/><nvpair id="o2" name="stonith-enabled" value="false"/>
+</cluster_property_set></crm_config><nodes>
+<node id="1" uname="alpha"><utilization id="u1"><nvpair id="u1c" name="host_memory" value="8"/></utilization></node>
+<node id="2" uname="beta"><utilization id="u2"><nvpair id="u2c" name="host_memory" value="8"/></utilization></node>
+</nodes><resources>
+<primitive id="web" class="ocf" type="Dummy"><utilization id="w"><nvpair id="w1" name="host_memory" value="4"/></utilization></primitive>
+<primitive id="db" class="ocf" type="Dummy"><utilization id="d"><nvpair id="d1" name="host_memory" value="4"/></utilization></primitive>
+</resources><constraints><rsc_colocation id="c" rsc="web" with-rsc="db" score="INFINITY"/></constraints>
+<rsc_defaults><meta_attributes id="r"><nvpair id="r1" name="resource-stickiness" value="1"/></meta_attributes></rsc_defaults>
+</configuration><status><node_state id="1" in_ccm="true" crmd="online" join="member"/>
+<node_state id="2" in_ccm="true" crmd="online" join="member"/></status></cib>"#;
+
+fn found(text: &str) -> Vec<LintFinding> {
+    let suggest = |_: &str, known: &[&str]| format!(" (known: {})", known.join(" "));
+    lint(text, "made up", &suggest).unwrap()
+}
+
+/// By rule: what is changed into what, whose element is named, and a part of what is said.
+const WRONG: [(&str, &str, &str, &str, &str); 14] = [
+    (
+        "no-fencing",
+        r#"name="stonith-enabled" value="false""#,
+        r#"name="stonith-enabled" value="true""#,
+        "",
+        "nothing is started",
+    ),
+    (
+        "utilization-ignored",
+        r#"name="placement-strategy" value="balanced""#,
+        r#"name="placement-strategy" value="default""#,
+        "",
+        "beyond what they have",
+    ),
+    (
+        "needless-moves",
+        r#"name="resource-stickiness" value="1""#,
+        r#"name="resource-stickiness" value="0""#,
+        "web",
+        "no stickiness",
+    ),
+    (
+        "no-priorities",
+        r#"id="d1" name="host_memory" value="4""#,
+        r#"id="d1" name="host_memory" value="9""#,
+        "",
+        "db, web",
+    ),
+    (
+        "unknown-capacity",
+        r#"id="w1" name="host_memory""#,
+        r#"id="w1" name="hv_memory""#,
+        "web",
+        "'hv_memory', which no node has",
+    ),
+    (
+        "unused-capacity",
+        r#"<utilization id="u1">"#,
+        r#"<utilization id="u1"><nvpair id="u1d" name="disk" value="1"/>"#,
+        "",
+        "'disk', which no resource needs",
+    ),
+    (
+        "not-a-number",
+        r#"id="w1" name="host_memory" value="4""#,
+        r#"id="w1" name="host_memory" value="3.5""#,
+        "w1",
+        "counts as 3",
+    ),
+    (
+        "absent",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_order id="x" first="web" then="dbb"/>"#,
+        "x",
+        "no resource 'dbb'",
+    ),
+    (
+        "absent",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_location id="x" rsc="web" node="gamma" score="1"/>"#,
+        "x",
+        "no node 'gamma'",
+    ),
+    (
+        "absent",
+        r#"<constraints>"#,
+        "<constraints><rsc_colocation id=\"x\" score=\"1\">\n<resource_set id=\"s\"><resource_ref id=\"web\"/><resource_ref id=\"no\"/></resource_set></rsc_colocation>",
+        "x",
+        "no resource 'no'",
+    ),
+    (
+        "circle",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_colocation id="x" rsc="db" with-rsc="web" score="INFINITY"/>"#,
+        "x",
+        "in a circle: ",
+    ),
+    (
+        "contradiction",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_colocation id="x" rsc="db" with-rsc="web" score="-INFINITY"/>"#,
+        "c",
+        "by x must not",
+    ),
+    (
+        "contradiction",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_location id="x" rsc="db" node="alpha" score="-INFINITY"/><rsc_location id="y" rsc="web" node="beta" score="-INFINITY"/>"#,
+        "c",
+        "no node is allowed to both",
+    ),
+    (
+        "needless-moves",
+        r#"name="resource-stickiness" value="1""#,
+        r#"name="other" value="1""#,
+        "web",
+        "1 others have",
+    ),
+];
+
+#[test]
+fn every_rule_finds_what_it_is_about() {
+    assert_eq!(found(WELL), []);
+    for (rule, from, to, id, problem) in WRONG {
+        assert!(WELL.contains(from), "{from}");
+        let findings = found(&WELL.replacen(from, to, 1));
+        let is_it = |finding: &&LintFinding| {
+            finding.rule == rule && finding.id == id && finding.problem.contains(problem)
+        };
+        assert!(findings.iter().any(|finding| is_it(&finding)), "{rule}: {findings:#?}");
+    }
+    for rule in rules() {
+        assert!(WRONG.iter().any(|wrong| wrong.0 == rule), "{rule}");
+    }
+}
+
+#[test]
+fn names_that_may_be_meant_are_said() {
+    let findings = found(&WELL.replacen(r#"id="w1" name="host_memory""#, r#"id="w1" name="hv_memory""#, 1));
+    let finding = findings.iter().find(|finding| finding.rule == "unknown-capacity").unwrap();
+    assert!(finding.advice.ends_with("(known: host_memory)"), "{finding:?}");
+}
+
+#[test]
+fn what_is_no_document_is_an_error() {
+    assert!(lint("<cib/>", "made up", &|_, _| String::new()).is_err());
+    assert!(lint("", "made up", &|_, _| String::new()).is_err());
+}
