@@ -101,7 +101,7 @@ fn nothing_is_changed_where_the_end_is_not_sure() {
     cluster.bring(&["--no-keep"]).code(1).stderr(starts_with(why));
     // Pacemaker's own simulation comes to another end
     cluster.program("crm_simulate", r#"cp "$D/now" "$6""#);
-    let why = "Error: crm_simulate comes to another end, so nothing is changed: rsc-small is stopped, not on node1\n";
+    let why = "Error: crm_simulate comes to another end, so nothing is changed: rsc-medium is stopped, not on node2\n";
     cluster.bring(&[]).code(1).stderr(why);
     cluster.program("crm_simulate", "echo no such thing >&2; exit 1");
     let why = "Error: crm_simulate -S failed: exit status: 1: no such thing\n";

@@ -305,7 +305,7 @@ fn what_stickiness_does_not_hold_is_not_let_go() {
     let header = header(&cluster, true);
     let (ending, read) = walk(&mut cluster, header, &sheet, &mut Onlooker::default());
     let TaskState::Failed(why) = &read.tasks[3] else { panic!("{read:?}") };
-    assert!(why.contains("rsc-medium is on node2, not on node1"), "{why}");
+    assert!(why.contains("rsc-large is stopped, not on node2"), "{why}");
     assert_eq!((ending, cluster.changes.len()), (Ending::Failed, 1));
     at_the_end(&cluster, false);
 }
