@@ -1,8 +1,8 @@
 //! Where resources are wanted before anything is placed.
 
-use super::index::ResourceIdx;
+use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::WorkingSet;
+use super::working_set::{Resource, WorkingSet};
 
 impl WorkingSet {
     /// Fills the table of every resource: base scores, what is not managed, constraints, stickiness, failures.
@@ -25,7 +25,7 @@ impl WorkingSet {
     /// there.
     fn keep(&mut self, resource: ResourceIdx) {
         let of = self.resource(resource);
-        let Some(host) = of.active.filter(|_| !of.is_group) else { return };
+        let Some(host) = of.active.filter(|_| of.is_primitive()) else { return };
         let group = of.group.filter(|group| !self.frozen && !self.may_manage(*group));
         let mut kept = Vec::new();
         match group {
@@ -47,30 +47,32 @@ impl WorkingSet {
     fn add_locations(&mut self) {
         let WorkingSet { locations, resources, .. } = self;
         for location in locations {
-            let (host, score) = (location.host, location.score);
-            let of = &mut resources[location.resource.get()];
-            of.scores.add_or_set(host, score);
-            let members = of.members.clone();
-            for (at, member) in members.into_iter().enumerate() {
-                let score = if at == 0 { score } else { AllocationScore::ZERO };
-                resources[member.get()].scores.add_or_set(host, score);
-            }
+            add_location(resources, location.resource, location.host, location.score);
         }
     }
 
-    /// What a resource is worth where it runs, and never again where it failed.
+    /// What a resource is worth where it runs, and never again where it failed. A clone is not wanted where one of its
+    /// instances failed.
     fn add_own(&mut self, resource: ResourceIdx) {
         let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
         let of = &mut self.resources[resource.get()];
-        if of.is_group {
-            return;
-        }
-        let sticky = managed && of.stickiness > AllocationScore::ZERO;
+        let sticky = of.is_primitive() && managed && of.stickiness > AllocationScore::ZERO;
         if let Some(host) = of.active.filter(|host| sticky && (symmetric || of.scores.get(*host).is_some())) {
             of.scores.add_or_set(host, of.stickiness);
         }
         for (host, _) in of.failed_on.clone() {
             of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
         }
+    }
+}
+
+/// Adds a score of a resource: also of all instances of a clone, and of the first member of a group.
+fn add_location(resources: &mut [Resource], resource: ResourceIdx, host: HostIdx, score: AllocationScore) {
+    let of = &mut resources[resource.get()];
+    of.scores.add_or_set(host, score);
+    let is_clone = of.is_clone();
+    for (at, member) in of.members.clone().into_iter().enumerate() {
+        let score = if at == 0 || is_clone { score } else { AllocationScore::ZERO };
+        add_location(resources, member, host, score);
     }
 }

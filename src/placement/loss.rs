@@ -30,10 +30,18 @@ impl HostLoss {
     fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
         let (left, placed) = aftermath(settled, strategy, &hosts)?;
         let changes = ResourceChanges::of(&left, &placed).by_resource;
+        let unplaced: Vec<ResourceIdx> = match left.clones().next() {
+            Some(_) => placed.unplaced(&left).collect(),
+            None => Vec::new(),
+        };
         let (mut down, mut restarted, mut moved) = (Vec::new(), Vec::new(), Vec::new());
-        for resource in settled.resource_indices().filter(|resource| !settled.resource(*resource).is_group) {
+        for resource in
+            settled.resource_indices().filter(|resource| settled.resource(*resource).is_primitive())
+        {
             let Some(was) = settled.resource(resource).active else { continue };
             match changes[resource.get()].runs_on() {
+                // an instance that has no host left to go to is gone with its own
+                None if left.clone_of(resource).is_some() && !unplaced.contains(&resource) => {}
                 None => down.push(resource),
                 Some(_) if hosts.contains(&was) => restarted.push(resource),
                 Some(now) if now != was => moved.push(resource),
@@ -128,7 +136,7 @@ impl WorkingSet {
         for of in self.resources.iter_mut().filter(|of| of.active.is_some_and(|host| lost.contains(&host))) {
             of.active = None;
         }
-        self.groups().collect::<Vec<_>>().into_iter().for_each(|group| self.find_group(group));
+        self.find_wholes();
         self.set_scores();
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::index::ResourceIdx;
+use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::{Share, Towards, Wishes};
@@ -86,7 +86,7 @@ impl MergeState {
 impl<'a> Wishes<'a> {
     /// What a resource wishes together with all that it wants to be with.
     pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
-        let share = Share { attribute: None, factor: 1.0 };
+        let share = Share { attribute: None, factor: 1.0, sparing: false };
         let how = WishMerge { tables, table: None, share, towards: Towards::Primaries };
         let merged = self.merge(resource, how).unwrap_or_else(|| tables[resource.get()].clone());
         if self.merging.kept > KEPT {
@@ -104,8 +104,24 @@ impl<'a> Wishes<'a> {
         table: ScoreTable,
         share: Share<'_>,
     ) -> ScoreTable {
-        let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Dependents };
-        self.merge(resource, how).unwrap_or(table)
+        self.added_towards(tables, resource, table, share, Towards::Dependents)
+    }
+
+    /// The same for all before it or behind it.
+    pub(super) fn added_towards(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        table: ScoreTable,
+        share: Share<'_>,
+        towards: Towards,
+    ) -> ScoreTable {
+        let how = WishMerge { tables, table: Some(&table), share, towards };
+        let mut merged = self.merge(resource, how).unwrap_or(table);
+        if share.sparing {
+            merged.settle();
+        }
+        merged
     }
 
     /// The table with the wishes of a resource added, or nothing if it stays as it is.
@@ -135,7 +151,7 @@ impl<'a> Wishes<'a> {
 
     fn merge_marked(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
         let WishMerge { tables, table, share, .. } = how;
-        let mut merged = match (self.set.resource(resource).is_group, table) {
+        let mut merged = match (self.set.resource(resource).is_group(), table) {
             (true, _) => {
                 let member = self.set.member(resource, table.is_none())?;
                 let merged = self.merge(member, how);
@@ -147,7 +163,8 @@ impl<'a> Wishes<'a> {
         if !self.some_host_is_left(&merged) {
             return table.is_none().then_some(merged);
         }
-        for (other, share) in self.next(resource, how.towards, share.factor < 0.0) {
+        for (other, next) in self.next(resource, how.towards, share.factor < 0.0) {
+            let share = Share { sparing: share.sparing, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
                 merged = more;
             }
@@ -169,9 +186,14 @@ impl<'a> Wishes<'a> {
         }
         let member = self.set.member(resource, false)?;
         let mut merged = self.plus(table, &tables[member.get()], share);
-        let kept = merged.iter().any(|(host, score)| {
-            self.available(host) && score >= AllocationScore::ZERO && behind.keeps(host, score)
-        });
+        let is_kept = |(host, score): (HostIdx, AllocationScore)| {
+            score >= AllocationScore::ZERO && behind.keeps(host, score)
+        };
+        let kept = match share.sparing {
+            false => merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score))),
+            // where none falls below 0, none is spared
+            true => merged.iter().all(is_kept),
+        };
         kept.then(|| {
             behind.apply(&mut merged);
             merged
@@ -186,7 +208,7 @@ impl<'a> Wishes<'a> {
         towards: Towards,
         opposite: bool,
     ) -> Option<Rc<TableShift>> {
-        if !self.set.resource(resource).is_group {
+        if !self.set.resource(resource).is_group() {
             return self.behind(tables, (resource, towards, opposite));
         }
         let (first, last) = (self.set.member(resource, false)?, self.set.member(resource, true)?);
@@ -249,7 +271,10 @@ impl<'a> Wishes<'a> {
     fn plus(&self, table: &ScoreTable, wishes: &ScoreTable, share: Share<'_>) -> ScoreTable {
         let added = self.additions(wishes, share);
         let mut merged = table.clone();
-        merged.update(|host, score| score.plus(added[host.get()]));
+        match share.sparing {
+            false => merged.update(|host, score| score.plus(added[host.get()])),
+            true => merged.update(|host, score| score.plus_sparing(added[host.get()])),
+        }
         merged
     }
 }
@@ -259,7 +284,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::placement::{HostIdx, WorkingSet, cib};
+    use crate::placement::{WorkingSet, cib};
 
     const RESOURCES: usize = 7;
     const HOSTS: usize = 3;
@@ -320,7 +345,7 @@ mod tests {
             let merged = |by_paths: bool| {
                 let mut wishes = Wishes::of(&set);
                 wishes.merging.by_paths = by_paths;
-                let share = Share { attribute: None, factor: -0.5 };
+                let share = Share { attribute: None, factor: -0.5, sparing: false };
                 let resources: Vec<ResourceIdx> = set.resource_indices().collect();
                 let first: Vec<ScoreTable> =
                     resources.iter().map(|of| wishes.with_primaries(&tables, *of)).collect();

@@ -5,6 +5,7 @@
 
 pub mod capacity;
 pub mod cib;
+mod clones;
 pub mod fit;
 pub mod ganeti;
 mod index;

@@ -210,7 +210,7 @@ fn runs_on(set: &WorkingSet, placed: &AllPlaced) -> Vec<Option<HostIdx>> {
 }
 
 fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
-    set.resource_indices().filter(|resource| !set.resource(*resource).is_group)
+    set.resource_indices().filter(|resource| set.resource(*resource).is_primitive())
 }
 
 fn places(set: &WorkingSet, hosts: &[Option<HostIdx>]) -> Vec<ExpectedPlace> {

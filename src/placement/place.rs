@@ -8,7 +8,7 @@ use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
 use super::sequence;
 use super::wishes::{Share, Towards, Wishes};
-use super::working_set::{Colocation, Strategy, WorkingSet};
+use super::working_set::{Colocation, ResourceForm, Strategy, WorkingSet};
 
 /// Why resources cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +44,8 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
         events: Vec::new(),
         depth: 0,
         failed: None,
+        taken_from: Vec::new(),
+        stays_on: None,
     };
     for resource in &sequence {
         placer.assign(*resource);
@@ -63,24 +65,29 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
 
 /// How far a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PlacingState {
+pub(super) enum PlacingState {
     Waiting,
     Begun,
     Done(Option<HostIdx>),
 }
 
-struct Placer<'a> {
-    set: &'a WorkingSet,
+pub(super) struct Placer<'a> {
+    pub(super) set: &'a WorkingSet,
     strategy: Strategy,
-    wishes: Wishes<'a>,
-    preference: Preference<'a>,
-    tables: Vec<ScoreTable>,
-    progress: Vec<PlacingState>,
-    by_resource: Vec<Option<usize>>,
-    records: Vec<Assignment>,
-    events: Vec<PlacingEvent>,
+    pub(super) wishes: Wishes<'a>,
+    pub(super) preference: Preference<'a>,
+    pub(super) tables: Vec<ScoreTable>,
+    pub(super) progress: Vec<PlacingState>,
+    pub(super) by_resource: Vec<Option<usize>>,
+    pub(super) records: Vec<Assignment>,
+    pub(super) events: Vec<PlacingEvent>,
     depth: usize,
     failed: Option<PlacingError>,
+    /// What hosts had left before each of the primitives was placed that are behind the last one that is sure of its
+    /// place.
+    pub(super) taken_from: Vec<(HostIdx, Capacities)>,
+    /// The host on which an instance stays, if it is as good as the best one.
+    pub(super) stays_on: Option<HostIdx>,
 }
 
 /// Most resources that wait for each other to be placed.
@@ -88,7 +95,7 @@ const DEEPEST: usize = 1000;
 
 impl Placer<'_> {
     /// Places a resource, unless it has its place or is about to get one.
-    fn assign(&mut self, resource: ResourceIdx) {
+    pub(super) fn assign(&mut self, resource: ResourceIdx) {
         if self.progress[resource.get()] != PlacingState::Waiting || self.failed.is_some() {
             return;
         }
@@ -99,7 +106,8 @@ impl Placer<'_> {
         self.depth += 1;
         let of = self.set.resource(resource);
         match of.group {
-            _ if of.is_group => self.assign_group(resource),
+            _ if of.is_clone() => self.assign_clone(resource),
+            _ if of.is_group() => self.assign_group(resource),
             Some(group) if self.progress[group.get()] == PlacingState::Waiting => self.assign_group(group),
             _ => self.assign_primitive(resource),
         }
@@ -156,6 +164,9 @@ impl Placer<'_> {
             self.choose(&mut record);
         }
         if let Some(host) = record.host {
+            if self.set.clone_of(resource).is_some() {
+                self.taken_from.push((host, self.preference.free[host.get()].clone()));
+            }
             self.preference.placed[host.get()] += 1;
             self.preference.free[host.get()].charge(&of.utilization);
         }
@@ -178,6 +189,9 @@ impl Placer<'_> {
     /// Adds to the scores of a resource what comes of where its primary is.
     fn apply(&mut self, resource: ResourceIdx, colocation: &Colocation) {
         let score = colocation.score;
+        if self.set.resource(colocation.primary).is_clone() {
+            return self.apply_clone(resource, colocation);
+        }
         let last = score == AllocationScore::INFINITY;
         let Some(member) = self.set.member(colocation.primary, last) else { return };
         // a group that is only half placed is nowhere yet
@@ -186,6 +200,17 @@ impl Placer<'_> {
         else {
             return;
         };
+        self.apply_place(resource, colocation, place);
+    }
+
+    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none.
+    pub(super) fn apply_place(
+        &mut self,
+        resource: ResourceIdx,
+        colocation: &Colocation,
+        place: Option<HostIdx>,
+    ) {
+        let score = colocation.score;
         let mut table = self.tables[resource.get()].clone();
         match place {
             None if score < AllocationScore::ZERO => return,
@@ -245,6 +270,10 @@ impl Placer<'_> {
                 record.decided_by = DecidedBy::MostFree;
                 return;
             }
+        } else if let Some(host) = self.stays_on.filter(good) {
+            record.host = Some(host);
+            record.decided_by = DecidedBy::Active;
+            return;
         }
         let mut chosen = (best.host, DecidedBy::First);
         if let Some(active) = of.active
@@ -291,21 +320,41 @@ impl Placer<'_> {
         let mut seen = vec![false; self.set.resources.len()];
         let mut chain = Vec::new();
         let mut left = vec![resource];
+        let own_clone = self.set.clone_of(resource);
+        own_clone.into_iter().for_each(|clone| seen[clone.get()] = true);
+        let is_waiting = |one: &ResourceIdx| !matches!(self.progress[one.get()], PlacingState::Done(_));
         while let Some(next) = left.pop() {
             if std::mem::replace(&mut seen[next.get()], true) {
                 continue;
             }
             let of = self.set.resource(next);
-            if of.is_group {
-                left.extend(&of.members);
-            } else {
-                let is_placed = matches!(self.progress[next.get()], PlacingState::Done(_));
-                chain.extend((!is_placed).then_some(next));
-                left.extend(of.group);
+            match of.form {
+                ResourceForm::Group => left.extend(&of.members),
+                ResourceForm::Primitive => {
+                    chain.extend(is_waiting(&next).then_some(next));
+                    left.extend(of.group);
+                }
+                // one instance stands for all
+                ResourceForm::Clone { .. } => {
+                    let first = of.members.first().map(|instance| self.set.primitives(instance));
+                    chain.extend(first.unwrap_or_default().iter().filter(|one| is_waiting(one)));
+                }
+            }
+            // where a clone is on every host anyway, an instance need not look at others
+            if own_clone
+                .is_some_and(|clone| self.set.clone_of(next) == Some(clone) && self.wishes.is_full(clone))
+            {
+                continue;
             }
             for towards in [Towards::Primaries, Towards::Dependents] {
                 let tied = self.wishes.list(next, towards).iter().map(|at| &self.set.colocations[*at]);
-                let tied = tied.filter(|colocation| colocation.score == AllocationScore::INFINITY);
+                // what wants to be with a clone can be with any of its instances
+                let is_followed = |one: &&Colocation| {
+                    !of.is_clone()
+                        || towards == Towards::Primaries
+                        || self.set.resource(one.dependent).is_clone()
+                };
+                let tied = tied.filter(|one| one.score == AllocationScore::INFINITY).filter(is_followed);
                 left.extend(tied.map(|colocation| match towards {
                     Towards::Primaries => colocation.primary,
                     Towards::Dependents => colocation.dependent,

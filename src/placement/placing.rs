@@ -51,8 +51,12 @@ pub struct Assignment {
 pub enum PlacingEvent {
     /// The placing of a group began, its scores and those of its members being these.
     Group(Vec<(ResourceIdx, ScoreTable)>),
+    /// The placing of a clone began, its scores and those of its instances and their members being these.
+    Clone(Vec<(ResourceIdx, ScoreTable)>),
     /// A primitive was placed, or not: its position in the records.
     Primitive(usize),
+    /// An instance of a clone, or a part of one, would have left its place, and was placed once more later.
+    Tried(Box<Assignment>),
 }
 
 /// Where the resources of a cluster go.
@@ -93,11 +97,20 @@ impl AllPlaced {
         self.records.get(at)
     }
 
-    /// The primitives that should run and do not.
+    /// The primitives that should run and do not. A clone that is on every available host has no more to run.
     pub fn unplaced<'a>(&'a self, set: &'a WorkingSet) -> impl Iterator<Item = ResourceIdx> + 'a {
-        let should_run = |resource: ResourceIdx| {
+        let hosts = set.hosts.iter().filter(|host| host.state.available()).count();
+        let is_everywhere = |clone: ResourceIdx| {
+            let instances = set.resource(clone).members.iter();
+            let has_place =
+                |one: &&ResourceIdx| set.primitives(one).iter().any(|part| self.host(*part).is_some());
+            instances.filter(has_place).count() >= hosts
+        };
+        let everywhere: Vec<ResourceIdx> = set.clones().filter(|clone| is_everywhere(*clone)).collect();
+        let should_run = move |resource: ResourceIdx| {
             let of = set.resource(resource);
-            !of.stopped && set.is_managed(resource) && !set.stop_all
+            let is_spare = set.clone_of(resource).is_some_and(|clone| everywhere.contains(&clone));
+            !of.stopped && set.is_managed(resource) && !set.stop_all && !is_spare
         };
         let records = self.records.iter().filter(|record| record.host.is_none());
         records.map(|record| record.resource).filter(move |resource| should_run(*resource))

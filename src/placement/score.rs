@@ -27,6 +27,23 @@ impl AllocationScore {
         AllocationScore(i32::try_from(clipped).unwrap_or(0))
     }
 
+    /// Stands for a score that was above 0, and would have been taken below by a wish that must not do that. What is added
+    /// later does not count.
+    const SPARED: AllocationScore = AllocationScore(-100 * INFINITE);
+
+    /// Both together, where a score above 0 is not to fall below, and one of 0 stays; of several in a row the last one is
+    /// to be [settled](ScoreTable::settle).
+    #[must_use]
+    pub(super) fn plus_sparing(self, other: AllocationScore) -> AllocationScore {
+        let sum = if self == Self::SPARED { self } else { self.plus(other) };
+        match self {
+            _ if sum >= Self::ZERO || sum == Self::SPARED => sum,
+            Self::ZERO => self,
+            _ if self > Self::ZERO => Self::SPARED,
+            _ => sum,
+        }
+    }
+
     /// The number, infinity being 1,000,000.
     pub const fn get(self) -> i32 {
         self.0
@@ -133,6 +150,14 @@ impl ScoreTable {
                 continue;
             }
             *score = new(HostIdx::new(at), AllocationScore(*score)).0;
+        }
+    }
+
+    /// Gives the hosts that were spared the least score above 0.
+    pub(super) fn settle(&mut self) {
+        if self.0.contains(&AllocationScore::SPARED.0) {
+            let least = AllocationScore(1);
+            self.update(|_, score| if score == AllocationScore::SPARED { least } else { score });
         }
     }
 

@@ -29,7 +29,11 @@ pub(super) fn sequence(
         .map(|resource| {
             let table = wishes.with_primaries(tables, resource);
             let of = set.resource(resource);
-            let here = of.active.map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
+            // of a clone, the first instance on a host that is there counts
+            let mut places = of.members.iter().filter_map(|one| set.resource(*one).active);
+            let there = places.find(|host| of.is_clone() && set.host(*host).state.online);
+            let here =
+                there.or(of.active).map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
             RankedResource { resource, first: (Reverse(of.priority), Reverse(here)), table }
         })
         .collect();

@@ -35,6 +35,10 @@ pub enum HostHindrance {
     With(TogetherRule, Option<HostIdx>),
     /// By a colocation it must not be with another one, which is there.
     Apart(TogetherRule),
+    /// Another instance of its clone is there.
+    Instance(ResourceIdx),
+    /// Its clone is not wanted there, and no instance of it goes there: the clone's score.
+    CloneUnwanted(AllocationScore),
     /// Others want to be with it, and not there.
     Wishes(Vec<ResourceIdx>),
     /// It needs another one to run first, which does not.
@@ -225,7 +229,13 @@ impl<'a> ClusterBefore<'a> {
         if let Some((_, count)) = of.failed_on.iter().find(|(failed, _)| *failed == host) {
             return HostHindrance::Failures(*count);
         }
-        let is_it = |resource: ResourceIdx| resource == record.resource || of.group == Some(resource);
+        let clone = self.set.clone_of(record.resource);
+        let is_it = |resource: ResourceIdx| {
+            resource == record.resource || of.group == Some(resource) || clone == Some(resource)
+        };
+        if let Some(other) = clone.and_then(|clone| self.instance_on(clone, record, host)) {
+            return HostHindrance::Instance(other);
+        }
         let forbids = self.set.locations.iter().find(|location| {
             is_it(location.resource)
                 && location.host == host
@@ -238,6 +248,11 @@ impl<'a> ClusterBefore<'a> {
         if let Some(hindrance) = own.into_iter().find_map(|colocation| self.by_colocation(colocation, host)) {
             return hindrance;
         }
+        if let Some(score) = clone.and_then(|clone| self.set.resource(clone).scores.get(host))
+            && score < AllocationScore::ZERO
+        {
+            return HostHindrance::CloneUnwanted(score);
+        }
         let dependents = || self.set.colocations.iter().filter(|colocation| is_it(colocation.primary));
         if self.placed.optimum.is_some()
             && let Some(hindrance) = dependents().find_map(|colocation| self.by_dependent(colocation, host))
@@ -248,17 +263,30 @@ impl<'a> ClusterBefore<'a> {
         HostHindrance::Wishes(dependents.map(|colocation| colocation.dependent).collect())
     }
 
+    /// What runs on a host of another instance of a clone, placed at any time: the others had their turn before.
+    fn instance_on(&self, clone: ResourceIdx, record: &Assignment, host: HostIdx) -> Option<ResourceIdx> {
+        let is_own = |other: ResourceIdx| {
+            other == record.resource || self.set.resource(record.resource).group == Some(other)
+        };
+        let others = self.set.resource(clone).members.iter().filter(|other| !is_own(**other));
+        let parts = others.flat_map(|other| self.set.primitives(other).into_owned());
+        parts.into_iter().find(|part| self.placed.host(*part) == Some(host))
+    }
+
     /// What a colocation says about a host, if it forbids it.
     fn by_colocation(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
         let primary = self.set.member(colocation.primary, colocation.score == AllocationScore::INFINITY)?;
-        let place = self.placed.host(primary);
-        let agree = place.is_some_and(|place| match &colocation.attribute {
+        let agrees = |place: HostIdx| match &colocation.attribute {
             None => place == host,
             Some(name) => {
                 let value = |host| self.set.host(host).attribute(name).map(str::to_ascii_lowercase);
                 value(place) == value(host)
             }
-        });
+        };
+        let parts = self.set.primitives(&primary);
+        let mut places = parts.iter().filter_map(|part| self.placed.host(*part));
+        let place = places.clone().next();
+        let agree = places.any(agrees);
         let rule = TogetherRule {
             id: colocation.id.clone(),
             other: colocation.primary,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::MergeState;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Colocation, WorkingSet};
+use super::working_set::{Colocation, ResourceForm, WorkingSet};
 
 /// Which way colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +29,8 @@ pub(super) struct Wishes<'a> {
     primaries: Vec<Vec<usize>>,
     /// By resource, its colocations as primary.
     dependents: Vec<Vec<usize>>,
+    /// By resource, whether it is a clone with an instance for every host that is available.
+    full: Vec<bool>,
     zones: HashMap<&'a str, AgreeingHosts>,
     pub(super) merging: MergeState,
 }
@@ -40,6 +42,8 @@ pub(super) struct Share<'a> {
     pub(super) attribute: Option<&'a str>,
     /// The part of the other one's scores that counts, -1 to 1.
     pub(super) factor: f32,
+    /// Whether it leaves what is wanted wanted.
+    pub(super) sparing: bool,
 }
 
 impl<'a> Share<'a> {
@@ -48,7 +52,7 @@ impl<'a> Share<'a> {
         // scores are at most a million, which a 32-bit float holds exactly
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
         let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
-        Share { attribute: colocation.attribute.as_deref(), factor }
+        Share { attribute: colocation.attribute.as_deref(), factor, sparing: false }
     }
 
     /// Its part of a score. Where one is not wanted, keeping away from it counts for nothing.
@@ -70,11 +74,13 @@ impl<'a> Share<'a> {
 impl<'a> Wishes<'a> {
     pub(super) fn of(set: &'a WorkingSet) -> Wishes<'a> {
         let count = set.resources.len();
+        let hosts = set.hosts.iter().filter(|host| host.state.available()).count();
         let mut wishes = Wishes {
             set,
             available: set.hosts.iter().map(|host| host.state.available()).collect(),
             primaries: vec![Vec::new(); count],
             dependents: vec![Vec::new(); count],
+            full: set.resources.iter().map(|of| of.is_clone() && of.members.len() >= hosts).collect(),
             zones: HashMap::new(),
             merging: MergeState::new(count),
         };
@@ -92,7 +98,38 @@ impl<'a> Wishes<'a> {
         wishes.dependents.iter_mut().for_each(|list| {
             list.sort_by_key(|at| (rank(set, set.colocations[*at].dependent), Reverse(*at)));
         });
+        set.clones().for_each(|clone| wishes.hand_to_instances(clone));
         wishes
+    }
+
+    /// Hands the colocations of a clone to its instances. Where every host gets one anyway, only what forbids hosts
+    /// counts.
+    fn hand_to_instances(&mut self, clone: ResourceIdx) {
+        let set = self.set;
+        let score = |at: &usize| set.colocations[*at].score;
+        let (mut primaries, mut dependents) =
+            (self.primaries[clone.get()].clone(), self.dependents[clone.get()].clone());
+        if self.is_full(clone) {
+            primaries
+                .retain(|at| score(at) < AllocationScore::ZERO || score(at) == AllocationScore::INFINITY);
+            dependents.retain(|at| score(at) < AllocationScore::ZERO);
+        }
+        for instance in &set.resource(clone).members {
+            self.primaries[instance.get()].clone_from(&primaries);
+            self.dependents[instance.get()].clone_from(&dependents);
+        }
+    }
+
+    /// Lets all colocations of a resource count twice.
+    pub(super) fn double(&mut self, resource: ResourceIdx) {
+        for list in [&mut self.primaries[resource.get()], &mut self.dependents[resource.get()]] {
+            *list = list.iter().flat_map(|at| [*at, *at]).collect();
+        }
+    }
+
+    /// Whether a resource is a clone with an instance for every host that is available.
+    pub(super) fn is_full(&self, resource: ResourceIdx) -> bool {
+        self.full[resource.get()]
     }
 
     /// The colocations of a resource in one direction.
@@ -157,10 +194,15 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// By what colocations are ordered: the priority of the other side, groups first, and its id.
-fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, bool, &str) {
+/// By what colocations are ordered: the priority of the other side, clones and groups first, and its id.
+fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u8, &str) {
     let of = set.resource(resource);
-    (Reverse(of.priority), !of.is_group, of.id.as_str())
+    let form = match of.form {
+        ResourceForm::Clone { .. } => 0,
+        ResourceForm::Group => 1,
+        ResourceForm::Primitive => 2,
+    };
+    (Reverse(of.priority), form, of.id.as_str())
 }
 
 /// Puts a colocation before the first that has the same rank, or a later one.

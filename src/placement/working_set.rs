@@ -1,5 +1,7 @@
 //! What the placement of a Pacemaker cluster hangs on, in plain types; [`cib`](super::cib) reads it.
 
+use std::borrow::Cow;
+
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
@@ -71,19 +73,37 @@ impl Host {
     }
 }
 
-/// A primitive or a group.
+/// What a resource is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceForm {
+    /// Something that runs.
+    Primitive,
+    /// Primitives that run together, one started after the other. All of them may be left out.
+    Group,
+    /// Instances of the same primitive or group, each on another host.
+    Clone {
+        /// Whether its instances go by the instance of another clone on their own host, not by all of them.
+        interleave: bool,
+        /// Whether its instances are started one after the other.
+        ordered: bool,
+    },
+}
+
+/// A primitive, a group or a clone.
 #[derive(Debug, Clone)]
 pub struct Resource {
     /// Its id.
     pub id: String,
     /// For a primitive: class, provider and type, as `ocf:heartbeat:VirtualDomain`.
     pub agent: String,
-    /// For a group: its members, in order.
+    /// For a group: its members, in order. For a clone: its instances.
     pub members: Vec<ResourceIdx>,
-    /// Whether it is a group, of which all members may be left out.
-    pub is_group: bool,
+    /// What it is.
+    pub form: ResourceForm,
     /// The group that it belongs to.
     pub group: Option<ResourceIdx>,
+    /// The clone of which it is an instance.
+    pub instance_of: Option<ResourceIdx>,
     /// Who has the higher one is placed first.
     pub priority: AllocationScore,
     /// What it is worth to stay.
@@ -230,8 +250,9 @@ impl Resource {
             id,
             agent: String::new(),
             members: Vec::new(),
-            is_group: false,
+            form: ResourceForm::Primitive,
             group: None,
+            instance_of: None,
             priority: AllocationScore::ZERO,
             stickiness: AllocationScore::ZERO,
             stopped: false,
@@ -244,6 +265,21 @@ impl Resource {
             failed_on: Vec::new(),
             outside: false,
         }
+    }
+
+    /// Whether it is something that runs.
+    pub fn is_primitive(&self) -> bool {
+        self.form == ResourceForm::Primitive
+    }
+
+    /// Whether it is a group.
+    pub fn is_group(&self) -> bool {
+        self.form == ResourceForm::Group
+    }
+
+    /// Whether it is a clone.
+    pub fn is_clone(&self) -> bool {
+        matches!(self.form, ResourceForm::Clone { .. })
     }
 
     /// Whether it is a device that fences hosts.
@@ -267,7 +303,7 @@ impl WorkingSet {
     pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
         let of = self.resource(resource);
         let in_maintenance = of.active.is_some_and(|host| self.host(host).state.maintenance);
-        of.managed && (of.is_group || !in_maintenance)
+        of.managed && (!of.is_primitive() || !in_maintenance)
     }
 
     /// Whether the wishes of the dependent of a colocation count for where the primary goes.
@@ -275,13 +311,21 @@ impl WorkingSet {
         colocation.influence || self.resource(colocation.primary).active.is_none()
     }
 
-    /// Finds out where a group runs: where its members do.
-    pub(super) fn find_group(&mut self, group: ResourceIdx) {
-        let members = &self.resource(group).members;
-        let has_member =
-            |host: &&HostIdx| members.iter().any(|member| self.resource(*member).active == Some(**host));
-        let active = self.status_order.iter().find(has_member).copied();
-        self.resources[group.get()].active = active;
+    /// Finds out where a group or a clone runs: where one of its members does.
+    pub(super) fn find_whole(&mut self, whole: ResourceIdx) {
+        let mut holds = vec![false; self.hosts.len()];
+        for host in self.resource(whole).members.iter().filter_map(|member| self.resource(*member).active) {
+            holds[host.get()] = true;
+        }
+        self.resources[whole.get()].active = self.status_order.iter().find(|host| holds[host.get()]).copied();
+    }
+
+    /// The same for all groups and clones.
+    pub(super) fn find_wholes(&mut self) {
+        // members are behind their group, and instances behind their clone
+        let wholes = self.resource_indices().filter(|resource| !self.resource(*resource).is_primitive());
+        let wholes: Vec<ResourceIdx> = wholes.collect();
+        wholes.into_iter().rev().for_each(|whole| self.find_whole(whole));
     }
 
     /// A host.
@@ -311,20 +355,42 @@ impl WorkingSet {
         (0..self.resources.len()).map(ResourceIdx::new)
     }
 
-    /// The resources that belong to no group.
+    /// The resources that belong to no group and no clone.
     pub fn top_level(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        self.resource_indices().filter(|resource| self.resource(*resource).group.is_none())
+        let belongs = |of: &Resource| of.group.is_some() || of.instance_of.is_some();
+        self.resource_indices().filter(move |resource| !belongs(self.resource(*resource)))
     }
 
     /// All groups.
     pub fn groups(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        self.resource_indices().filter(|resource| self.resource(*resource).is_group)
+        self.resource_indices().filter(|resource| self.resource(*resource).is_group())
     }
 
-    /// The members of a group, or the primitive itself.
-    pub fn primitives<'a>(&'a self, resource: &'a ResourceIdx) -> &'a [ResourceIdx] {
+    /// The members of a group or of all instances of a clone, or the primitive itself.
+    pub fn primitives<'a>(&'a self, resource: &'a ResourceIdx) -> Cow<'a, [ResourceIdx]> {
         let of = self.resource(*resource);
-        if of.is_group { &of.members } else { std::slice::from_ref(resource) }
+        match of.form {
+            ResourceForm::Primitive => Cow::Borrowed(std::slice::from_ref(resource)),
+            ResourceForm::Group => Cow::Borrowed(&of.members),
+            ResourceForm::Clone { .. } => {
+                let members = |instance: &ResourceIdx| match self.resource(*instance).is_group() {
+                    true => self.resource(*instance).members.clone(),
+                    false => vec![*instance],
+                };
+                Cow::Owned(of.members.iter().flat_map(members).collect())
+            }
+        }
+    }
+
+    /// The clone of which a resource is an instance, or part of one.
+    pub fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
+        let of = self.resource(resource);
+        of.instance_of.or_else(|| self.resource(of.group?).instance_of)
+    }
+
+    /// All clones.
+    pub fn clones(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
+        self.resource_indices().filter(|resource| self.resource(*resource).is_clone())
     }
 
     /// The kinds of capacity that some host or resource has.
@@ -332,10 +398,10 @@ impl WorkingSet {
         (0..self.attributes.len()).map(AttributeIdx::new)
     }
 
-    /// The primitive that stands for a resource: a group's first member, or its last.
+    /// Who stands for a resource: of a group its first member, or its last.
     pub(super) fn member(&self, resource: ResourceIdx, last: bool) -> Option<ResourceIdx> {
         let of = self.resource(resource);
-        match (of.is_group, last) {
+        match (of.is_group(), last) {
             (false, _) => Some(resource),
             (true, false) => of.members.first().copied(),
             (true, true) => of.members.last().copied(),

@@ -34,13 +34,13 @@ fn places(set: &WorkingSet, placed: &AllPlaced) -> Places {
 }
 
 fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
-    set.resource_indices().filter(|one| !set.resource(*one).is_group)
+    set.resource_indices().filter(|one| !set.resource(*one).is_group())
 }
 
 /// Whether a primitive is to be placed.
 fn is_placed_by_us(set: &WorkingSet, one: ResourceIdx) -> bool {
     let of = set.resource(one);
-    !of.is_group && set.is_managed(one) && !of.stopped && !set.stop_all
+    !of.is_group() && set.is_managed(one) && !of.stopped && !set.stop_all
 }
 
 fn agree(set: &WorkingSet, attribute: Option<&str>, one: HostIdx, other: HostIdx) -> bool {
@@ -206,7 +206,7 @@ fn disruption(set: &WorkingSet, at: &Places) -> (usize, usize) {
     loop {
         let before = (down.len(), lives.len());
         for (first, then, _) in needs(set).into_iter().filter(|(.., symmetrical)| *symmetrical) {
-            let group = |one: ResourceIdx| set.resource(one).is_group;
+            let group = |one: ResourceIdx| set.resource(one).is_group();
             let same =
                 set.resource(first).group.is_some() && set.resource(first).group == set.resource(then).group;
             let firsts = members(set, first);
@@ -290,7 +290,7 @@ fn by_trying_all(set: &WorkingSet, then: ThenGoal) -> (Value, Places) {
 fn random_clusters(hosts: usize, primitives: usize, count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
     let document = move |number| {
         let mut random = Random::stream(25, number);
-        (number, random_cib::document(Dimensions { hosts, primitives }, &mut random))
+        (number, random_cib::document(Dimensions { hosts, primitives, clones: false }, &mut random))
     };
     let read =
         |(number, text): (u64, String)| cib::parse(&text, &number.to_string()).ok().map(|set| (number, set));

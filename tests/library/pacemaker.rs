@@ -1,5 +1,6 @@
 //! Pacemaker's own answers, as its crm_simulate gave them for the clusters in tests/fixtures/pacemaker.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -8,19 +9,22 @@ use htools::report::placement::crm_simulate;
 
 /// The clusters, by the paths of their documents: whole ones, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
-    let documents = |directory: &str| {
-        let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-        let files = files.filter(|file| file.extension().is_some_and(|end| end == "xml"));
-        files.collect::<std::collections::BTreeSet<PathBuf>>()
-    };
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
     assert_eq!((whole.len(), rules.len()), (40, 22));
     whole.into_iter().chain(rules).collect()
 }
 
+/// The documents in a directory.
+fn documents(directory: &str) -> BTreeSet<PathBuf> {
+    let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|end| end == "xml")).collect()
+}
+
 #[test]
 fn same_scores_same_places_same_order() {
-    for file in clusters() {
+    let clones = documents("tests/fixtures/pacemaker/clones");
+    assert_eq!(clones.len(), 6);
+    for file in clusters().into_iter().chain(clones) {
         let name = file.display().to_string();
         let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
         assert_eq!(set.outside, [], "{name}");

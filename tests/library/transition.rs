@@ -301,7 +301,7 @@ fn must_propagates(set: &WorkingSet, plan: &Transition, fates: &[StepFate]) {
     let mut seen = BTreeSet::new();
     for order in &set.orders {
         let is_first = seen.insert((order.first.get(), order.then.get()));
-        let is_plain = [order.first, order.then].iter().all(|of| !set.resource(*of).is_group);
+        let is_plain = [order.first, order.then].iter().all(|of| !set.resource(*of).is_group());
         if is_first && is_plain && order.strength == OrderStrength::Mandatory {
             let (first, then) = (starts(order.first), starts(order.then));
             let lost = matches!(first, Some(StepFate::Failed | StepFate::Dropped));

@@ -97,7 +97,7 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
 }
 
 fn is_of_a_group(set: &WorkingSet, resource: ResourceIdx) -> bool {
-    set.resource(resource).is_group
+    set.resource(resource).is_group()
 }
 
 #[test]

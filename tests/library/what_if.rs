@@ -78,7 +78,7 @@ fn nothing_is_forgotten() {
             let left = settled.without_hosts(&loss.hosts);
             let after = place(&left, strategy).unwrap();
             let changes = ResourceChanges::of(&left, &after);
-            for resource in settled.resource_indices().filter(|one| !settled.resource(*one).is_group) {
+            for resource in settled.resource_indices().filter(|one| !settled.resource(*one).is_group()) {
                 let Some(was) = settled.resource(resource).active else { continue };
                 let lists = [&loss.down, &loss.restarted, &loss.moved].map(|list| list.contains(&resource));
                 let name = &settled.resource(resource).id;

@@ -118,6 +118,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.outside(constraint, "it is about a resource that is outside");
                 Ok(None)
             }
+            None if self.inner.contains(name) => {
+                self.outside(constraint, "it is about what a clone is made of");
+                Ok(None)
+            }
             None if self.is_inside_outsider(name) => {
                 self.outside(constraint, "it is about a resource that is outside");
                 Ok(None)
@@ -130,7 +134,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn is_fixed(&self, resource: ResourceIdx) -> bool {
         let of = self.set.resource(resource);
         let fixed = |resource: &ResourceIdx| self.set.resource(*resource).active.is_some();
-        !of.outside || if of.is_group { of.members.iter().all(fixed) } else { fixed(&resource) }
+        !of.outside || if of.is_primitive() { fixed(&resource) } else { of.members.iter().all(fixed) }
     }
 
     /// Whether a name is that of a clone or bundle, or of something in it.

@@ -2,6 +2,7 @@
 //! [`WorkingSet`]. What it says beyond docs/pacemaker.md is listed in [`WorkingSet::outside`].
 
 pub mod change;
+mod clones;
 mod colocations;
 pub(super) mod document;
 mod elements;
@@ -15,7 +16,7 @@ mod resources;
 mod rules;
 pub mod underway;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use roxmltree::Node;
@@ -63,6 +64,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         startup_fencing: true,
         hosts: HashMap::new(),
         resources: HashMap::new(),
+        inner: HashSet::new(),
         kinds: HashMap::new(),
         together: Vec::new(),
         taken: &histories.taken,
@@ -94,6 +96,8 @@ struct Reader<'a, 'i> {
     startup_fencing: bool,
     hosts: HashMap<String, HostIdx>,
     resources: HashMap<&'a str, ResourceIdx>,
+    /// The ids of what clones are made of.
+    inner: HashSet<&'a str>,
     kinds: HashMap<String, AttributeIdx>,
     /// What the order of groups means for where their members run.
     together: Vec<Colocation>,

@@ -8,7 +8,7 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, Resource};
+use super::super::working_set::{Charge, Colocation, Resource, ResourceForm};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::history::Trace;
@@ -16,8 +16,7 @@ use super::properties::{Properties, amount};
 use crate::input::error::Result;
 
 /// Elements that hold primitives and are outside.
-const BEYOND: [(&str, &str); 4] = [
-    ("clone", "a resource that runs several times"),
+const BEYOND: [(&str, &str); 3] = [
     ("master", "a resource that is promoted"),
     ("bundle", "a resource in containers"),
     ("promotable", "a resource that is promoted"),
@@ -31,9 +30,28 @@ const METAS: [(&str, &str, &str); 3] = [
 ];
 
 /// What primitives take from elsewhere.
-struct Inherited<'a> {
-    metas: Properties<'a>,
-    group: Option<ResourceIdx>,
+pub(super) struct Inherited<'a> {
+    pub(super) metas: Properties<'a>,
+    pub(super) group: Option<ResourceIdx>,
+}
+
+/// A group without its members.
+pub(super) struct GroupDraft<'a> {
+    pub(super) resource: Resource,
+    /// What its members inherit.
+    pub(super) metas: Properties<'a>,
+    /// Whether they must be where the one before them is.
+    pub(super) together: bool,
+}
+
+/// A primitive, but for where it runs.
+pub(super) struct PrimitiveDraft<'a> {
+    pub(super) resource: Resource,
+    /// Why it is outside.
+    pub(super) reasons: Vec<&'static str>,
+    /// How often it may fail on a host.
+    pub(super) threshold: AllocationScore,
+    pub(super) metas: Properties<'a>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -61,6 +79,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                     self.read_primitive(node, &templates, &inherited, managed)?;
                 }
                 "group" => self.read_group(node, &templates, &defaults, managed)?,
+                "clone" => self.read_clone(node, &templates, &defaults, managed)?,
                 "template" => {}
                 other => {
                     let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
@@ -79,26 +98,47 @@ impl<'a, 'i> Reader<'a, 'i> {
         defaults: &Properties<'a>,
         managed: bool,
     ) -> Result<()> {
-        let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
-        let group = self.add(node, self.bare(node, &metas))?;
-        self.set.resources[group.get()].is_group = true;
-        self.set.resources[group.get()].managed =
-            managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false);
-        let (ordered, together) = (metas.flag("ordered", true), metas.flag("collocated", true));
-        if !ordered {
-            self.outside(node, "a group whose members are started in any order");
-        }
-        let inherited = Inherited { metas, group: Some(group) };
+        let draft = self.draft_group(node, defaults, managed);
+        let group = self.add(node, draft.resource)?;
         for member in children(node, "primitive") {
+            let inherited = Inherited { metas: draft.metas.clone(), group: Some(group) };
             self.read_primitive(member, templates, &inherited, managed)?;
         }
         let members = self.set.resource(group).members.clone();
         if members.is_empty() {
             return Err(wrong(self.source, node, "a group without members"));
         }
-        for pair in members.windows(2).filter(|_| together) {
+        if draft.together {
+            self.keep_together(&members, id(node));
+        }
+        self.set.find_whole(group);
+        self.leave_group_of_outsiders(group);
+        Ok(())
+    }
+
+    /// A group that has no members yet.
+    pub(super) fn draft_group(
+        &mut self,
+        node: Node<'a, 'i>,
+        defaults: &Properties<'a>,
+        managed: bool,
+    ) -> GroupDraft<'a> {
+        let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
+        let mut resource = self.bare(node, &metas);
+        resource.form = ResourceForm::Group;
+        resource.managed = is_managed(&metas, managed);
+        if !metas.flag("ordered", true) {
+            self.outside(node, "a group whose members are started in any order");
+        }
+        let together = metas.flag("collocated", true);
+        GroupDraft { resource, metas, together }
+    }
+
+    /// Each member of a group must be with the one before it.
+    pub(super) fn keep_together(&mut self, members: &[ResourceIdx], group: &str) {
+        for pair in members.windows(2) {
             self.together.push(Colocation {
-                id: id(node).to_owned(),
+                id: group.to_owned(),
                 dependent: pair[1],
                 primary: pair[0],
                 score: AllocationScore::INFINITY,
@@ -106,9 +146,6 @@ impl<'a, 'i> Reader<'a, 'i> {
                 influence: self.set.resource(pair[1]).critical,
             });
         }
-        self.set.find_group(group);
-        self.leave_group_of_outsiders(group);
-        Ok(())
     }
 
     fn read_primitive(
@@ -118,45 +155,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         inherited: &Inherited<'a>,
         managed: bool,
     ) -> Result<()> {
-        let template = self.template(node, templates)?;
-        let mut sets = |name| {
-            let own = Properties::of(node, name, "", &mut self.set.outside);
-            let shared = template.map(|of| Properties::of(of, name, "", &mut self.set.outside));
-            own.or(&shared.unwrap_or_default())
-        };
-        let (metas, utilization) = (sets("meta_attributes").or(&inherited.metas), sets("utilization"));
-        let mut resource = self.bare(node, &metas);
-        let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
-        let agent = [of("class"), of("provider"), of("type")];
-        resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
-        resource.group = inherited.group;
-        for (kind, value) in utilization.iter() {
-            let kind = self.kind_of_capacity(kind);
-            resource.utilization.set(kind, amount(value));
-        }
+        let PrimitiveDraft { mut resource, mut reasons, threshold, .. } =
+            self.draft_primitive(node, templates, inherited, managed)?;
         let name = resource.id.clone();
-        let mut reasons: Vec<&str> = METAS
-            .iter()
-            .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
-            .map(|(.., reason)| *reason)
-            .collect();
-        if resource.agent == "ocf:pacemaker:remote" {
-            reasons.push("it makes a remote node");
-        }
         let active = self.where_active(&name, &mut reasons);
-        let threshold = metas
-            .get("migration-threshold")
-            .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
-        resource.failed_on = self.failed_on(&name, threshold);
-        let expires = metas.get("failure-timeout").and_then(leading).is_some_and(|after| after > 0);
-        if expires && self.any_failures(&name) {
-            reasons.push("failures that are forgotten after a time (failure-timeout)");
-        }
+        resource.failed_on = failed_on(self.failures_of(&name), threshold);
         if active.len() > 1 {
             reasons.push("it runs on several nodes");
         }
         resource.active = active.first().copied().filter(|_| active.len() == 1);
-        resource.managed = managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false);
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
             self.charge(&name, &active, &resource.utilization);
@@ -171,14 +178,58 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
+    /// A primitive of which it is not known yet where it runs.
+    pub(super) fn draft_primitive(
+        &mut self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+        inherited: &Inherited<'a>,
+        managed: bool,
+    ) -> Result<PrimitiveDraft<'a>> {
+        let template = self.template(node, templates)?;
+        let mut sets = |name| {
+            let own = Properties::of(node, name, "", &mut self.set.outside);
+            let shared = template.map(|of| Properties::of(of, name, "", &mut self.set.outside));
+            own.or(&shared.unwrap_or_default())
+        };
+        let (metas, utilization) = (sets("meta_attributes").or(&inherited.metas), sets("utilization"));
+        let mut resource = self.bare(node, &metas);
+        let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
+        let agent = [of("class"), of("provider"), of("type")];
+        resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
+        resource.group = inherited.group;
+        resource.managed = is_managed(&metas, managed);
+        for (kind, value) in utilization.iter() {
+            let kind = self.kind_of_capacity(kind);
+            resource.utilization.set(kind, amount(value));
+        }
+        let mut reasons: Vec<&'static str> = METAS
+            .iter()
+            .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
+            .map(|(.., reason)| *reason)
+            .collect();
+        if resource.agent == "ocf:pacemaker:remote" {
+            reasons.push("it makes a remote node");
+        }
+        let expires = metas.get("failure-timeout").and_then(leading).is_some_and(|after| after > 0);
+        if expires && self.failures_of(&resource.id).any(|(_, count)| count > AllocationScore::ZERO) {
+            reasons.push("failures that are forgotten after a time (failure-timeout)");
+        }
+        let threshold = metas
+            .get("migration-threshold")
+            .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
+        Ok(PrimitiveDraft { resource, reasons, threshold, metas })
+    }
+
     /// What primitives and groups have in common.
-    fn bare(&self, node: Node<'a, 'i>, metas: &Properties<'a>) -> Resource {
+    pub(super) fn bare(&self, node: Node<'a, 'i>, metas: &Properties<'a>) -> Resource {
         Resource {
             id: id(node).to_owned(),
             agent: String::new(),
             members: Vec::new(),
-            is_group: false,
+            form: ResourceForm::Primitive,
             group: None,
+            instance_of: None,
             priority: metas.score("priority"),
             stickiness: metas.score("resource-stickiness"),
             stopped: metas.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped")),
@@ -193,17 +244,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn add(&mut self, node: Node<'a, 'i>, resource: Resource) -> Result<ResourceIdx> {
+    pub(super) fn add(&mut self, node: Node<'a, 'i>, resource: Resource) -> Result<ResourceIdx> {
         let id = required(self.source, node, "id")?;
         let index = ResourceIdx::new(self.set.resources.len());
-        if self.resources.insert(id, index).is_some() {
+        if self.inner.contains(id) || self.resources.insert(id, index).is_some() {
             return Err(wrong(self.source, node, "there is another resource with this id"));
         }
         self.set.resources.push(resource);
         Ok(index)
     }
 
-    fn template(
+    pub(super) fn template(
         &self,
         node: Node<'a, 'i>,
         templates: &HashMap<&'a str, Node<'a, 'i>>,
@@ -216,7 +267,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// The hosts on which a primitive runs. On one that is offline, only if it was lost.
-    fn where_active(&self, name: &str, reasons: &mut Vec<&'static str>) -> Vec<HostIdx> {
+    pub(super) fn where_active(&self, name: &str, reasons: &mut Vec<&'static str>) -> Vec<HostIdx> {
         let mut active = Vec::new();
         for (host, trace) in self.traces.get(name).into_iter().flatten() {
             let state = self.set.host(*host).state;
@@ -256,19 +307,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn any_failures(&self, name: &str) -> bool {
-        self.failures_of(name).any(|(_, count)| count > AllocationScore::ZERO)
-    }
-
-    /// The hosts on which a primitive failed as often as it may, or more often.
-    fn failed_on(&self, name: &str, threshold: AllocationScore) -> Vec<(HostIdx, AllocationScore)> {
-        if threshold <= AllocationScore::ZERO {
-            return Vec::new();
-        }
-        self.failures_of(name).filter(|(_, count)| *count >= threshold).collect()
-    }
-
-    fn failures_of(&self, name: &str) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
+    pub(super) fn failures_of(&self, name: &str) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
         self.failures.get(name).into_iter().flatten().copied()
     }
 
@@ -282,7 +321,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Leaves the primitives in an element where they run, and charges them there.
-    fn leave(&mut self, node: Node<'a, 'i>, templates: &HashMap<&'a str, Node<'a, 'i>>) -> Result<()> {
+    pub(super) fn leave(
+        &mut self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+    ) -> Result<()> {
         for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
             let name = id(primitive);
             let template = self.template(primitive, templates)?;
@@ -322,6 +365,19 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.charge(&name, active.as_slice(), &utilization);
         }
     }
+}
+
+/// Whether a resource is managed by its metas, in a cluster that manages its resources or not.
+pub(super) fn is_managed(metas: &Properties<'_>, managed: bool) -> bool {
+    managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
+}
+
+/// The hosts on which a primitive failed as often as it may, or more often.
+pub(super) fn failed_on(
+    failures: impl Iterator<Item = (HostIdx, AllocationScore)>,
+    threshold: AllocationScore,
+) -> Vec<(HostIdx, AllocationScore)> {
+    failures.filter(|(_, count)| threshold > AllocationScore::ZERO && *count >= threshold).collect()
 }
 
 /// Whether a text is the name of an operation with its interval: `monitor_10000`.

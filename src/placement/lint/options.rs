@@ -41,7 +41,7 @@ pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
     let set = cib.set;
     let is_loose = |one: &super::super::index::ResourceIdx| {
         let of = set.resource(*one);
-        !of.is_group && !of.fences() && set.is_managed(*one) && of.stickiness == AllocationScore::ZERO
+        of.is_primitive() && !of.fences() && set.is_managed(*one) && of.stickiness == AllocationScore::ZERO
     };
     let loose: Vec<_> = set.resource_indices().filter(is_loose).collect();
     let Some(first) = loose.first().filter(|_| set.strategy() == Strategy::Balanced) else {
@@ -64,7 +64,7 @@ pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
 /// Not all have room, and chance decides who is left out.
 pub(super) fn no_priorities(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let mut priorities = set.resources.iter().filter(|of| !of.is_group).map(|of| of.priority);
+    let mut priorities = set.resources.iter().filter(|of| of.is_primitive()).map(|of| of.priority);
     let first = priorities.next();
     if set.strategy() == Strategy::Default || priorities.any(|priority| Some(priority) != first) {
         return Ok(Vec::new());

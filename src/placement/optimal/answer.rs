@@ -21,7 +21,7 @@ pub(super) fn all_placed(
     let mut placed = place(&preferring, set.strategy())?;
     let should_run = |one: &ResourceIdx| {
         let of = set.resource(*one);
-        !of.is_group && !of.stopped && set.is_managed(*one) && !set.stop_all
+        of.is_primitive() && !of.stopped && set.is_managed(*one) && !set.stop_all
     };
     let differs = |one: &ResourceIdx| placed.host(*one) != hosts[one.get()];
     let not_followed = set.resource_indices().filter(should_run).filter(differs).collect();

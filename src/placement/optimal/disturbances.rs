@@ -38,18 +38,19 @@ impl<'d, 'r> Disturbances<'d, 'r> {
 
     fn follow(&mut self, need: &Need) -> bool {
         let set = self.draft.rules.set;
-        let is_group = |resource| set.resource(resource).is_group;
+        let is_group = |resource| set.resource(resource).is_group();
         // a group, and a member for those behind it, are interrupted by a live migration, too
         let by_member = set.resource(need.first).group.is_some()
             && set.resource(need.first).group == set.resource(need.then).group;
         let heavy = is_group(need.first) || by_member;
-        let firsts = || set.primitives(&need.first).iter().map(|first| self.all[first.get()]);
+        let all = set.primitives(&need.first);
+        let firsts = || all.iter().map(|first| self.all[first.get()]);
         let migrates = || heavy && firsts().any(|first| first == Disturbance::Migrates);
         let starts = || firsts().any(|one| matches!(one, Disturbance::Starts | Disturbance::Restarts));
         let stops = || firsts().any(|one| matches!(one, Disturbance::Stops | Disturbance::Restarts));
         let (comes_up, goes_down) = (starts() || migrates(), stops() || (is_group(need.first) && migrates()));
         let mut changed = false;
-        for then in set.primitives(&need.then) {
+        for then in set.primitives(&need.then).iter() {
             let runs = set.is_managed(*then) && self.draft.host(*then).is_some();
             let now = self.all[then.get()];
             let is_hit = match now {
@@ -77,7 +78,7 @@ impl<'d, 'r> Disturbances<'d, 'r> {
 fn own(draft: &PlacingDraft<'_>, resource: ResourceIdx) -> Disturbance {
     let set = draft.rules.set;
     let of = set.resource(resource);
-    if of.is_group || !set.is_managed(resource) {
+    if !of.is_primitive() || !set.is_managed(resource) {
         return Disturbance::None;
     }
     match (of.active, draft.host(resource)) {

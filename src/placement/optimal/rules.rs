@@ -95,7 +95,7 @@ impl<'a> PlacingRules<'a> {
     /// Where those stay that nobody places, and where the others may be.
     fn fix(&mut self) {
         let set = self.set;
-        for resource in set.resource_indices().filter(|one| !set.resource(*one).is_group) {
+        for resource in set.resource_indices().filter(|one| set.resource(*one).is_primitive()) {
             let of = set.resource(resource);
             if !set.is_managed(resource) {
                 self.fixed[resource.get()] = of.active;
@@ -184,7 +184,7 @@ impl<'a> PlacingRules<'a> {
             if need.symmetrical {
                 self.interrupting.push(need);
             }
-            for then in set.primitives(&need.then) {
+            for then in set.primitives(&need.then).iter() {
                 let of = set.resource(*then);
                 // a member that needs its own group starts with it; one that runs goes on without what it was started after
                 if of.group == Some(need.first) || !(need.symmetrical || of.active.is_none()) {
@@ -240,7 +240,7 @@ impl<'a> PlacingRules<'a> {
         self.movable.sort_by_key(|resource| Reverse(priority(resource)));
         let should_run = set.resource_indices().filter(|one| {
             let of = set.resource(*one);
-            !of.is_group && !of.stopped && !set.stop_all && set.is_managed(*one)
+            of.is_primitive() && !of.stopped && !set.stop_all && set.is_managed(*one)
         });
         self.priorities = should_run.map(|one| priority(&one)).collect();
         self.priorities.sort_by_key(|priority| Reverse(*priority));
@@ -323,7 +323,7 @@ impl<'a> PlacingRules<'a> {
 fn dependents(set: &WorkingSet, colocation: &Colocation) -> Vec<ResourceIdx> {
     let group = colocation.dependent;
     let mut dependents: Vec<ResourceIdx> = set.member(group, false).into_iter().collect();
-    if set.resource(group).is_group && colocation.score == AllocationScore::INFINITY {
+    if set.resource(group).is_group() && colocation.score == AllocationScore::INFINITY {
         let members = set.resource(group).members.iter();
         dependents.extend(members.skip_while(|member| set.may_manage(**member)).skip(1));
     }

@@ -41,7 +41,7 @@ impl ResourceChange {
     /// What follows from where a resource runs and where it goes, managed or not. Groups are idle.
     pub(super) fn of(set: &WorkingSet, placed: &AllPlaced, resource: ResourceIdx) -> ResourceChange {
         let of = set.resource(resource);
-        if of.is_group {
+        if !of.is_primitive() {
             return ResourceChange::Idle;
         }
         match (of.active, placed.host(resource)) {

@@ -32,7 +32,7 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
 
 /// A group that is not managed is never begun nor done, even if its members are started and stopped.
 fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
-    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| !of.is_group || of.managed)
+    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| !of.is_group() || of.managed)
 }
 
 /// What happens to the later action if the earlier one fails.
@@ -96,7 +96,7 @@ impl Constraints<'_> {
         resource: ResourceIdx,
         waiting: ResourceIdx,
     ) -> Option<StepIdx> {
-        if !self.set.resource(resource).is_group {
+        if !self.set.resource(resource).is_group() {
             return self.actions.with(own, resource);
         }
         let is_member = self.set.resource(waiting).group == Some(resource);
@@ -144,7 +144,7 @@ impl Constraints<'_> {
             }
             let (one, other) = (colocation.dependent, colocation.primary);
             for (leaves, comes) in [(one, other), (other, one)] {
-                let is_group = |resource| self.set.resource(resource).is_group;
+                let is_group = |resource| self.set.resource(resource).is_group();
                 let from = self.changes[leaves.get()].stops_on();
                 let meets = from.is_some() && from == self.changes[comes.get()].starts_on();
                 if meets || is_group(leaves) || is_group(comes) {
@@ -164,7 +164,7 @@ impl Constraints<'_> {
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
                 let of = self.set.resource(*resource);
-                !of.is_group && !of.fences()
+                of.is_primitive() && !of.fences()
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, Start], resource);

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, WorkingSet};
+use super::super::working_set::{OrderStrength, ResourceForm, WorkingSet};
 use super::ResourceChanges;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
@@ -99,12 +99,12 @@ impl InducedChanges<'_> {
 
     fn follow_need(&mut self, need: &Need) {
         let set = self.set;
-        if set.resource(need.then).is_group && !self.waits[need.then.get()] {
+        if set.resource(need.then).is_group() && !self.waits[need.then.get()] {
             self.waits[need.then.get()] =
                 set.primitives(&need.first).iter().any(|first| self.of(*first).comes_up());
             self.again |= self.waits[need.then.get()];
         }
-        for member in set.primitives(&need.then) {
+        for member in set.primitives(&need.then).iter() {
             // what holds one holds those behind it, through members that are not managed
             if matches!(need.why, WaitReason::Group(_))
                 && self.held[need.first.get()]
@@ -116,7 +116,7 @@ impl InducedChanges<'_> {
             let change = self.needing(need, *member);
             let is_restart = self.of(*member) != change && matches!(change, ResourceChange::Restart(_));
             if is_restart && set.member(need.then, false) == Some(*member) {
-                self.unheard[member.get()] = set.resource(need.then).is_group;
+                self.unheard[member.get()] = set.resource(need.then).is_group();
             }
             self.set(*member, change, need.why);
         }
@@ -125,8 +125,12 @@ impl InducedChanges<'_> {
     /// What becomes of a resource by what becomes of those that are needed.
     fn needing(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
         let now = self.of(resource);
-        let is_group = |resource| self.set.resource(resource).is_group;
-        let firsts = || self.set.primitives(&need.first).iter();
+        let is_group = |resource| self.set.resource(resource).is_group();
+        if self.set.resource(need.first).is_clone() {
+            return self.needing_clone(need, resource);
+        }
+        let all = self.set.primitives(&need.first);
+        let firsts = || all.iter();
         // a member that needs its own group starts although the group as a whole cannot
         let is_member = self.set.resource(resource).group == Some(need.first);
         if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
@@ -149,6 +153,35 @@ impl InducedChanges<'_> {
         }
     }
 
+    /// The same where a clone is needed: one of its instances is enough, unless the clones go by the instance on their own
+    /// host; who runs beside an instance that starts anew, does so, too.
+    fn needing_clone(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
+        let now = self.of(resource);
+        let then = self.set.resource(need.then);
+        let interleaves = matches!(then.form, ResourceForm::Clone { interleave: true, .. });
+        let goes_by_all = then.is_clone() && !interleaves;
+        let here = now.comes_to().or(now.runs_on());
+        let instances = || self.set.resource(need.first).members.iter();
+        let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();
+        let is_here = |part: &ResourceIdx| here.is_some() && self.of(*part).runs_on() == here;
+        let runs = |instance: &ResourceIdx| {
+            let all = parts(instance);
+            let wanted = all.iter().all(|part| !self.is_missing(need, *part));
+            wanted && (!interleaves || all.iter().any(is_here))
+        };
+        if !instances().any(runs) {
+            let is_start = matches!(now, ResourceChange::Start(_));
+            return if need.symmetrical || is_start { now.not_started() } else { now };
+        }
+        let interrupts = |part: ResourceIdx| self.interrupts(need, part) && (goes_by_all || is_here(&part));
+        match now {
+            ResourceChange::Stay(host) if need.symmetrical && instances().flat_map(parts).any(interrupts) => {
+                ResourceChange::Restart(host)
+            }
+            _ => now,
+        }
+    }
+
     /// Whether one that is needed does not run in the end, or not where it should.
     fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
         // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
@@ -156,7 +189,7 @@ impl InducedChanges<'_> {
         let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
         let is_earlier = || self.turn(need.then) < self.turn(need.first);
         let counts = || {
-            !self.set.resource(need.first).is_group
+            !self.set.resource(need.first).is_group()
                 || is_earlier()
                 || restarts()
                 || self.waits[need.first.get()]
@@ -169,7 +202,7 @@ impl InducedChanges<'_> {
     /// although a member migrates. Where a group starts anew, Pacemaker does not look again at those that were placed
     /// later and need its first member.
     fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
-        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group;
+        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
         let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
         let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group));
         let change = self.of(first);
@@ -188,13 +221,14 @@ impl InducedChanges<'_> {
         for (at, colocation) in set.colocations.iter().enumerate() {
             let primary = colocation.primary;
             let of = set.resource(primary);
-            if colocation.score != AllocationScore::INFINITY || of.is_group || of.group.is_some() {
+            let is_alone = of.is_primitive() && of.group.is_none() && of.instance_of.is_none();
+            if colocation.score != AllocationScore::INFINITY || !is_alone {
                 continue;
             }
             // one without a place is thought of as long as others wait for it
             let is_thought_of = self.placed.host(primary).is_some() || self.awaited[primary.get()];
             if is_thought_of && self.of(primary).runs_on().is_none() {
-                for member in set.primitives(&colocation.dependent) {
+                for member in set.primitives(&colocation.dependent).iter() {
                     let change = self.of(*member).not_started();
                     self.set(*member, change, WaitReason::Colocation(at));
                 }

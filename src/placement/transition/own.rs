@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::WorkingSet;
+use super::super::working_set::{ResourceForm, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -13,9 +13,10 @@ use crate::plan::graph::{StepIdx, Strength};
 pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
     fence(set, actions);
     for resource in set.resource_indices() {
-        match set.resource(resource).is_group {
-            true => group(set, changes, resource, actions),
-            false => primitive(set, changes[resource.get()], resource, actions),
+        match set.resource(resource).form {
+            ResourceForm::Group => group(set, changes, resource, actions),
+            ResourceForm::Primitive => primitive(set, changes[resource.get()], resource, actions),
+            ResourceForm::Clone { .. } => {}
         }
     }
     shut_down(set, changes, actions);
@@ -131,7 +132,7 @@ fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions
         }
         for resource in set.resource_indices().filter(|resource| set.resource(*resource).active == Some(host))
         {
-            if set.resource(resource).is_group {
+            if !set.resource(resource).is_primitive() {
                 continue;
             }
             let stop = actions.with(ActionTask::Stop, resource);

@@ -45,8 +45,8 @@ pub(super) fn break_circles(set: &WorkingSet, placed: &AllPlaced, actions: &mut 
     for edge in &actions.edges {
         following[edge.before.get()].push(edge.after);
     }
-    let order = placed.sequence.iter().flat_map(|resource| set.primitives(resource));
-    let resources: Vec<ResourceIdx> = order.copied().collect();
+    let primitives = |resource| set.primitives(resource).into_owned();
+    let resources: Vec<ResourceIdx> = placed.sequence.iter().flat_map(primitives).collect();
     for resource in resources.into_iter().rev() {
         let Some(sent) = actions.with(ActionTask::MigrateTo, resource) else { continue };
         let Some(target) = actions.all[sent.get()].peer else { continue };

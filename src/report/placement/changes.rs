@@ -66,5 +66,5 @@ pub(super) fn changes<'a>(
 
 /// The primitives in the order of the document.
 pub(super) fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
-    set.resource_indices().filter(|resource| !set.resource(*resource).is_group)
+    set.resource_indices().filter(|resource| set.resource(*resource).is_primitive())
 }

@@ -1,7 +1,7 @@
 //! The lines in which crm_simulate shows scores and capacities, for comparisons by diff.
 
 use crate::placement::capacity::Capacities;
-use crate::placement::placing::{AllPlaced, PlacingEvent};
+use crate::placement::placing::{AllPlaced, Assignment, PlacingEvent};
 use crate::placement::{
     AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
 };
@@ -25,18 +25,10 @@ pub fn each_line<E>(
     page.capacities("Original", &before)?;
     for event in &placed.events {
         match event {
-            PlacingEvent::Group(scores) => {
-                for (of, table) in scores {
-                    page.scores("pcmk__group_assign", *of, table)?;
-                }
-            }
-            PlacingEvent::Primitive(at) => {
-                let record = &placed.records[*at];
-                page.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
-                if let Some(host) = record.host {
-                    page.charge(record.resource, host)?;
-                }
-            }
+            PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
+            PlacingEvent::Clone(scores) => page.tables("pcmk__clone_allocate", scores)?,
+            PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
+            PlacingEvent::Tried(record) => page.primitive(record)?,
         }
     }
     let after: Vec<&Capacities> = placed.remaining.iter().collect();
@@ -64,6 +56,15 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
             let texts = texts(self.set, &self.kinds[host.get()].kinds(), amounts[host.get()]);
             (self.tell)(&format!("{when}: {name} capacity:{texts}"))
         })
+    }
+
+    fn tables(&mut self, function: &str, tables: &[(ResourceIdx, ScoreTable)]) -> Result<(), E> {
+        tables.iter().try_for_each(|(of, table)| self.scores(function, *of, table))
+    }
+
+    fn primitive(&mut self, record: &Assignment) -> Result<(), E> {
+        self.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
+        record.host.map_or(Ok(()), |host| self.charge(record.resource, host))
     }
 
     fn scores(&mut self, function: &str, of: ResourceIdx, table: &ScoreTable) -> Result<(), E> {

@@ -288,7 +288,7 @@ fn normalized_resource(set: &WorkingSet, resource: ResourceIdx) -> NormalizedRes
 /// The orders of constraints, and those between the members of groups.
 fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let groups = set.resources.iter().filter(|resource| resource.is_group);
+    let groups = set.resources.iter().filter(|resource| resource.is_group());
     let of_groups = groups.flat_map(|group| {
         group.members.windows(2).map(|pair| NormalizedOrder {
             constraint: group.id.clone(),

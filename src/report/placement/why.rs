@@ -100,6 +100,10 @@ impl PlaceWords<'_> {
             HostHindrance::Failures(count) => format!("failed there too often ({count})"),
             HostHindrance::Location(id) => format!("forbidden by {}", shown_name(id)),
             HostHindrance::NotOptedIn => "no constraint allows it (symmetric-cluster=false)".to_owned(),
+            HostHindrance::With(rule, Some(_)) if self.set.resource(rule.other).is_clone() => {
+                let (other, id) = (self.resource(rule.other), shown_name(&rule.id));
+                format!("no instance of {other} is there ({id})")
+            }
             HostHindrance::With(rule, Some(place)) => {
                 let (other, id) = (self.resource(rule.other), shown_name(&rule.id));
                 match &rule.attribute {
@@ -123,6 +127,8 @@ impl PlaceWords<'_> {
                     }
                 }
             }
+            HostHindrance::Instance(other) => format!("{} is there", self.resource(*other)),
+            HostHindrance::CloneUnwanted(score) => format!("its clone is unwanted there, score {score}"),
             HostHindrance::Wishes(others) => {
                 format!("those that go with it cannot be there: {}", self.resources(others))
             }

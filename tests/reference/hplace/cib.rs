@@ -3,6 +3,7 @@
 #[path = "../../common/cib_text.rs"]
 mod cib_text;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use cib_text::{DUMMY, FENCING, attributes, begin, history};
@@ -15,12 +16,14 @@ pub struct Dimensions {
     pub hosts: usize,
     /// Primitives, in groups or not.
     pub primitives: usize,
+    /// Whether there may be clones.
+    pub clones: bool,
 }
 
 impl Dimensions {
     /// Small ones, in which everything meets everything.
     pub fn small(random: &mut Random) -> Dimensions {
-        Dimensions { hosts: 2 + random.below(5), primitives: 2 + random.below(11) }
+        Dimensions { hosts: 2 + random.below(5), primitives: 2 + random.below(11), clones: false }
     }
 }
 
@@ -28,12 +31,21 @@ impl Dimensions {
 struct Primitive {
     id: String,
     group: Option<usize>,
+    /// The clone that it, or its group, is in.
+    clone: Option<usize>,
     /// Where it runs, by position.
-    active: Option<usize>,
+    active: Vec<usize>,
+    /// How many instances of its clone may run.
+    most: usize,
     stonith: bool,
 }
 
 impl Primitive {
+    /// The clone and the group that it is in.
+    fn wholes(&self) -> (Option<usize>, Option<usize>) {
+        (self.clone, self.group)
+    }
+
     fn agent(&self) -> &'static str {
         if self.stonith { FENCING } else { DUMMY }
     }
@@ -46,6 +58,7 @@ struct Flavour {
     colocations: bool,
     orders: bool,
     loose: bool,
+    clones: bool,
 }
 
 const STRATEGIES: [&str; 4] = ["default", "utilization", "balanced", "minimal"];
@@ -62,6 +75,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         colocations: random.chance(0.6),
         orders: random.chance(0.5),
         loose: random.chance(0.5),
+        clones: of.clones && random.chance(0.4),
     };
     let names = host_names(of.hosts, random);
     let states: Vec<usize> = (0..of.hosts).map(|_| random.weighted(&[0.8, 0.05, 0.05, 0.04, 0.06])).collect();
@@ -96,33 +110,39 @@ fn host_names(count: usize, random: &mut Random) -> Vec<String> {
 
 fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut Random) -> Vec<Primitive> {
     let mut primitives = Vec::new();
-    let mut group = 0;
+    let (mut group, mut clone) = (0, 0);
     let groups = random.chance(0.45);
     while primitives.len() < of.primitives {
         let members = if groups && random.chance(0.25) { 1 + random.below(4) } else { 0 };
+        let cloned = flavour.clones && random.chance(0.25);
         let together = (random.chance(0.6)).then(|| random.below(of.hosts));
+        let spread: Vec<usize> = (0..of.hosts).filter(|_| cloned && random.chance(0.7)).collect();
         for _ in 0..members.max(1) {
-            let active = match together {
-                Some(host) if members > 0 && random.chance(0.8) => Some(host),
-                _ => random.chance(0.6).then(|| random.below(of.hosts)),
+            let mut active: Vec<usize> = match together {
+                _ if cloned => spread.clone(),
+                Some(host) if members > 0 && random.chance(0.8) => vec![host],
+                _ => random.chance(0.6).then(|| random.below(of.hosts)).into_iter().collect(),
             };
             // on a node that is down without fencing, nothing runs
-            let active = active.filter(|host| states[*host] != 4 || flavour.fencing);
+            active.retain(|host| states[*host] != 4 || flavour.fencing);
             primitives.push(Primitive {
                 id: format!("{}{}", random.pick(&["vm", "r", "db-"]), primitives.len()),
                 group: (members > 0).then_some(group),
+                clone: cloned.then_some(clone),
                 active,
+                most: spread.len(),
                 stonith: false,
             });
         }
         group += usize::from(members > 0);
+        clone += usize::from(cloned);
     }
     if flavour.fencing && random.chance(0.9) {
         let at = random.below(primitives.len() + 1);
         if at == primitives.len() || primitives[at].group.is_none() {
-            let active = (0..of.hosts).find(|host| states[*host] == 0);
-            primitives
-                .insert(at, Primitive { id: "fence-dev".to_owned(), group: None, active, stonith: true });
+            let active = (0..of.hosts).find(|host| states[*host] == 0).into_iter().collect();
+            let id = "fence-dev".to_owned();
+            primitives.insert(at, Primitive { id, group: None, clone: None, active, most: 1, stonith: true });
         }
     }
     primitives
@@ -182,18 +202,12 @@ fn hosts(xml: &mut String, names: &[String], states: &[usize], flavour: &Flavour
 
 fn resources(xml: &mut String, primitives: &[Primitive], flavour: &Flavour, random: &mut Random) {
     xml.push_str("<resources>\n");
-    let mut open = None;
+    let mut open = (None, None);
     for primitive in primitives {
-        if primitive.group != open {
-            if open.is_some() {
-                xml.push_str("</group>\n");
-            }
-            if let Some(group) = primitive.group {
-                let _ = write!(xml, r#"<group id="g{group}">"#);
-                let metas = metas(flavour, random);
-                attributes(xml, "meta_attributes", &format!("g{group}"), &metas);
-            }
-            open = primitive.group;
+        if primitive.wholes() != open {
+            close(xml, open);
+            begin_wholes(xml, primitive, flavour, random);
+            open = primitive.wholes();
         }
         let id = &primitive.id;
         let agent = primitive.agent();
@@ -210,10 +224,35 @@ fn resources(xml: &mut String, primitives: &[Primitive], flavour: &Flavour, rand
         attributes(xml, "utilization", id, &amounts);
         xml.push_str("</primitive>\n");
     }
-    if open.is_some() {
-        xml.push_str("</group>\n");
-    }
+    close(xml, open);
     xml.push_str("</resources>\n");
+}
+
+fn close(xml: &mut String, (clone, group): (Option<usize>, Option<usize>)) {
+    xml.push_str(if group.is_some() { "</group>\n" } else { "" });
+    xml.push_str(if clone.is_some() { "</clone>\n" } else { "" });
+}
+
+fn begin_wholes(xml: &mut String, primitive: &Primitive, flavour: &Flavour, random: &mut Random) {
+    if let Some(clone) = primitive.clone {
+        let _ = write!(xml, r#"<clone id="C{clone}">"#);
+        let mut metas = metas(flavour, random);
+        let mut sometimes = |chance: f64, name, value: String| {
+            if random.chance(chance) {
+                metas.push((name, value));
+            }
+        };
+        sometimes(0.4, "interleave", "true".to_owned());
+        sometimes(0.2, "ordered", "true".to_owned());
+        let least = primitive.most.max(1);
+        sometimes(0.35, "clone-max", (least + primitive.active.len() % 2).to_string());
+        attributes(xml, "meta_attributes", &format!("C{clone}"), &metas);
+    }
+    if let Some(group) = primitive.group {
+        let _ = write!(xml, r#"<group id="g{group}">"#);
+        let metas = metas(flavour, random);
+        attributes(xml, "meta_attributes", &format!("g{group}"), &metas);
+    }
 }
 
 fn metas(flavour: &Flavour, random: &mut Random) -> Vec<(&'static str, String)> {
@@ -244,10 +283,15 @@ fn constraints(
     random: &mut Random,
 ) {
     let mut targets: Vec<String> =
-        primitives.iter().filter(|primitive| primitive.group.is_none()).map(|one| one.id.clone()).collect();
-    let groups: std::collections::BTreeSet<usize> = primitives.iter().filter_map(|one| one.group).collect();
+        primitives.iter().filter(|one| one.wholes() == (None, None)).map(|one| one.id.clone()).collect();
+    let groups: BTreeSet<usize> =
+        primitives.iter().filter(|one| one.clone.is_none()).filter_map(|one| one.group).collect();
     targets.extend(groups.iter().map(|group| format!("g{group}")));
-    let members: Vec<&Primitive> = primitives.iter().filter(|one| one.group.is_some()).collect();
+    let clones: BTreeSet<usize> = primitives.iter().filter_map(|one| one.clone).collect();
+    // others hang on clones more often than not
+    targets.extend(clones.iter().flat_map(|clone| std::iter::repeat_n(format!("C{clone}"), 3)));
+    let members: Vec<&Primitive> =
+        primitives.iter().filter(|one| one.group.is_some() && one.clone.is_none()).collect();
     let any = |random: &mut Random| match members.is_empty() || random.chance(0.85) {
         true => random.pick(&targets).clone(),
         false => random.pick(&members).id.clone(),
@@ -314,10 +358,12 @@ fn location(xml: &mut String, at: usize, resource: &str, names: &[String], rando
 }
 
 fn colocation(xml: &mut String, at: usize, (one, other): (&str, &str), random: &mut Random) {
-    if one == other {
+    // clones do not go with each other in a circle
+    if one == other || (one.starts_with('C') && other.starts_with('C') && one < other) {
         return;
     }
-    let score = *random.pick(&SCORES);
+    // clones go with others by INFINITY only
+    let score = if one.starts_with('C') { "INFINITY" } else { *random.pick(&SCORES) };
     let attribute = if random.chance(0.15) { r#" node-attribute="rack""# } else { "" };
     let influence =
         if random.chance(0.1) { random.pick(&[r#" influence="false""#, r#" influence="true""#]) } else { "" };
@@ -328,7 +374,10 @@ fn colocation(xml: &mut String, at: usize, (one, other): (&str, &str), random: &
 }
 
 fn set_of_colocations(xml: &mut String, targets: &[String], random: &mut Random) {
-    let mut members = targets.to_vec();
+    let mut members: Vec<String> = targets.iter().filter(|id| !id.starts_with('C')).cloned().collect();
+    if members.len() < 2 {
+        return;
+    }
     random.shuffle(&mut members);
     members.truncate(2 + random.below(2));
     let score = *random.pick(&SCORES);
@@ -382,7 +431,13 @@ fn status(
         attributes(xml, "instance_attributes", &format!("s{at}"), &pairs);
         let _ = write!(xml, r#"</transient_attributes><lrm id="{at}"><lrm_resources>"#);
         for (number, primitive) in primitives.iter().enumerate() {
-            history(xml, number + 1, (&primitive.id, primitive.agent()), name, primitive.active == Some(at));
+            history(
+                xml,
+                number + 1,
+                (&primitive.id, primitive.agent()),
+                name,
+                primitive.active.contains(&at),
+            );
         }
         xml.push_str("</lrm_resources></lrm></node_state>\n");
     }

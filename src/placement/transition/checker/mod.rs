@@ -132,7 +132,7 @@ impl TransitionChecker<'_> {
             self.transition.stuck().filter_map(|step| self.transition.step(step).resource).collect();
         for resource in self.set.resource_indices() {
             let end = PrimitivePlace { runs: self.change(resource).runs_on(), under_way: None, left: None };
-            let is_group = self.set.resource(resource).is_group;
+            let is_group = self.set.resource(resource).is_group();
             if !is_group && !stuck.contains(&resource) && now[resource.get()] != end {
                 self.faults.push(TransitionFault::WrongEnd(resource));
             }
@@ -146,7 +146,7 @@ impl TransitionChecker<'_> {
             let expected = if self.set.is_managed(resource) { placed.host(resource) } else { of.active };
             let named = self.transition.changes.causes[resource.get()].is_some();
             let change = self.change(resource);
-            if !of.is_group
+            if !of.is_group()
                 && change.runs_on() != expected
                 && !named
                 && !matches!(change, ResourceChange::Held(_))
@@ -165,12 +165,12 @@ impl TransitionChecker<'_> {
             }
             // a group that is not managed is never begun nor done
             let sides = [order.first, order.then].map(|of| self.set.resource(of));
-            if sides.iter().any(|of| of.is_group && !of.managed) {
+            if sides.iter().any(|of| of.is_group() && !of.managed) {
                 continue;
             }
-            for first in self.set.primitives(&order.first) {
-                for then in self.set.primitives(&order.then) {
-                    self.pair(*first, *then, order.symmetrical, sides[1].is_group);
+            for first in self.set.primitives(&order.first).iter() {
+                for then in self.set.primitives(&order.then).iter() {
+                    self.pair(*first, *then, order.symmetrical, sides[1].is_group());
                 }
             }
         }

@@ -1,0 +1,213 @@
+//! Clones: the instances of a primitive or of a group, and where they run.
+
+use std::collections::HashMap;
+
+use roxmltree::Node;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::number::leading;
+use super::super::score::AllocationScore;
+use super::super::working_set::{Resource, ResourceForm};
+use super::Reader;
+use super::document::{children, id, required, wrong};
+use super::properties::Properties;
+use super::resources::{GroupDraft, Inherited, PrimitiveDraft, failed_on, is_managed};
+use crate::input::error::Result;
+
+/// Most resources that clones may bring a cluster to.
+const MOST: usize = 1_000_000;
+
+/// Why two instances on one node, or more than there should be, are outside.
+const SURPLUS: &str = "more of its instances run than should";
+
+/// A primitive of a clone, and where its instances run.
+struct ClonePart<'a> {
+    draft: PrimitiveDraft<'a>,
+    hosts: Vec<HostIdx>,
+}
+
+/// What the instances of a clone are made of.
+struct CloneParts<'a> {
+    group: Option<GroupDraft<'a>>,
+    primitives: Vec<ClonePart<'a>>,
+    failed_on: Vec<(HostIdx, AllocationScore)>,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads a clone.
+    pub(super) fn read_clone(
+        &mut self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+        defaults: &Properties<'a>,
+        managed: bool,
+    ) -> Result<()> {
+        let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
+        let mut reasons = beyond(&metas);
+        let parts = self.clone_parts(node, templates, &metas, managed, &mut reasons)?;
+        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.hosts.contains(host));
+        let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
+        let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
+        let count = count.unwrap_or(self.set.hosts.len().max(1));
+        let resources = count.saturating_mul(parts.primitives.len() + 1);
+        if resources > MOST.saturating_sub(self.set.resources.len()) {
+            reasons.push("more instances than can be followed");
+        }
+        if hosts.len() > count && !reasons.contains(&SURPLUS) {
+            reasons.push(SURPLUS);
+        }
+        if parts.primitives.iter().any(|part| part.hosts.len() != hosts.len()) {
+            reasons.push("an instance of which only a part runs");
+        }
+        if !reasons.is_empty() {
+            reasons.iter().for_each(|reason| self.outside(node, reason));
+            return self.leave(node, templates);
+        }
+        for inner in
+            node.descendants().filter(|inner| inner.has_tag_name("primitive") || inner.has_tag_name("group"))
+        {
+            let name = required(self.source, inner, "id")?;
+            if self.resources.contains_key(name) || !self.inner.insert(name) {
+                return Err(wrong(self.source, inner, "there is another resource with this id"));
+            }
+        }
+        let mut resource = self.bare(node, &metas);
+        resource.form = ResourceForm::Clone {
+            interleave: metas.flag("interleave", false),
+            ordered: metas.flag("ordered", false),
+        };
+        resource.managed = is_managed(&metas, managed);
+        // where one part failed, nothing of the clone runs
+        resource.failed_on.clone_from(&parts.failed_on);
+        let clone = self.add(node, resource)?;
+        for number in 0..count {
+            self.add_instance(clone, number, hosts.get(number).copied(), &parts);
+        }
+        self.set.find_whole(clone);
+        Ok(())
+    }
+
+    /// The primitives in a clone, and the group that they are in.
+    fn clone_parts(
+        &mut self,
+        node: Node<'a, 'i>,
+        templates: &HashMap<&'a str, Node<'a, 'i>>,
+        metas: &Properties<'a>,
+        managed: bool,
+        reasons: &mut Vec<&'static str>,
+    ) -> Result<CloneParts<'a>> {
+        let group = children(node, "group").next();
+        let draft = group.map(|group| self.draft_group(group, metas, managed));
+        let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
+        let inherited = Inherited { metas, group: None };
+        let (mut primitives, mut failed) = (Vec::new(), Vec::new());
+        for inner in children(group.unwrap_or(node), "primitive") {
+            let mut draft = self.draft_primitive(inner, templates, &inherited, managed)?;
+            reasons.append(&mut draft.reasons);
+            let names = self.copies(id(inner));
+            let mut hosts = Vec::new();
+            names.iter().for_each(|name| hosts.append(&mut self.where_active(name, reasons)));
+            hosts.sort_unstable();
+            if hosts.windows(2).any(|pair| pair[0] == pair[1]) {
+                reasons.push(SURPLUS);
+            }
+            let mut failures: Vec<(HostIdx, AllocationScore)> =
+                names.iter().flat_map(|name| self.failures_of(name)).collect();
+            failures.sort_unstable();
+            failures.dedup_by(|later, first| {
+                let is_same = later.0 == first.0;
+                first.1 = if is_same { first.1.plus(later.1) } else { first.1 };
+                is_same
+            });
+            failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
+            // without a wish to stay, instances would change places for nothing
+            if draft.metas.get("resource-stickiness").is_none() {
+                draft.resource.stickiness = AllocationScore::of(1);
+            }
+            primitives.push(ClonePart { draft, hosts });
+        }
+        if primitives.is_empty() {
+            return Err(wrong(self.source, node, "a clone of nothing"));
+        }
+        failed.sort_unstable();
+        failed.dedup_by_key(|(host, _)| *host);
+        Ok(CloneParts { group: draft, primitives, failed_on: failed })
+    }
+
+    /// The names that the status uses for the instances of a primitive, in order: its own, and that with a number.
+    fn copies(&self, name: &str) -> Vec<String> {
+        let is_copy = |other: &&str| {
+            let end = other.strip_prefix(name);
+            end.is_some_and(|end| {
+                let number = end.strip_prefix(':').unwrap_or("x");
+                end.is_empty() || number.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        };
+        let traced = self.traces.keys().copied().filter(is_copy);
+        let failed = self.failures.keys().map(String::as_str).filter(is_copy);
+        let mut names: Vec<String> = traced.chain(failed).map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Adds the instance of a number, with what of it runs on a host.
+    fn add_instance(
+        &mut self,
+        clone: ResourceIdx,
+        number: usize,
+        host: Option<HostIdx>,
+        parts: &CloneParts<'a>,
+    ) {
+        let whole = parts.group.as_ref().map(|group| {
+            let id = format!("{}:{number}", group.resource.id);
+            let failed_on = parts.failed_on.clone();
+            self.push(Resource { id, instance_of: Some(clone), failed_on, ..group.resource.clone() })
+        });
+        let mut members = Vec::new();
+        for ClonePart { draft, hosts } in &parts.primitives {
+            members.push(self.push(Resource {
+                id: format!("{}:{number}", draft.resource.id),
+                group: whole,
+                instance_of: if whole.is_some() { None } else { Some(clone) },
+                active: host.filter(|host| hosts.contains(host)),
+                failed_on: parts.failed_on.clone(),
+                ..draft.resource.clone()
+            }));
+        }
+        if let Some(whole) = whole {
+            self.set.resources[whole.get()].members.clone_from(&members);
+            if parts.group.as_ref().is_some_and(|group| group.together) {
+                let id = self.set.resource(whole).id.clone();
+                self.keep_together(&members, &id);
+            }
+            self.set.find_whole(whole);
+        }
+        let instance = whole.or(members.first().copied());
+        self.set.resources[clone.get()].members.extend(instance);
+    }
+
+    fn push(&mut self, resource: Resource) -> ResourceIdx {
+        let index = ResourceIdx::new(self.set.resources.len());
+        self.set.resources.push(resource);
+        index
+    }
+}
+
+/// Why a clone is outside, by its metas.
+fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
+    let flags = [
+        ("promotable", "a resource that is promoted"),
+        ("globally-unique", "instances that are told apart"),
+        ("notify", "instances that are told of each other's changes (notify)"),
+    ];
+    let mut reasons: Vec<&'static str> =
+        flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();
+    if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {
+        reasons.push("no instance is allowed on any node");
+    }
+    if metas.get("clone-min").and_then(leading).is_some_and(|count| count > 0) {
+        reasons.push("a number of instances is enough for others (clone-min)");
+    }
+    reasons
+}

@@ -1,0 +1,214 @@
+//! Placing the instances of clones.
+
+use std::cmp::Reverse;
+
+use super::index::{HostIdx, ResourceIdx};
+use super::place::{Placer, PlacingState};
+use super::placing::PlacingEvent;
+use super::score::{AllocationScore, ScoreTable};
+use super::wishes::{Share, Towards};
+use super::working_set::{Colocation, ResourceForm};
+
+impl Placer<'_> {
+    /// Places the instances of a clone: first those that can stay where they are, then the others.
+    pub(super) fn assign_clone(&mut self, clone: ResourceIdx) {
+        self.progress[clone.get()] = PlacingState::Begun;
+        let set = self.set;
+        for at in self.wishes.list(clone, Towards::Primaries).to_vec() {
+            self.assign(set.colocations[at].primary);
+        }
+        self.hear_dependents_of_clone(clone);
+        self.tell_scores(clone);
+        let instances = self.instance_sequence(clone);
+        let mut taken = vec![false; set.hosts.len()];
+        for instance in &instances {
+            let Some(active) = set.resource(*instance).active else { continue };
+            if !taken[active.get()] && self.is_wanted(*instance, active) {
+                self.try_to_stay(clone, *instance, active, &mut taken);
+            }
+        }
+        for instance in &instances {
+            if self.progress[instance.get()] == PlacingState::Waiting {
+                self.assign_instance(clone, *instance, &mut taken);
+            }
+        }
+        let places = instances.iter().find_map(|instance| self.place_of(*instance));
+        self.progress[clone.get()] = PlacingState::Done(places);
+    }
+
+    /// Adds the wishes of those that want to be with a clone to its scores. They do not make a host unwanted that was wanted.
+    fn hear_dependents_of_clone(&mut self, clone: ResourceIdx) {
+        let set = self.set;
+        self.wishes.merging.forget();
+        for at in self.wishes.list(clone, Towards::Dependents).to_vec() {
+            let colocation = &set.colocations[at];
+            if set.has_influence(colocation) {
+                let table = self.tables[clone.get()].clone();
+                let share = Share { sparing: true, ..Share::of(colocation, 1.0) };
+                self.tables[clone.get()] =
+                    self.wishes.added(&self.tables, colocation.dependent, table, share);
+            }
+        }
+    }
+
+    /// Notes the scores with which the placing of a clone begins.
+    fn tell_scores(&mut self, clone: ResourceIdx) {
+        let mut shown = vec![clone];
+        for instance in &self.set.resource(clone).members {
+            shown.push(*instance);
+            shown.extend(&self.set.resource(*instance).members);
+        }
+        let scores = shown.into_iter().map(|one| (one, self.tables[one.get()].clone()));
+        self.events.push(PlacingEvent::Clone(scores.collect()));
+    }
+
+    /// The instances in the order in which they get their places: those that can stay first, then those of hosts that cannot
+    /// run anything now, those that do not run, and those that are not wanted where they are. Of each kind, those that others
+    /// want most where they are.
+    fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
+        let set = self.set;
+        let wanted = self.wanted_by_others(clone);
+        let rank = |instance: &ResourceIdx| match set.resource(*instance).active {
+            None => (2, Reverse(AllocationScore::ZERO)),
+            Some(host) => {
+                let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
+                match (is_good, self.wishes.available(host)) {
+                    (true, true) => (0, Reverse(wanted.or_never(host))),
+                    (true, false) => (1, Reverse(wanted.or_never(host))),
+                    (false, _) => (3, Reverse(AllocationScore::ZERO)),
+                }
+            }
+        };
+        let mut instances = set.resource(clone).members.clone();
+        instances.sort_by_key(rank);
+        instances
+    }
+
+    /// What others that want to be with a clone, and those that it wants to be with, wish for it.
+    fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
+        let set = self.set;
+        let mut wanted = self.tables[clone.get()].clone();
+        wanted.update(|host, _| set.host(host).worth());
+        for towards in [Towards::Primaries, Towards::Dependents] {
+            self.wishes.merging.forget();
+            for at in self.wishes.list(clone, towards).to_vec() {
+                let colocation = &set.colocations[at];
+                let other = match towards {
+                    Towards::Primaries => colocation.primary,
+                    Towards::Dependents => colocation.dependent,
+                };
+                let counts = towards == Towards::Primaries || set.has_influence(colocation);
+                if counts {
+                    let share =
+                        Share { sparing: towards == Towards::Dependents, ..Share::of(colocation, 1.0) };
+                    wanted = self.wishes.added_towards(&self.tables, other, wanted, share, towards);
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Whether a host can run resources, and one, or an instance of a clone, is not unwanted there.
+    fn is_wanted(&self, resource: ResourceIdx, host: HostIdx) -> bool {
+        self.wishes.available(host) && self.tables[resource.get()].or_never(host) >= AllocationScore::ZERO
+    }
+
+    /// Where an instance is placed.
+    fn place_of(&self, instance: ResourceIdx) -> Option<HostIdx> {
+        match self.progress[instance.get()] {
+            PlacingState::Done(host) => host,
+            _ => None,
+        }
+    }
+
+    /// Where all of an instance is placed that has a place.
+    fn whole_place(&self, instance: ResourceIdx) -> Option<HostIdx> {
+        let parts = self.set.primitives(&instance);
+        let mut places = parts.iter().filter_map(|part| self.place_of(*part));
+        let first = places.next()?;
+        places.all(|place| place == first).then_some(first)
+    }
+
+    /// Places an instance on a host that has none yet.
+    fn assign_instance(&mut self, clone: ResourceIdx, instance: ResourceIdx, taken: &mut [bool]) {
+        let set = self.set;
+        self.taken_from.clear();
+        let is_out = |host: &HostIdx| {
+            let is_known = self.tables[instance.get()].get(*host).is_some();
+            is_known && (taken[host.get()] || !self.is_wanted(clone, *host))
+        };
+        let out: Vec<HostIdx> = set.host_indices().filter(is_out).collect();
+        for host in out {
+            for part in std::iter::once(&instance).chain(&set.resource(instance).members) {
+                self.tables[part.get()].add(host, AllocationScore::MINUS_INFINITY);
+            }
+        }
+        self.assign(instance);
+        if let Some(host) = self.place_of(instance) {
+            taken[host.get()] = true;
+        }
+    }
+
+    /// Places an instance, and takes that back if it would not stay where it is.
+    fn try_to_stay(
+        &mut self,
+        clone: ResourceIdx,
+        instance: ResourceIdx,
+        active: HostIdx,
+        taken: &mut [bool],
+    ) {
+        let (records, events) = (self.records.len(), self.events.len());
+        let table = self.tables[instance.get()].clone();
+        self.stays_on = Some(active);
+        self.assign_instance(clone, instance, taken);
+        self.stays_on = None;
+        let Some(place) = self.place_of(instance).filter(|host| *host != active) else { return };
+        taken[place.get()] = false;
+        // Pacemaker takes back primitives only: a group keeps its new host, and others may come there, too
+        if self.set.resource(instance).is_group() {
+            return;
+        }
+        self.progress[instance.get()] = PlacingState::Waiting;
+        self.by_resource[instance.get()] = None;
+        let tried = self.records.split_off(records);
+        for event in &mut self.events[events..] {
+            let PlacingEvent::Primitive(at) = *event else { continue };
+            *event = PlacingEvent::Tried(Box::new(tried[at - records].clone()));
+        }
+        self.tables[instance.get()] = table;
+        // an oddity of Pacemaker's: what others wish counts once for every try
+        self.wishes.double(instance);
+        for (host, free) in self.taken_from.drain(..).rev() {
+            self.preference.free[host.get()] = free;
+            self.preference.placed[host.get()] -= 1;
+        }
+    }
+
+    /// Adds to the scores of a resource what comes of where the instances of its primary are.
+    pub(super) fn apply_clone(&mut self, resource: ResourceIdx, colocation: &Colocation) {
+        let set = self.set;
+        if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
+            return;
+        }
+        let instances = &set.resource(colocation.primary).members;
+        let places: Vec<HostIdx> = instances.iter().filter_map(|one| self.whole_place(*one)).collect();
+        let is_must = colocation.score == AllocationScore::INFINITY;
+        if matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. }) {
+            let table = &self.tables[resource.get()];
+            let hosts = table.iter().map(|(host, _)| host).collect();
+            let hosts = self.preference.sorted(hosts, table, None);
+            let near = hosts.into_iter().find(|host| places.contains(host));
+            if near.is_some() || is_must {
+                self.apply_place(resource, colocation, near);
+            }
+        } else if is_must {
+            for host in set.host_indices().filter(|host| !places.contains(host)) {
+                self.tables[resource.get()].add(host, AllocationScore::MINUS_INFINITY);
+            }
+        } else {
+            for first in instances.iter().filter_map(|one| set.member(*one, false)) {
+                self.apply_place(resource, colocation, self.place_of(first));
+            }
+        }
+    }
+}
