@@ -88,15 +88,15 @@ fn many_that_keep_apart_are_placed() {
 #[test]
 fn what_is_beyond_it_is_named_and_refused_or_left() {
     let small = fs::read_to_string(SMALL).unwrap();
-    let clone =
-        small.replace(r#"<primitive id="rsc-large""#, r#"<clone id="copies"><primitive id="rsc-large""#);
-    let clone = clone.replace("</resources>", "</clone></resources>");
-    let named = "Unsupported: clone 'copies': a resource that runs several times\n";
-    hplace(&[], clone.as_str())
+    let bundle =
+        small.replace(r#"<primitive id="rsc-large""#, r#"<bundle id="copies"><primitive id="rsc-large""#);
+    let bundle = bundle.replace("</resources>", "</bundle></resources>");
+    let named = "Unsupported: bundle 'copies': a resource in containers\n";
+    hplace(&[], bundle.as_str())
         .code(1)
         .stdout("")
         .stderr(starts_with(named).and(contains("--skip-unsupported")));
-    let skipped = hplace(&["--skip-unsupported"], clone.as_str()).code(0);
+    let skipped = hplace(&["--skip-unsupported"], bundle.as_str()).code(0);
     skipped.stdout(starts_with("Strategy balanced: 2 nodes, 2 resources\n")).stderr(named);
 }
 

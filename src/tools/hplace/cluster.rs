@@ -40,12 +40,12 @@ pub(super) struct ReadCib {
 pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<WorkingSet> {
     let options = &all.placement;
     let set = match named(all)? {
-        NamedCluster::Document(file) => {
+        ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
             cib::read(document, &source)?
         }
-        NamedCluster::Live => cib::parse(&Suite.document()?, ASKED)?,
-        NamedCluster::Ganeti => {
+        ClusterOrigin::Live => cib::parse(&Suite.document()?, ASKED)?,
+        ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&all.load, output)?;
             apply_node_options(&mut cluster, &all.load.nodes)?;
             ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
@@ -72,13 +72,13 @@ pub(super) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<Rea
 /// It cannot be read, or the cluster is Ganeti's.
 pub(super) fn read_text(all: &Options) -> anyhow::Result<(String, String)> {
     Ok(match named(all)? {
-        NamedCluster::Document(file) => {
+        ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
             let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
             (decode(&bytes, &source)?.to_owned(), source)
         }
-        NamedCluster::Live => (Suite.document()?, ASKED.to_owned()),
-        NamedCluster::Ganeti => {
+        ClusterOrigin::Live => (Suite.document()?, ASKED.to_owned()),
+        ClusterOrigin::Ganeti => {
             bail!(
                 "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
             )
@@ -87,7 +87,7 @@ pub(super) fn read_text(all: &Options) -> anyhow::Result<(String, String)> {
 }
 
 /// Where a cluster comes from.
-enum NamedCluster<'a> {
+enum ClusterOrigin<'a> {
     /// The document in a file.
     Document(&'a Path),
     /// The Pacemaker cluster of this node.
@@ -96,7 +96,7 @@ enum NamedCluster<'a> {
     Ganeti,
 }
 
-fn named(all: &Options) -> anyhow::Result<NamedCluster<'_>> {
+fn named(all: &Options) -> anyhow::Result<ClusterOrigin<'_>> {
     let options = &all.placement;
     let of_ganeti = all.load.source != SourceOptions::default();
     ensure!(
@@ -104,9 +104,9 @@ fn named(all: &Options) -> anyhow::Result<NamedCluster<'_>> {
         "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"
     );
     match (&options.file, options.live, of_ganeti) {
-        (Some(file), false, false) => Ok(NamedCluster::Document(file)),
-        (None, true, false) => Ok(NamedCluster::Live),
-        (None, false, true) => Ok(NamedCluster::Ganeti),
+        (Some(file), false, false) => Ok(ClusterOrigin::Document(file)),
+        (None, true, false) => Ok(ClusterOrigin::Live),
+        (None, false, true) => Ok(ClusterOrigin::Ganeti),
         (None, false, false) => {
             bail!(
                 "no cluster is named: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
