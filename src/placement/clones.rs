@@ -199,16 +199,16 @@ impl Placer<'_> {
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
             if near.is_some() || is_must {
-                self.apply_place(resource, colocation, near);
+                self.apply_places(resource, colocation, [near]);
             }
         } else if is_must {
             for host in set.host_indices().filter(|host| !places.contains(host)) {
                 self.tables[resource.get()].add(host, AllocationScore::MINUS_INFINITY);
             }
         } else {
-            for first in instances.iter().filter_map(|one| set.member(*one, false)) {
-                self.apply_place(resource, colocation, self.place_of(first));
-            }
+            let firsts = instances.iter().filter_map(|one| set.member(*one, false));
+            let places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
+            self.apply_places(resource, colocation, places);
         }
     }
 }

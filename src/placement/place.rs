@@ -200,24 +200,31 @@ impl Placer<'_> {
         else {
             return;
         };
-        self.apply_place(resource, colocation, place);
+        self.apply_places(resource, colocation, [place]);
     }
 
-    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none.
-    pub(super) fn apply_place(
+    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none; of several, one after the
+    /// other. Wishes that leave no host are not heard.
+    pub(super) fn apply_places(
         &mut self,
         resource: ResourceIdx,
         colocation: &Colocation,
-        place: Option<HostIdx>,
+        places: impl IntoIterator<Item = Option<HostIdx>>,
     ) {
-        let score = colocation.score;
         let mut table = self.tables[resource.get()].clone();
+        for place in places {
+            self.add_place(&mut table, colocation, place);
+        }
+        if colocation.score.is_infinite() || self.wishes.some_host_is_left(&table) {
+            self.tables[resource.get()] = table;
+        }
+    }
+
+    fn add_place(&self, table: &mut ScoreTable, colocation: &Colocation, place: Option<HostIdx>) {
+        let score = colocation.score;
         match place {
-            None if score < AllocationScore::ZERO => return,
-            None => {
-                let hosts: Vec<HostIdx> = table.iter().map(|(host, _)| host).collect();
-                hosts.into_iter().for_each(|host| table.add(host, score.negated()));
-            }
+            None if score < AllocationScore::ZERO => {}
+            None => table.update(|_, old| old.plus(score.negated())),
             Some(place) => {
                 for host in self.set.host_indices() {
                     let near = self.wishes.agree(colocation.attribute.as_deref(), host, place);
@@ -228,9 +235,6 @@ impl Placer<'_> {
                     }
                 }
             }
-        }
-        if score.is_infinite() || self.wishes.some_host_is_left(&table) {
-            self.tables[resource.get()] = table;
         }
     }
 

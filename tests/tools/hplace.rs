@@ -101,6 +101,28 @@ fn what_is_beyond_it_is_named_and_refused_or_left() {
 }
 
 #[test]
+fn clones_in_what_is_beyond_are_named() {
+    let file = "tests/fixtures/pacemaker/clones/an-instance-without-a-node.xml";
+    let clones = fs::read_to_string(file).unwrap();
+    hplace(&[], clones.as_str()).code(0).stderr("");
+    let opt_in = clones.replace(
+        r#"name="stonith-enabled""#,
+        r#"name="symmetric-cluster" value="false"/><nvpair id="s" name="stonith-enabled""#,
+    );
+    let named = "Unsupported: clone 'storage-clone': instances in an opt-in cluster";
+    hplace(&[], opt_in).code(1).stdout("").stderr(starts_with(named));
+    let back =
+        r#"<rsc_colocation id="back" rsc="storage-clone" with-rsc="vm" score="INFINITY"/></constraints>"#;
+    let circle = clones.replace("</constraints>", back);
+    let named = "Unsupported: rsc_colocation 'back': a clone in a circle of colocations\n";
+    hplace(&[], circle.as_str()).code(1).stdout("").stderr(starts_with(named));
+    hplace(&["--skip-unsupported"], circle)
+        .code(0)
+        .stdout(contains("vm        -     node1 start"))
+        .stderr(named);
+}
+
+#[test]
 fn what_is_done_in_every_form() {
     let swap = fs::read_to_string("tests/fixtures/pacemaker/swap-migrate.xml").unwrap();
     let text = hplace(&["--transition"], swap.as_str()).code(0);

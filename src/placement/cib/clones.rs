@@ -44,6 +44,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> Result<()> {
         let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
         let mut reasons = beyond(&metas);
+        if !self.set.symmetric {
+            reasons.push("instances in an opt-in cluster (symmetric-cluster=false)");
+        }
         let parts = self.clone_parts(node, templates, &metas, managed, &mut reasons)?;
         let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.hosts.contains(host));
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();

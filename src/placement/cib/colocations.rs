@@ -1,11 +1,13 @@
 //! Constraints about who runs where another one does.
 
+use std::collections::HashSet;
+
 use roxmltree::Node;
 
 use super::super::index::ResourceIdx;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::working_set::Colocation;
+use super::super::working_set::{Colocation, Outside};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::locations::score;
@@ -33,7 +35,42 @@ impl<'a, 'i> Reader<'a, 'i> {
                 }
             }
         }
+        self.leave_out_circles();
         Ok(())
+    }
+
+    /// Leaves out what clones want of resources that, over others or not, want to be with them.
+    fn leave_out_circles(&mut self) {
+        let set = &mut self.set;
+        let whole = |of: ResourceIdx| set.resource(of).group.unwrap_or(of);
+        let ends: Vec<(ResourceIdx, ResourceIdx)> =
+            set.colocations.iter().map(|of| (whole(of.dependent), whole(of.primary))).collect();
+        let is_circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
+            if !set.resource(*dependent).is_clone() {
+                return false;
+            }
+            let (mut seen, mut left) = (HashSet::from([*primary]), vec![*primary]);
+            while let Some(next) = left.pop() {
+                let further = ends.iter().filter(|(from, _)| *from == next).map(|(_, to)| *to);
+                left.extend(further.filter(|to| seen.insert(*to)));
+            }
+            seen.contains(dependent)
+        };
+        let circles: Vec<bool> = ends.iter().map(is_circle).collect();
+        let (mut at, mut left_out) = (0, Vec::new());
+        set.colocations.retain(|colocation| {
+            let is_kept = !circles[at];
+            if !is_kept {
+                left_out.push(colocation.id.clone());
+            }
+            at += 1;
+            is_kept
+        });
+        set.outside.extend(left_out.into_iter().map(|id| Outside {
+            element: "rsc_colocation".to_owned(),
+            id,
+            reason: "a clone in a circle of colocations".to_owned(),
+        }));
     }
 
     fn colocate_set(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>) -> Result<()> {

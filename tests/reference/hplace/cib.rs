@@ -59,6 +59,8 @@ struct Flavour {
     orders: bool,
     loose: bool,
     clones: bool,
+    /// Whether clones want to be with others, not others with them: there are no circles of both.
+    clones_follow: bool,
 }
 
 const STRATEGIES: [&str; 4] = ["default", "utilization", "balanced", "minimal"];
@@ -76,6 +78,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         orders: random.chance(0.5),
         loose: random.chance(0.5),
         clones: of.clones && random.chance(0.4),
+        clones_follow: of.clones && random.chance(0.2),
     };
     let names = host_names(of.hosts, random);
     let states: Vec<usize> = (0..of.hosts).map(|_| random.weighted(&[0.8, 0.05, 0.05, 0.04, 0.06])).collect();
@@ -158,7 +161,8 @@ fn options(xml: &mut String, flavour: &Flavour, random: &mut Random) {
             pairs.push((name, value));
         }
     };
-    sometimes(0.12, "symmetric-cluster", "false");
+    // hplace knows no clones in opt-in clusters
+    sometimes(if flavour.clones { 0.0 } else { 0.12 }, "symmetric-cluster", "false");
     sometimes(0.03, "maintenance-mode", "true");
     sometimes(0.02, "stop-all-resources", "true");
     sometimes(0.2, "concurrent-fencing", "true");
@@ -303,7 +307,11 @@ fn constraints(
     let count = primitives.len() / 2;
     for at in 0..if flavour.colocations { random.below(2 + count) } else { 0 } {
         let (one, other) = (any(random), any(random));
-        colocation(xml, at, (&one, &other), random);
+        let is_clone = |id: &str| id.starts_with('C');
+        let meets = is_clone(&one) != is_clone(&other);
+        if !meets || is_clone(&one) == flavour.clones_follow {
+            colocation(xml, at, (&one, &other), random);
+        }
     }
     if flavour.colocations && random.chance(0.15) && targets.len() > 2 {
         set_of_colocations(xml, &targets, random);
