@@ -199,7 +199,7 @@ impl Placer<'_> {
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
             if near.is_some() || is_must {
-                self.apply_places(resource, colocation, [near]);
+                self.apply_place(resource, colocation, near);
             }
         } else if is_must {
             for host in set.host_indices().filter(|host| !places.contains(host)) {
@@ -207,8 +207,10 @@ impl Placer<'_> {
             }
         } else {
             let firsts = instances.iter().filter_map(|one| set.member(*one, false));
-            let places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
-            self.apply_places(resource, colocation, places);
+            let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
+            // those without a place had their turn last
+            places.sort_by_key(Option::is_none);
+            places.into_iter().for_each(|place| self.apply_place(resource, colocation, place));
         }
     }
 }

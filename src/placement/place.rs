@@ -200,21 +200,19 @@ impl Placer<'_> {
         else {
             return;
         };
-        self.apply_places(resource, colocation, [place]);
+        self.apply_place(resource, colocation, place);
     }
 
-    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none; of several, one after the
-    /// other. Wishes that leave no host are not heard.
-    pub(super) fn apply_places(
+    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none. A wish that leaves no
+    /// host is not heard.
+    pub(super) fn apply_place(
         &mut self,
         resource: ResourceIdx,
         colocation: &Colocation,
-        places: impl IntoIterator<Item = Option<HostIdx>>,
+        place: Option<HostIdx>,
     ) {
         let mut table = self.tables[resource.get()].clone();
-        for place in places {
-            self.add_place(&mut table, colocation, place);
-        }
+        self.add_place(&mut table, colocation, place);
         if colocation.score.is_infinite() || self.wishes.some_host_is_left(&table) {
             self.tables[resource.get()] = table;
         }
