@@ -108,9 +108,8 @@ impl AllPlaced {
         };
         let everywhere: Vec<ResourceIdx> = set.clones().filter(|clone| is_everywhere(*clone)).collect();
         let should_run = move |resource: ResourceIdx| {
-            let of = set.resource(resource);
             let is_spare = set.clone_of(resource).is_some_and(|clone| everywhere.contains(&clone));
-            !of.stopped && set.is_managed(resource) && !set.stop_all && !is_spare
+            set.should_run(resource) && !is_spare
         };
         let records = self.records.iter().filter(|record| record.host.is_none());
         records.map(|record| record.resource).filter(move |resource| should_run(*resource))

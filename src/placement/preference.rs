@@ -26,9 +26,7 @@ pub(super) struct BestHost {
 
 impl<'a> Preference<'a> {
     pub(super) fn new(set: &'a WorkingSet, strategy: Strategy) -> Preference<'a> {
-        let mut free: Vec<Capacities> = set.hosts.iter().map(|host| host.capacity.clone()).collect();
-        set.charges.iter().for_each(|charge| free[charge.host.get()].charge(&charge.utilization));
-        Preference { set, strategy, free, placed: vec![0; set.hosts.len()] }
+        Preference { set, strategy, free: set.room(), placed: vec![0; set.hosts.len()] }
     }
 
     /// The score that counts when hosts are compared: no host that cannot run anything has a better one than never.

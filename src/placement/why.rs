@@ -165,8 +165,7 @@ struct ClusterBefore<'a> {
 
 impl<'a> ClusterBefore<'a> {
     fn of(set: &'a WorkingSet, placed: &'a AllPlaced, at: usize) -> ClusterBefore<'a> {
-        let mut free: Vec<Capacities> = set.hosts.iter().map(|host| host.capacity.clone()).collect();
-        set.charges.iter().for_each(|charge| free[charge.host.get()].charge(&charge.utilization));
+        let mut free = set.room();
         let before = if placed.optimum.is_some() { placed.records.len() } else { at };
         let others = placed.records[..before].iter().enumerate().filter(|(other, _)| *other != at);
         let earlier: Vec<&Assignment> = others.map(|(_, record)| record).collect();

@@ -328,6 +328,18 @@ impl WorkingSet {
         wholes.into_iter().rev().for_each(|whole| self.find_whole(whole));
     }
 
+    /// Whether a resource is to run, as far as the cluster decides about it.
+    pub fn should_run(&self, resource: ResourceIdx) -> bool {
+        !self.resource(resource).stopped && !self.stop_all && self.is_managed(resource)
+    }
+
+    /// What each host has for the resources of the cluster: its capacity without what is charged there.
+    pub(super) fn room(&self) -> Vec<Capacities> {
+        let mut room: Vec<Capacities> = self.hosts.iter().map(|host| host.capacity.clone()).collect();
+        self.charges.iter().for_each(|charge| room[charge.host.get()].charge(&charge.utilization));
+        room
+    }
+
     /// A host.
     pub fn host(&self, host: HostIdx) -> &Host {
         &self.hosts[host.get()]

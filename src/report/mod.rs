@@ -32,8 +32,3 @@ pub mod text;
 pub(crate) mod timetable;
 pub(crate) mod tone;
 mod why;
-
-/// A text in XML.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}

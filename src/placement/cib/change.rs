@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{self, child, children, id};
 use crate::input::error::{LoadError, Result};
-use crate::model::shown::{shown_name, shown_source};
+use crate::model::shown::{escaped, shown_name, shown_source};
 
 /// What the ids of this tool's constraints begin with.
 const PREFIX: &str = "hplace-";
@@ -238,20 +238,9 @@ fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> Splice {
     }
 }
 
-/// A value as it stands between quotation marks.
+/// A value as it stands between quotation marks, where what is blank would become a space.
 fn attribute(value: &str) -> String {
-    let mut escaped = String::with_capacity(value.len());
-    for c in value.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\r' | '\t' => escaped.push_str(&format!("&#{};", u32::from(c))),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    escaped(value).replace('\n', "&#10;").replace('\r', "&#13;").replace('\t', "&#9;")
 }
 
 #[cfg(test)]

@@ -19,10 +19,7 @@ pub(super) fn all_placed(
     let (rules, set) = (search.rules, search.rules.set);
     let preferring = preferring(rules, &hosts);
     let mut placed = place(&preferring, set.strategy())?;
-    let should_run = |one: &ResourceIdx| {
-        let of = set.resource(*one);
-        of.is_primitive() && !of.stopped && set.is_managed(*one) && !set.stop_all
-    };
+    let should_run = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.should_run(*one);
     let differs = |one: &ResourceIdx| placed.host(*one) != hosts[one.get()];
     let not_followed = set.resource_indices().filter(should_run).filter(differs).collect();
     for record in &mut placed.records {
@@ -40,8 +37,7 @@ pub(super) fn all_placed(
             resource,
         };
     }
-    placed.remaining = set.hosts.iter().map(|host| host.capacity.clone()).collect();
-    set.charges.iter().for_each(|charge| placed.remaining[charge.host.get()].charge(&charge.utilization));
+    placed.remaining = set.room();
     for record in &placed.records {
         if let Some(host) = record.host {
             placed.remaining[host.get()].charge(&set.resource(record.resource).utilization);

@@ -99,7 +99,7 @@ impl<'a> PlacingRules<'a> {
             let of = set.resource(resource);
             if !set.is_managed(resource) {
                 self.fixed[resource.get()] = of.active;
-            } else if !of.stopped && !set.stop_all {
+            } else if set.should_run(resource) {
                 let may = |(host, score): (HostIdx, AllocationScore)| {
                     let usable = set.host(host).state.available() && score > AllocationScore::MINUS_INFINITY;
                     usable.then_some(host)
@@ -112,8 +112,7 @@ impl<'a> PlacingRules<'a> {
     /// What is left on the hosts beside what is fixed there, which is taken first.
     fn measure(&mut self) {
         let set = self.set;
-        let mut room: Vec<_> = set.hosts.iter().map(|host| host.capacity.clone()).collect();
-        set.charges.iter().for_each(|charge| room[charge.host.get()].charge(&charge.utilization));
+        let mut room = set.room();
         for resource in set.resource_indices() {
             if let Some(host) = self.fixed[resource.get()] {
                 room[host.get()].charge(&set.resource(resource).utilization);
@@ -238,10 +237,8 @@ impl<'a> PlacingRules<'a> {
         self.movable = set.resource_indices().filter(|one| !self.allowed[one.get()].is_empty()).collect();
         let priority = |resource: &ResourceIdx| set.resource(*resource).priority;
         self.movable.sort_by_key(|resource| Reverse(priority(resource)));
-        let should_run = set.resource_indices().filter(|one| {
-            let of = set.resource(*one);
-            of.is_primitive() && !of.stopped && !set.stop_all && set.is_managed(*one)
-        });
+        let primitives = set.resource_indices().filter(|one| set.resource(*one).is_primitive());
+        let should_run = primitives.filter(|one| set.should_run(*one));
         self.priorities = should_run.map(|one| priority(&one)).collect();
         self.priorities.sort_by_key(|priority| Reverse(*priority));
         self.priorities.dedup();

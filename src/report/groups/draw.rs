@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use super::status::condition_text;
+use crate::model::shown::escaped;
 use crate::model::{AllocPolicy, Cluster};
-use crate::report::escaped;
 use crate::report::number::counted;
 use crate::search::groups::health::Health;
 use crate::search::groups::status::{GroupStatus, GroupsStatus};

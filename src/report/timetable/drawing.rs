@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Timetable, duration, what, why};
-use crate::model::shown::shown_name;
+use crate::model::shown::{escaped, shown_name};
 use crate::plan::graph::{StepIdx, Strength};
 use crate::plan::work::WorkStep;
-use crate::report::escaped;
 use crate::report::palette::Palette;
 
 /// The graph: steps on a critical path are bold, what need not be done before is dashed.

@@ -5,7 +5,7 @@ use anyhow::{Context, bail, ensure};
 use super::best::refuse_clones;
 use super::cluster::{ReadCib, read_cib};
 use super::follow::carry_out;
-use super::run::{forms, only_one_form};
+use super::run::{forms, only_one_form, status};
 use crate::execute::pacemaker::{Simulation, difference, simulate};
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::{CibChange, PinSurvey};
@@ -62,10 +62,7 @@ pub(super) fn bring(
     refuse_clones(&cib.set, "changes of the cluster do")?;
     let pinning = pin(&cib.text, &cib.source, placed)?;
     let change = CibChange::Pin(pinning.pins);
-    let status = match placed.unplaced(&cib.set).next() {
-        Some(_) => ExitStatus::Unplaced,
-        None => ExitStatus::Success,
-    };
+    let status = status(&cib.set, placed);
     if let Some(form) = options.placement.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }
@@ -144,10 +141,7 @@ fn propose(
     let made = change.made_in(&cib.text, &cib.source)?;
     let outlook = Foresight::of(&made, &cib.source)?;
     let (set, placed, strategy) = (&outlook.set, &outlook.placed, outlook.set.strategy());
-    let status = match placed.unplaced(set).next() {
-        Some(_) => ExitStatus::Unplaced,
-        None => ExitStatus::Success,
-    };
+    let status = status(set, placed);
     if let Some(form) = options.placement.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }

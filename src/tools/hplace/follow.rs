@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail, ensure};
 
 use super::carry::ProposedChange;
+use super::run::status;
 use crate::execute::journal::{self, Journal, JournalForm};
 use crate::execute::pacemaker::{
     CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, SCHEMA, Suite, TaskState,
@@ -103,10 +104,7 @@ pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> any
 /// Whether anything that should run does not, now that all is done.
 fn end_status() -> anyhow::Result<ExitStatus> {
     let set = cib::parse(&Suite.document()?, "cibadmin")?;
-    Ok(match place(&set, set.strategy())?.unplaced(&set).next() {
-        Some(_) => ExitStatus::Unplaced,
-        None => ExitStatus::Success,
-    })
+    Ok(status(&set, &place(&set, set.strategy())?))
 }
 
 fn lock(header: &CibHeader) -> anyhow::Result<Lock> {

@@ -1,9 +1,9 @@
 //! `hplace lint`: what is very likely not meant.
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 
 use super::cluster::read_text;
-use super::run::forms;
+use super::run::no_forms;
 use crate::placement::lint::lint;
 use crate::report::json;
 use crate::report::placement::lint::{LintDocument, lines};
@@ -14,10 +14,7 @@ use crate::tools::output::Output;
 
 /// Looks a cluster through.
 pub(super) fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let (alone, others) = forms(&options.placement);
-    if let Some((_, name)) = alone.iter().chain(&others).find(|(given, _)| *given) {
-        bail!("option {name} means nothing to 'hplace lint'");
-    }
+    no_forms(&options.placement, "'hplace lint'")?;
     ensure!(
         options.placement.method.is_none(),
         "the rules look at the cluster's own strategy: --strategy cannot be given"

@@ -57,10 +57,15 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         }
     }
     output.flush()?;
-    Ok(match placed.unplaced(set).next() {
+    Ok(status(set, &placed))
+}
+
+/// Whether anything that should run has no place.
+pub(super) fn status(set: &WorkingSet, placed: &AllPlaced) -> ExitStatus {
+    match placed.unplaced(set).next() {
         Some(_) => ExitStatus::Unplaced,
         None => ExitStatus::Success,
-    })
+    }
 }
 
 /// A form in which a placement can be shown: whether it is wanted, and its option.
@@ -76,6 +81,15 @@ pub(super) fn forms(options: &PlacementOptions) -> ([PlacementForm; 5], [Placeme
         (options.commands.is_some(), "--commands"),
     ];
     (alone, [(options.transition, "--transition"), (options.explain, "--explain")])
+}
+
+/// Refuses the forms of a placement where no placement is shown; `what` is shown there.
+pub(super) fn no_forms(options: &PlacementOptions, what: &str) -> anyhow::Result<()> {
+    let (alone, others) = forms(options);
+    match alone.iter().chain(&others).find(|(given, _)| *given) {
+        Some((_, name)) => bail!("option {name} means nothing to {what}"),
+        None => Ok(()),
+    }
 }
 
 /// Some forms are printed alone.

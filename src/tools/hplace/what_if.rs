@@ -3,7 +3,7 @@
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::load;
-use super::run::forms;
+use super::run::no_forms;
 use crate::model::shown::shown_name;
 use crate::placement::fit::FitQuestion;
 use crate::placement::loss::losses;
@@ -65,10 +65,7 @@ pub(super) fn fit(all: &Options, size: &[String], output: &mut Output) -> anyhow
 /// The cluster once it has done what it is about to do, and how it is placed.
 fn settled(all: &Options, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
     let options = &all.placement;
-    let (alone, others) = forms(options);
-    if let Some((_, name)) = alone.iter().chain(&others).find(|(given, _)| *given) {
-        bail!("option {name} means nothing to what would be");
-    }
+    no_forms(options, "what would be")?;
     let set = load(all, output)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method.strategy().context(

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::key;
+use crate::model::shown::escaped;
 use crate::placement::WorkingSet;
 use crate::placement::transition::{ActionTask, Transition, TransitionAction};
 use crate::plan::graph::StepIdx;
-use crate::report::escaped;
 
 /// The graph: a synapse an action, with what has to be complete before. Actions have ids from 1. What can never be
 /// carried out is in it, as in Pacemaker's.
