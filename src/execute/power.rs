@@ -1,22 +1,13 @@
 //! The power of nodes, switched by a command of the administrator's.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::program::{last_line, listen, wait};
+use super::program::{KEPT, ProgramProblem, SHOWN, heard, last_line, listen, wait};
 use crate::model::shown::printable;
 use crate::remote::rapi::VARIABLES;
-
-/// How long to wait for what it said, once it has ended: its children may keep the
-/// streams open.
-const WORDS: Duration = Duration::from_secs(1);
-/// Most of what it says that is kept, in bytes.
-const KEPT: u64 = 64 << 10;
-/// Most characters of it that an error quotes.
-const SHOWN: usize = 300;
 
 /// Why a command did not switch the power.
 #[derive(Debug, thiserror::Error)]
@@ -34,18 +25,9 @@ pub enum PowerProblem {
     /// It was not run.
     #[error(": the name of the node would be taken for an option")]
     Name,
-    /// The shell could not be started.
-    #[error(" cannot be run: {0}")]
-    Start(io::Error),
-    /// Its end could not be waited for.
-    #[error(": {0}")]
-    Wait(io::Error),
-    /// It says that it failed.
-    #[error(" failed: {0}{1}")]
-    Failed(ExitStatus, String),
-    /// It took too long.
-    #[error(" did not end within {0} s and was killed{1}")]
-    Killed(u64, String),
+    /// What can go wrong with any program.
+    #[error(transparent)]
+    Program(#[from] ProgramProblem),
 }
 
 /// Runs `COMMAND on NODE` or `COMMAND off NODE`; the command is one of the shell. Success is
@@ -64,20 +46,14 @@ fn run(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), P
     if node.starts_with('-') {
         return Err(PowerProblem::Name);
     }
-    let mut child = start(command, word, node).map_err(PowerProblem::Start)?;
+    let mut child = shell(command, word, node).spawn().map_err(ProgramProblem::Start)?;
     let words = child.stdout.take().map(|stream| listen(stream, KEPT));
-    let status = wait(&mut child, limit).map_err(PowerProblem::Wait)?;
-    let heard = || words.as_ref().and_then(|words| words.recv_timeout(WORDS).ok());
-    let said = || last_line(&heard().unwrap_or_default());
+    let status = wait(&mut child, limit).map_err(ProgramProblem::Wait)?;
     match status {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(PowerProblem::Failed(status, said())),
-        None => Err(PowerProblem::Killed(limit.as_secs(), said())),
+        Some(status) => Err(ProgramProblem::Failed(status, last_line(&heard(words))).into()),
+        None => Err(ProgramProblem::Killed(limit.as_secs(), last_line(&heard(words))).into()),
     }
-}
-
-fn start(command: &OsStr, word: &str, node: &str) -> io::Result<Child> {
-    shell(command, word, node).spawn()
 }
 
 fn shell(command: &OsStr, word: &str, node: &str) -> Command {

@@ -17,9 +17,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// streams open.
 const WORDS: Duration = Duration::from_secs(1);
 /// Most characters of what it says that an error quotes.
-const SHOWN: usize = 300;
+pub(super) const SHOWN: usize = 300;
 /// Most of its errors that is kept, in bytes.
-const KEPT: u64 = 64 << 10;
+pub(super) const KEPT: u64 = 64 << 10;
 
 /// Why a program did not do what it was to do.
 #[derive(Debug, thiserror::Error)]
@@ -114,9 +114,6 @@ impl ProgramCall<'_> {
         let text = child.stdout.take().map(|stream| listen(stream, self.most + 1));
         let words = child.stderr.take().map(|stream| listen(stream, KEPT));
         let status = wait(&mut child, self.limit).map_err(ProgramProblem::Wait)?;
-        let heard = |stream: Option<Receiver<Vec<u8>>>| {
-            stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
-        };
         let last_words = last_line(&heard(words));
         let Some(status) = status else {
             return Err(ProgramProblem::Killed(self.limit.as_secs(), last_words));
@@ -141,6 +138,11 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> Recei
         let _ = io::copy(&mut stream, &mut io::sink());
     });
     receiver
+}
+
+/// What a program that has ended said on a stream.
+pub(super) fn heard(stream: Option<Receiver<Vec<u8>>>) -> Vec<u8> {
+    stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 
 /// Waits for the end; nothing if it did not come in time, and the program was killed.

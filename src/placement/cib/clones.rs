@@ -1,7 +1,5 @@
 //! Clones: the instances of a primitive or of a group, and where they run.
 
-use std::collections::HashMap;
-
 use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
@@ -11,7 +9,7 @@ use super::super::working_set::{Resource, ResourceForm};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::properties::Properties;
-use super::resources::{GroupDraft, Inherited, PrimitiveDraft, failed_on, is_managed};
+use super::resources::{GroupDraft, Inherited, PrimitiveDraft, failed_on};
 use crate::input::error::Result;
 
 /// Most resources that clones may bring a cluster to.
@@ -35,19 +33,13 @@ struct CloneParts<'a> {
 
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads a clone.
-    pub(super) fn read_clone(
-        &mut self,
-        node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
-        defaults: &Properties<'a>,
-        managed: bool,
-    ) -> Result<()> {
+    pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
         let mut reasons = beyond(&metas);
         if !self.set.symmetric {
             reasons.push("instances in an opt-in cluster (symmetric-cluster=false)");
         }
-        let parts = self.clone_parts(node, templates, &metas, managed, &mut reasons)?;
+        let parts = self.clone_parts(node, &metas, &mut reasons)?;
         let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.hosts.contains(host));
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
@@ -64,7 +56,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
-            return self.leave(node, templates);
+            return self.leave(node);
         }
         for inner in
             node.descendants().filter(|inner| inner.has_tag_name("primitive") || inner.has_tag_name("group"))
@@ -79,7 +71,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             interleave: metas.flag("interleave", false),
             ordered: metas.flag("ordered", false),
         };
-        resource.managed = is_managed(&metas, managed);
+        resource.managed = self.is_managed(&metas);
         // where one part failed, nothing of the clone runs
         resource.failed_on.clone_from(&parts.failed_on);
         let clone = self.add(node, resource)?;
@@ -94,18 +86,16 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn clone_parts(
         &mut self,
         node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
         metas: &Properties<'a>,
-        managed: bool,
         reasons: &mut Vec<&'static str>,
     ) -> Result<CloneParts<'a>> {
         let group = children(node, "group").next();
-        let draft = group.map(|group| self.draft_group(group, metas, managed));
+        let draft = group.map(|group| self.draft_group(group, metas));
         let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
         let inherited = Inherited { metas, group: None };
         let (mut primitives, mut failed) = (Vec::new(), Vec::new());
         for inner in children(group.unwrap_or(node), "primitive") {
-            let mut draft = self.draft_primitive(inner, templates, &inherited, managed)?;
+            let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
             let mut hosts = Vec::new();

@@ -63,6 +63,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         maintenance_mode: false,
         startup_fencing: true,
         hosts: HashMap::new(),
+        templates: HashMap::new(),
         resources: HashMap::new(),
         inner: HashSet::new(),
         kinds: HashMap::new(),
@@ -95,6 +96,8 @@ struct Reader<'a, 'i> {
     /// Whether hosts of which nothing is known are fenced.
     startup_fencing: bool,
     hosts: HashMap<String, HostIdx>,
+    /// The templates of primitives, by id.
+    templates: HashMap<&'a str, Node<'a, 'i>>,
     resources: HashMap<&'a str, ResourceIdx>,
     /// The ids of what clones are made of.
     inner: HashSet<&'a str>,

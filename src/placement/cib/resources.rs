@@ -1,7 +1,5 @@
 //! Primitives and groups, and where they run.
 
-use std::collections::HashMap;
-
 use roxmltree::Node;
 
 use super::super::capacity::Capacities;
@@ -64,45 +62,37 @@ impl<'a, 'i> Reader<'a, 'i> {
             .map(|defaults| Properties::of(defaults, "meta_attributes", "", &mut self.set.outside));
         let defaults = defaults.unwrap_or_default();
         let Some(section) = self.section("resources") else { return Ok(()) };
-        let templates: HashMap<&str, Node<'a, 'i>> =
-            children(section, "template").map(|template| (id(template), template)).collect();
+        self.templates = children(section, "template").map(|template| (id(template), template)).collect();
         let has_fencing = section
             .descendants()
             .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
         // without a device to fence with, nothing is started or stopped
         self.set.frozen = self.set.fencing && !has_fencing;
-        let managed = !self.maintenance_mode;
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "primitive" => {
                     let inherited = Inherited { metas: defaults.clone(), group: None };
-                    self.read_primitive(node, &templates, &inherited, managed)?;
+                    self.read_primitive(node, &inherited)?;
                 }
-                "group" => self.read_group(node, &templates, &defaults, managed)?,
-                "clone" => self.read_clone(node, &templates, &defaults, managed)?,
+                "group" => self.read_group(node, &defaults)?,
+                "clone" => self.read_clone(node, &defaults)?,
                 "template" => {}
                 other => {
                     let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
                     self.outside(node, reason.unwrap_or("an unknown kind of resource"));
-                    self.leave(node, &templates)?;
+                    self.leave(node)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn read_group(
-        &mut self,
-        node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
-        defaults: &Properties<'a>,
-        managed: bool,
-    ) -> Result<()> {
-        let draft = self.draft_group(node, defaults, managed);
+    fn read_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
+        let draft = self.draft_group(node, defaults);
         let group = self.add(node, draft.resource)?;
         for member in children(node, "primitive") {
             let inherited = Inherited { metas: draft.metas.clone(), group: Some(group) };
-            self.read_primitive(member, templates, &inherited, managed)?;
+            self.read_primitive(member, &inherited)?;
         }
         let members = self.set.resource(group).members.clone();
         if members.is_empty() {
@@ -117,16 +107,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// A group that has no members yet.
-    pub(super) fn draft_group(
-        &mut self,
-        node: Node<'a, 'i>,
-        defaults: &Properties<'a>,
-        managed: bool,
-    ) -> GroupDraft<'a> {
+    pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
         let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
         let mut resource = self.bare(node, &metas);
         resource.form = ResourceForm::Group;
-        resource.managed = is_managed(&metas, managed);
+        resource.managed = self.is_managed(&metas);
         if !metas.flag("ordered", true) {
             self.outside(node, "a group whose members are started in any order");
         }
@@ -148,15 +133,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn read_primitive(
-        &mut self,
-        node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
-        inherited: &Inherited<'a>,
-        managed: bool,
-    ) -> Result<()> {
+    fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a>) -> Result<()> {
         let PrimitiveDraft { mut resource, mut reasons, threshold, .. } =
-            self.draft_primitive(node, templates, inherited, managed)?;
+            self.draft_primitive(node, inherited)?;
         let name = resource.id.clone();
         let active = self.where_active(&name, &mut reasons);
         resource.failed_on = failed_on(self.failures_of(&name), threshold);
@@ -182,27 +161,17 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn draft_primitive(
         &mut self,
         node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
         inherited: &Inherited<'a>,
-        managed: bool,
     ) -> Result<PrimitiveDraft<'a>> {
-        let template = self.template(node, templates)?;
-        let mut sets = |name| {
-            let own = Properties::of(node, name, "", &mut self.set.outside);
-            let shared = template.map(|of| Properties::of(of, name, "", &mut self.set.outside));
-            own.or(&shared.unwrap_or_default())
-        };
-        let (metas, utilization) = (sets("meta_attributes").or(&inherited.metas), sets("utilization"));
+        let template = self.template(node)?;
+        let metas = self.sets(node, template, "meta_attributes").or(&inherited.metas);
         let mut resource = self.bare(node, &metas);
         let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
         let agent = [of("class"), of("provider"), of("type")];
         resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
         resource.group = inherited.group;
-        resource.managed = is_managed(&metas, managed);
-        for (kind, value) in utilization.iter() {
-            let kind = self.kind_of_capacity(kind);
-            resource.utilization.set(kind, amount(value));
-        }
+        resource.managed = self.is_managed(&metas);
+        resource.utilization = self.utilization(node, template);
         let mut reasons: Vec<&'static str> = METAS
             .iter()
             .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
@@ -219,6 +188,33 @@ impl<'a, 'i> Reader<'a, 'i> {
             .get("migration-threshold")
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
         Ok(PrimitiveDraft { resource, reasons, threshold, metas })
+    }
+
+    /// Whether a resource with these metas is managed.
+    pub(super) fn is_managed(&self, metas: &Properties<'_>) -> bool {
+        !self.maintenance_mode && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
+    }
+
+    /// The sets of a primitive with this name, its own first, then those of its template.
+    fn sets(
+        &mut self,
+        node: Node<'a, 'i>,
+        template: Option<Node<'a, 'i>>,
+        name: &'static str,
+    ) -> Properties<'a> {
+        let own = Properties::of(node, name, "", &mut self.set.outside);
+        let shared = template.map(|of| Properties::of(of, name, "", &mut self.set.outside));
+        own.or(&shared.unwrap_or_default())
+    }
+
+    /// What a primitive needs.
+    fn utilization(&mut self, node: Node<'a, 'i>, template: Option<Node<'a, 'i>>) -> Capacities {
+        let mut utilization = Capacities::default();
+        for (kind, value) in self.sets(node, template, "utilization").iter() {
+            let kind = self.kind_of_capacity(kind);
+            utilization.set(kind, amount(value));
+        }
+        utilization
     }
 
     /// What primitives and groups have in common.
@@ -254,13 +250,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(index)
     }
 
-    pub(super) fn template(
-        &self,
-        node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
-    ) -> Result<Option<Node<'a, 'i>>> {
+    pub(super) fn template(&self, node: Node<'a, 'i>) -> Result<Option<Node<'a, 'i>>> {
         let Some(name) = node.attribute("template") else { return Ok(None) };
-        match templates.get(name) {
+        match self.templates.get(name) {
             Some(template) => Ok(Some(*template)),
             None => Err(wrong(self.source, node, &format!("there is no template '{name}'"))),
         }
@@ -321,21 +313,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Leaves the primitives in an element where they run, and charges them there.
-    pub(super) fn leave(
-        &mut self,
-        node: Node<'a, 'i>,
-        templates: &HashMap<&'a str, Node<'a, 'i>>,
-    ) -> Result<()> {
+    pub(super) fn leave(&mut self, node: Node<'a, 'i>) -> Result<()> {
         for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
             let name = id(primitive);
-            let template = self.template(primitive, templates)?;
-            let mut utilization = Capacities::default();
-            let own = Properties::of(primitive, "utilization", "", &mut self.set.outside);
-            let shared = template.map(|of| Properties::of(of, "utilization", "", &mut self.set.outside));
-            for (kind, value) in own.or(&shared.unwrap_or_default()).iter() {
-                let kind = self.kind_of_capacity(kind);
-                utilization.set(kind, amount(value));
-            }
+            let template = self.template(primitive)?;
+            let utilization = self.utilization(primitive, template);
             let is_instance = |traced: &str| {
                 traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
@@ -365,11 +347,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.charge(&name, active.as_slice(), &utilization);
         }
     }
-}
-
-/// Whether a resource is managed by its metas, in a cluster that manages its resources or not.
-pub(super) fn is_managed(metas: &Properties<'_>, managed: bool) -> bool {
-    managed && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
 }
 
 /// The hosts on which a primitive failed as often as it may, or more often.

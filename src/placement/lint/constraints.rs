@@ -1,6 +1,6 @@
 //! Constraints that cannot do what they say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use roxmltree::{Document, Node};
@@ -34,14 +34,15 @@ fn named<'d>(constraint: Node<'d, 'd>) -> impl Iterator<Item = &'d str> {
 
 /// Where in the document constraints are that name a resource that is not there.
 pub(super) fn about_nothing(document: &Document<'_>) -> Vec<Range<usize>> {
-    let known = resources(document);
-    let is_lost = |constraint: &Node<'_, '_>| named(*constraint).any(|name| !known.contains(&name));
+    let known: HashSet<&str> = resources(document).into_iter().collect();
+    let is_lost = |constraint: &Node<'_, '_>| named(*constraint).any(|name| !known.contains(name));
     constraints(document).filter(is_lost).map(|constraint| constraint.range()).collect()
 }
 
 /// A constraint names a resource or a node that is not there: it is ignored.
 pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let resources = resources(cib.document);
+    let known: HashSet<&str> = resources.iter().copied().collect();
     let nodes: Vec<&str> = cib.set.hosts.iter().map(|host| host.name.as_str()).collect();
     let mut complaints = Vec::new();
     for constraint in constraints(cib.document) {
@@ -50,7 +51,7 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
             let advice = format!("name one that is there, or take it away{}", (cib.suggest)(name, known));
             complaints.push(Complaint::about(constraint, problem, advice));
         };
-        for name in named(constraint).filter(|name| !resources.contains(name)) {
+        for name in named(constraint).filter(|name| !known.contains(name)) {
             missing("resource", name, &resources);
         }
         if let Some(node) = constraint.attribute("node").filter(|node| !nodes.contains(node)) {

@@ -3,24 +3,22 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::draft::PlacingDraft;
 use super::limits::PlacingLimits;
-
-/// Most sets of resources that are tried in each other's place on one host, where more than one is to be put elsewhere.
-const WIDTH: usize = 10;
+use super::rules::part;
 
 /// Changes of several resources, in which each makes room for the one before.
 pub(super) struct Chains<'d, 'r> {
     pub(super) draft: &'d mut PlacingDraft<'r>,
     limits: &'d PlacingLimits,
     /// What all hosts have together.
-    totals: &'d [i64],
+    pub(super) totals: &'d [i64],
     /// How many more may be put elsewhere.
-    left: usize,
+    pub(super) left: usize,
     /// The number of steps at which this attempt ends.
     until: u64,
     /// Those of a level beyond this may be left out.
     expendable: Option<usize>,
     /// Those that have their new place in this chain.
-    held: Vec<ResourceIdx>,
+    pub(super) held: Vec<ResourceIdx>,
 }
 
 impl<'d, 'r> Chains<'d, 'r> {
@@ -149,12 +147,11 @@ impl<'d, 'r> Chains<'d, 'r> {
 
     /// What is free on a host, all kinds together, in millionths of all hosts.
     fn tightness(&self, host: HostIdx) -> i64 {
-        let part = |(free, total): (&i64, &i64)| free.saturating_mul(1_000_000) / (*total).max(1);
-        self.draft.free(host).iter().zip(self.totals).map(part).sum()
+        part(self.draft.free(host).iter().copied(), self.totals)
     }
 
     /// What a host lacks for a unit, by kind; less than 0 is what it has beyond that.
-    fn missing(&self, unit: &[ResourceIdx], host: HostIdx) -> Vec<i64> {
+    pub(super) fn missing(&self, unit: &[ResourceIdx], host: HostIdx) -> Vec<i64> {
         let mut missing: Vec<i64> = self.draft.free(host).iter().map(|free| -free).collect();
         let mut is_needed = vec![false; missing.len()];
         for one in unit.iter().filter(|one| self.draft.host(**one) != Some(host)) {
@@ -185,10 +182,8 @@ impl<'d, 'r> Chains<'d, 'r> {
     /// The hosts that a unit may be on, those that lack least first.
     fn hosts_by_shortage(&self, unit: &[ResourceIdx]) -> Vec<HostIdx> {
         let rules = self.draft.rules;
-        let shortage = |host: HostIdx| -> i64 {
-            let part =
-                |(missing, total): (i64, &i64)| missing.max(0).saturating_mul(1_000_000) / (*total).max(1);
-            self.missing(unit, host).into_iter().zip(self.totals).map(part).sum()
+        let shortage = |host: HostIdx| {
+            part(self.missing(unit, host).into_iter().map(|missing| missing.max(0)), self.totals)
         };
         let all_may = |host: &HostIdx| unit.iter().all(|one| rules.allows(*one, *host));
         let hosts = rules.allowed[unit[0].get()].iter().copied().filter(all_may);
@@ -221,103 +216,9 @@ impl<'d, 'r> Chains<'d, 'r> {
     }
 
     /// Those of a resource's crew that are on a host.
-    fn crew_on(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ResourceIdx> {
+    pub(super) fn crew_on(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ResourceIdx> {
         let crew = self.draft.rules.crews[resource.get()].iter();
         crew.copied().filter(|one| self.draft.host(*one) == Some(host)).collect()
-    }
-
-    /// The sets of resources that can make room for a unit on a host, the smallest first.
-    fn ways(&mut self, unit: &[ResourceIdx], host: HostIdx) -> Vec<Vec<ResourceIdx>> {
-        let Some(blocking) = self.blocking(unit, host).filter(|blocking| blocking.len() <= self.left) else {
-            return Vec::new();
-        };
-        let mut missing = self.missing(unit, host);
-        for one in &blocking {
-            self.relieve(&mut missing, *one, host);
-        }
-        if missing.iter().all(|missing| *missing <= 0) {
-            return vec![blocking];
-        }
-        let others: Vec<(i64, ResourceIdx)> = self.candidates(unit, host, &blocking);
-        let mut ways: Vec<(i64, Vec<ResourceIdx>)> = Vec::new();
-        let helps = |missing: &[i64]| missing.iter().all(|missing| *missing <= 0);
-        let more = self.left - blocking.len();
-        for (at, (size, one)) in others.iter().enumerate().filter(|_| more > 0) {
-            self.draft.steps += 1;
-            let mut left = missing.clone();
-            self.relieve(&mut left, *one, host);
-            if helps(&left) {
-                ways.push((*size, vec![*one]));
-                continue;
-            }
-            for (second_size, second) in others[at + 1..].iter().filter(|_| more > 1) {
-                let mut left = left.clone();
-                self.relieve(&mut left, *second, host);
-                if helps(&left) {
-                    ways.push((size + second_size, vec![*one, *second]));
-                }
-            }
-        }
-        ways.sort_by_key(|(size, out)| (out.len(), *size));
-        if more > 1 {
-            let (one, two): (Vec<_>, Vec<_>) = ways.into_iter().partition(|(_, out)| out.len() == 1);
-            ways = one.into_iter().take(WIDTH).chain(two.into_iter().take(WIDTH)).collect();
-        }
-        ways.into_iter().map(|(_, out)| blocking.iter().copied().chain(out).collect()).collect()
-    }
-
-    /// Those that must not be near a unit on a host; none, if one of them cannot go elsewhere.
-    fn blocking(&self, unit: &[ResourceIdx], host: HostIdx) -> Option<Vec<ResourceIdx>> {
-        let rules = self.draft.rules;
-        let mut blocking: Vec<ResourceIdx> = Vec::new();
-        for tie in unit.iter().flat_map(|one| &rules.apart[one.get()]) {
-            let near = self.draft.host(tie.other).is_some_and(|there| rules.agree(tie.zone, host, there));
-            if !near || unit.contains(&tie.other) || blocking.contains(&tie.other) {
-                continue;
-            }
-            // what is of the same zone and on another host would have to be lifted there
-            if rules.allowed[tie.other.get()].is_empty()
-                || self.held.contains(&tie.other)
-                || self.draft.host(tie.other) != Some(host)
-            {
-                return None;
-            }
-            blocking.push(tie.other);
-        }
-        Some(blocking)
-    }
-
-    /// The crews on a host that can go elsewhere, by one member each, with their sizes: the smallest first.
-    fn candidates(
-        &self,
-        unit: &[ResourceIdx],
-        host: HostIdx,
-        blocking: &[ResourceIdx],
-    ) -> Vec<(i64, ResourceIdx)> {
-        let rules = self.draft.rules;
-        let mut found = Vec::new();
-        for one in self.draft.on(host).iter().copied() {
-            let crew = self.crew_on(one, host);
-            let is_first = crew.iter().min() == Some(&one);
-            let is_free = |one: &ResourceIdx| {
-                !unit.contains(one) && !self.held.contains(one) && !blocking.contains(one)
-            };
-            if is_first && crew.iter().all(is_free) {
-                found.push((crew.iter().map(|one| rules.size(*one, self.totals)).sum(), one));
-            }
-        }
-        found.sort_unstable();
-        found
-    }
-
-    /// Takes what a crew on a host needs from what is missing there.
-    fn relieve(&self, missing: &mut [i64], one: ResourceIdx, host: HostIdx) {
-        for member in self.crew_on(one, host) {
-            missing
-                .iter_mut()
-                .zip(self.draft.rules.amounts(member))
-                .for_each(|(left, amount)| *left -= amount);
-        }
     }
 
     /// Leaves a unit out, and all that cannot run without it, if all of that may be left out.

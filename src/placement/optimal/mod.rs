@@ -12,7 +12,9 @@ mod improve;
 mod limits;
 mod rules;
 mod shake;
+mod ties;
 mod value;
+mod ways;
 
 pub use limits::PlacingLimits;
 pub use value::{PlacingStage, ThenGoal};

@@ -1,13 +1,12 @@
 //! What no placement may break, and what each is worth, in the form in which a search asks for it.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::transition::induced::{Need, needs};
+use super::super::transition::induced::Need;
 use super::super::wishes::AgreeingHosts;
-use super::super::working_set::{Colocation, WorkingSet};
+use super::super::working_set::{Resource, WorkingSet};
 
 /// What ties a resource to another one: they are to be on hosts of one zone, or not to be.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +55,7 @@ pub(super) struct PlacingRules<'a> {
     pub(super) occupied: Vec<bool>,
     /// By resource, itself and those with which it forms sets that must share a host.
     pub(super) crews: Vec<Vec<ResourceIdx>>,
-    zones: Vec<AgreeingHosts>,
+    pub(super) zones: Vec<AgreeingHosts>,
 }
 
 impl<'a> PlacingRules<'a> {
@@ -121,79 +120,12 @@ impl<'a> PlacingRules<'a> {
         }
         let kinds = || (0..self.kinds).map(AttributeIdx::new);
         self.room = room.iter().flat_map(|room| kinds().map(|kind| room.get(kind))).collect();
-        let amounts = |of: &super::super::working_set::Resource| {
-            kinds().map(|kind| of.utilization.get(kind)).collect::<Vec<_>>()
-        };
+        let amounts = |of: &Resource| kinds().map(|kind| of.utilization.get(kind)).collect::<Vec<_>>();
         self.amounts = set.resources.iter().flat_map(amounts).collect();
         for resource in set.resource_indices() {
             let needed = &set.resource(resource).utilization;
             // what is overdrawn takes nothing in, not even what needs nothing of it
             self.allowed[resource.get()].retain(|host| room[host.get()].hold(needed));
-        }
-    }
-
-    /// Who is to be with whom.
-    fn tie(&mut self) {
-        let set = self.set;
-        let mut zones: HashMap<&str, usize> = HashMap::new();
-        for colocation in &set.colocations {
-            let zone = match colocation.attribute.as_deref() {
-                None => 0,
-                Some(attribute) => *zones.entry(attribute).or_insert_with(|| {
-                    self.zones.push(AgreeingHosts::of(set, attribute));
-                    self.zones.len() - 1
-                }),
-            };
-            let is_must = colocation.score == AllocationScore::INFINITY;
-            let Some(primary) = set.member(colocation.primary, is_must) else { continue };
-            for dependent in dependents(set, colocation) {
-                self.tie_two(dependent, primary, zone, colocation.score);
-            }
-        }
-    }
-
-    fn tie_two(&mut self, dependent: ResourceIdx, primary: ResourceIdx, zone: usize, score: AllocationScore) {
-        if dependent == primary {
-            return;
-        }
-        let tie = |other, score| ZoneTie { other, zone, score };
-        let is_free = |resource: ResourceIdx| !self.allowed[resource.get()].is_empty();
-        match score {
-            // one that stays where it is cannot be told to be with another one: it is a wish then
-            AllocationScore::INFINITY if is_free(dependent) => {
-                self.primaries[dependent.get()].push(tie(primary, 0));
-                self.followers[primary.get()].push(tie(dependent, 0));
-            }
-            AllocationScore::MINUS_INFINITY => {
-                self.apart[dependent.get()].push(tie(primary, 0));
-                self.apart[primary.get()].push(tie(dependent, 0));
-            }
-            _ => {
-                let score = i64::from(score.get());
-                self.wishes[dependent.get()].push(tie(primary, score));
-                self.wishes[primary.get()].push(tie(dependent, score));
-            }
-        }
-    }
-
-    /// Who needs whom to run.
-    fn order(&mut self) {
-        let set = self.set;
-        for need in needs(set) {
-            if need.symmetrical {
-                self.interrupting.push(need);
-            }
-            for then in set.primitives(&need.then).iter() {
-                let of = set.resource(*then);
-                // a member that needs its own group starts with it; one that runs goes on without what it was started after
-                if of.group == Some(need.first) || !(need.symmetrical || of.active.is_none()) {
-                    continue;
-                }
-                for first in set.primitives(&need.first).iter().filter(|first| *first != then) {
-                    self.firsts[then.get()].push(*first);
-                    self.thens[first.get()].push(*then);
-                }
-            }
         }
     }
 
@@ -296,10 +228,9 @@ impl<'a> PlacingRules<'a> {
         self.allowed[resource.get()].binary_search(&host).is_ok()
     }
 
-    /// How much a resource takes of what there is, all kinds together, in millionths of all hosts.
+    /// How much a resource takes of what there is, as [`part`] counts it.
     pub(super) fn size(&self, resource: ResourceIdx, totals: &[i64]) -> i64 {
-        let part = |(amount, total): (&i64, &i64)| amount.saturating_mul(1_000_000) / (*total).max(1);
-        self.amounts(resource).iter().zip(totals).map(part).sum()
+        part(self.amounts(resource).iter().copied(), totals)
     }
 
     /// What all hosts have together, by kind.
@@ -315,14 +246,8 @@ impl<'a> PlacingRules<'a> {
     }
 }
 
-/// The primitives for which a colocation of a group holds: the first member, as the others follow it; for a must also
-/// those behind one that is not managed, which nobody keeps back.
-fn dependents(set: &WorkingSet, colocation: &Colocation) -> Vec<ResourceIdx> {
-    let group = colocation.dependent;
-    let mut dependents: Vec<ResourceIdx> = set.member(group, false).into_iter().collect();
-    if set.resource(group).is_group() && colocation.score == AllocationScore::INFINITY {
-        let members = set.resource(group).members.iter();
-        dependents.extend(members.skip_while(|member| set.may_manage(**member)).skip(1));
-    }
-    dependents
+/// Amounts by kind as a part of the totals, all kinds together, in millionths.
+pub(super) fn part(amounts: impl IntoIterator<Item = i64>, totals: &[i64]) -> i64 {
+    let of_kind = |(amount, total): (i64, &i64)| amount.saturating_mul(1_000_000) / (*total).max(1);
+    amounts.into_iter().zip(totals).map(of_kind).sum()
 }

@@ -1,0 +1,89 @@
+//! Who must be with whom, or not, and who needs whom to run.
+
+use std::collections::HashMap;
+
+use super::super::index::ResourceIdx;
+use super::super::score::AllocationScore;
+use super::super::transition::induced::needs;
+use super::super::wishes::AgreeingHosts;
+use super::super::working_set::{Colocation, WorkingSet};
+use super::rules::{PlacingRules, ZoneTie};
+
+impl PlacingRules<'_> {
+    /// Who is to be with whom.
+    pub(super) fn tie(&mut self) {
+        let set = self.set;
+        let mut zones: HashMap<&str, usize> = HashMap::new();
+        for colocation in &set.colocations {
+            let zone = match colocation.attribute.as_deref() {
+                None => 0,
+                Some(attribute) => *zones.entry(attribute).or_insert_with(|| {
+                    self.zones.push(AgreeingHosts::of(set, attribute));
+                    self.zones.len() - 1
+                }),
+            };
+            let is_must = colocation.score == AllocationScore::INFINITY;
+            let Some(primary) = set.member(colocation.primary, is_must) else { continue };
+            for dependent in dependents(set, colocation) {
+                self.tie_two(dependent, primary, zone, colocation.score);
+            }
+        }
+    }
+
+    fn tie_two(&mut self, dependent: ResourceIdx, primary: ResourceIdx, zone: usize, score: AllocationScore) {
+        if dependent == primary {
+            return;
+        }
+        let tie = |other, score| ZoneTie { other, zone, score };
+        let is_free = |resource: ResourceIdx| !self.allowed[resource.get()].is_empty();
+        match score {
+            // one that stays where it is cannot be told to be with another one: it is a wish then
+            AllocationScore::INFINITY if is_free(dependent) => {
+                self.primaries[dependent.get()].push(tie(primary, 0));
+                self.followers[primary.get()].push(tie(dependent, 0));
+            }
+            AllocationScore::MINUS_INFINITY => {
+                self.apart[dependent.get()].push(tie(primary, 0));
+                self.apart[primary.get()].push(tie(dependent, 0));
+            }
+            _ => {
+                let score = i64::from(score.get());
+                self.wishes[dependent.get()].push(tie(primary, score));
+                self.wishes[primary.get()].push(tie(dependent, score));
+            }
+        }
+    }
+
+    /// Who needs whom to run.
+    pub(super) fn order(&mut self) {
+        let set = self.set;
+        for need in needs(set) {
+            if need.symmetrical {
+                self.interrupting.push(need);
+            }
+            for then in set.primitives(&need.then).iter() {
+                let of = set.resource(*then);
+                // a member that needs its own group starts with it; one that runs goes on without what it was started after
+                if of.group == Some(need.first) || !(need.symmetrical || of.active.is_none()) {
+                    continue;
+                }
+                for first in set.primitives(&need.first).iter().filter(|first| *first != then) {
+                    self.firsts[then.get()].push(*first);
+                    self.thens[first.get()].push(*then);
+                }
+            }
+        }
+    }
+}
+
+/// The primitives for which a colocation of a group holds: the first member, as the others follow it; for a must also
+/// those behind one that is not managed, which nobody keeps back.
+fn dependents(set: &WorkingSet, colocation: &Colocation) -> Vec<ResourceIdx> {
+    let group = colocation.dependent;
+    let mut dependents: Vec<ResourceIdx> = set.member(group, false).into_iter().collect();
+    if set.resource(group).is_group() && colocation.score == AllocationScore::INFINITY {
+        let members = set.resource(group).members.iter();
+        dependents.extend(members.skip_while(|member| set.may_manage(**member)).skip(1));
+    }
+    dependents
+}

@@ -1,0 +1,103 @@
+//! Who can go from a host so that others have room there.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::chains::Chains;
+
+/// Most sets of resources that are tried in each other's place on one host, where more than one is to be put elsewhere.
+const WIDTH: usize = 10;
+
+impl Chains<'_, '_> {
+    /// The sets of resources that can make room for a unit on a host, the smallest first.
+    pub(super) fn ways(&mut self, unit: &[ResourceIdx], host: HostIdx) -> Vec<Vec<ResourceIdx>> {
+        let Some(blocking) = self.blocking(unit, host).filter(|blocking| blocking.len() <= self.left) else {
+            return Vec::new();
+        };
+        let mut missing = self.missing(unit, host);
+        for one in &blocking {
+            self.relieve(&mut missing, *one, host);
+        }
+        if missing.iter().all(|missing| *missing <= 0) {
+            return vec![blocking];
+        }
+        let others: Vec<(i64, ResourceIdx)> = self.candidates(unit, host, &blocking);
+        let mut ways: Vec<(i64, Vec<ResourceIdx>)> = Vec::new();
+        let helps = |missing: &[i64]| missing.iter().all(|missing| *missing <= 0);
+        let more = self.left - blocking.len();
+        for (at, (size, one)) in others.iter().enumerate().filter(|_| more > 0) {
+            self.draft.steps += 1;
+            let mut left = missing.clone();
+            self.relieve(&mut left, *one, host);
+            if helps(&left) {
+                ways.push((*size, vec![*one]));
+                continue;
+            }
+            for (second_size, second) in others[at + 1..].iter().filter(|_| more > 1) {
+                let mut left = left.clone();
+                self.relieve(&mut left, *second, host);
+                if helps(&left) {
+                    ways.push((size + second_size, vec![*one, *second]));
+                }
+            }
+        }
+        ways.sort_by_key(|(size, out)| (out.len(), *size));
+        if more > 1 {
+            let (one, two): (Vec<_>, Vec<_>) = ways.into_iter().partition(|(_, out)| out.len() == 1);
+            ways = one.into_iter().take(WIDTH).chain(two.into_iter().take(WIDTH)).collect();
+        }
+        ways.into_iter().map(|(_, out)| blocking.iter().copied().chain(out).collect()).collect()
+    }
+
+    /// Those that must not be near a unit on a host; none, if one of them cannot go elsewhere.
+    fn blocking(&self, unit: &[ResourceIdx], host: HostIdx) -> Option<Vec<ResourceIdx>> {
+        let rules = self.draft.rules;
+        let mut blocking: Vec<ResourceIdx> = Vec::new();
+        for tie in unit.iter().flat_map(|one| &rules.apart[one.get()]) {
+            let near = self.draft.host(tie.other).is_some_and(|there| rules.agree(tie.zone, host, there));
+            if !near || unit.contains(&tie.other) || blocking.contains(&tie.other) {
+                continue;
+            }
+            // what is of the same zone and on another host would have to be lifted there
+            if rules.allowed[tie.other.get()].is_empty()
+                || self.held.contains(&tie.other)
+                || self.draft.host(tie.other) != Some(host)
+            {
+                return None;
+            }
+            blocking.push(tie.other);
+        }
+        Some(blocking)
+    }
+
+    /// The crews on a host that can go elsewhere, by one member each, with their sizes: the smallest first.
+    fn candidates(
+        &self,
+        unit: &[ResourceIdx],
+        host: HostIdx,
+        blocking: &[ResourceIdx],
+    ) -> Vec<(i64, ResourceIdx)> {
+        let rules = self.draft.rules;
+        let mut found = Vec::new();
+        for one in self.draft.on(host).iter().copied() {
+            let crew = self.crew_on(one, host);
+            let is_first = crew.iter().min() == Some(&one);
+            let is_free = |one: &ResourceIdx| {
+                !unit.contains(one) && !self.held.contains(one) && !blocking.contains(one)
+            };
+            if is_first && crew.iter().all(is_free) {
+                found.push((crew.iter().map(|one| rules.size(*one, self.totals)).sum(), one));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Takes what a crew on a host needs from what is missing there.
+    fn relieve(&self, missing: &mut [i64], one: ResourceIdx, host: HostIdx) {
+        for member in self.crew_on(one, host) {
+            missing
+                .iter_mut()
+                .zip(self.draft.rules.amounts(member))
+                .for_each(|(left, amount)| *left -= amount);
+        }
+    }
+}
