@@ -6,7 +6,7 @@ use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::AllocationScore;
 use super::working_set::{
-    Charge, Colocation, Host, HostState, LocationScore, Resource, Strategy, WorkingSet,
+    Charge, ExclusionGroup, Host, HostState, LocationScore, Resource, Strategy, WorkingSet,
 };
 use crate::model::kinds::Mirroring;
 use crate::model::storage::StorageMap;
@@ -81,7 +81,8 @@ pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet
             tagged.entry(cluster.tag_table.name(tag)).or_default().push(resource);
         }
     }
-    tagged.into_iter().for_each(|(tag, resources)| keep_apart(&mut set, tag, &resources));
+    let exclusion = |members| ExclusionGroup { members, score: AllocationScore::of(APART) };
+    set.exclusions = tagged.into_values().map(exclusion).collect();
     set.set_scores();
     set
 }
@@ -141,19 +142,5 @@ fn reachable(cluster: &Cluster, storage: &StorageMap, instance: &Instance) -> Ve
             nodes.retain(|node| *node == instance.primary || storage.reaches(*node, instance.idx));
             nodes
         }
-    }
-}
-
-/// That each of some resources wants to be where none of the ones before it is.
-fn keep_apart(set: &mut WorkingSet, tag: &str, resources: &[ResourceIdx]) {
-    for (at, dependent) in resources.iter().enumerate() {
-        set.colocations.extend(resources[..at].iter().map(|primary| Colocation {
-            id: tag.to_owned(),
-            dependent: *dependent,
-            primary: *primary,
-            score: AllocationScore::of(APART),
-            attribute: None,
-            influence: true,
-        }));
     }
 }

@@ -259,6 +259,7 @@ impl Placer<'_> {
             Strategy::Default => None,
             _ => self.check_capacity(record),
         };
+        self.keep_apart(resource);
         let table = &self.tables[resource.get()];
         let Some(best) = self.preference.best(table, of.active) else { return };
         record.order_dependent = best.order_dependent;
@@ -288,6 +289,32 @@ impl Placer<'_> {
         }
         if usable(chosen.0) {
             (record.host, record.decided_by) = (Some(chosen.0), chosen.1);
+        }
+    }
+
+    /// Makes the hosts that are left for a resource worth less by those that it would rather not meet, but for the ones with the
+    /// fewest of them.
+    fn keep_apart(&mut self, resource: ResourceIdx) {
+        let set = self.set;
+        if set.exclusions.is_empty() {
+            return;
+        }
+        let mut worth = vec![0i64; set.hosts.len()];
+        for group in set.exclusions.iter().filter(|group| group.members.binary_search(&resource).is_ok()) {
+            for member in &group.members {
+                if let PlacingState::Done(Some(host)) = self.progress[member.get()] {
+                    worth[host.get()] += i64::from(group.score.get());
+                }
+            }
+        }
+        let table = &mut self.tables[resource.get()];
+        let left = |(host, score): (HostIdx, AllocationScore)| {
+            (score >= AllocationScore::ZERO && set.host(host).state.available()).then_some(host)
+        };
+        let left: Vec<HostIdx> = table.iter().filter_map(left).collect();
+        let Some(most) = left.iter().map(|host| worth[host.get()]).max() else { return };
+        for host in left {
+            table.add(host, AllocationScore::of(worth[host.get()] - most));
         }
     }
 

@@ -158,6 +158,16 @@ pub struct Colocation {
     pub influence: bool,
 }
 
+/// Resources that would rather not meet. It counts for none of them before the others have their places, so that there may be
+/// many in one: as colocations, of each with all before it, they would be followed from one to the next. No CIB has these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExclusionGroup {
+    /// Its members, by position.
+    pub members: Vec<ResourceIdx>,
+    /// What it is worth that two of them are on one host, less than 0. They run together rather than not at all.
+    pub score: AllocationScore,
+}
+
 /// How binding an order is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderStrength {
@@ -235,6 +245,8 @@ pub struct WorkingSet {
     pub locations: Vec<LocationScore>,
     /// Who wants to be with whom, those of groups too.
     pub colocations: Vec<Colocation>,
+    /// Who would rather not meet.
+    pub exclusions: Vec<ExclusionGroup>,
     /// What is started after what; the orders of groups are in the groups.
     pub orders: Vec<StartOrder>,
     /// What is outside.

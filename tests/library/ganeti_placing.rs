@@ -98,6 +98,31 @@ fn what_nodes_have_is_what_instances_can_have() {
     assert_eq!(left("node2", "disk"), (102_400, 102_400 - 10_240 - 20_480));
 }
 
+/// Many instances with one tag are spread evenly, and as quickly as others.
+#[test]
+fn many_with_one_tag_are_spread() {
+    let mut text = "rack|uuid-1|preferred||\n\n".to_owned();
+    for node in 0..20 {
+        text += &format!("node{node}|65536|0|65536|1024000|1024000|32|N|uuid-1|1||N|0|1|1.0\n");
+    }
+    text.push('\n');
+    for vm in 0..500 {
+        text += &format!("vm{vm}|1024|10240|1|running|Y|node0||ext|svc:web|1|-|N\n");
+    }
+    text += "\nhtools:iextags:svc\n";
+    text += CLUSTER.lines().last().unwrap();
+    let mut whole =
+        merge(text::parse_bytes(text.as_bytes(), "made up").unwrap(), &MergeOptions::default()).unwrap();
+    finish(&mut whole, Mib::ZERO);
+    let set = ganeti::working_set(&whole, AllocationScore::of(1));
+    for strategy in [Strategy::Utilization, Strategy::Balanced, Strategy::Minimal] {
+        let placed = place(&set, strategy).unwrap();
+        let mut counts = vec![0; set.hosts.len()];
+        placed.records.iter().filter_map(|record| record.host).for_each(|host| counts[host.get()] += 1);
+        assert_eq!(counts, vec![25; 20], "{strategy}");
+    }
+}
+
 /// In one group with shared storage nothing is out of reach, so that it can be asked what fits.
 #[test]
 fn one_group_of_shared_storage_is_symmetric() {

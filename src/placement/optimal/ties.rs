@@ -28,6 +28,13 @@ impl PlacingRules<'_> {
                 self.tie_two(dependent, primary, zone, colocation.score);
             }
         }
+        for group in &set.exclusions {
+            for (at, dependent) in group.members.iter().enumerate() {
+                for primary in &group.members[..at] {
+                    self.tie_two(*dependent, *primary, 0, group.score);
+                }
+            }
+        }
     }
 
     fn tie_two(&mut self, dependent: ResourceIdx, primary: ResourceIdx, zone: usize, score: AllocationScore) {
