@@ -4,7 +4,7 @@
 //! instance is attached to its nodes, then reserves are summed up, then what
 //! can only be known with everything in place (unaccounted memory, N+1).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::iallocator::Description;
 use super::lookup::find_partial;
@@ -14,9 +14,9 @@ use super::tag_rules::TagRules;
 use crate::input::error::{LoadError, Result};
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    Cluster, Disk, Draft, Group, GroupIdx, GroupReserves, Hypervisor, Immobile, Instance, InstanceIdx,
-    JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState, Occurrences, Outage, TagArrival, TagSet,
-    TagTable, Utilisation, Weights,
+    Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupReserves, Hypervisor, Immobile, Instance,
+    InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState, Occurrences, Outage,
+    TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -77,8 +77,29 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         group_reserves: GroupReserves::default(),
     };
     mark_immobile(&mut cluster, &selection);
+    keep_out(&mut cluster, &raw.kept_out);
     attach_instances(&mut cluster);
     Ok(cluster)
+}
+
+/// How the exclusion tag begins that keeps an instance away from nodes; its name follows.
+const NOT_HERE: &str = "not-here:";
+
+/// Keeps instances away from nodes: as if another instance were there with which they have an exclusion tag in common.
+fn keep_out(cluster: &mut Cluster, kept_out: &[(InstanceIdx, NodeIdx)]) {
+    let mut nodes: BTreeMap<InstanceIdx, Vec<NodeIdx>> = BTreeMap::new();
+    kept_out.iter().for_each(|(instance, node)| nodes.entry(*instance).or_default().push(*node));
+    for (instance, mut nodes) in nodes {
+        nodes.sort_unstable();
+        nodes.dedup();
+        let tag = cluster.tag_table.intern(&format!("{NOT_HERE}{}", cluster.instance(instance).name));
+        let of = &mut cluster.instances[instance.get()];
+        of.exclusion_tags = of.exclusion_tags.iter().copied().chain([tag]).collect();
+        let alone: ExclusionTags = [tag].into_iter().collect();
+        for node in nodes {
+            cluster.nodes[node.get()].state.tag_count.add_tags(&alone, 1);
+        }
+    }
 }
 
 /// Which instances the command line selects, by full name: all that share a

@@ -4,8 +4,8 @@
 
 use crate::input::json::{Weight, text_size};
 use crate::model::{
-    AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx,
-    Outage, RunStatus,
+    AllocPolicy, Disk, DiskParameters, DiskTemplate, GroupIdx, Hypervisor, InstanceIdx, InstancePolicy, Mib,
+    NodeIdx, Outage, RunStatus,
 };
 
 /// How much is read of a live cluster.
@@ -35,6 +35,8 @@ pub struct RawCluster {
     pub first_node_number: u32,
     /// What the user should know about how it was read, one line each.
     pub warnings: Vec<String>,
+    /// Nodes to which an instance must not go, for reasons that only the source knows. No source of Ganeti's has any.
+    pub kept_out: Vec<(InstanceIdx, NodeIdx)>,
 }
 
 /// A node group as read from a source.

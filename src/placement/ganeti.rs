@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::quantity::MeasuredCapacity;
 use super::score::AllocationScore;
 use super::working_set::{
     Charge, ExclusionGroup, Host, HostState, LocationScore, Resource, Strategy, WorkingSet,
@@ -13,7 +14,8 @@ use crate::model::storage::StorageMap;
 use crate::model::{Cluster, Instance, Node, NodeIdx};
 
 /// The kinds of capacity: MiB, MiB, virtual CPUs.
-const KINDS: [&str; 3] = ["memory", "disk", "vcpus"];
+const KINDS: [MeasuredCapacity; 3] =
+    [MeasuredCapacity::Memory, MeasuredCapacity::Disk, MeasuredCapacity::Vcpus];
 const MEMORY: usize = 0;
 const DISK: usize = 1;
 const VCPUS: usize = 2;
@@ -34,7 +36,7 @@ pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet
     let mut set = WorkingSet {
         strategy: Some(Strategy::Balanced),
         symmetric: true,
-        attributes: KINDS.map(str::to_owned).to_vec(),
+        attributes: KINDS.map(|kind| kind.names()[0].to_owned()).to_vec(),
         ..WorkingSet::default()
     };
     let mut nodes = cluster.all_nodes();

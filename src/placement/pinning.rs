@@ -123,14 +123,23 @@ impl Foresight {
     }
 
     /// The primitives that do not come to where they are wanted, or do not stay there.
-    fn astray(&self, wanted: &[Option<HostIdx>]) -> Vec<ResourceIdx> {
+    fn astray(&self, wanted: &WantedPlaces) -> Vec<ResourceIdx> {
         let end = self.end.as_ref();
         let is_wrong = |of: &ResourceIdx| {
-            let at = of.get();
-            self.next[at] != wanted[at] || end.is_some_and(|end| end[at] != wanted[at])
+            let (at, place) = (of.get(), wanted.hosts[of.get()]);
+            let counts = !wanted.running_only || place.is_some();
+            counts && (self.next[at] != place || end.is_some_and(|end| end[at] != place))
         };
         primitives(&self.set).filter(is_wrong).collect()
     }
+}
+
+/// Where resources are to run.
+struct WantedPlaces {
+    /// By resource; none if it is not to run.
+    hosts: Vec<Option<HostIdx>>,
+    /// Whether nobody cares for those that are not to run.
+    running_only: bool,
 }
 
 /// The constraints that bring a cluster to a placement.
@@ -151,12 +160,30 @@ pub struct Pinning {
 /// # Errors
 /// The document, or that there are no such constraints.
 pub fn pin(text: &str, source: &str, wanted: &AllPlaced) -> Result<Pinning, PinError> {
-    let mut outlook = Foresight::of(text, source)?;
-    let wanted = runs_on(&outlook.set, wanted);
+    let outlook = Foresight::of(text, source)?;
+    let hosts = runs_on(&outlook.set, wanted);
+    pinned(text, source, outlook, &WantedPlaces { hosts, running_only: false })
+}
+
+/// The same for a placement of what runs: `hosts` has, by resource, where it is to run. What becomes of those that do not run is
+/// left to the cluster.
+///
+/// # Errors
+/// As [`pin`].
+pub fn pin_running(text: &str, source: &str, hosts: Vec<Option<HostIdx>>) -> Result<Pinning, PinError> {
+    pinned(text, source, Foresight::of(text, source)?, &WantedPlaces { hosts, running_only: true })
+}
+
+fn pinned(
+    text: &str,
+    source: &str,
+    mut outlook: Foresight,
+    wanted: &WantedPlaces,
+) -> Result<Pinning, PinError> {
     let survey = PinSurvey::of(text, source)?;
     let (mut pins, mut pinned, mut all) = (Vec::new(), BTreeSet::new(), false);
     loop {
-        let astray = outlook.astray(&wanted);
+        let astray = outlook.astray(wanted);
         if astray.is_empty() && outlook.end.is_some() {
             break;
         }
@@ -165,10 +192,10 @@ pub fn pin(text: &str, source: &str, wanted: &AllPlaced) -> Result<Pinning, PinE
             true => primitives(&outlook.set).collect(),
             false => astray.clone(),
         };
-        pinned.extend(movable.iter().filter_map(|of| goal(&outlook.set, &wanted, *of)));
+        pinned.extend(movable.iter().filter_map(|of| goal(&outlook.set, &wanted.hosts, *of)));
         if pinned.len() == before {
             if std::mem::replace(&mut all, true) {
-                return Err(PinError::Unreachable(described(&outlook, &wanted, &astray)));
+                return Err(PinError::Unreachable(described(&outlook, &wanted.hosts, &astray)));
             }
             continue;
         }
@@ -187,7 +214,7 @@ pub fn pin(text: &str, source: &str, wanted: &AllPlaced) -> Result<Pinning, PinE
         true => Vec::new(),
         false => {
             let bare = CibChange::Unpin(pins.clone()).made_in(text, source)?;
-            outlook.after(&bare, source)?.astray(&wanted)
+            outlook.after(&bare, source)?.astray(wanted)
         }
     };
     Ok(Pinning { pins, outlook, unkept })

@@ -36,6 +36,7 @@ mod metrics;
 mod nodes;
 pub(crate) mod options;
 pub(crate) mod output;
+mod pacemaker;
 pub mod plans;
 mod progress;
 mod reporting;

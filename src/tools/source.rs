@@ -29,8 +29,27 @@ const LOADING: &str = "failed to load data, aborting";
 /// What is wrong with the options, the files or the data.
 pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
     check_sources(options)?;
-    let additions = MergeOptions { utilisation: read_utilisation(options)?, ..options.merge.clone() };
+    // what is wrong with that file is told first
+    let utilisation = read_utilisation(options)?;
     let raw = read_source(options)?;
+    merged(raw, utilisation, options, output)
+}
+
+/// Completes a cluster that is from another source; warnings go to standard error.
+///
+/// # Errors
+/// What is wrong with the options, the files or the data.
+pub fn complete_raw(raw: RawCluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
+    merged(raw, read_utilisation(options)?, options, output)
+}
+
+fn merged(
+    raw: RawCluster,
+    utilisation: Vec<(String, Utilisation)>,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<Cluster> {
+    let additions = MergeOptions { utilisation, ..options.merge.clone() };
     for warning in &raw.warnings {
         output.error_line(&format!("Warning: {warning}"))?;
     }

@@ -17,8 +17,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
     // `load` for the requests of Ganeti's master
     ("search", &["load", "model", "redundancy", "score"]),
     ("plan", &["model"]),
-    // names and errors are shown as everywhere; `plan` for its graph, `search` for how long a search may go on
-    ("placement", &["input", "model", "plan", "search"]),
+    // names and errors are shown as everywhere; `plan` for its graph, `search` for how long a search may go on, `load` for
+    // what a source of clusters delivers
+    ("placement", &["input", "load", "model", "plan", "search"]),
     ("execute", &["input", "model", "placement", "plan", "remote"]),
     ("report", &["load", "model", "placement", "plan", "redundancy", "score", "search"]),
     (

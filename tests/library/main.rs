@@ -13,6 +13,7 @@ mod drafts;
 mod fuzz_parsers;
 mod ganeti_placing;
 mod house;
+mod instances;
 mod lint;
 mod mend;
 mod merge;

@@ -221,7 +221,7 @@ fn options_of_hcheck() {
                --no-instance-moves none\n-L,--luxi file\n--machine-readable choices=yes,no\n--max-cpu float\n\
                -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\
                -e,--min-score float\n--ignore-soft-errors none\n--no-simulation none\n-O,--offline onenode\n\
-               -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n--select-instances manyinstances\n--no-capacity-checks none\n\
+               -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-x,--xml-file file\n--live none\n--skip-unsupported none\n--allow-restarts none\n--select-instances manyinstances\n--no-capacity-checks none\n\
                -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--survive integer\n--top integer\n\
                --monitor none\n--severity string\n--deep none\n--effort integer\n--weights string\n--json none\n--metrics none\n--report none\n--detailed-status none\n--time-limit float\n\
                --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n";

@@ -19,6 +19,7 @@ mod install;
 mod json;
 mod manual;
 mod metrics;
+mod pacemaker;
 mod plans;
 mod recorded;
 mod regroup;

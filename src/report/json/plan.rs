@@ -120,11 +120,15 @@ pub struct PlanStep {
     commands: Vec<String>,
 }
 
-/// The steps of a plan.
+/// The steps of a plan, each with the commands that `commands` says it takes.
 ///
 /// # Errors
-/// A name that Ganeti cannot have: there would be commands with it.
-pub fn steps(cluster: &Cluster, steps: &[Step]) -> Result<Vec<PlanStep>, Impossible> {
+/// Those of `commands`.
+pub fn steps<E>(
+    cluster: &Cluster,
+    steps: &[Step],
+    commands: impl Fn(&Step) -> Result<Vec<String>, E>,
+) -> Result<Vec<PlanStep>, E> {
     let row = |(number, step): (usize, &Step)| {
         Ok(PlanStep {
             number,
@@ -139,10 +143,18 @@ pub fn steps(cluster: &Cluster, steps: &[Step]) -> Result<Vec<PlanStep>, Impossi
                 Concession::Interruption { stopped, .. } => Some(cluster.instance(stopped).name.clone()),
                 _ => None,
             },
-            commands: texts(&commands(cluster, step)?),
+            commands: commands(step)?,
         })
     };
     (1..).zip(steps).map(row).collect()
+}
+
+/// The commands of a step on a cluster of Ganeti's.
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn ganeti_commands(cluster: &Cluster, step: &Step) -> Result<Vec<String>, Impossible> {
+    Ok(texts(&commands(cluster, step)?))
 }
 
 /// The jobsets of a plan, by the numbers of their steps.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::plan::{PlanStep, jobsets, steps};
+use super::plan::{PlanStep, ganeti_commands, jobsets, steps};
 use super::{Generator, node_name, texts};
 use crate::model::standby::NodeSize;
 use crate::model::{Cluster, NodeIdx};
@@ -142,7 +142,7 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossibl
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps)?,
+        steps: steps(cluster, &plan.steps, |step| ganeti_commands(cluster, step))?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
         commands: texts(lines.iter().filter(|line| line.is_command())),
     })

@@ -30,7 +30,6 @@ pub struct UnfitName(String);
 /// # Errors
 /// A name that may mean something to a shell or an option parser.
 pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
-    check(change)?;
     let back = match change.clone() {
         CibChange::Pin(pins) => CibChange::Unpin(pins),
         CibChange::Unpin(pins) => CibChange::Pin(pins),
@@ -42,14 +41,23 @@ pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, Unfit
     {
         return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
     }
-    let mut lines = making(form, change);
+    let mut lines = making(form, change)?;
     lines.push("crm_resource --wait".to_owned());
     lines.push("# To take it back:".to_owned());
-    lines.extend(making(form, &back).into_iter().map(|line| format!("# {line}")));
+    lines.extend(making(form, &back)?.into_iter().map(|line| format!("# {line}")));
     Ok(lines)
 }
 
-fn making(form: CommandForm, change: &CibChange) -> Vec<String> {
+/// The lines that make a change, and no others.
+///
+/// # Errors
+/// A name that may mean something to a shell or an option parser.
+pub fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+    check(change)?;
+    Ok(made(form, change))
+}
+
+fn made(form: CommandForm, change: &CibChange) -> Vec<String> {
     match (form, change) {
         (_, CibChange::Pin(pins)) => pinning(form, pins),
         (_, CibChange::Unpin(pins)) => unpinning(form, pins),

@@ -19,7 +19,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     let instances = find_instances(options, cluster)?;
-    let mut text = Text { output, json: options.json };
+    let mut text = Text { output, json: options.json, cib: None };
     text.line(format!("Loaded {} nodes, {} instances", cluster.nodes.len(), cluster.instances.len()))?;
     let mut documents = Vec::new();
     for idx in instances {

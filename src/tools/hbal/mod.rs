@@ -18,7 +18,8 @@ use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::{Options, count, not_negative, one_form, size};
 use super::output::Output;
-use super::{ExitStatus, ahead, execution, source};
+use super::pacemaker::{ClusterUse, LoadedCluster};
+use super::{ExitStatus, ahead, execution, pacemaker};
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -42,6 +43,10 @@ pub const SPEC: Spec = Spec {
         INSECURE_HTTP,
         LUXI,
         IALLOC_SRC,
+        XML_FILE,
+        LIVE,
+        SKIP_UNSUPPORTED,
+        ALLOW_RESTARTS,
         EXEC,
         OptionDef::flag(
             "first-job-group",
@@ -179,6 +184,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 }
 
 fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    pacemaker::check(SPEC.name, options)?;
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::undertaking(options), journal, output)
     } else {
@@ -191,10 +197,10 @@ fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<E
         execution::check_pace(options)?;
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
         ahead::files(options, &["original", "balanced"])?;
-        let cluster = source::load(&options.load, output)?;
+        let LoadedCluster { cluster, cib } = pacemaker::load(options, ClusterUse::Moving, output)?;
         match options.explain.is_empty() {
             true => {
-                let plan = |cluster, output: &mut Output| run::run(options, cluster, output);
+                let plan = |cluster, output: &mut Output| run::run(options, cluster, cib.as_ref(), output);
                 execution::plan_and_execute(&execute::undertaking(options), cluster, plan, output)
             }
             false => explain::run(options, cluster, output),

@@ -9,11 +9,12 @@ use super::execute::proposed;
 use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
-use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
+use super::views::{
+    Text, give_commands, print_document, save_balanced, step_commands, summarize, wants_summary,
+};
 use super::{ExitStatus, Options, deep, page, several};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, NodeIdx};
-use crate::plan::names::Impossible;
 use crate::report::palette::Palette;
 use crate::report::summary::Moment;
 use crate::report::text::{cluster_text, whole_cluster_text};
@@ -22,6 +23,7 @@ use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
+use crate::tools::pacemaker::CibOrigin;
 use crate::tools::save::{self, save};
 use crate::tools::{group, summing_up};
 
@@ -54,11 +56,16 @@ impl Groups {
 }
 
 /// Balances what the options say of the cluster.
-pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+pub fn run(
+    options: &Options,
+    mut cluster: Cluster,
+    cib: Option<&CibOrigin>,
+    output: &mut Output,
+) -> anyhow::Result<Planned> {
     let level = options.load.verbosity;
     let groups = Groups::of(options)?;
     let silent = options.json || options.svg || options.execution.prints_document();
-    let mut text = Text { output, json: silent };
+    let mut text = Text { output, json: silent, cib };
     if level > 1 {
         text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
@@ -125,7 +132,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         ];
         conclude(options, [before, cluster], &moments, &found, is_summed_up, &mut text)?;
     }
-    let document = start.map(|start| document(cluster, &found, start)).transpose()?;
+    let document = start.map(|start| document(cluster, text.cib, &found, start)).transpose()?;
     let document = document.map(|document| json::text(&document)).transpose()?;
     let picture = match &found.deep {
         Some(DeepPlan { found: DeepFound::Best(found), .. }) if options.svg => {
@@ -195,9 +202,10 @@ fn empty_document(options: &Options, cluster: &Cluster) -> anyhow::Result<Option
 /// The document of a group; the cluster and the group in it are as before the first step.
 fn document(
     cluster: &Cluster,
+    cib: Option<&CibOrigin>,
     found: &Balanced,
     (state, group): (json::cluster::ClusterView, json::plan::BalancedGroup),
-) -> Result<json::plan::PlanDocument, Impossible> {
+) -> anyhow::Result<json::plan::PlanDocument> {
     // the nodes among which instances were moved; none without steps
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
     Ok(json::plan::PlanDocument {
@@ -207,7 +215,7 @@ fn document(
         initial_score: Some(json::Score::of(&found.initial)),
         unavoidable_score: Some(found.unavoidable),
         final_score: Some(json::Score::of(&found.last)),
-        steps: json::plan::steps(cluster, &found.steps)?,
+        steps: json::plan::steps(cluster, &found.steps, step_commands(cluster, cib))?,
         jobsets: json::plan::jobsets(&found.jobsets),
         nodes_after: json::cluster::nodes(cluster, moved),
         ..json::plan::PlanDocument::new(found.ending, state)

@@ -11,10 +11,9 @@ use super::execute::proposed;
 use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
-use super::views::{Text, give_commands, save_balanced, summarize, wants_summary};
+use super::views::{Text, give_commands, save_balanced, step_commands, summarize, wants_summary};
 use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
 use crate::plan::jobset::{Jobset, side_by_side};
-use crate::plan::names::Impossible;
 use crate::report::components::score;
 use crate::report::json::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
 use crate::report::json::plan::EndingView;
@@ -29,6 +28,7 @@ use crate::search::moves::perform;
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::{Output, Recording};
+use crate::tools::pacemaker::CibOrigin;
 use crate::tools::progress::Progress;
 use crate::tools::save::save;
 use crate::tools::summing_up;
@@ -164,8 +164,8 @@ impl GroupsRun<'_> {
         if stopped.is_some() && left_out {
             text.output.error_line("There was no time left for some of the node groups")?;
         }
-        let document =
-            state.map(|state| document(choice, cluster, &groups, &steps, &jobsets, stopped, state));
+        let document = state
+            .map(|state| document(choice, (cluster, text.cib), &groups, &steps, &jobsets, stopped, state));
         let document = document.transpose()?;
         let document = document.map(|document| json::text(&document)).transpose()?;
         let found = groups.into_iter().filter_map(|group| group.found);
@@ -210,7 +210,7 @@ pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Re
         }
         let mut output = recording.output();
         let json = options.json || options.execution.prints_document();
-        let mut text = Text { output: &mut output, json };
+        let mut text = Text { output: &mut output, json, cib: None };
         text.line("")?;
         let mut found = begin(options, start, candidate.start.clone(), &mut text)?;
         if found.was_searched() {
@@ -242,7 +242,7 @@ pub fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> any
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || -> anyhow::Result<String> {
         let state = json::cluster::ClusterView::whole(cluster);
-        Ok(json::text(&document(choice, cluster, &survey(cluster), &[], &[], None, state)?)?)
+        Ok(json::text(&document(choice, (cluster, None), &survey(cluster), &[], &[], None, state)?)?)
     };
     let document = options.json.then(document).transpose()?;
     proposed(options, [], None, None, document, output)
@@ -287,13 +287,13 @@ fn summary(choice: ChosenGroups, cluster: &Cluster, groups: &[BalanceCandidate],
 
 fn document(
     choice: ChosenGroups,
-    cluster: &Cluster,
+    (cluster, cib): (&Cluster, Option<&CibOrigin>),
     groups: &[BalanceCandidate],
     steps: &[Step],
     jobsets: &[Jobset],
     stopped: Option<Stopped>,
     state: json::cluster::ClusterView,
-) -> Result<GroupPlansDocument, Impossible> {
+) -> anyhow::Result<GroupPlansDocument> {
     let mut next = 1;
     let plan = |group: &BalanceCandidate| {
         let numbers: Vec<usize> = (next..next + group.steps().len()).collect();
@@ -322,7 +322,7 @@ fn document(
         stopped,
         cluster: state,
         groups: groups.iter().map(plan).collect(),
-        steps: json::plan::steps(cluster, steps)?,
+        steps: json::plan::steps(cluster, steps, step_commands(cluster, cib))?,
         jobsets: json::plan::jobsets(jobsets),
         nodes_after: json::cluster::nodes(cluster, &moved),
     })

@@ -6,10 +6,12 @@ use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
 use crate::plan::shell;
 use crate::report::file::write_whole;
+use crate::report::json::plan::ganeti_commands;
 use crate::report::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
+use crate::tools::pacemaker::CibOrigin;
 use crate::tools::{commands, save, summing_up};
 
 /// Where the lines for people go: to standard output, unless a document is
@@ -17,6 +19,8 @@ use crate::tools::{commands, save, summing_up};
 pub struct Text<'a> {
     pub output: &'a mut Output,
     pub json: bool,
+    /// What the cluster is, if it is one of Pacemaker's.
+    pub cib: Option<&'a CibOrigin>,
 }
 
 impl Text<'_> {
@@ -27,6 +31,17 @@ impl Text<'_> {
         Ok(())
     }
 }
+
+/// How a script of commands for Pacemaker begins.
+const CIB_SCRIPT: &str = "#!/bin/sh
+
+# Has Pacemaker come to a placement that hbal has found
+
+set -e
+
+";
+/// What stands above the commands for Pacemaker.
+const CIB_HEADING: &str = "Commands to run to reach the above solution:";
 
 /// Whether a plan ends with what it costs and brings.
 pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
@@ -70,6 +85,9 @@ pub fn give_commands(
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let Some(target) = &options.commands else { return Ok(()) };
+    if let Some(cib) = text.cib {
+        return give_cib_commands(cib, target, steps, text);
+    }
     let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
     if let CommandTarget::File(path) = target {
         write_whole(path, &shell::script(BALANCE_TITLE, "job", &lines))?;
@@ -82,6 +100,34 @@ pub fn give_commands(
         false => "Commands to run to reach the above solution:",
     };
     commands::show(Some(target), heading, || shell::listing(&lines), text.output)
+}
+
+/// The commands that have Pacemaker carry a plan out.
+fn give_cib_commands(
+    cib: &CibOrigin,
+    target: &CommandTarget,
+    steps: &[Step],
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let lines = cib.commands(steps)?;
+    if let CommandTarget::File(path) = target {
+        write_whole(path, &format!("{CIB_SCRIPT}{}\n", lines.join("\n")))?;
+    }
+    if text.json {
+        return Ok(());
+    }
+    commands::show(Some(target), CIB_HEADING, || lines, text.output)
+}
+
+/// The commands that a step takes, for documents.
+pub fn step_commands<'a>(
+    cluster: &'a Cluster,
+    cib: Option<&'a CibOrigin>,
+) -> impl Fn(&Step) -> anyhow::Result<Vec<String>> + 'a {
+    move |step| match cib {
+        Some(cib) => cib.step_commands(step),
+        None => Ok(ganeti_commands(cluster, step)?),
+    }
 }
 
 /// The jobsets that are to be shown or carried out.

@@ -15,7 +15,8 @@ use super::metrics::{metered, never};
 use super::options::catalogue::*;
 use super::options::{Options, at_least_one, one_form};
 use super::output::{Output, Recording, reader_is_gone};
-use super::{ExitStatus, ahead, complain, source};
+use super::pacemaker::ClusterUse;
+use super::{ExitStatus, ahead, complain, pacemaker};
 use crate::load::merge::apply_node_options;
 use crate::model::Cluster;
 use crate::report::check::monitor;
@@ -56,6 +57,10 @@ pub const SPEC: Spec = Spec {
         RAPI_CREDENTIALS,
         RAPI_CACERT,
         INSECURE_HTTP,
+        XML_FILE,
+        LIVE,
+        SKIP_UNSUPPORTED,
+        ALLOW_RESTARTS,
         SELECT_INSTANCES,
         NO_CAPACITY_CHECKS.says("leave out whether each node could be emptied (global N+1)"),
         VERBOSE.says("undo one -q; may be repeated"),
@@ -223,7 +228,8 @@ fn check_together(options: &Options) -> anyhow::Result<()> {
 }
 
 fn loaded(options: &Options, output: &mut Output) -> anyhow::Result<Cluster> {
-    let mut cluster = source::load(&options.load, output)?;
+    pacemaker::check(SPEC.name, options)?;
+    let mut cluster = pacemaker::load(options, ClusterUse::Moving, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     Ok(cluster)
 }

@@ -57,7 +57,7 @@ pub(super) fn placed(set: &WorkingSet, options: &Options) -> anyhow::Result<(Str
 }
 
 /// Refuses clusters with clones where they are not known.
-pub(super) fn refuse_clones(set: &WorkingSet, what: &str) -> anyhow::Result<()> {
+pub(in crate::tools) fn refuse_clones(set: &WorkingSet, what: &str) -> anyhow::Result<()> {
     match set.clones().next() {
         Some(clone) => bail!("{what} not know clones, and '{}' is one", shown_name(&set.resource(clone).id)),
         None => Ok(()),

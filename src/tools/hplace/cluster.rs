@@ -24,7 +24,7 @@ const STAYING: i64 = 1;
 const ASKED: &str = "cibadmin";
 
 /// A cluster with its document.
-pub(super) struct ReadCib {
+pub(in crate::tools) struct ReadCib {
     /// The document.
     pub text: String,
     /// Where it is from, for messages.
@@ -59,7 +59,7 @@ pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<Working
 ///
 /// # Errors
 /// The same, or it is Ganeti's.
-pub(super) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
+pub(in crate::tools) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
     let (text, source) = read_text(all)?;
     let set = cib::parse(&text, &source)?;
     accept(&set, &all.placement, output)?;

@@ -1,8 +1,8 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
-mod best;
+pub(super) mod best;
 mod carry;
-mod cluster;
+pub(super) mod cluster;
 mod follow;
 mod lint;
 mod run;
@@ -12,7 +12,7 @@ use std::ffi::OsString;
 
 use super::ExitStatus;
 use super::cli::hint::did_you_mean;
-use super::cli::option::ArgumentKind::{Choices, File, Integer, Text};
+use super::cli::option::ArgumentKind::{Choices, Integer, Text};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
 use super::options::catalogue::*;
 use super::options::{Options, PlacementCommand, count, some};
@@ -35,17 +35,8 @@ pub const SPEC: Spec = Spec {
         "evacuate [OPTION...] NODE",
     ],
     options: &[
-        OptionDef::new(
-            "xml-file",
-            "read the cluster from FILE, a CIB as cibadmin -Q prints it, or compressed with gzip or bzip2; - is standard input",
-        )
-        .short('x')
-        .takes("FILE", File, |o, g| g.path().map(|path| o.placement.file = path))
-        .added(),
-        OptionDef::flag("live", "ask the cluster of this node for its CIB, with cibadmin -Q", |o| {
-            o.placement.live = true
-        })
-        .added(),
+        XML_FILE,
+        LIVE,
         TEXT_DATA,
         MASTER,
         RAPI_CREDENTIALS,
@@ -89,12 +80,7 @@ pub const SPEC: Spec = Spec {
             .takes("N", Integer, |o, g| count(g).map(|steps| o.placement.steps = Some(steps)))
             .added(),
         TIME_LIMIT,
-        OptionDef::flag(
-            "skip-unsupported",
-            "leave what is beyond this tool as it is, where it runs, instead of refusing the cluster",
-            |o| o.placement.skip_unsupported = true,
-        )
-        .added(),
+        SKIP_UNSUPPORTED,
         OptionDef::flag("explain", "tell why each resource is where it is", |o| o.placement.explain = true)
             .added(),
         OptionDef::flag(

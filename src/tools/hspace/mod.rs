@@ -14,7 +14,8 @@ use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::{Options, one_form};
 use super::output::Output;
-use super::{ExitStatus, ahead, source};
+use super::pacemaker::ClusterUse;
+use super::{ExitStatus, ahead, pacemaker};
 use crate::load::merge::apply_node_options;
 use crate::load::number::parse_int;
 use crate::load::units::parse_size;
@@ -50,6 +51,9 @@ pub const SPEC: Spec = Spec {
         INSECURE_HTTP,
         LUXI,
         IALLOC_SRC,
+        XML_FILE,
+        LIVE,
+        SKIP_UNSUPPORTED,
         VERBOSE,
         QUIET,
         OptionDef::flag(
@@ -98,8 +102,9 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 
 fn estimate(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
+    pacemaker::check(SPEC.name, options)?;
     ahead::files(options, &["tiered", "standard"])?;
-    let mut cluster = source::load(&options.load, output)?;
+    let mut cluster = pacemaker::load(options, ClusterUse::Looking, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let result = run::run(options, &cluster, output);
     // what was said before an error stays said

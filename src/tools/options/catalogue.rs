@@ -55,6 +55,30 @@ pub const IALLOC_SRC: OptionDef = OptionDef::new(
 )
 .short('I')
 .takes("FILE", File, |o, g| g.path().map(|path| o.load.source.ialloc = path));
+pub const XML_FILE: OptionDef = OptionDef::new(
+    "xml-file",
+    "read the cluster from FILE, a CIB as cibadmin -Q prints it, or compressed with gzip or bzip2; - is standard input",
+)
+.short('x')
+.takes("FILE", File, |o, g| g.path().map(|path| o.placement.file = path))
+.added();
+pub const LIVE: OptionDef =
+    OptionDef::flag("live", "ask the cluster of this node for its CIB, with cibadmin -Q", |o| {
+        o.placement.live = true
+    })
+    .added();
+pub const SKIP_UNSUPPORTED: OptionDef = OptionDef::flag(
+    "skip-unsupported",
+    "leave what is beyond this tool as it is, where it runs, instead of refusing the cluster",
+    |o| o.placement.skip_unsupported = true,
+)
+.added();
+pub const ALLOW_RESTARTS: OptionDef = OptionDef::flag(
+    "allow-restarts",
+    "of a Pacemaker cluster, also move resources that are stopped and started for that, or with which others are",
+    |o| o.placement.allow_restarts = true,
+)
+.added();
 pub const SIMULATE: OptionDef = OptionDef::new(
     "simulate",
     "make up a group of empty nodes, described as POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE]]; once per group",

@@ -55,6 +55,8 @@ pub struct PlacementOptions {
     /// What it is worth to a Ganeti instance to stay where it is; none: 1.
     pub stickiness: Option<AllocationScore>,
     pub skip_unsupported: bool,
+    /// Whether other tools may move what cannot move while it runs.
+    pub allow_restarts: bool,
     pub explain: bool,
     pub crm_simulate_format: bool,
     pub show_normalized: bool,

@@ -1,0 +1,192 @@
+//! A Pacemaker cluster in the tools that know nodes and instances.
+
+use std::collections::BTreeMap;
+
+use anyhow::bail;
+
+use super::hplace::best::refuse_clones;
+use super::hplace::cluster::{ReadCib, read_cib};
+use super::options::Options;
+use super::output::Output;
+use super::source;
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, NodeIdx, Step};
+use crate::placement::cib::change::{CibChange, LocationPin};
+use crate::placement::instances::{
+    HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
+};
+use crate::placement::pinning::pin_running;
+use crate::placement::{HostIdx, Strategy};
+use crate::report::number::counted;
+use crate::report::placement::commands::{CommandForm, lines, making};
+
+/// A cluster, and what it is if it is one of Pacemaker's.
+pub(super) struct LoadedCluster {
+    pub cluster: Cluster,
+    pub cib: Option<CibOrigin>,
+}
+
+/// What a cluster of Pacemaker's is made of.
+pub(super) struct CibOrigin {
+    read: ReadCib,
+    /// By instance, the resource that it is.
+    units: Vec<MovableUnit>,
+}
+
+/// Whether the options name a cluster of Pacemaker's.
+pub(super) fn is_named(options: &Options) -> bool {
+    options.placement.file.is_some() || options.placement.live
+}
+
+/// Refuses what does not go together with a Pacemaker cluster, if it is one.
+///
+/// # Errors
+/// Such an option.
+pub(super) fn check(tool: &str, options: &Options) -> anyhow::Result<()> {
+    let Options { placement, load, balance, execution, .. } = options;
+    if !is_named(options) {
+        let given =
+            [("skip-unsupported", placement.skip_unsupported), ("allow-restarts", placement.allow_restarts)];
+        return match given.into_iter().find(|(_, given)| *given) {
+            Some((long, _)) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
+            None => Ok(()),
+        };
+    }
+    if execution.exec {
+        bail!(
+            "{tool} changes no Pacemaker cluster: -C prints the commands for it; hplace --live -X carries out what hplace plans"
+        );
+    }
+    let refused = [
+        // Pacemaker's limits are hard ones
+        ("ignore-soft-errors", balance.rules.ignore_soft_errors),
+        ("max-cpu", load.nodes.max_cpu.is_some()),
+        ("allow-overcommit-during-migration", balance.concessions.overcommit),
+        ("allow-interruptions", balance.concessions.interruptions),
+        // hplace tells exactly what follows
+        ("offline", !load.nodes.offline.is_empty()),
+        ("evacuate", !options.emptied.is_empty()),
+        ("repair-only", options.repair_only),
+        ("without-node", !options.without.is_empty()),
+        ("survive", options.survive.is_some()),
+        // Ganeti's words and forms
+        ("mond", load.mond),
+        ("disk-template", options.disk_template.is_some()),
+        ("save", options.save.is_some()),
+        ("print-plan", execution.print_plan.is_some()),
+        ("save-plan", execution.save_plan.is_some()),
+        ("first-job-group", options.first_job_group),
+    ];
+    match refused.into_iter().find(|(_, given)| *given) {
+        Some((long, _)) => bail!("option --{long} means nothing for a Pacemaker cluster"),
+        None => Ok(()),
+    }
+}
+
+/// What a tool does with the resources that run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClusterUse {
+    /// It leaves them where they are.
+    Looking,
+    /// It moves them, or tries what that would bring.
+    Moving,
+}
+
+/// Reads the cluster that the options name.
+///
+/// # Errors
+/// What is wrong with the options, the files or the data.
+pub(super) fn load(
+    options: &Options,
+    cluster_use: ClusterUse,
+    output: &mut Output,
+) -> anyhow::Result<LoadedCluster> {
+    if !is_named(options) {
+        return Ok(LoadedCluster { cluster: source::load(&options.load, output)?, cib: None });
+    }
+    let read = read_cib(options, output)?;
+    let looking = cluster_use == ClusterUse::Looking;
+    let restarts = looking || options.placement.allow_restarts;
+    let movable = MovableResources { restarts, weightless: looking };
+    let ResourcesAsInstances { raw, units, running, held, unmeasured } =
+        resources_as_instances(&read.set, movable);
+    if options.load.verbosity >= 1 {
+        let mut notes = Vec::new();
+        notes.extend(stay(running, &held).filter(|_| !looking));
+        notes.extend(respected(&unmeasured));
+        if read.set.strategy() == Strategy::Default {
+            let note =
+                "Warning: the cluster has the strategy 'default': Pacemaker itself looks at no capacity";
+            notes.push(note.to_owned());
+        }
+        notes.iter().try_for_each(|note| output.error_line(note))?;
+    }
+    let cluster = source::complete_raw(raw, &options.load, output)?;
+    Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units }) })
+}
+
+/// How many resources stay where they run, and why.
+fn stay(running: usize, held: &BTreeMap<HoldReason, usize>) -> Option<String> {
+    let all: usize = held.values().sum();
+    let reasons: Vec<String> = held.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let (of, stay) = (
+        counted(running, "running resource"),
+        if all == 1 { "stays where it is" } else { "stay where they are" },
+    );
+    (all > 0).then(|| format!("{all} of {of} {stay}: {}", reasons.join(", ")))
+}
+
+/// The capacities that no node of Ganeti's has.
+fn respected(unmeasured: &[String]) -> Option<String> {
+    let names: Vec<String> = unmeasured.iter().map(|name| shown_name(name).to_string()).collect();
+    (!names.is_empty())
+        .then(|| format!("Capacities that are not balanced, but not exceeded either: {}", names.join(", ")))
+}
+
+impl CibOrigin {
+    /// What has to be typed so that Pacemaker comes to where some steps lead.
+    ///
+    /// # Errors
+    /// The cluster has clones, it does not come there whatever it is told, or a name that no command is written with.
+    pub(super) fn commands(&self, steps: &[Step]) -> anyhow::Result<Vec<String>> {
+        let ReadCib { text, source, set } = &self.read;
+        refuse_clones(set, "commands do")?;
+        if steps.is_empty() {
+            return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?);
+        }
+        let mut hosts: Vec<Option<HostIdx>> = set.resources.iter().map(|of| of.active).collect();
+        // the cluster moves and stops these by itself
+        let goes =
+            |unit: &&MovableUnit| matches!(unit.hold, Some(HoldReason::Leaving | HoldReason::Stopping));
+        for unit in self.units.iter().filter(goes) {
+            unit.members.iter().for_each(|member| hosts[member.get()] = None);
+        }
+        for step in steps {
+            let members = &self.units[step.instance.get()].members;
+            members.iter().for_each(|member| hosts[member.get()] = Some(host(step.to.primary)));
+        }
+        let pinning = pin_running(text, source, hosts)?;
+        Ok(lines(CommandForm::Cib, &CibChange::Pin(pinning.pins))?)
+    }
+}
+
+impl CibOrigin {
+    /// What has to be typed for one step, if nothing else is in its way.
+    ///
+    /// # Errors
+    /// A name that no command is written with.
+    pub(super) fn step_commands(&self, step: &Step) -> anyhow::Result<Vec<String>> {
+        let set = &self.read.set;
+        let resource = set.resource(self.units[step.instance.get()].resource).id.clone();
+        let node = set.host(host(step.to.primary)).name.clone();
+        Ok(making(
+            CommandForm::CrmResource,
+            &CibChange::Pin(vec![LocationPin { id: resource.clone(), resource, node }]),
+        )?)
+    }
+}
+
+/// The host that a node is.
+fn host(node: NodeIdx) -> HostIdx {
+    HostIdx::new(node.get())
+}

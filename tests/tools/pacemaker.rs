@@ -1,0 +1,114 @@
+//! The tools that know nodes and instances, on Pacemaker clusters.
+
+use std::fs;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::{contains, is_empty, starts_with};
+use serde_json::Value;
+
+const SIX: &str = "data/pacemaker-six-nodes.xml";
+
+fn run(tool: &str, words: &[&str]) -> Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").arg(tool).args(words).assert()
+}
+
+/// A run with this document on standard input.
+fn fed(tool: &str, words: &[&str], document: impl Into<Vec<u8>>) -> Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    let command = command.env_remove("HTOOLS").args([tool, "-x", "-"]).args(words);
+    command.write_stdin(document).assert()
+}
+
+#[test]
+fn hbal_says_what_it_moves_and_what_stays() {
+    let stays = "9 of 11 running resources stay where they are: 3 on a node that is not available, ";
+    let moves = "    1. build1 epsilon         => zeta";
+    let done = run("hbal", &["-x", SIX, "-C"]).code(0).stderr(starts_with(stays));
+    done.stdout(
+        contains(moves)
+            .and(contains(r#"<rsc_location id="hplace-build1" rsc="build1" node="zeta" score="INFINITY"/>"#)),
+    );
+    run("hbal", &["-x", SIX, "-q"]).code(0).stderr(is_empty());
+    let script = tempfile::tempdir().unwrap();
+    let script = script.path().join("script").to_string_lossy().into_owned();
+    run("hbal", &["-x", SIX, &format!("-C{script}")]).code(0).stdout(contains(&script));
+}
+
+#[test]
+fn documents_have_commands_for_pacemaker() {
+    let output = run("hbal", &["-x", SIX, "--json"]).code(0).get_output().stdout.clone();
+    let document: Value = serde_json::from_slice(&output).unwrap();
+    let commands = &document["steps"][0]["commands"];
+    assert_eq!(commands, &serde_json::json!(["crm_resource --move -r build1 -N zeta"]));
+}
+
+/// How many more fit is the same, to the last, whoever is asked.
+#[test]
+fn hspace_agrees_with_hplace_fit() {
+    let vms = "data/pacemaker-vms.xml";
+    for (cpus, memory, count) in [(2, 4096, 25), (1, 1024, 51), (24, 49152, 1), (24, 49153, 0)] {
+        let size = format!("--standard-alloc=0,{memory},{cpus}");
+        let allocated = format!("\n  - {count:>3} instances allocated\n");
+        run("hspace", &["-x", vms, &size, "--no-capacity-checks"]).code(0).stdout(contains(allocated));
+        let fit = run("hplace", &["fit", "-x", vms, &format!("cpu={cpus},hv_memory={memory}")]);
+        fit.code(0).stdout(contains(format!(": {count} more with cpu={cpus}")));
+    }
+}
+
+#[test]
+fn options_of_ganeti_are_refused() {
+    for (tool, option) in [
+        ("hbal", "--ignore-soft-errors"),
+        ("hbal", "--max-cpu=2"),
+        ("hbal", "-Oalpha"),
+        ("hbal", "--evacuate=alpha"),
+        ("hbal", "--repair-only"),
+        ("hbal", "-Sstate"),
+        ("hbal", "--save-plan=plan"),
+        ("hspace", "--disk-template=drbd"),
+        ("hcheck", "--without-node=alpha"),
+        ("hcheck", "--survive=1"),
+    ] {
+        let refused = "means nothing for a Pacemaker cluster\n";
+        run(tool, &["-x", SIX, option]).code(1).stdout("").stderr(contains(refused));
+    }
+    for tool in ["hbal", "hspace", "hcheck"] {
+        let both = run(tool, &["-x", SIX, "-tdata/small.data"]).code(1).stdout("");
+        both.stderr(contains("only one cluster can be named"));
+        let alone = run(tool, &["-tdata/offline-nodes.data", "--skip-unsupported"]).code(1).stdout("");
+        alone.stderr(contains("option --skip-unsupported is for Pacemaker clusters"));
+    }
+    let exec = run("hbal", &["-x", SIX, "-X"]).code(1).stdout("");
+    exec.stderr(contains("hbal changes no Pacemaker cluster: -C prints the commands for it"));
+}
+
+#[test]
+fn hostile_documents_are_one_line() {
+    let one_line = || predicate::function(|text: &str| text.lines().count() == 1);
+    for tool in ["hbal", "hspace", "hcheck"] {
+        for document in ["", "<nodes/>", "<cib>\0</cib>", "<!DOCTYPE a [<!ENTITY b \"c\">]><cib>&b;</cib>"] {
+            fed(tool, &[], document).code(1).stdout("").stderr(starts_with("Error: ").and(one_line()));
+        }
+    }
+}
+
+#[test]
+fn what_is_beyond_is_refused_in_the_words_of_hplace() {
+    let six = fs::read_to_string(SIX).unwrap();
+    let bundle = six.replace(r#"<primitive id="mail""#, r#"<bundle id="copies"><primitive id="mail""#);
+    let bundle = bundle.replacen(
+        "</primitive>\n      <primitive id=\"build1\"",
+        "</primitive></bundle>\n      <primitive id=\"build1\"",
+        1,
+    );
+    let named = "Unsupported: bundle 'copies': ";
+    fed("hbal", &[], bundle.as_str())
+        .code(1)
+        .stdout("")
+        .stderr(starts_with(named).and(contains("--skip-unsupported")));
+    let left = fed("hbal", &["--skip-unsupported"], bundle.as_str()).code(0);
+    left.stderr(starts_with(named).and(contains("1 unsupported")));
+}
