@@ -9,8 +9,9 @@ use super::hplace::cluster::{ReadCib, read_cib};
 use super::options::Options;
 use super::output::Output;
 use super::source;
+use crate::load::raw::RawInstance;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, NodeIdx, Step};
+use crate::model::{Cluster, Draft, Mib, NodeIdx, Step};
 use crate::placement::cib::change::{CibChange, LocationPin};
 use crate::placement::instances::{
     HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
@@ -18,7 +19,9 @@ use crate::placement::instances::{
 use crate::placement::pinning::pin_running;
 use crate::placement::{HostIdx, Strategy};
 use crate::report::number::counted;
-use crate::report::placement::commands::{CommandForm, lines, making};
+use crate::report::placement::commands::{CommandForm, lines, lines_of_all, making};
+use crate::search::moves::{MoveRules, perform_step};
+use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
 /// A cluster, and what it is if it is one of Pacemaker's.
 pub(super) struct LoadedCluster {
@@ -76,6 +79,7 @@ pub(super) fn check(tool: &str, options: &Options) -> anyhow::Result<()> {
         ("print-plan", execution.print_plan.is_some()),
         ("save-plan", execution.save_plan.is_some()),
         ("first-job-group", options.first_job_group),
+        ("standby-data", options.standby_data.is_some()),
     ];
     match refused.into_iter().find(|(_, given)| *given) {
         Some((long, _)) => bail!("option --{long} means nothing for a Pacemaker cluster"),
@@ -90,6 +94,8 @@ pub(super) enum ClusterUse {
     Looking,
     /// It moves them, or tries what that would bring.
     Moving,
+    /// It moves them away from nodes, also those that need nothing.
+    Emptying,
 }
 
 /// Reads the cluster that the options name.
@@ -107,7 +113,7 @@ pub(super) fn load(
     let read = read_cib(options, output)?;
     let looking = cluster_use == ClusterUse::Looking;
     let restarts = looking || options.placement.allow_restarts;
-    let movable = MovableResources { restarts, weightless: looking };
+    let movable = MovableResources { restarts, weightless: cluster_use != ClusterUse::Moving };
     let ResourcesAsInstances { raw, units, running, held, unmeasured } =
         resources_as_instances(&read.set, movable);
     if options.load.verbosity >= 1 {
@@ -121,7 +127,9 @@ pub(super) fn load(
         }
         notes.iter().try_for_each(|note| output.error_line(note))?;
     }
-    let cluster = source::complete_raw(raw, &options.load, output)?;
+    let needs_nothing = |of: &&RawInstance| (of.mem, of.disk, of.vcpus) == (Mib::ZERO, Mib::ZERO, 0);
+    let idle = raw.instances.iter().filter(needs_nothing).map(|of| of.name.clone()).collect();
+    let cluster = source::complete_raw(raw, idle, &options.load, output)?;
     Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units }) })
 }
 
@@ -143,6 +151,18 @@ fn respected(unmeasured: &[String]) -> Option<String> {
         .then(|| format!("Capacities that are not balanced, but not exceeded either: {}", names.join(", ")))
 }
 
+/// Whether a step of some plans breaks a limit that is hard for Pacemaker, though not for Ganeti where a node is emptied.
+pub(super) fn breaks_limits(cluster: &Cluster, found: &Squeeze) -> bool {
+    let mut draft = Draft::of(cluster);
+    found.plans.iter().any(|plan| {
+        // nodes are emptied before they are switched
+        if plan.decision == Decision::Expand {
+            plan.switch(&mut draft);
+        }
+        plan.steps.iter().any(|step| perform_step(&mut draft, step, &MoveRules::default()).is_err())
+    })
+}
+
 impl CibOrigin {
     /// What has to be typed so that Pacemaker comes to where some steps lead.
     ///
@@ -154,7 +174,38 @@ impl CibOrigin {
         if steps.is_empty() {
             return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?);
         }
-        let mut hosts: Vec<Option<HostIdx>> = set.resources.iter().map(|of| of.active).collect();
+        let pinning = pin_running(text, source, self.hosts_after(steps))?;
+        Ok(lines(CommandForm::Cib, &CibChange::Pin(pinning.pins))?)
+    }
+
+    /// The same with nodes that go to standby at the end, or come out of it at the beginning.
+    ///
+    /// # Errors
+    /// As [`commands`](Self::commands).
+    pub(super) fn switch_commands(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
+        let ReadCib { text, source, set } = &self.read;
+        refuse_clones(set, "commands do")?;
+        let name = |node: &NodeIdx| set.host(host(*node)).name.clone();
+        let change: fn(String) -> CibChange = match plan.decision {
+            Decision::Nothing => return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?),
+            Decision::Condense => CibChange::Standby,
+            Decision::Expand => CibChange::Online,
+        };
+        let switches: Vec<CibChange> = plan.nodes.iter().map(|node| change(name(node))).collect();
+        let mut switched = text.clone();
+        for switch in &switches {
+            switched = switch.made_in(&switched, source)?;
+        }
+        let pins = CibChange::Pin(pin_running(&switched, source, self.hosts_after(&plan.steps))?.pins);
+        let mut changes: Vec<CibChange> = switches;
+        let at = if plan.decision == Decision::Expand { changes.len() } else { 0 };
+        changes.insert(at, pins);
+        Ok(lines_of_all(CommandForm::Cib, &changes)?)
+    }
+
+    /// By resource, where it is to run after some steps; none where nobody has to care.
+    fn hosts_after(&self, steps: &[Step]) -> Vec<Option<HostIdx>> {
+        let mut hosts: Vec<Option<HostIdx>> = self.read.set.resources.iter().map(|of| of.active).collect();
         // the cluster moves and stops these by itself
         let goes =
             |unit: &&MovableUnit| matches!(unit.hold, Some(HoldReason::Leaving | HoldReason::Stopping));
@@ -165,8 +216,7 @@ impl CibOrigin {
             let members = &self.units[step.instance.get()].members;
             members.iter().for_each(|member| hosts[member.get()] = Some(host(step.to.primary)));
         }
-        let pinning = pin_running(text, source, hosts)?;
-        Ok(lines(CommandForm::Cib, &CibChange::Pin(pinning.pins))?)
+        hosts
     }
 }
 
@@ -184,6 +234,13 @@ impl CibOrigin {
             &CibChange::Pin(vec![LocationPin { id: resource.clone(), resource, node }]),
         )?)
     }
+}
+
+/// A script of commands for Pacemaker that a tool has found.
+pub(super) fn cib_script(tool: &str, lines: &[String]) -> String {
+    let head =
+        format!("#!/bin/sh\n\n# Has Pacemaker come to a placement that {tool} has found\n\nset -e\n\n");
+    format!("{head}{}\n", lines.join("\n"))
 }
 
 /// The host that a node is.

@@ -35,12 +35,20 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
     merged(raw, utilisation, options, output)
 }
 
-/// Completes a cluster that is from another source; warnings go to standard error.
+/// Completes a cluster that is from another source; warnings go to standard error. `idle` names instances that make no load, unless
+/// a file of the options says how much.
 ///
 /// # Errors
 /// What is wrong with the options, the files or the data.
-pub fn complete_raw(raw: RawCluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
-    merged(raw, read_utilisation(options)?, options, output)
+pub fn complete_raw(
+    raw: RawCluster,
+    idle: Vec<String>,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<Cluster> {
+    let idle = idle.into_iter().map(|name| (name, Utilisation::ZERO));
+    let utilisation = idle.chain(read_utilisation(options)?).collect();
+    merged(raw, utilisation, options, output)
 }
 
 fn merged(

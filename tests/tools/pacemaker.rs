@@ -59,6 +59,25 @@ fn hspace_agrees_with_hplace_fit() {
 }
 
 #[test]
+fn hsqueeze_puts_nodes_in_standby_and_takes_them_out() {
+    let vms = fs::read_to_string("data/pacemaker-vms.xml").unwrap();
+    let standby = r#"uname="node4"><instance_attributes id="i4"><nvpair id="i4-s" name="standby" value="on"/></instance_attributes>"#;
+    let back = fed("hsqueeze", &["-C", "--minimal-resources=3"], vms.replace(r#"uname="node4">"#, standby));
+    back.code(0).stdout(
+        starts_with("'Nodes to online'\nnode4\n")
+            .and(contains("\ncrm_attribute --name standby --node node4 --delete\n")),
+    );
+    let words = ["-C", "--no-capacity-checks", "--target-resources=0.25", "--minimal-resources=0"];
+    let away = fed("hsqueeze", &words, vms.as_str()).code(0);
+    away.stdout(starts_with("'Nodes to offline'\nnode4\n"));
+    // with restarts more nodes can be emptied, and what is moved is pinned first
+    let more = fed("hsqueeze", &[&words[..], &["--allow-restarts"]].concat(), vms.as_str()).code(0);
+    let output = String::from_utf8(more.get_output().stdout.clone()).unwrap();
+    let position = |text: &str| output.find(text).unwrap_or_else(|| panic!("{text}: {output}"));
+    assert!(position("<rsc_location ") < position("crm_attribute --name standby --node "));
+}
+
+#[test]
 fn options_of_ganeti_are_refused() {
     for (tool, option) in [
         ("hbal", "--ignore-soft-errors"),
@@ -71,11 +90,14 @@ fn options_of_ganeti_are_refused() {
         ("hspace", "--disk-template=drbd"),
         ("hcheck", "--without-node=alpha"),
         ("hcheck", "--survive=1"),
+        ("hsqueeze", "--json"),
+        ("hsqueeze", "--ignore-soft-errors"),
+        ("hsqueeze", "--standby-data=x"),
     ] {
         let refused = "means nothing for a Pacemaker cluster\n";
         run(tool, &["-x", SIX, option]).code(1).stdout("").stderr(contains(refused));
     }
-    for tool in ["hbal", "hspace", "hcheck"] {
+    for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
         let both = run(tool, &["-x", SIX, "-tdata/small.data"]).code(1).stdout("");
         both.stderr(contains("only one cluster can be named"));
         let alone = run(tool, &["-tdata/offline-nodes.data", "--skip-unsupported"]).code(1).stdout("");
@@ -88,7 +110,7 @@ fn options_of_ganeti_are_refused() {
 #[test]
 fn hostile_documents_are_one_line() {
     let one_line = || predicate::function(|text: &str| text.lines().count() == 1);
-    for tool in ["hbal", "hspace", "hcheck"] {
+    for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
         for document in ["", "<nodes/>", "<cib>\0</cib>", "<!DOCTYPE a [<!ENTITY b \"c\">]><cib>&b;</cib>"] {
             fed(tool, &[], document).code(1).stdout("").stderr(starts_with("Error: ").and(one_line()));
         }

@@ -123,7 +123,8 @@ fn raw_node(
         exclusive_storage: false,
         offline: !of.state.available(),
         outage: if of.state.standby { Outage::Drained } else { Outage::Marked },
-        master: set.coordinator == Some(host),
+        // any node can be the coordinator
+        master: false,
         group: GroupIdx::new(0),
         tags: of.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
         hypervisor: None,

@@ -30,22 +30,39 @@ pub struct UnfitName(String);
 /// # Errors
 /// A name that may mean something to a shell or an option parser.
 pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
-    let back = match change.clone() {
+    lines_of_all(form, std::slice::from_ref(change))
+}
+
+/// The same for several changes, each when the one before it is done; they are taken back in the opposite order.
+///
+/// # Errors
+/// As [`lines`].
+pub fn lines_of_all(form: CommandForm, changes: &[CibChange]) -> Result<Vec<String>, UnfitName> {
+    let is_nothing = |change: &&CibChange| matches!(change, CibChange::Pin(pins) | CibChange::Unpin(pins) if pins.is_empty());
+    let changes: Vec<&CibChange> = changes.iter().filter(|change| !is_nothing(change)).collect();
+    if changes.is_empty() {
+        return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
+    }
+    let mut lines = Vec::new();
+    for change in &changes {
+        lines.extend(making(form, change)?);
+        lines.push("crm_resource --wait".to_owned());
+    }
+    lines.push("# To take it back:".to_owned());
+    for change in changes.into_iter().rev() {
+        lines.extend(making(form, &opposite(change))?.into_iter().map(|line| format!("# {line}")));
+    }
+    Ok(lines)
+}
+
+/// What takes a change back.
+fn opposite(change: &CibChange) -> CibChange {
+    match change.clone() {
         CibChange::Pin(pins) => CibChange::Unpin(pins),
         CibChange::Unpin(pins) => CibChange::Pin(pins),
         CibChange::Standby(node) => CibChange::Online(node),
         CibChange::Online(node) => CibChange::Standby(node),
-    };
-    if let CibChange::Pin(pins) | CibChange::Unpin(pins) = change
-        && pins.is_empty()
-    {
-        return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
     }
-    let mut lines = making(form, change)?;
-    lines.push("crm_resource --wait".to_owned());
-    lines.push("# To take it back:".to_owned());
-    lines.extend(making(form, &back)?.into_iter().map(|line| format!("# {line}")));
-    Ok(lines)
 }
 
 /// The lines that make a change, and no others.

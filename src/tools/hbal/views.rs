@@ -11,7 +11,7 @@ use crate::report::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
-use crate::tools::pacemaker::CibOrigin;
+use crate::tools::pacemaker::{CibOrigin, cib_script};
 use crate::tools::{commands, save, summing_up};
 
 /// Where the lines for people go: to standard output, unless a document is
@@ -32,14 +32,6 @@ impl Text<'_> {
     }
 }
 
-/// How a script of commands for Pacemaker begins.
-const CIB_SCRIPT: &str = "#!/bin/sh
-
-# Has Pacemaker come to a placement that hbal has found
-
-set -e
-
-";
 /// What stands above the commands for Pacemaker.
 const CIB_HEADING: &str = "Commands to run to reach the above solution:";
 
@@ -111,7 +103,7 @@ fn give_cib_commands(
 ) -> anyhow::Result<()> {
     let lines = cib.commands(steps)?;
     if let CommandTarget::File(path) = target {
-        write_whole(path, &format!("{CIB_SCRIPT}{}\n", lines.join("\n")))?;
+        write_whole(path, &cib_script(super::SPEC.name, &lines))?;
     }
     if text.json {
         return Ok(());

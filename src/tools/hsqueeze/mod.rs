@@ -8,6 +8,8 @@ mod squeeze_run;
 #[cfg(test)]
 mod tests;
 
+use anyhow::ensure;
+
 use self::planning::Planning;
 use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use super::cli::value::shown_time;
@@ -17,7 +19,8 @@ use super::options::Options;
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::output::Output;
-use super::{ExitStatus, ahead, execution, source};
+use super::pacemaker::{ClusterUse, LoadedCluster};
+use super::{ExitStatus, ahead, execution, pacemaker};
 use crate::search::squeeze::Reach;
 
 /// The reserve that is asked for unless the command line says otherwise.
@@ -36,6 +39,10 @@ pub const SPEC: Spec = Spec {
         INSECURE_HTTP,
         TEXT_DATA,
         IALLOC_SRC.added(),
+        XML_FILE,
+        LIVE,
+        SKIP_UNSUPPORTED,
+        ALLOW_RESTARTS,
         SIMULATE,
         EXEC,
         OptionDef::new(
@@ -155,6 +162,11 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 }
 
 fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    pacemaker::check(SPEC.name, options)?;
+    ensure!(
+        !options.json || !pacemaker::is_named(options),
+        "option --json means nothing for a Pacemaker cluster"
+    );
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(options, journal, output);
         output.flush()?;
@@ -167,8 +179,8 @@ fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<Exit
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     ahead::files(options, &["original", "squeezed"])?;
     let access = options.execution.exec.then(|| execute::access(options)).transpose()?;
-    let cluster = source::load(&options.load, output)?;
-    let result = run::run(&planning, access, &cluster, output);
+    let LoadedCluster { cluster, cib } = pacemaker::load(options, ClusterUse::Emptying, output)?;
+    let result = run::run(&planning, access, (&cluster, cib.as_ref()), output);
     // what was said before an error stays said
     output.flush()?;
     result

@@ -1,6 +1,6 @@
 //! From a loaded cluster to the plans and their views.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use super::approved;
 use super::execute::{ClusterAccess, execute};
@@ -26,6 +26,7 @@ use crate::tools::execution::{Consent, ask, shown};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
+use crate::tools::pacemaker::{CibOrigin, breaks_limits, cib_script};
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
@@ -63,20 +64,27 @@ pub fn known_sizes(options: &Options) -> anyhow::Result<Sizes> {
 pub fn run(
     planning: &Planning<'_>,
     access: Option<ClusterAccess>,
-    cluster: &Cluster,
+    (cluster, cib): (&Cluster, Option<&CibOrigin>),
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
     let groups = groups(options, cluster)?;
     save_cluster(options.save.as_deref(), "original", "before hsqueeze run", cluster, output)?;
-    let asked = planning.asked(cluster, 0, &[]);
-    let found = search(options, cluster, &groups, &asked)?;
+    let mut asked = planning.asked(cluster, 0, &[]);
+    let mut found = search(options, cluster, &groups, &asked)?;
+    while cib.is_some() && breaks_limits(cluster, &found) {
+        // with fewer nodes there is more room on the way
+        let switched: usize = found.plans.iter().map(|plan| plan.nodes.len()).sum();
+        let fewer = switched.checked_sub(1);
+        asked.max_nodes = Some(fewer.context("no order of the moves keeps to the limits of Pacemaker")?);
+        found = search(options, cluster, &groups, &asked)?;
+    }
     output.figures(|sheet| metrics::squeeze::tell(sheet, &found, cluster));
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
     if !options.execution.prints_document() {
-        show(options, &asked, cluster, &found, output)?;
+        show(options, &asked, (cluster, cib), &found, output)?;
     }
     let execution = &options.execution;
     if execution.print_plan.is_some() || execution.save_plan.is_some() || options.approved.is_some() {
@@ -211,12 +219,12 @@ fn show_graph(options: &Options, work: &Work, output: &mut Output) -> anyhow::Re
 fn show(
     options: &Options,
     asked: &SqueezeOptions,
-    cluster: &Cluster,
+    (cluster, cib): (&Cluster, Option<&CibOrigin>),
     found: &Squeeze,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let level = options.load.verbosity;
-    let wants_lines = options.json || options.commands.is_some();
+    let wants_lines = (options.json || options.commands.is_some()) && cib.is_none();
     let lines = if wants_lines {
         {
             let plans: Vec<_> = found.plans.iter().filter_map(view::switching).collect();
@@ -225,8 +233,17 @@ fn show(
     } else {
         Vec::new()
     };
+    let for_cib = match (cib, &options.commands) {
+        (Some(cib), Some(_)) => {
+            let lines = found.plans.iter().map(|plan| cib.switch_commands(plan));
+            Some(lines.collect::<anyhow::Result<Vec<_>>>()?.concat())
+        }
+        _ => None,
+    };
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &shell::script(SCRIPT_TITLE, "job", &lines))?;
+        let script = |lines: &Vec<String>| cib_script(SPEC.name, lines);
+        let script = for_cib.as_ref().map_or_else(|| shell::script(SCRIPT_TITLE, "job", &lines), script);
+        write_whole(path, &script)?;
     }
     if level > 1 {
         view::reasons(found, cluster).iter().try_for_each(|line| output.error_line(line))?;
@@ -240,5 +257,6 @@ fn show(
     } else if !options.execution.exec && !found.plans.iter().all(GroupPlan::is_idle) {
         output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
-    commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)
+    let lines = || for_cib.unwrap_or_else(|| shell::listing(&lines));
+    commands::show(options.commands.as_ref(), "Commands to run:", lines, output)
 }
