@@ -1,10 +1,14 @@
 //! A Pacemaker cluster in the tools that know nodes and instances.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 
+use super::ExitStatus;
+use super::execution::check_journal;
 use super::hplace::best::refuse_clones;
+use super::hplace::carry::carry_out_pinning;
 use super::hplace::cluster::{ReadCib, read_cib};
 use super::options::Options;
 use super::output::Output;
@@ -20,6 +24,7 @@ use crate::placement::pinning::pin_running;
 use crate::placement::{HostIdx, Strategy};
 use crate::report::number::counted;
 use crate::report::placement::commands::{CommandForm, lines, lines_of_all, making};
+use crate::search::Stopped;
 use crate::search::moves::{MoveRules, perform_step};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
@@ -34,6 +39,8 @@ pub(super) struct CibOrigin {
     read: ReadCib,
     /// By instance, the resource that it is.
     units: Vec<MovableUnit>,
+    /// The steps of the plan that is to be carried out, and what ended the search for it.
+    planned: OnceCell<(Vec<Step>, Option<Stopped>)>,
 }
 
 /// Whether the options name a cluster of Pacemaker's.
@@ -41,11 +48,11 @@ pub(super) fn is_named(options: &Options) -> bool {
     options.placement.file.is_some() || options.placement.live
 }
 
-/// Refuses what does not go together with a Pacemaker cluster, if it is one.
+/// Refuses what does not go together with a Pacemaker cluster, if it is one; `carries_out` if the tool has plans carried out there.
 ///
 /// # Errors
 /// Such an option.
-pub(super) fn check(tool: &str, options: &Options) -> anyhow::Result<()> {
+pub(super) fn check(tool: &str, options: &Options, carries_out: bool) -> anyhow::Result<()> {
     let Options { placement, load, balance, execution, .. } = options;
     if !is_named(options) {
         let given =
@@ -56,10 +63,18 @@ pub(super) fn check(tool: &str, options: &Options) -> anyhow::Result<()> {
         };
     }
     if execution.exec {
-        bail!(
-            "{tool} changes no Pacemaker cluster: -C prints the commands for it; hplace --live -X carries out what hplace plans"
+        ensure!(
+            carries_out,
+            "{tool} changes no Pacemaker cluster: -C prints the commands for it, and hplace --live evacuate NODE -X does so for one node"
         );
+        ensure!(placement.live, "--exec needs the cluster itself: --live");
+        ensure!(!options.json, "only one of --json and --exec can be given");
+        check_journal(execution.journal.as_deref())?;
     }
+    ensure!(
+        execution.resume.is_none(),
+        "hplace --resume JOURNAL goes on with a run on a Pacemaker cluster, whichever tool has begun it"
+    );
     let refused = [
         // Pacemaker's limits are hard ones
         ("ignore-soft-errors", balance.rules.ignore_soft_errors),
@@ -79,6 +94,7 @@ pub(super) fn check(tool: &str, options: &Options) -> anyhow::Result<()> {
         ("print-plan", execution.print_plan.is_some()),
         ("save-plan", execution.save_plan.is_some()),
         ("first-job-group", options.first_job_group),
+        ("stream", execution.stream),
         ("standby-data", options.standby_data.is_some()),
     ];
     match refused.into_iter().find(|(_, given)| *given) {
@@ -130,7 +146,7 @@ pub(super) fn load(
     let needs_nothing = |of: &&RawInstance| (of.mem, of.disk, of.vcpus) == (Mib::ZERO, Mib::ZERO, 0);
     let idle = raw.instances.iter().filter(needs_nothing).map(|of| of.name.clone()).collect();
     let cluster = source::complete_raw(raw, idle, &options.load, output)?;
-    Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units }) })
+    Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units, planned: OnceCell::new() }) })
 }
 
 /// How many resources stay where they run, and why.
@@ -176,6 +192,30 @@ impl CibOrigin {
         }
         let pinning = pin_running(text, source, self.hosts_after(steps))?;
         Ok(lines(CommandForm::Cib, &CibChange::Pin(pinning.pins))?)
+    }
+
+    /// Remembers a plan that may be carried out.
+    pub(super) fn remember(&self, steps: &[Step], stopped: Option<Stopped>) {
+        // there is one plan in a run
+        let _ = self.planned.set((steps.to_vec(), stopped));
+    }
+
+    /// Has the cluster come to where the plan ends.
+    ///
+    /// # Errors
+    /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
+    pub(super) fn carry_out(&self, options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+        let ReadCib { text, source, set } = &self.read;
+        let Some((steps, stopped)) = self.planned.get().filter(|(steps, _)| !steps.is_empty()) else {
+            return Ok(ExitStatus::Success);
+        };
+        if *stopped == Some(Stopped::Interrupt) {
+            output.error_line("The search was interrupted, so nothing is executed.")?;
+            return Ok(ExitStatus::Failure);
+        }
+        refuse_clones(set, "changes of the cluster do")?;
+        let pinning = pin_running(text, source, self.hosts_after(steps))?;
+        carry_out_pinning(options, &self.read, pinning, output)
     }
 
     /// The same with nodes that go to standby at the end, or come out of it at the beginning.

@@ -165,6 +165,58 @@ fn what_was_set_is_taken_away() {
     assert!(cluster.calls().starts_with(delete), "{}", cluster.calls());
 }
 
+/// The document of a cluster after resources were moved to the last node of its status, which runs nothing.
+fn moved_to_last(text: &str, resources: &[&str]) -> String {
+    let mut text = text.to_owned();
+    for resource in resources {
+        let from = text.find(&format!(r#"<lrm_resource id="{resource}""#)).unwrap();
+        let to = from + text[from..].find("</lrm_resource>").unwrap() + "</lrm_resource>".len();
+        let element = text[from..to].to_owned();
+        text.replace_range(from..to, "");
+        let end = text.rfind("</lrm_resources>").unwrap();
+        text.insert_str(end, &element);
+    }
+    text
+}
+
+/// hbal has its plan carried out in the same way, once it has shown it.
+#[test]
+fn a_balanced_placement_is_brought_about() {
+    let cluster = PaperCluster::new();
+    let vms = fs::read_to_string("data/pacemaker-vms.xml").unwrap();
+    let moved = ["web1", "ci1", "git"];
+    let pin = |name: &str| {
+        format!(r#"<rsc_location id="hplace-{name}" rsc="{name}" node="node4" score="INFINITY"/>"#)
+    };
+    let pins = moved.map(pin).concat();
+    let changed = vms.replace("</constraints>", &format!("{pins}</constraints>"));
+    cluster.write("now", &vms);
+    cluster.write("changed", &changed);
+    cluster.write("rested", &moved_to_last(&changed, &moved));
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_clear().env("PATH", cluster.0.path()).env("HOME", cluster.0.path());
+        command.arg("hbal").args(words).assert()
+    };
+    run(&["-x", "data/pacemaker-vms.xml", "-X"]).code(1).stdout("").stderr(contains("--live"));
+    run(&["--live", "-X", "--json"]).code(1).stdout("").stderr(contains("only one of"));
+    run(&["--live", "-X", "--resume=j"]).code(1).stdout("").stderr(contains("hplace --resume JOURNAL"));
+    run(&["--live"]).code(0).stdout(contains("3. ci1 "));
+    assert_eq!(cluster.calls(), "");
+    let journal = cluster.path("journal");
+    let done = run(&["--live", "-X", "--journal", journal.to_str().unwrap()]).code(0);
+    done.stdout(contains("Solution length=3\n").and(contains("Pacemaker comes there with 3 constraints:\n")))
+        .stderr(contains("Step 3 of 3: compare where resources run with the plan\nDone: "));
+    assert_eq!(
+        fs::read_to_string(cluster.path("input")).unwrap(),
+        format!("<constraints>{pins}</constraints>")
+    );
+    let again = cluster.run(&["--resume", journal.to_str().unwrap()]);
+    again.code(0).stderr("All 3 steps are done already\n");
+    // there is nothing to do any more
+    run(&["--live", "-X"]).code(0).stdout(contains("Solution length=0\n"));
+}
+
 #[test]
 fn a_node_in_standby() {
     let file = |words: &[&str]| {

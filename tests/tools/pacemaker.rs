@@ -103,8 +103,8 @@ fn options_of_ganeti_are_refused() {
         let alone = run(tool, &["-tdata/offline-nodes.data", "--skip-unsupported"]).code(1).stdout("");
         alone.stderr(contains("option --skip-unsupported is for Pacemaker clusters"));
     }
-    let exec = run("hbal", &["-x", SIX, "-X"]).code(1).stdout("");
-    exec.stderr(contains("hbal changes no Pacemaker cluster: -C prints the commands for it"));
+    let exec = run("hsqueeze", &["-x", SIX, "-X"]).code(1).stdout("");
+    exec.stderr(contains("hsqueeze changes no Pacemaker cluster: -C prints the commands for it"));
 }
 
 #[test]

@@ -18,8 +18,9 @@ use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::{Options, count, not_negative, one_form, size};
 use super::output::Output;
-use super::pacemaker::{ClusterUse, LoadedCluster};
+use super::pacemaker::{CibOrigin, ClusterUse, LoadedCluster};
 use super::{ExitStatus, ahead, execution, pacemaker};
+use crate::model::Cluster;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -47,7 +48,7 @@ pub const SPEC: Spec = Spec {
         LIVE,
         SKIP_UNSUPPORTED,
         ALLOW_RESTARTS,
-        EXEC,
+        EXEC.says("have Ganeti, or Pacemaker, carry the plan out; needs --luxi or --master, or --live"),
         OptionDef::flag(
             "first-job-group",
             "keep only the first jobset, the steps that can start at once",
@@ -184,7 +185,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 }
 
 fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    pacemaker::check(SPEC.name, options)?;
+    pacemaker::check(SPEC.name, options, true)?;
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::undertaking(options), journal, output)
     } else {
@@ -195,19 +196,45 @@ fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<E
         let others = [("explain", !options.explain.is_empty()), ("pareto", options.pareto)];
         others.iter().try_for_each(|other| one_form(&[("report", options.report.is_some()), *other]))?;
         execution::check_pace(options)?;
-        ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+        if !pacemaker::is_named(options) {
+            ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+        }
         ahead::files(options, &["original", "balanced"])?;
         let LoadedCluster { cluster, cib } = pacemaker::load(options, ClusterUse::Moving, output)?;
-        match options.explain.is_empty() {
-            true => {
-                let plan = |cluster, output: &mut Output| run::run(options, cluster, cib.as_ref(), output);
-                execution::plan_and_execute(&execute::undertaking(options), cluster, plan, output)
-            }
-            false => explain::run(options, cluster, output),
+        match (options.explain.is_empty(), cib) {
+            (true, None) => balance(options, cluster, None, output),
+            (true, Some(cib)) => balance_pacemaker(options, cluster, &cib, output),
+            (false, _) => explain::run(options, cluster, output),
         }
     }?;
     output.flush()?;
     Ok(status)
+}
+
+fn balance(
+    options: &Options,
+    cluster: Cluster,
+    cib: Option<&CibOrigin>,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let plan = |cluster, output: &mut Output| run::run(options, cluster, cib, output);
+    execution::plan_and_execute(&execute::undertaking(options), cluster, plan, output)
+}
+
+/// Makes a plan first, as Ganeti's job client is not asked to carry it out.
+fn balance_pacemaker(
+    options: &Options,
+    cluster: Cluster,
+    cib: &CibOrigin,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let mut planning = options.clone();
+    planning.execution.exec = false;
+    let status = balance(&planning, cluster, Some(cib), output)?;
+    match options.execution.exec && status == ExitStatus::Success {
+        true => cib.carry_out(options, output),
+        false => Ok(status),
+    }
 }
 
 #[cfg(test)]

@@ -118,6 +118,9 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         balance(options, cluster, start, &watch, &mut text)?
     };
     text.output.figures(|sheet| metrics::balance::tell(sheet, [found.figures()], cluster));
+    if let Some(cib) = text.cib {
+        cib.remember(&found.steps, found.stopped);
+    }
     if found.was_searched() {
         give_commands(options, cluster, &found.steps, &found.jobsets, &mut text)?;
         let scope = &found.scope;

@@ -132,6 +132,9 @@ impl GroupsRun<'_> {
             text.line("")?;
             text.line(summary(choice, cluster, &groups, jobsets.len()))?;
         }
+        if let Some(cib) = text.cib {
+            cib.remember(&steps, groups.iter().find_map(|group| group.found.as_ref()?.stopped));
+        }
         give_commands(options, cluster, &steps, &jobsets, &mut text)?;
         if groups.iter().any(|group| group.found.as_ref().is_some_and(Balanced::was_searched)) {
             save_balanced(options, save, || whole_cluster_text(cluster), text.output)?;

@@ -9,7 +9,7 @@ use super::run::{forms, only_one_form, status};
 use crate::execute::pacemaker::{Simulation, difference, simulate};
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::{CibChange, PinSurvey};
-use crate::placement::pinning::{Foresight, current, pin};
+use crate::placement::pinning::{Foresight, Pinning, current, pin};
 use crate::placement::{AllPlaced, Strategy, cib, transition};
 use crate::report::json;
 use crate::report::number::counted;
@@ -81,6 +81,25 @@ pub(super) fn bring(
         names.join(", ")
     );
     ProposedChange { cib, change, then, outlook: pinning.outlook }.carry_out(options, status, output)
+}
+
+/// Has the cluster do what brings it to a placement that another tool has found, after showing the constraints.
+///
+/// # Errors
+/// Why it was not begun, or what went wrong.
+pub(in crate::tools) fn carry_out_pinning(
+    options: &Options,
+    cib: &ReadCib,
+    pinning: Pinning,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    print(&carried::pins(&pinning.pins), ExitStatus::Success, output)?;
+    if pinning.pins.is_empty() {
+        return Ok(ExitStatus::Success);
+    }
+    let change = CibChange::Pin(pinning.pins);
+    let proposed = ProposedChange { cib, change, then: None, outlook: pinning.outlook };
+    proposed.carry_out(options, ExitStatus::Success, output)
 }
 
 /// Takes away all constraints that this tool has set, or a node out of standby.

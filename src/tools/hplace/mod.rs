@@ -1,7 +1,7 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
 pub(super) mod best;
-mod carry;
+pub(super) mod carry;
 pub(super) mod cluster;
 mod follow;
 mod lint;

@@ -162,7 +162,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 }
 
 fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    pacemaker::check(SPEC.name, options)?;
+    pacemaker::check(SPEC.name, options, false)?;
     ensure!(
         !options.json || !pacemaker::is_named(options),
         "option --json means nothing for a Pacemaker cluster"
