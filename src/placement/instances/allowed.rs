@@ -14,8 +14,8 @@ use crate::placement::working_set::WorkingSet;
 pub(super) struct AllowedHosts {
     /// By unit that may move, the hosts to which it must not.
     kept_out: BTreeMap<usize, Vec<HostIdx>>,
-    /// Pairs of units that must not meet, the smaller one first.
-    apart: BTreeSet<(usize, usize)>,
+    /// By unit, what it has in common with each that it must not meet.
+    apart: Vec<Vec<String>>,
 }
 
 impl AllowedHosts {
@@ -24,7 +24,7 @@ impl AllowedHosts {
         let of = unit_of(set, units);
         let scores = wishes(set);
         let clones = by_clones(set, &of, units);
-        let apart = apart(set, &of);
+        let apart = apart(set, &of, units.len());
         let wide = WideHosts::of(set, units);
         let mut kept_out = BTreeMap::new();
         for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.hold.is_none()) {
@@ -65,8 +65,7 @@ impl AllowedHosts {
 
     /// What a unit has in common with each that it must not meet.
     pub(super) fn apart(&self, unit: usize) -> Vec<String> {
-        let of = self.apart.iter().filter(|(one, other)| [one, other].contains(&&unit));
-        of.map(|(one, other)| format!("{APART}{one}-{other}")).collect()
+        self.apart[unit].clone()
     }
 }
 
@@ -109,11 +108,21 @@ fn active(set: &WorkingSet, resource: ResourceIdx) -> BTreeSet<HostIdx> {
     set.primitives(&resource).iter().filter_map(|member| set.resource(*member).active).collect()
 }
 
-/// The pairs that must not meet, or would rather not.
-fn apart(set: &WorkingSet, of: &[Option<usize>]) -> BTreeSet<(usize, usize)> {
+/// By unit, a tag for each that it must not meet, or would rather not.
+fn apart(set: &WorkingSet, of: &[Option<usize>], units: usize) -> Vec<Vec<String>> {
     let negative = set.colocations.iter().filter(|c| c.score < AllocationScore::ZERO && by_node(c));
     let pair = negative.filter_map(|c| Some((of[c.dependent.get()]?, of[c.primary.get()]?)));
-    pair.filter(|(one, other)| one != other).map(|(one, other)| (one.min(other), one.max(other))).collect()
+    let pairs: BTreeSet<(usize, usize)> = pair
+        .filter(|(one, other)| one != other)
+        .map(|(one, other)| (one.min(other), one.max(other)))
+        .collect();
+    let mut tags = vec![Vec::new(); units];
+    for (one, other) in pairs {
+        let tag = format!("{APART}{one}-{other}");
+        tags[one].push(tag.clone());
+        tags[other].push(tag);
+    }
+    tags
 }
 
 /// What hosts have for all units together.

@@ -15,6 +15,9 @@ use crate::placement::working_set::WorkingSet;
 /// What the only group is called.
 const GROUP: &str = "pacemaker";
 
+/// The most virtual CPUs of the size that new instances begin with: it shrinks by one after the other.
+const MOST_VCPUS: i64 = 1 << 16;
+
 /// The attributes of a cluster that nodes and instances are measured in.
 pub(super) struct Measures {
     memory: Option<AttributeIdx>,
@@ -141,7 +144,8 @@ fn policy(sizes: &[(i64, i64)]) -> InstancePolicy {
         nic_count: 0,
         spindle_use: 0,
     };
-    let largest = sizes.iter().fold((0, 0), |most, size| (most.0.max(size.0), most.1.max(size.1)));
+    let largest =
+        sizes.iter().fold((0, 0), |most, size| (most.0.max(size.0), most.1.max(size.1.min(MOST_VCPUS))));
     let count = i64::try_from(sizes.len()).unwrap_or(i64::MAX).max(1);
     let average = |of: fn(&(i64, i64)) -> i64| {
         let sum = sizes.iter().map(of).fold(0, i64::saturating_add);
