@@ -6,4 +6,5 @@ pub mod luxi;
 pub mod luxi_server;
 pub mod plain_evacuate;
 pub mod plain_fill;
+pub mod plain_placement;
 pub mod rapi;
