@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use super::ExitStatus;
 use super::options::Options;
 use super::output::{Output, reader_is_gone};
+use super::pacemaker;
 use super::source::cluster_label;
 use crate::report::file::{check_whole, write_for_all};
 use crate::report::metrics::runs::{self, RunRecord};
@@ -37,7 +38,7 @@ pub fn metered(
 ) -> anyhow::Result<ExitStatus> {
     let Some(path) = &options.metrics else { return run(output) };
     check_whole(path)?;
-    output.collect_figures(cluster_label(&options.load.source));
+    output.collect_figures(pacemaker::label(options).unwrap_or_else(|| cluster_label(&options.load.source)));
     let began = Instant::now();
     let result = run(output);
     let success = match &result {

@@ -48,6 +48,12 @@ pub(super) fn is_named(options: &Options) -> bool {
     options.placement.file.is_some() || options.placement.live
 }
 
+/// What a Pacemaker cluster is called in the labels of its metrics; none, if it is none.
+pub(super) fn label(options: &Options) -> Option<String> {
+    let local = options.placement.live.then(|| "local".to_owned());
+    options.placement.file.as_deref().map(source::file_label).or(local)
+}
+
 /// Refuses what does not go together with a Pacemaker cluster, if it is one; `carries_out` if the tool has plans carried out there.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Reading the cluster that the options name.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 
@@ -72,10 +72,6 @@ fn merged(
 /// user, password and path.
 pub fn cluster_label(source: &SourceOptions) -> String {
     let SourceOptions { text_data, rapi, named, rapi_access: _, luxi, ialloc, simulate } = source;
-    let stem = |path: &PathBuf| match path.file_stem() {
-        Some(stem) if stem != "-" => stem.to_string_lossy().into_owned(),
-        _ => "stdin".to_owned(),
-    };
     if let Some(name) = named {
         return name.clone();
     }
@@ -85,7 +81,15 @@ pub fn cluster_label(source: &SourceOptions) -> String {
     match (luxi, simulate.is_empty(), text_data.as_ref().or(ialloc.as_ref())) {
         (Some(_), ..) => "local".to_owned(),
         (None, false, _) => "simulated".to_owned(),
-        (None, true, file) => file.map_or_else(String::new, stem),
+        (None, true, file) => file.map_or_else(String::new, |file| file_label(file)),
+    }
+}
+
+/// The same for a cluster in a file.
+pub fn file_label(path: &Path) -> String {
+    match path.file_stem() {
+        Some(stem) if stem != "-" => stem.to_string_lossy().into_owned(),
+        _ => "stdin".to_owned(),
     }
 }
 

@@ -35,7 +35,7 @@ impl LinearGoal {
     fn text(&self) -> String {
         let mut text = String::new();
         for (variable, factor) in self.terms.iter().filter(|(_, factor)| **factor != 0) {
-            let _ = write!(text, " {} {} {variable}\n", if *factor < 0 { '-' } else { '+' }, factor.abs());
+            let _ = writeln!(text, " {} {} {variable}", if *factor < 0 { '-' } else { '+' }, factor.abs());
         }
         if text.is_empty() { " 0 nothing\n".to_owned() } else { text }
     }

@@ -38,6 +38,16 @@ fn hbal_says_what_it_moves_and_what_stays() {
 }
 
 #[test]
+fn metrics_are_labelled_with_the_name_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
+        let file = directory.path().join(tool);
+        run(tool, &["-x", "data/pacemaker-vms.xml", "--metrics", file.to_str().unwrap()]);
+        assert!(fs::read_to_string(file).unwrap().contains(r#"cluster="pacemaker-vms""#), "{tool}");
+    }
+}
+
+#[test]
 fn documents_have_commands_for_pacemaker() {
     let output = run("hbal", &["-x", SIX, "--json"]).code(0).get_output().stdout.clone();
     let document: Value = serde_json::from_slice(&output).unwrap();
