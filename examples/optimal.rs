@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use htools::generate::random::Random;
 use htools::placement::optimal::{PlacingLimits, ThenGoal};
-use htools::placement::working_set::{Host, HostState, Resource, ResourceForm};
+use htools::placement::working_set::{Host, HostState, Resource, ResourceForm, RunCondition};
 use htools::placement::{
     AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable, Strategy, WorkingSet, optimal, place,
 };
@@ -64,6 +64,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         utilization: amounts(size),
         scores: scores.clone(),
         active: None,
+        condition: RunCondition::Sound,
         failed_on: Vec::new(),
         outside: false,
     };

@@ -8,7 +8,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::transition::{ResourceChange, ResourceChanges};
-use super::working_set::{HostState, Strategy, WorkingSet};
+use super::working_set::{HostState, RunCondition, Strategy, WorkingSet};
 
 /// What the loss of some hosts at once means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,9 @@ impl WorkingSet {
             return after;
         }
         let runs_on = ResourceChanges::of(self, placed).by_resource.into_iter().map(ResourceChange::runs_on);
-        after.resources.iter_mut().zip(runs_on).for_each(|(of, host)| of.active = host);
+        for (of, host) in after.resources.iter_mut().zip(runs_on) {
+            (of.active, of.condition) = (host, RunCondition::Sound);
+        }
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
         after.lose(&self.host_indices().filter(leaving).collect::<Vec<_>>());
         after
@@ -134,7 +136,7 @@ impl WorkingSet {
             *state = HostState { online: false, unclean: false, shutting_down: false, ..*state };
         }
         for of in self.resources.iter_mut().filter(|of| of.active.is_some_and(|host| lost.contains(&host))) {
-            of.active = None;
+            (of.active, of.condition) = (None, RunCondition::Sound);
         }
         self.find_wholes();
         self.set_scores();

@@ -116,7 +116,7 @@ impl Foresight {
     pub fn after(&self, text: &str, source: &str) -> Result<Foresight, PinError> {
         let mut set = parse(text, source)?;
         for (of, there) in set.resources.iter_mut().zip(&self.settled.resources) {
-            of.active = there.active;
+            (of.active, of.condition) = (there.active, there.condition);
         }
         set.set_scores();
         Foresight::from(set)

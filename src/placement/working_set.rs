@@ -89,6 +89,20 @@ pub enum ResourceForm {
     },
 }
 
+/// How a primitive runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunCondition {
+    /// As it should.
+    #[default]
+    Sound,
+    /// It failed, and has to be stopped before it is started anywhere.
+    Failed,
+    /// It failed, and nobody touches it before somebody has looked at it.
+    Blocked,
+    /// It was being started when the document was written; it is started again.
+    Starting,
+}
+
 /// A primitive, a group or a clone.
 #[derive(Debug, Clone)]
 pub struct Resource {
@@ -122,6 +136,8 @@ pub struct Resource {
     pub scores: ScoreTable,
     /// Where it runs. A group: where a member runs, on the first host of the document's status where one does.
     pub active: Option<HostIdx>,
+    /// How it runs there.
+    pub condition: RunCondition,
     /// Hosts on which it failed too often, with the count.
     pub failed_on: Vec<(HostIdx, AllocationScore)>,
     /// Whether it is outside, and stays where it runs.
@@ -274,6 +290,7 @@ impl Resource {
             utilization: Capacities::default(),
             scores: ScoreTable::default(),
             active: None,
+            condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,
         }

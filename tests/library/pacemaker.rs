@@ -14,6 +14,13 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
     whole.into_iter().chain(rules).collect()
 }
 
+/// Clusters in which operations failed, or had not ended.
+pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/failures");
+    assert_eq!(clusters.len(), 15);
+    clusters
+}
+
 /// The documents in a directory.
 fn documents(directory: &str) -> BTreeSet<PathBuf> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -24,7 +31,7 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 fn same_scores_same_places_same_order() {
     let clones = documents("tests/fixtures/pacemaker/clones");
     assert_eq!(clones.len(), 9);
-    for file in clusters().into_iter().chain(clones) {
+    for file in clusters().into_iter().chain(clones).chain(with_failures()) {
         let name = file.display().to_string();
         let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
         assert_eq!(set.outside, [], "{name}");

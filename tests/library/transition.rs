@@ -44,7 +44,7 @@ pub(crate) fn random_clusters(count: u64) -> impl Iterator<Item = (u64, String)>
 #[test]
 fn same_actions_same_order_as_crm_simulate() {
     let mut with_order = 0;
-    for file in crate::pacemaker::clusters() {
+    for file in crate::pacemaker::clusters().into_iter().chain(crate::pacemaker::with_failures()) {
         let name = file.display().to_string();
         let (set, placed, plan) = planned(&fs::read_to_string(&file).unwrap(), &name);
         let ours = graph::closure(&views::dot(&set, &plan));
@@ -53,7 +53,7 @@ fn same_actions_same_order_as_crm_simulate() {
         assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{name}");
         with_order += usize::from(!theirs.order.is_empty());
     }
-    assert_eq!(with_order, 27);
+    assert_eq!(with_order, 35);
 }
 
 #[test]

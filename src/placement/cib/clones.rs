@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Resource, ResourceForm};
+use super::super::working_set::{Resource, ResourceForm, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::properties::Properties;
@@ -99,7 +99,15 @@ impl<'a, 'i> Reader<'a, 'i> {
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
             let mut hosts = Vec::new();
-            names.iter().for_each(|name| hosts.append(&mut self.where_active(name, reasons)));
+            for name in &names {
+                let places = self.whereabouts(name, &draft.rules, draft.resource.managed, reasons);
+                let is_sound = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Sound;
+                if places.blocked || places.forgiven || !places.active.iter().all(is_sound) {
+                    reasons.push("a failed operation of an instance");
+                }
+                failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
+                hosts.extend(places.active.iter().map(|(host, _)| *host));
+            }
             hosts.sort_unstable();
             if hosts.windows(2).any(|pair| pair[0] == pair[1]) {
                 reasons.push(SURPLUS);

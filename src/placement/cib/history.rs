@@ -5,14 +5,25 @@ use roxmltree::Node;
 use super::document::{child, children, id};
 
 /// What the operations of a resource on one host say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
     /// It does not run there.
     Inactive,
     /// It runs there.
     Active,
-    /// More than this says it: why it is outside, and whether it may run there.
-    Unclear(&'static str, bool),
+    /// Not all went well, or has ended: the operations in the order of their calls.
+    Troubled(Vec<KeptOperation>),
+}
+
+/// An operation that is kept, as more is needed to tell what it means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KeptOperation {
+    pub(super) name: String,
+    /// How often it is repeated, in milliseconds; 0: it is not.
+    pub(super) interval: u64,
+    pub(super) status: i64,
+    pub(super) code: i64,
+    pub(super) expected: Option<i64>,
 }
 
 /// The attributes of an operation that tell what it left.
@@ -47,6 +58,16 @@ impl PastOperation<'_> {
     /// The exit code that it was meant to have: the third number of its key.
     fn expected(&self) -> Option<i64> {
         number(self.0[5].split(|byte| *byte == b':').nth(2)?)
+    }
+
+    fn keep(&self) -> KeptOperation {
+        KeptOperation {
+            name: String::from_utf8_lossy(self.name()).into_owned(),
+            interval: number(self.0[4]).and_then(|every| u64::try_from(every).ok()).unwrap_or(0),
+            status: self.status(),
+            code: self.code(),
+            expected: self.expected(),
+        }
     }
 
     /// Whether it looked for the resource and did not find it, in the words of nearly all operations.
@@ -87,27 +108,17 @@ pub(super) fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     }
     operations.sort_by_key(|operation| operation.call());
     let mut active = false;
-    let mut unclear = None;
-    for of in operations {
+    for of in operations.iter() {
         match (of.name(), of.status(), of.code()) {
             // cancelled, and what tells nothing about where it runs
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
-            (_, -1, _) => unclear = Some("a pending operation"),
             (b"start", 0, 0) => active = true,
             (b"monitor", 0, 0) if !of.is_recurring() || of.expected() == Some(0) => active = true,
             (b"monitor", 0, 7) if !of.is_recurring() || of.expected() == Some(7) => active = false,
             (b"stop", 0, 0) => active = false,
-            (b"migrate_to" | b"migrate_from", _, _) => {
-                active |= of.name() == b"migrate_from";
-                unclear = Some("a migration in its history");
-            }
-            _ => unclear = Some("a failed operation"),
+            _ => return Trace::Troubled(operations.iter().map(PastOperation::keep).collect()),
         }
     }
-    match (unclear, active) {
-        (Some(reason), active) => Trace::Unclear(reason, active),
-        (None, true) => Trace::Active,
-        (None, false) => Trace::Inactive,
-    }
+    if active { Trace::Active } else { Trace::Inactive }
 }

@@ -50,7 +50,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// What the operations of resources say about a host, and how often they failed there.
     fn read_traces(&mut self, host: HostIdx, state: Node<'a, 'i>) {
         let taken = history::list(state).and_then(|list| self.taken.get(&list.range().start));
-        let taken = taken.into_iter().flatten().map(|(name, trace)| (name.as_str(), *trace));
+        let taken = taken.into_iter().flatten().map(|(name, trace)| (name.as_str(), trace.clone()));
         for (name, trace) in taken.chain(history::traces(state)) {
             if trace != Trace::Inactive {
                 self.traces.entry(name).or_default().push((host, trace));

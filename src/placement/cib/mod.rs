@@ -6,6 +6,7 @@ mod clones;
 mod colocations;
 pub(super) mod document;
 mod elements;
+mod failures;
 mod history;
 mod hosts;
 mod locations;

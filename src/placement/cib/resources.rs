@@ -6,9 +6,10 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, Resource, ResourceForm};
+use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
+use super::failures::{FailureRules, outcome};
 use super::history::Trace;
 use super::properties::{Properties, amount};
 use crate::input::error::Result;
@@ -50,6 +51,8 @@ pub(super) struct PrimitiveDraft<'a> {
     /// How often it may fail on a host.
     pub(super) threshold: AllocationScore,
     pub(super) metas: Properties<'a>,
+    /// What is done when its operations fail.
+    pub(super) rules: FailureRules<'a>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -134,15 +137,22 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a>) -> Result<()> {
-        let PrimitiveDraft { mut resource, mut reasons, threshold, .. } =
+        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, .. } =
             self.draft_primitive(node, inherited)?;
         let name = resource.id.clone();
-        let active = self.where_active(&name, &mut reasons);
-        resource.failed_on = failed_on(self.failures_of(&name), threshold);
+        let place = self.whereabouts(&name, &rules, resource.managed, &mut reasons);
+        if !place.forgiven {
+            resource.failed_on = failed_on(self.failures_of(&name), threshold);
+        }
+        place.banned.iter().for_each(|host| resource.failed_on.push((*host, AllocationScore::INFINITY)));
+        let active: Vec<HostIdx> = place.active.iter().map(|(host, _)| *host).collect();
         if active.len() > 1 {
             reasons.push("it runs on several nodes");
         }
-        resource.active = active.first().copied().filter(|_| active.len() == 1);
+        if let [(host, condition)] = place.active[..] {
+            (resource.active, resource.condition) = (Some(host), condition);
+        }
+        resource.managed &= !place.blocked;
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
             self.charge(&name, &active, &resource.utilization);
@@ -187,7 +197,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let threshold = metas
             .get("migration-threshold")
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
-        Ok(PrimitiveDraft { resource, reasons, threshold, metas })
+        let rules = self.failure_rules(node, template);
+        Ok(PrimitiveDraft { resource, reasons, threshold, metas, rules })
     }
 
     /// Whether a resource with these metas is managed.
@@ -235,6 +246,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             utilization: Capacities::default(),
             scores: self.unscored.clone(),
             active: None,
+            condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,
         }
@@ -256,29 +268,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             Some(template) => Ok(Some(*template)),
             None => Err(wrong(self.source, node, &format!("there is no template '{name}'"))),
         }
-    }
-
-    /// The hosts on which a primitive runs. On one that is offline, only if it was lost.
-    pub(super) fn where_active(&self, name: &str, reasons: &mut Vec<&'static str>) -> Vec<HostIdx> {
-        let mut active = Vec::new();
-        for (host, trace) in self.traces.get(name).into_iter().flatten() {
-            let state = self.set.host(*host).state;
-            if !state.online && !state.unclean {
-                continue;
-            }
-            match trace {
-                Trace::Inactive => {}
-                Trace::Active => active.push(*host),
-                Trace::Unclear(reason, there) => {
-                    if !reasons.contains(reason) {
-                        reasons.push(reason);
-                    }
-                    active.extend(there.then_some(*host));
-                }
-            }
-        }
-        active.dedup();
-        active
     }
 
     /// Counts the failures that the attributes of hosts tell of: `fail-count-NAME#OPERATION`.
@@ -321,7 +310,13 @@ impl<'a, 'i> Reader<'a, 'i> {
             let is_instance = |traced: &str| {
                 traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
-            let runs = |trace: &Trace| matches!(trace, Trace::Active | Trace::Unclear(_, true));
+            let runs = |trace: &Trace| match trace {
+                Trace::Inactive => false,
+                Trace::Active => true,
+                Trace::Troubled(operations) => {
+                    outcome(operations, &FailureRules::default(), self.set.fencing, true).active
+                }
+            };
             let traces =
                 self.traces.iter().filter(|(traced, _)| is_instance(traced)).flat_map(|(_, all)| all);
             let mut hosts: Vec<HostIdx> =

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
-use super::super::working_set::WorkingSet;
+use super::super::working_set::{RunCondition, WorkingSet};
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,14 +44,20 @@ impl ResourceChange {
         if !of.is_primitive() {
             return ResourceChange::Idle;
         }
+        let may_migrate = |from| {
+            let state = set.host(from).state;
+            of.allow_migrate && of.condition == RunCondition::Sound && state.online && !state.unclean
+        };
         match (of.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
             (None, Some(to)) => ResourceChange::Start(to),
             (Some(from), None) => ResourceChange::Stop(from),
-            (Some(from), Some(to)) if from == to => ResourceChange::Stay(to),
-            (Some(from), Some(to)) if of.allow_migrate && set.host(from).state.online => {
-                ResourceChange::Migrate { from, to }
-            }
+            (Some(from), Some(to)) if from == to => match of.condition {
+                RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
+                RunCondition::Failed => ResourceChange::Restart(to),
+                RunCondition::Starting => ResourceChange::Start(to),
+            },
+            (Some(from), Some(to)) if may_migrate(from) => ResourceChange::Migrate { from, to },
             (Some(from), Some(to)) => ResourceChange::Move { from, to },
         }
     }

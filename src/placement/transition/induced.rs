@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, ResourceForm, WorkingSet};
+use super::super::working_set::{OrderStrength, ResourceForm, RunCondition, WorkingSet};
 use super::ResourceChanges;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
@@ -113,6 +113,7 @@ impl InducedChanges<'_> {
                 self.again |= !std::mem::replace(&mut self.held[member.get()], true);
                 continue;
             }
+            self.wait_for_blocked(need, *member);
             let change = self.needing(need, *member);
             let is_restart = self.of(*member) != change && matches!(change, ResourceChange::Restart(_));
             if is_restart && set.member(need.then, false) == Some(*member) {
@@ -135,7 +136,9 @@ impl InducedChanges<'_> {
         let is_member = self.set.resource(resource).group == Some(need.first);
         if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
             let is_start = matches!(now, ResourceChange::Start(_));
-            return if need.symmetrical || is_start { now.not_started() } else { now };
+            let is_blocked = |first: &ResourceIdx| self.is_blocked(*first);
+            let begins = is_start || (now.comes_up() && firsts().any(is_blocked));
+            return if need.symmetrical || begins { now.not_started() } else { now };
         }
         let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
         match now {
@@ -182,6 +185,26 @@ impl InducedChanges<'_> {
         }
     }
 
+    /// Whether a resource runs, and nobody touches it.
+    fn is_blocked(&self, resource: ResourceIdx) -> bool {
+        let of = self.set.resource(resource);
+        of.condition == RunCondition::Blocked && of.active.is_some()
+    }
+
+    /// What has to be stopped after something that nobody touches is not stopped at all.
+    fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
+        if !need.symmetrical || !self.is_blocked(then) || matches!(need.why, WaitReason::Group(_)) {
+            return;
+        }
+        let set = self.set;
+        for first in set.primitives(&need.first).iter() {
+            if let Some(host) = self.of(*first).stops_on() {
+                self.held[first.get()] = true;
+                self.set(*first, ResourceChange::Held(host), need.why);
+            }
+        }
+    }
+
     /// Whether one that is needed does not run in the end, or not where it should.
     fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
         // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
@@ -195,7 +218,7 @@ impl InducedChanges<'_> {
                 || self.waits[need.first.get()]
         };
         let is_held = self.held[first.get()] && counts();
-        is_held || self.of(first).runs_on().is_none()
+        is_held || self.is_blocked(first) || self.of(first).runs_on().is_none()
     }
 
     /// Whether one that is needed is down for a while. A group starts anew for others, and for its later members,
@@ -206,7 +229,10 @@ impl InducedChanges<'_> {
         let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
         let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group));
         let change = self.of(first);
-        (change.comes_up() && is_heard) || (of_group && change.migrates())
+        // what was being started already is not missed by those that run
+        let is_new = self.set.resource(first).condition != RunCondition::Starting
+            || !matches!(change, ResourceChange::Start(_));
+        (change.comes_up() && is_new && is_heard) || (of_group && change.migrates())
     }
 
     /// When it was a resource's turn to be placed, its group's if it has one.
