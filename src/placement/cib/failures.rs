@@ -43,6 +43,10 @@ pub(super) struct PastOutcome {
     pub(super) untouchable: bool,
     /// Whether a failure is ignored, and with it how often the resource failed.
     pub(super) ignored: bool,
+    /// Whether a live migration to or from this host has not come to its end here.
+    pub(super) under_way: bool,
+    /// Whether it came here by a live migration.
+    pub(super) arrived: bool,
     /// Why it is outside, if it is.
     pub(super) beyond: Option<&'static str>,
 }
@@ -111,7 +115,24 @@ pub(super) struct RunPlaces {
     pub(super) forgiven: bool,
 }
 
+/// Why a resource is outside whose live migration has not come to its end.
+const UNDER_WAY: &str = "a live migration that has not come to its end";
+
 impl Reader<'_, '_> {
+    /// Whether a live migration of a resource, of which its source knows, came to its end on its target: what does not know of it
+    /// there may run in part.
+    fn has_arrived(&self, name: &str, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
+        let mut targets = operations.iter().filter(|of| of.name == "migrate_to").map(|of| of.target.as_str());
+        let traces = self.traces.get(name);
+        targets.all(|target| {
+            traces.into_iter().flatten().any(|(host, trace)| {
+                let is_there = |kept: &[KeptOperation]| outcome(kept, rules, self.set.fencing, true).arrived;
+                self.set.host(*host).name == target
+                    && matches!(trace, Trace::Troubled(kept) if is_there(kept))
+            })
+        })
+    }
+
     /// Where a primitive runs, by what the status calls it. On a host that is offline, only if it was lost. Hosts on which it
     /// failed so that they have to be fenced, or to be in standby, are so from now on.
     pub(super) fn whereabouts(
@@ -123,7 +144,15 @@ impl Reader<'_, '_> {
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
         let fencing = self.set.fencing;
-        for (host, trace) in self.traces.get(name).into_iter().flatten() {
+        let traces = self.traces.get(name).cloned().unwrap_or_default();
+        for (host, trace) in &traces {
+            if let Trace::Troubled(operations) = trace
+                && (!self.has_arrived(name, operations, rules)
+                    || outcome(operations, rules, fencing, managed).under_way)
+                && !reasons.contains(&UNDER_WAY)
+            {
+                reasons.push(UNDER_WAY);
+            }
             let state = &mut self.set.hosts[host.get()].state;
             let is_known = state.online || state.unclean;
             match trace {
@@ -189,6 +218,8 @@ pub(super) fn outcome(
         banned_everywhere: false,
         untouchable: false,
         ignored: false,
+        under_way: false,
+        arrived: false,
         beyond: None,
     };
     let mut failed = None;
@@ -216,6 +247,12 @@ impl PastOutcome {
             return;
         }
         let probes = key == ("monitor", 0);
+        if matches!(key.0, "migrate_to" | "migrate_from") {
+            let done = key.0 == "migrate_from" && of.code == 0 && matches!(of.status, 0 | 4);
+            (self.active, self.starting) = (self.active || done, false);
+            (self.under_way, self.arrived) = (!done, done);
+            return;
+        }
         match of.status {
             // cancelled, and what tells nothing about where it runs
             1 => return,
@@ -249,6 +286,7 @@ impl PastOutcome {
                 }
                 "stop" => {
                     (self.active, self.starting) = (false, false);
+                    (self.under_way, self.arrived) = (false, false);
                     self.forgive();
                 }
                 "monitor" => {
@@ -307,5 +345,29 @@ impl PastOutcome {
             (false, true) => RunCondition::Starting,
             (false, false) => RunCondition::Sound,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_time_have_units() {
+        let spans =
+            [("10", Some(10_000)), ("10s", Some(10_000)), ("250ms", Some(250)), ("2min", Some(120_000))];
+        for (text, span) in spans.into_iter().chain([("1h", Some(3_600_000)), ("x", None), ("5 days", None)])
+        {
+            assert_eq!(milliseconds(text), span, "{text}");
+        }
+        assert_eq!(milliseconds("18446744073709551615h"), None);
+    }
+
+    #[test]
+    fn a_failed_stop_asks_for_more_than_other_failures() {
+        let rules = FailureRules(vec![("monitor", 10_000, "standby"), ("stop", 0, "standby")], None);
+        assert_eq!(rules.of("monitor", 10_000, false), OnFail::Standby);
+        assert_eq!(rules.of("monitor", 0, false), OnFail::Restart);
+        assert_eq!((rules.of("stop", 0, false), rules.of("stop", 0, true)), (OnFail::Block, OnFail::Fence));
     }
 }

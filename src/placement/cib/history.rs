@@ -24,11 +24,13 @@ pub(super) struct KeptOperation {
     pub(super) status: i64,
     pub(super) code: i64,
     pub(super) expected: Option<i64>,
+    /// The name of the host to which a live migration goes.
+    pub(super) target: String,
 }
 
 /// The attributes of an operation that tell what it left.
-pub(super) const OPERATION: [&str; 6] =
-    ["operation", "call-id", "op-status", "rc-code", "interval", "transition-key"];
+pub(super) const OPERATION: [&str; 7] =
+    ["operation", "call-id", "op-status", "rc-code", "interval", "transition-key", "migrate_target"];
 
 /// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
 #[derive(Debug, Clone, Copy)]
@@ -67,12 +69,13 @@ impl PastOperation<'_> {
             status: self.status(),
             code: self.code(),
             expected: self.expected(),
+            target: String::from_utf8_lossy(self.0[6]).into_owned(),
         }
     }
 
     /// Whether it looked for the resource and did not find it, in the words of nearly all operations.
     fn found_nothing(&self) -> bool {
-        let [name, _, status, code, interval, _] = self.0;
+        let [name, _, status, code, interval, _, _] = self.0;
         name == b"monitor" && status == b"0" && code == b"7" && interval == b"0"
     }
 }
