@@ -56,7 +56,13 @@ fn by_trying_all(set: &WorkingSet, then: ThenGoal) -> (Value, Places) {
 fn random_clusters(hosts: usize, primitives: usize, count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
     let document = move |number| {
         let mut random = Random::stream(25, number);
-        (number, random_cib::document(Dimensions { hosts, primitives, clones: false }, &mut random))
+        (
+            number,
+            random_cib::document(
+                Dimensions { hosts, primitives, clones: false, failures: false },
+                &mut random,
+            ),
+        )
     };
     let read =
         |(number, text): (u64, String)| cib::parse(&text, &number.to_string()).ok().map(|set| (number, set));

@@ -58,7 +58,10 @@ fn main() -> ExitCode {
     for number in 0..runs {
         let mut random = Random::stream(seed, number);
         let (hosts, primitives) = (2 + random.below(4), 2 + random.below(19));
-        let text = random_cib::document(Dimensions { hosts, primitives, clones: false }, &mut random);
+        let text = random_cib::document(
+            Dimensions { hosts, primitives, clones: false, failures: false },
+            &mut random,
+        );
         let Ok(set) = cib::parse(&plain_scores(&text), "random") else { continue };
         if set.outside.is_empty() {
             let then = if number.is_multiple_of(2) { ThenGoal::Minimal } else { ThenGoal::Balanced };

@@ -160,7 +160,11 @@ impl Reader<'_, '_> {
                 Trace::Active if is_known => places.active.push((*host, RunCondition::Sound)),
                 Trace::Active => {}
                 Trace::Troubled(operations) if is_known || fencing => {
-                    let past = outcome(operations, rules, fencing, managed && !state.maintenance);
+                    let mut past = outcome(operations, rules, fencing, managed && !state.maintenance);
+                    // what was on a lost host is gone with it
+                    if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
+                        past.on_fail = OnFail::Restart;
+                    }
                     state.unclean |= fencing && (past.on_fail == OnFail::Fence || !is_known && past.failed());
                     state.standby |= past.on_fail == OnFail::Standby;
                     if past.active && (is_known || state.unclean) {

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{ResourceForm, WorkingSet};
+use super::super::working_set::{ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -120,7 +120,12 @@ fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions
     // who is held there keeps it
     let holds = |host: HostIdx| {
         let held = |resource: &ResourceIdx| changes[resource.get()] == ResourceChange::Held(host);
+        let stays = |resource: ResourceIdx| {
+            let of = set.resource(resource);
+            of.active == Some(host) && of.condition == RunCondition::Blocked
+        };
         set.resource_indices().filter(held).any(|resource| set.is_managed(resource))
+            || set.resource_indices().any(stays)
     };
     let mut leaving: Vec<HostIdx> = set.host_indices().filter(leaves).filter(|host| !holds(*host)).collect();
     leaving.sort_by_key(|host| set.coordinator == Some(*host));

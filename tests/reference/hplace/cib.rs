@@ -18,12 +18,19 @@ pub struct Dimensions {
     pub primitives: usize,
     /// Whether there may be clones.
     pub clones: bool,
+    /// Whether operations may have failed, or not have ended.
+    pub failures: bool,
 }
 
 impl Dimensions {
     /// Small ones, in which everything meets everything.
     pub fn small(random: &mut Random) -> Dimensions {
-        Dimensions { hosts: 2 + random.below(5), primitives: 2 + random.below(11), clones: false }
+        Dimensions {
+            hosts: 2 + random.below(5),
+            primitives: 2 + random.below(11),
+            clones: false,
+            failures: false,
+        }
     }
 }
 
@@ -89,6 +96,9 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
     options(&mut xml, &flavour, random);
     hosts(&mut xml, &names, &states, &flavour, random);
     resources(&mut xml, &primitives, &flavour, random);
+    if of.failures {
+        xml = with_responses(&xml, random);
+    }
     constraints(&mut xml, &names, &primitives, &flavour, random);
     if random.chance(0.3) {
         let stickiness = random.pick(&["0", "1", "100", "INFINITY", "-5"]);
@@ -98,7 +108,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         );
     }
     xml.push_str("</configuration>\n");
-    status(&mut xml, &names, &states, &primitives, random);
+    status(&mut xml, &names, &states, &primitives, of.failures, random);
     xml.push_str("</cib>\n");
     xml
 }
@@ -411,6 +421,7 @@ fn status(
     names: &[String],
     states: &[usize],
     primitives: &[Primitive],
+    failures: bool,
     random: &mut Random,
 ) {
     xml.push_str("<status>\n");
@@ -439,6 +450,10 @@ fn status(
         attributes(xml, "instance_attributes", &format!("s{at}"), &pairs);
         let _ = write!(xml, r#"</transient_attributes><lrm id="{at}"><lrm_resources>"#);
         for (number, primitive) in primitives.iter().enumerate() {
+            if failures && !primitive.stonith && primitive.active.contains(&at) && random.chance(0.3) {
+                trouble(xml, (&primitive.id, primitive.agent()), name, random);
+                continue;
+            }
             history(
                 xml,
                 number + 1,
@@ -450,4 +465,49 @@ fn status(
         xml.push_str("</lrm_resources></lrm></node_state>\n");
     }
     xml.push_str("</status>\n");
+}
+
+/// The same document, in which primitives say what is done when their operations fail.
+fn with_responses(xml: &str, random: &mut Random) -> String {
+    let words = ["restart", "ignore", "block", "stop", "standby", "fence"];
+    let mut parts = xml.split("</primitive>");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (at, part) in parts.enumerate() {
+        let responses = [("monitor", "10s"), ("start", "0"), ("monitor", "0")].map(|(name, every)| {
+            let word = random.pick(&words);
+            let word = if random.chance(0.3) { format!(r#" on-fail="{word}""#) } else { String::new() };
+            format!(r#"<op id="op{at}-{name}-{every}" name="{name}" interval="{every}"{word}/>"#)
+        });
+        let _ = write!(text, "<operations>{}</operations>", responses.concat());
+        text.push_str("</primitive>");
+        text.push_str(part);
+    }
+    text
+}
+
+/// What a resource left on a host where not all went well, or has ended.
+fn trouble(xml: &mut String, (id, agent): (&str, &str), host: &str, random: &mut Random) {
+    let code = *random.pick(&[1, 1, 1, 2, 3, 4, 5, 6]);
+    // operation, status, code, interval, what was meant
+    let started = ("start", 0, 0, 0, 0);
+    let operations = match random.below(9) {
+        0 | 1 => vec![started, ("monitor", 4, code, 10_000, 0)],
+        2 => vec![("start", 4, code, 0, 0)],
+        3 => vec![started, ("stop", 4, code, 0, 0)],
+        4 => vec![("monitor", 4, code, 0, 7)],
+        5 => vec![started, ("monitor", 2, 198, 10_000, 0), ("stop", 0, 0, 0, 0)],
+        6 => vec![("monitor", 4, 1, 10_000, 0), ("stop", 0, 0, 0, 0), started],
+        7 => vec![("start", -1, 193, 0, 0)],
+        _ => vec![started, ("stop", -1, 193, 0, 0)],
+    };
+    let uuid = "00000000-0000-0000-0000-000000000000";
+    let _ = write!(xml, r#"<lrm_resource id="{id}" {agent}>"#);
+    for (at, (operation, status, code, interval, meant)) in operations.into_iter().enumerate() {
+        let call = at + 2;
+        let _ = write!(
+            xml,
+            r#"<lrm_rsc_op id="{id}_{call}" operation_key="{id}_{operation}_{interval}" operation="{operation}" crm_feature_set="3.16.1" transition-key="{call}:1:{meant}:{uuid}" transition-magic="{status}:{code};{call}:1:{meant}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="{status}" interval="{interval}" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
+        );
+    }
+    xml.push_str("</lrm_resource>");
 }

@@ -51,7 +51,10 @@ fn is_command(name: &str, is_mark: bool) -> bool {
     let Some((key, _)) = name.split_once(' ') else { return false };
     let is_start = is_mark && key.ends_with("_start_0");
     let other = ["_monitor_", "_clear_failcount_", "_asyncmon_", "_delete_"];
-    !is_start && !key.starts_with("load_stopped_") && !other.iter().any(|part| key.contains(part))
+    !is_start
+        && key != "Cancel"
+        && !key.starts_with("load_stopped_")
+        && !other.iter().any(|part| key.contains(part))
 }
 
 /// What is in one and not in the other, for people.

@@ -22,7 +22,11 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small ones behind these, of which some have clones.
 const WITH_CLONES: u64 = 300;
-/// Of a hundred of these, so many may differ: what hplace does not know of clones yet (docs/pacemaker.md).
+/// Small ones behind these, in which operations failed or have not ended.
+const WITH_FAILURES: u64 = 300;
+/// Of a hundred of the latter, so many may differ, as of a hundred of those with clones.
+const MOST_WITH_FAILURES: u64 = 4;
+/// Of a hundred of those with clones, so many may differ: what hplace does not know of them yet (docs/pacemaker.md).
 const MOST_WITH_CLONES: u64 = 2;
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -56,30 +60,40 @@ pub struct ComparedClusters {
     plain: Counts,
     /// Clusters of which some have clones.
     clones: Counts,
+    /// Clusters in which operations failed.
+    failures: Counts,
 }
 
 impl ComparedClusters {
     /// Whether there was no difference, and with clones no more than hplace is known for.
     pub fn good(&self) -> bool {
-        let few = self.clones.different.len() as u64 * 100 <= self.clones.all() * MOST_WITH_CLONES;
-        self.plain.different.is_empty() && few
+        let few = |of: &Counts, most: u64| of.different.len() as u64 * 100 <= of.all() * most;
+        let clones = few(&self.clones, MOST_WITH_CLONES);
+        self.plain.different.is_empty() && clones && few(&self.failures, MOST_WITH_FAILURES)
     }
 
     /// What a run ends with.
     pub fn summary(&self) -> String {
-        let ComparedClusters { plain, clones } = self;
+        let ComparedClusters { plain, clones, failures } = self;
         format!(
-            "{}{}with clones, {} clusters: {} the same, {} in which crm_simulate's own answer depends on its memory, {} in which \
+            "{}{}{}with clones, {} clusters: {} the same, {} in which crm_simulate's own answer depends on its memory, {} in which \
              instances have other numbers, {} different ({MOST_WITH_CLONES} % may be)\n\
+             with failed operations, {} clusters: {} the same, {} in which crm_simulate's own answer depends on its memory, {} different \
+             ({MOST_WITH_FAILURES} % may be)\n\
              hplace and crm_simulate on {} Pacemaker clusters: {} the same ({} actions, {} pairs in order), {} in which \
              crm_simulate's own answer depends on its memory, {} different",
             clones.differences(),
+            failures.differences(),
             plain.differences(),
             clones.all(),
             clones.same,
             clones.order_dependent,
             clones.other_numbers,
             clones.different.len(),
+            failures.all(),
+            failures.same,
+            failures.order_dependent,
+            failures.different.len(),
             plain.all(),
             plain.same,
             plain.actions,
@@ -102,9 +116,9 @@ pub fn run(
     keep: &Path,
 ) -> io::Result<ComparedClusters> {
     fs::create_dir_all(work)?;
-    let numbers = only.map_or(0..SMALL + LARGE + WITH_CLONES, |only| only..only + 1);
+    let numbers = only.map_or(0..SMALL + LARGE + WITH_CLONES + WITH_FAILURES, |only| only..only + 1);
     let next = AtomicU64::new(numbers.start);
-    let counts = Mutex::new([Counts::default(), Counts::default()]);
+    let counts = Mutex::new([Counts::default(), Counts::default(), Counts::default()]);
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -112,16 +126,23 @@ pub fn run(
                 return Ok(());
             }
             let mut random = Random::stream(seed, number);
-            let has_clones = number >= SMALL + LARGE;
+            let has_failures = number >= SMALL + LARGE + WITH_CLONES;
+            let has_clones = number >= SMALL + LARGE && !has_failures;
             let dimensions = match number {
-                SMALL.. if !has_clones => Dimensions { hosts: 30, primitives: 150, clones: false },
-                _ => Dimensions { clones: has_clones, ..Dimensions::small(&mut random) },
+                SMALL.. if !has_clones && !has_failures => {
+                    Dimensions { hosts: 30, primitives: 150, clones: false, failures: false }
+                }
+                _ => Dimensions {
+                    clones: has_clones,
+                    failures: has_failures,
+                    ..Dimensions::small(&mut random)
+                },
             };
             let file = work.join(format!("{number}.xml"));
             fs::write(&file, cib::document(dimensions, &mut random))?;
             let verdict = compare(&file)?;
             let mut counts = counts.lock().expect("no thread panics while counting");
-            let counts = &mut counts[usize::from(has_clones)];
+            let counts = &mut counts[usize::from(has_clones) + 2 * usize::from(has_failures)];
             match verdict {
                 Verdict::Same { actions, pairs } => {
                     counts.same += 1;
@@ -144,8 +165,8 @@ pub fn run(
         let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work_through)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("no cluster panics"))
     })?;
-    let [plain, clones] = counts.into_inner().expect("no thread panics while counting");
-    Ok(ComparedClusters { plain, clones })
+    let [plain, clones, failures] = counts.into_inner().expect("no thread panics while counting");
+    Ok(ComparedClusters { plain, clones, failures })
 }
 
 enum Verdict {
@@ -193,7 +214,7 @@ fn compare(file: &PathBuf) -> io::Result<Verdict> {
     if depends_on_order(file)? {
         return Ok(Verdict::OrderDependent);
     }
-    if places(&mine) == places(&theirs) && mine.last() == theirs.last() {
+    if places(&mine).is_some() && places(&mine) == places(&theirs) && mine.last() == theirs.last() {
         return Ok(Verdict::OtherNumbers);
     }
     let at = mine.iter().zip(&theirs).take_while(|(mine, theirs)| mine == theirs).count();
