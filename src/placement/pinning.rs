@@ -122,13 +122,18 @@ impl Foresight {
         Foresight::from(set)
     }
 
-    /// The primitives that do not come to where they are wanted, or do not stay there.
+    /// The primitives that do not come to where they are wanted, or do not stay there. Which instance of a clone is where is
+    /// all the same.
     fn astray(&self, wanted: &WantedPlaces) -> Vec<ResourceIdx> {
-        let end = self.end.as_ref();
+        let places = self.set.by_common_name(|of| wanted.hosts[of.get()]);
+        let ways = [Some(&self.next), self.end.as_ref()].into_iter().flatten();
+        let found: Vec<_> = ways.map(|hosts| self.set.by_common_name(|of| hosts[of.get()])).collect();
         let is_wrong = |of: &ResourceIdx| {
-            let (at, place) = (of.get(), wanted.hosts[of.get()]);
-            let counts = !wanted.running_only || place.is_some();
-            counts && (self.next[at] != place || end.is_some_and(|end| end[at] != place))
+            let name = self.set.common_name(*of);
+            found.iter().any(|found| match wanted.running_only {
+                true => !found[name].is_superset(&places[name]),
+                false => found[name] != places[name],
+            })
         };
         primitives(&self.set).filter(is_wrong).collect()
     }
@@ -221,8 +226,11 @@ fn pinned(
 }
 
 /// What a constraint can be about so that a primitive comes to where it is wanted, and where that is: for one in a group,
-/// the group where its first member is wanted.
+/// the group where its first member is wanted. Nothing sends an instance of a clone to a node of its own.
 fn goal(set: &WorkingSet, wanted: &[Option<HostIdx>], of: ResourceIdx) -> Option<(ResourceIdx, HostIdx)> {
+    if set.clone_of(of).is_some() {
+        return None;
+    }
     let top = set.resource(of).group.unwrap_or(of);
     let first = set.primitives(&top).first().copied().filter(|first| set.is_managed(*first))?;
     wanted[first.get()].map(|host| (top, host))
@@ -242,7 +250,7 @@ fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
 
 fn places(set: &WorkingSet, hosts: &[Option<HostIdx>]) -> Vec<ExpectedPlace> {
     let place = |of: ResourceIdx| ExpectedPlace {
-        resource: set.resource(of).id.clone(),
+        resource: set.common_name(of).to_owned(),
         node: hosts[of.get()].map(|host| set.host(host).name.clone()),
     };
     primitives(set).map(place).collect()
@@ -338,5 +346,18 @@ mod tests {
                 assert_eq!(pinning.pins.is_empty(), Foresight::of(&text, "t").unwrap().end == Some(goal));
             }
         }
+    }
+
+    #[test]
+    fn clones_follow_by_themselves() {
+        let text = include_str!("../../tests/fixtures/pacemaker/clones/storage-and-vms.xml");
+        let set = parse(text, "t").unwrap();
+        let wanted = wanted(text, &[("vm1", "node3"), ("vm3", "node1")]);
+        let pinning = pin(text, "t", &wanted).unwrap();
+        assert_eq!(ids(&pinning.pins), [("vm1", "node3"), ("vm3", "node1")]);
+        let expected = pinning.outlook.expected().unwrap();
+        let storage: Vec<_> = expected.iter().filter(|place| place.resource == "storage").collect();
+        assert_eq!(storage.len(), 3);
+        assert!(set.clones().next().is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! What the placement of a Pacemaker cluster hangs on, in plain types; [`cib`](super::cib) reads it.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -427,6 +428,27 @@ impl WorkingSet {
     pub fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
         let of = self.resource(resource);
         of.instance_of.or_else(|| self.resource(of.group?).instance_of)
+    }
+
+    /// The name of a primitive; of an instance of a clone without its number, under which Pacemaker knows them all.
+    pub fn common_name(&self, resource: ResourceIdx) -> &str {
+        let id = &self.resource(resource).id;
+        match self.clone_of(resource).and_then(|_| id.rsplit_once(':')) {
+            Some((name, _)) => name,
+            None => id,
+        }
+    }
+
+    /// By [name](Self::common_name), the hosts of primitives.
+    pub(super) fn by_common_name(
+        &self,
+        host: impl Fn(ResourceIdx) -> Option<HostIdx>,
+    ) -> BTreeMap<&str, BTreeSet<HostIdx>> {
+        let mut hosts: BTreeMap<&str, BTreeSet<HostIdx>> = BTreeMap::new();
+        for primitive in self.resource_indices().filter(|one| self.resource(*one).is_primitive()) {
+            hosts.entry(self.common_name(primitive)).or_default().extend(host(primitive));
+        }
+        hosts
     }
 
     /// All clones.

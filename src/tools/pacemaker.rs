@@ -7,7 +7,6 @@ use anyhow::{bail, ensure};
 
 use super::ExitStatus;
 use super::execution::check_journal;
-use super::hplace::best::refuse_clones;
 use super::hplace::carry::carry_out_pinning;
 use super::hplace::cluster::{ReadCib, read_cib};
 use super::options::Options;
@@ -189,10 +188,9 @@ impl CibOrigin {
     /// What has to be typed so that Pacemaker comes to where some steps lead.
     ///
     /// # Errors
-    /// The cluster has clones, it does not come there whatever it is told, or a name that no command is written with.
+    /// It does not come there whatever it is told, or a name that no command is written with.
     pub(super) fn commands(&self, steps: &[Step]) -> anyhow::Result<Vec<String>> {
-        let ReadCib { text, source, set } = &self.read;
-        refuse_clones(set, "commands do")?;
+        let ReadCib { text, source, .. } = &self.read;
         if steps.is_empty() {
             return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?);
         }
@@ -211,7 +209,7 @@ impl CibOrigin {
     /// # Errors
     /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
     pub(super) fn carry_out(&self, options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-        let ReadCib { text, source, set } = &self.read;
+        let ReadCib { text, source, .. } = &self.read;
         let Some((steps, stopped)) = self.planned.get().filter(|(steps, _)| !steps.is_empty()) else {
             return Ok(ExitStatus::Success);
         };
@@ -219,7 +217,6 @@ impl CibOrigin {
             output.error_line("The search was interrupted, so nothing is executed.")?;
             return Ok(ExitStatus::Failure);
         }
-        refuse_clones(set, "changes of the cluster do")?;
         let pinning = pin_running(text, source, self.hosts_after(steps))?;
         carry_out_pinning(options, &self.read, pinning, output)
     }
@@ -230,7 +227,6 @@ impl CibOrigin {
     /// As [`commands`](Self::commands).
     pub(super) fn switch_commands(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
         let ReadCib { text, source, set } = &self.read;
-        refuse_clones(set, "commands do")?;
         let name = |node: &NodeIdx| set.host(host(*node)).name.clone();
         let change: fn(String) -> CibChange = match plan.decision {
             Decision::Nothing => return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?),

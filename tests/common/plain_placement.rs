@@ -15,7 +15,7 @@ pub const INFINITY: AllocationScore = AllocationScore::INFINITY;
 pub const NEVER: AllocationScore = AllocationScore::MINUS_INFINITY;
 
 pub fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
-    set.resource_indices().filter(|one| !set.resource(*one).is_group())
+    set.resource_indices().filter(|one| set.resource(*one).is_primitive())
 }
 
 /// Whether a primitive is to be placed.

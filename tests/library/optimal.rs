@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::transition::random_cib::{self, Dimensions};
-use crate::common::plain_placement::{NEVER, Places, Value, faults, is_placed_by_us, primitives, value};
+use crate::common::plain_placement::{
+    INFINITY, NEVER, Places, Value, agree, faults, is_placed_by_us, primitives, value,
+};
 use htools::generate::random::Random;
 use htools::placement::optimal::{PlacingLimits, PlacingStage, ThenGoal};
+use htools::placement::working_set::Colocation;
 use htools::placement::{
     AllPlaced, AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WorkingSet, cib, optimal,
     place, transition,
@@ -54,15 +57,13 @@ fn by_trying_all(set: &WorkingSet, then: ThenGoal) -> (Value, Places) {
 }
 
 fn random_clusters(hosts: usize, primitives: usize, count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
+    random(Dimensions { hosts, primitives, clones: false, failures: false }, count)
+}
+
+fn random(of: Dimensions, count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
     let document = move |number| {
         let mut random = Random::stream(25, number);
-        (
-            number,
-            random_cib::document(
-                Dimensions { hosts, primitives, clones: false, failures: false },
-                &mut random,
-            ),
-        )
+        (number, random_cib::document(of, &mut random))
     };
     let read =
         |(number, text): (u64, String)| cib::parse(&text, &number.to_string()).ok().map(|set| (number, set));
@@ -175,6 +176,59 @@ fn no_strategy_runs_more() {
         }
     }
     assert!(compared > 300 && better > 20, "{compared} {better}");
+}
+
+/// What a placement does against the rules where there are clones.
+fn faults_with_clones(set: &WorkingSet, at: &Places) -> Vec<String> {
+    let is_clone = |one: ResourceIdx| set.resource(one).is_clone();
+    let mut plain = set.clone();
+    plain.colocations.retain(|of| !is_clone(of.dependent) && !is_clone(of.primary));
+    plain.orders.retain(|of| !is_clone(of.first) && !is_clone(of.then));
+    let mut faults = faults(&plain, at);
+    let is_with_clone = |of: &&Colocation| is_clone(of.primary) && !is_clone(of.dependent);
+    for colocation in set.colocations.iter().filter(is_with_clone) {
+        let dependent = set.primitives(&colocation.dependent)[0];
+        let Some(here) = at[dependent.get()].filter(|_| set.is_managed(dependent)) else { continue };
+        let attribute = colocation.attribute.as_deref();
+        let is_near = set
+            .primitives(&colocation.primary)
+            .iter()
+            .any(|part| at[part.get()].is_some_and(|there| agree(set, attribute, here, there)));
+        if (colocation.score == INFINITY && !is_near) || (colocation.score == NEVER && is_near) {
+            faults.push(format!("{} by {}", set.resource(dependent).id, colocation.id));
+        }
+    }
+    faults
+}
+
+#[test]
+fn around_clones_no_strategy_runs_more() {
+    let (mut compared, mut better, mut tied) = (0, 0, 0);
+    for (number, set) in random(Dimensions { hosts: 4, primitives: 9, clones: true, failures: false }, 900) {
+        if set.clones().next().is_none() || set.strategy() == Strategy::Default {
+            continue;
+        }
+        let ours = best(&set, ThenGoal::Balanced);
+        let placed = place(&set, set.strategy()).unwrap();
+        let [ours_at, theirs_at] = [&ours, &placed].map(|placed| places(&set, placed));
+        // clones that come before what is not managed can take room that is not there
+        let known = faults_with_clones(&set, &theirs_at);
+        let new = faults_with_clones(&set, &ours_at).into_iter().find(|fault| !known.contains(fault));
+        assert_eq!(new, None, "{number}");
+        let parts = set.clones().flat_map(|clone| set.primitives(&clone).into_owned());
+        for part in parts.filter(|part| set.is_managed(*part)) {
+            assert_eq!(ours.host(part), placed.host(part), "{number}");
+        }
+        let (theirs, over) = running(&set, &placed);
+        if over == 0 && known.is_empty() {
+            let (mine, _) = running(&set, &ours);
+            assert!(mine >= theirs, "{number}: {mine:?} {theirs:?}");
+            compared += 1;
+            better += usize::from(mine > theirs);
+            tied += usize::from(set.colocations.iter().any(|of| set.resource(of.primary).is_clone()));
+        }
+    }
+    assert!(compared > 60 && better > 3 && tied > 15, "{compared} {better} {tied}");
 }
 
 #[test]

@@ -21,6 +21,13 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
     clusters
 }
 
+/// Clusters with clones.
+pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
+    let clones = documents("tests/fixtures/pacemaker/clones");
+    assert_eq!(clones.len(), 9);
+    clones
+}
+
 /// The documents in a directory.
 fn documents(directory: &str) -> BTreeSet<PathBuf> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -29,9 +36,7 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 
 #[test]
 fn same_scores_same_places_same_order() {
-    let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 9);
-    for file in clusters().into_iter().chain(clones).chain(with_failures()) {
+    for file in clusters().into_iter().chain(with_clones()).chain(with_failures()) {
         let name = file.display().to_string();
         let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
         assert_eq!(set.outside, [], "{name}");

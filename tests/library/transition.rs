@@ -30,9 +30,13 @@ fn case(name: &str) -> (WorkingSet, AllPlaced, Transition) {
 
 /// Random clusters of which nothing is outside, by their numbers.
 pub(crate) fn random_clusters(count: u64) -> impl Iterator<Item = (u64, String)> {
-    let document = |number| {
+    random(count, false)
+}
+
+fn random(count: u64, clones: bool) -> impl Iterator<Item = (u64, String)> {
+    let document = move |number| {
         let mut random = Random::stream(24, number);
-        let dimensions = Dimensions::small(&mut random);
+        let dimensions = Dimensions { clones, ..Dimensions::small(&mut random) };
         (number, random_cib::document(dimensions, &mut random))
     };
     let inside = |(number, text): &(u64, String)| {
@@ -44,7 +48,8 @@ pub(crate) fn random_clusters(count: u64) -> impl Iterator<Item = (u64, String)>
 #[test]
 fn same_actions_same_order_as_crm_simulate() {
     let mut with_order = 0;
-    for file in crate::pacemaker::clusters().into_iter().chain(crate::pacemaker::with_failures()) {
+    let others = [crate::pacemaker::with_failures(), crate::pacemaker::with_clones()];
+    for file in crate::pacemaker::clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let (set, placed, plan) = planned(&fs::read_to_string(&file).unwrap(), &name);
         let ours = graph::closure(&views::dot(&set, &plan));
@@ -53,7 +58,7 @@ fn same_actions_same_order_as_crm_simulate() {
         assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{name}");
         with_order += usize::from(!theirs.order.is_empty());
     }
-    assert_eq!(with_order, 36);
+    assert_eq!(with_order, 45);
 }
 
 #[test]
@@ -150,6 +155,23 @@ fn checked_by_plain_rules() {
         stuck += usize::from(plan.stuck().next().is_some());
     }
     assert!(steps > 2000 && stuck > 0, "{steps} steps, {stuck} with a circle");
+}
+
+#[test]
+fn with_clones_checked_by_plain_rules() {
+    let (mut marks, mut clusters) = (0, 0);
+    for (number, text) in random(400, true) {
+        let (set, placed, plan) = planned(&text, "random");
+        if set.clones().next().is_none() {
+            continue;
+        }
+        assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{number}");
+        let is_mark =
+            |step: &StepIdx| plan.before(*step).any(|edge| matches!(edge.why, WaitReason::Clone(_)));
+        marks += plan.all().filter(is_mark).count();
+        clusters += 1;
+    }
+    assert!(marks > 300 && clusters > 80, "{marks} marks of clones in {clusters} clusters");
 }
 
 /// The same transition with its steps in another order.

@@ -54,7 +54,7 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
                 && ((forwards && comes(before.task) && comes(after.task))
                     || (backwards && order.symmetrical && goes(before.task) && goes(after.task)))
         }
-        WaitReason::Group(group) => {
+        WaitReason::Group(group) | WaitReason::Clone(group) => {
             let turn = (before.task, after.task) == (Stopped, Start);
             let one_way =
                 (comes(before.task) && comes(after.task)) || (goes(before.task) && goes(after.task));

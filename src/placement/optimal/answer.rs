@@ -19,11 +19,13 @@ pub(super) fn all_placed(
     let (rules, set) = (search.rules, search.rules.set);
     let preferring = preferring(rules, &hosts);
     let mut placed = place(&preferring, set.strategy())?;
-    let should_run = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.should_run(*one);
-    let differs = |one: &ResourceIdx| placed.host(*one) != hosts[one.get()];
-    let not_followed = set.resource_indices().filter(should_run).filter(differs).collect();
+    let counts = |one: &ResourceIdx| rules.counts(*one);
+    let not_followed = not_followed(rules, &placed, &hosts);
     for record in &mut placed.records {
         let resource = record.resource;
+        if rules.before.is_one[resource.get()] && record.host == hosts[resource.get()] {
+            continue;
+        }
         *record = Assignment {
             scores: scores(rules, &hosts, resource),
             chain: vec![resource],
@@ -49,7 +51,7 @@ pub(super) fn all_placed(
         priority: *priority,
         wanted: set
             .resource_indices()
-            .filter(should_run)
+            .filter(counts)
             .filter(|one| set.resource(*one).priority == *priority)
             .count(),
         placed: value.placed[level],
@@ -65,6 +67,17 @@ pub(super) fn all_placed(
         not_followed,
     });
     Ok(placed)
+}
+
+/// The primitives that should run and that Pacemaker would put elsewhere all the same. Which instance of a clone is where does
+/// not matter.
+fn not_followed(rules: &PlacingRules<'_>, placed: &AllPlaced, hosts: &[Option<HostIdx>]) -> Vec<ResourceIdx> {
+    let set = rules.set;
+    let followed = |one: ResourceIdx| placed.host(one);
+    let (wanted, found) = (set.by_common_name(|one| hosts[one.get()]), set.by_common_name(followed));
+    let differs = |one: &ResourceIdx| wanted.get(set.common_name(*one)) != found.get(set.common_name(*one));
+    let should_run = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.should_run(*one);
+    set.resource_indices().filter(should_run).filter(differs).collect()
 }
 
 /// The cluster in which those that have a place are wanted there above all.

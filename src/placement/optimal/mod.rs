@@ -5,6 +5,7 @@
 mod answer;
 mod bound;
 mod chains;
+mod clones;
 mod disturbances;
 mod draft;
 mod exact;
@@ -25,6 +26,7 @@ use super::placing::AllPlaced;
 use super::score::AllocationScore;
 use super::working_set::{Strategy, WorkingSet};
 use crate::search::Stopped;
+use clones::PlacedBefore;
 use draft::PlacingDraft;
 use exact::Exhaustive;
 use improve::Improvement;
@@ -76,7 +78,8 @@ impl Optimum {
 /// # Errors
 /// Those of [`place`].
 pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Result<AllPlaced, PlacingError> {
-    let rules = PlacingRules::of(set);
+    let before = PlacedBefore::of(set)?;
+    let rules = PlacingRules::of(set, &before);
     let mut search = OptimalSearch { rules: &rules, then, limits, steps: 0 };
     let starts = search.starts()?;
     let mut best: Option<PlacingDraft<'_>> = None;

@@ -7,6 +7,7 @@ use super::super::score::AllocationScore;
 use super::super::transition::induced::Need;
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Resource, WorkingSet};
+use super::clones::PlacedBefore;
 
 /// What ties a resource to another one: they are to be on hosts of one zone, or not to be.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,8 @@ pub(super) struct ZoneTie {
 /// The rules of a cluster, for a search.
 pub(super) struct PlacingRules<'a> {
     pub(super) set: &'a WorkingSet,
+    /// Clones, and what they cannot be without.
+    pub(super) before: &'a PlacedBefore,
     /// How many kinds of capacity there are.
     pub(super) kinds: usize,
     /// By host and kind, what is left for what can be placed.
@@ -59,10 +62,11 @@ pub(super) struct PlacingRules<'a> {
 }
 
 impl<'a> PlacingRules<'a> {
-    pub(super) fn of(set: &'a WorkingSet) -> PlacingRules<'a> {
+    pub(super) fn of(set: &'a WorkingSet, before: &'a PlacedBefore) -> PlacingRules<'a> {
         let (count, kinds) = (set.resources.len(), set.attributes.len());
         let mut rules = PlacingRules {
             set,
+            before,
             kinds,
             room: Vec::with_capacity(set.hosts.len() * kinds),
             amounts: Vec::with_capacity(count * kinds),
@@ -98,6 +102,8 @@ impl<'a> PlacingRules<'a> {
             let of = set.resource(resource);
             if !set.is_managed(resource) {
                 self.fixed[resource.get()] = of.active;
+            } else if self.before.is_one[resource.get()] {
+                self.fixed[resource.get()] = self.before.host(resource);
             } else if set.should_run(resource) {
                 let may = |(host, score): (HostIdx, AllocationScore)| {
                     let usable = set.host(host).state.available() && score > AllocationScore::MINUS_INFINITY;
@@ -163,15 +169,21 @@ impl<'a> PlacingRules<'a> {
         with && apart && firsts.iter().all(|first| is_free(*first) || fixed(*first).is_some())
     }
 
+    /// Whether a resource is one of those of which as many as possible should run.
+    pub(super) fn counts(&self, resource: ResourceIdx) -> bool {
+        let set = self.set;
+        let is_ours = set.resource(resource).is_primitive() && !self.before.is_one[resource.get()];
+        is_ours && set.should_run(resource)
+    }
+
     /// Puts those that can be placed in order.
     fn rank(&mut self) {
         let set = self.set;
         self.movable = set.resource_indices().filter(|one| !self.allowed[one.get()].is_empty()).collect();
         let priority = |resource: &ResourceIdx| set.resource(*resource).priority;
         self.movable.sort_by_key(|resource| Reverse(priority(resource)));
-        let primitives = set.resource_indices().filter(|one| set.resource(*one).is_primitive());
-        let should_run = primitives.filter(|one| set.should_run(*one));
-        self.priorities = should_run.map(|one| priority(&one)).collect();
+        self.priorities =
+            set.resource_indices().filter(|one| self.counts(*one)).map(|one| priority(&one)).collect();
         self.priorities.sort_by_key(|priority| Reverse(*priority));
         self.priorities.dedup();
         for resource in &self.movable {

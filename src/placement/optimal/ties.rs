@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::index::ResourceIdx;
 use super::super::score::AllocationScore;
-use super::super::transition::induced::needs;
+use super::super::transition::induced::{Need, needs};
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Colocation, WorkingSet};
 use super::rules::{PlacingRules, ZoneTie};
@@ -23,6 +23,13 @@ impl PlacingRules<'_> {
                 }),
             };
             let is_must = colocation.score == AllocationScore::INFINITY;
+            if set.resource(colocation.primary).is_clone() {
+                let tie =
+                    ZoneTie { other: colocation.primary, zone, score: i64::from(colocation.score.get()) };
+                let instances = &set.resource(colocation.primary).members;
+                self.tie_to_clone(&dependents(set, colocation), instances, &tie, colocation.score);
+                continue;
+            }
             let Some(primary) = set.member(colocation.primary, is_must) else { continue };
             for dependent in dependents(set, colocation) {
                 self.tie_two(dependent, primary, zone, colocation.score);
@@ -65,6 +72,14 @@ impl PlacingRules<'_> {
     pub(super) fn order(&mut self) {
         let set = self.set;
         for need in needs(set) {
+            // what clones need is placed with them, and one instance is enough for others
+            let is_clone = |one| set.resource(one).is_clone();
+            if is_clone(need.first) && !is_clone(need.then) {
+                self.need_clone(&need);
+            }
+            if is_clone(need.first) || is_clone(need.then) {
+                continue;
+            }
             if need.symmetrical {
                 self.interrupting.push(need);
             }
@@ -79,6 +94,19 @@ impl PlacingRules<'_> {
                     self.thens[first.get()].push(*then);
                 }
             }
+        }
+    }
+}
+
+impl PlacingRules<'_> {
+    /// What is started after a clone of which no instance runs does not run.
+    fn need_clone(&mut self, need: &Need) {
+        let set = self.set;
+        let runs = set.primitives(&need.first).iter().any(|part| self.fixed[part.get()].is_some());
+        let waits = |then: &ResourceIdx| need.symmetrical || set.resource(*then).active.is_none();
+        if !runs {
+            let thens = set.primitives(&need.then).into_owned();
+            thens.into_iter().filter(waits).for_each(|then| self.allowed[then.get()].clear());
         }
     }
 }

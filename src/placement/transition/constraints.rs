@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::index::ResourceIdx;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, StartOrder, WorkingSet};
+use super::super::working_set::{OrderStrength, ResourceForm, StartOrder, WorkingSet};
 use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -18,21 +18,25 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
         let pair = (order.first, order.then);
-        if started.insert(pair) {
-            constraints.starts(order, WaitReason::Order(at));
-        }
-        if order.symmetrical && stopped.insert(pair) {
-            constraints.stops(order, WaitReason::Order(at));
+        let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
+        for order in std::iter::once(order.clone()).chain(constraints.by_instance(order)) {
+            if starts {
+                constraints.starts(&order, WaitReason::Order(at));
+            }
+            if stops {
+                constraints.stops(&order, WaitReason::Order(at));
+            }
         }
     }
     set.groups().for_each(|group| constraints.group(group));
+    set.clones().for_each(|clone| constraints.clone_instances(clone));
     constraints.apart();
     constraints.fencing();
 }
 
 /// A group that is not managed is never begun nor done, even if its members are started and stopped.
 fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
-    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| !of.is_group() || of.managed)
+    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| of.is_primitive() || of.managed)
 }
 
 /// What happens to the later action if the earlier one fails.
@@ -96,7 +100,7 @@ impl Constraints<'_> {
         resource: ResourceIdx,
         waiting: ResourceIdx,
     ) -> Option<StepIdx> {
-        if !self.set.resource(resource).is_group() {
+        if self.set.resource(resource).is_primitive() {
             return self.actions.with(own, resource);
         }
         let is_member = self.set.resource(waiting).group == Some(resource);
@@ -132,11 +136,81 @@ impl Constraints<'_> {
         }
     }
 
+    /// The instances of a clone, between its marks.
+    fn clone_instances(&mut self, clone: ResourceIdx) {
+        let why = WaitReason::Clone(clone);
+        for instance in &self.set.resource(clone).members {
+            for (task, mark) in [(Start, Running), (Stop, Stopped)] {
+                let own = self.actions.with(task, *instance);
+                self.actions.edge(self.actions.with(task, clone), own, Strength::Must, why);
+                let end = self.end(mark, task, *instance, clone);
+                self.actions.edge(end, self.actions.with(mark, clone), Strength::Must, why);
+            }
+        }
+        if matches!(self.set.resource(clone).form, ResourceForm::Clone { ordered: true, .. }) {
+            self.one_by_one(clone);
+        }
+    }
+
+    /// The instances of a clone start in order, and stop in the opposite order. Primitives that do neither do not part the
+    /// others, of which then only starts and stops count.
+    fn one_by_one(&mut self, clone: ResourceIdx) {
+        let why = WaitReason::Clone(clone);
+        let instances = &self.set.resource(clone).members;
+        for pair in instances.windows(2) {
+            let order = StartOrder { strength: OrderStrength::Optional, ..in_group(pair[0], pair[1]) };
+            self.starts(&order, why);
+            self.stops(&order, why);
+        }
+        for task in [Start, Stop] {
+            let acts = |instance: &&ResourceIdx| self.actions.with(task, **instance).is_some();
+            let mut acting: Vec<(usize, ResourceIdx)> = instances
+                .iter()
+                .enumerate()
+                .filter(|(_, instance)| self.set.resource(**instance).is_primitive() && acts(instance))
+                .map(|(at, instance)| (at, *instance))
+                .collect();
+            if task == Stop {
+                acting.reverse();
+            }
+            for pair in acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1) {
+                let (before, after) =
+                    (self.actions.with(task, pair[0].1), self.actions.with(task, pair[1].1));
+                self.actions.edge(before, after, Strength::Should, why);
+            }
+        }
+    }
+
+    /// What the order of two clones means for their instances, if the later one interleaves: each waits for that on its own
+    /// host.
+    fn by_instance(&self, order: &StartOrder) -> Vec<StartOrder> {
+        let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
+        if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
+            return Vec::new();
+        }
+        let meets = |one: ResourceIdx, other: ResourceIdx| {
+            let hosts = |whole: ResourceIdx| {
+                let parts = self.set.primitives(&whole).into_owned();
+                let changes = parts.into_iter().map(|part| self.changes[part.get()]);
+                changes.flat_map(|change| [change.runs_on(), change.stops_on()]).flatten().collect::<Vec<_>>()
+            };
+            let there = hosts(other);
+            hosts(one).iter().any(|host| there.contains(host))
+        };
+        let mut orders = Vec::new();
+        for one in &first.members {
+            for other in then.members.iter().filter(|other| meets(*one, **other)) {
+                orders.push(StartOrder { first: *one, then: *other, ..order.clone() });
+            }
+        }
+        orders
+    }
+
     fn place(&self, members: &[ResourceIdx], member: ResourceIdx) -> usize {
         members.iter().position(|other| *other == member).unwrap_or_default()
     }
 
-    /// Who must not be where another one is starts there when that one is gone. Groups have no host to compare.
+    /// Who must not be where another one is starts there when that one is gone. Groups and clones have no host to compare.
     fn apart(&mut self) {
         for (at, colocation) in self.set.colocations.iter().enumerate() {
             if colocation.score != AllocationScore::MINUS_INFINITY {
@@ -144,10 +218,10 @@ impl Constraints<'_> {
             }
             let (one, other) = (colocation.dependent, colocation.primary);
             for (leaves, comes) in [(one, other), (other, one)] {
-                let is_group = |resource| self.set.resource(resource).is_group();
+                let is_whole = |resource| !self.set.resource(resource).is_primitive();
                 let from = self.changes[leaves.get()].stops_on();
                 let meets = from.is_some() && from == self.changes[comes.get()].starts_on();
-                if meets || is_group(leaves) || is_group(comes) {
+                if meets || is_whole(leaves) || is_whole(comes) {
                     let stopped = self.end(Stopped, Stop, leaves, comes);
                     let start = self.actions.with(Start, comes);
                     self.actions.edge(stopped, start, Strength::Must, WaitReason::Colocation(at));

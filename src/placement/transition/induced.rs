@@ -181,6 +181,15 @@ impl InducedChanges<'_> {
             ResourceChange::Stay(host) if need.symmetrical && instances().flat_map(parts).any(interrupts) => {
                 ResourceChange::Restart(host)
             }
+            ResourceChange::Migrate { from, to }
+                if need.symmetrical
+                    && then.is_primitive()
+                    && instances()
+                        .flat_map(parts)
+                        .any(|part| self.of(part).goes_down() && self.of(part).comes_up()) =>
+            {
+                ResourceChange::Move { from, to }
+            }
             _ => now,
         }
     }

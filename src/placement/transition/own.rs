@@ -16,7 +16,7 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
         match set.resource(resource).form {
             ResourceForm::Group => group(set, changes, resource, actions),
             ResourceForm::Primitive => primitive(set, changes[resource.get()], resource, actions),
-            ResourceForm::Clone { .. } => {}
+            ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
         }
     }
     shut_down(set, changes, actions);
@@ -108,6 +108,29 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
             let running = actions.add(TransitionAction::mark(ActionTask::Running, group));
             actions.edge(start, running, Strength::Must, why);
         }
+    }
+}
+
+/// The marks between which the instances of a clone stop and start.
+fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actions: &mut Actions) {
+    let parts = set.primitives(&clone);
+    let of_parts = || parts.iter().map(|part| changes[part.get()]);
+    let why = WaitReason::Clone(clone);
+    let mut stopped = None;
+    if of_parts().any(|change| change.stops_on().is_some()) {
+        let stop = actions.add(TransitionAction::mark(ActionTask::Stop, clone));
+        for host in of_parts().filter_map(ResourceChange::stops_on) {
+            let fence = actions.to(ActionTask::Fence, host);
+            actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
+        }
+        stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
+        actions.edge(stop, stopped, Strength::Must, why);
+    }
+    if of_parts().any(|change| change.starts_on().is_some()) {
+        let start = actions.add(TransitionAction::mark(ActionTask::Start, clone));
+        actions.edge(stopped, start, Strength::Must, why);
+        let running = actions.add(TransitionAction::mark(ActionTask::Running, clone));
+        actions.edge(start, running, Strength::Must, why);
     }
 }
 

@@ -11,6 +11,8 @@ pub enum WaitReason {
     Order(usize),
     /// This group starts its members one after the other.
     Group(ResourceIdx),
+    /// This clone stops and starts its instances together, or in order.
+    Clone(ResourceIdx),
     /// A colocation, by its position in [`WorkingSet::colocations`](crate::placement::WorkingSet::colocations).
     Colocation(usize),
     /// What stops on this host makes room for what comes.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 
-use crate::model::shown::shown_name;
 use crate::placement::optimal::{PlacingLimits, ThenGoal};
 use crate::placement::{AllPlaced, PlacementMethod, Strategy, WorkingSet, optimal, place};
 use crate::tools::interrupts::Interruptible;
@@ -45,7 +44,6 @@ pub(super) fn placed(set: &WorkingSet, options: &Options) -> anyhow::Result<(Str
     if let Some(strategy) = method.strategy() {
         return Ok((strategy, place(set, strategy)?));
     }
-    refuse_clones(set, "the strategy 'optimal' does")?;
     let search = Interruptible::begin(Some(options.time_limit.unwrap_or(TIME)))?;
     let usual = match set.strategy() {
         Strategy::Minimal => ThenGoal::Minimal,
@@ -54,12 +52,4 @@ pub(super) fn placed(set: &WorkingSet, options: &Options) -> anyhow::Result<(Str
     let limits =
         PlacingLimits { steps: of.steps.unwrap_or(STEPS), moves: of.max_moves, deadline: search.clone() };
     Ok((set.strategy(), optimal(set, of.then.unwrap_or(usual), &limits)?))
-}
-
-/// Refuses clusters with clones where they are not known.
-pub(in crate::tools) fn refuse_clones(set: &WorkingSet, what: &str) -> anyhow::Result<()> {
-    match set.clones().next() {
-        Some(clone) => bail!("{what} not know clones, and '{}' is one", shown_name(&set.resource(clone).id)),
-        None => Ok(()),
-    }
 }

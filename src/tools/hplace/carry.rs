@@ -2,7 +2,6 @@
 
 use anyhow::{Context, bail, ensure};
 
-use super::best::refuse_clones;
 use super::cluster::{ReadCib, read_cib};
 use super::follow::carry_out;
 use super::run::{forms, only_one_form, status};
@@ -59,7 +58,6 @@ pub(super) fn bring(
     placed: &AllPlaced,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    refuse_clones(&cib.set, "changes of the cluster do")?;
     let pinning = pin(&cib.text, &cib.source, placed)?;
     let change = CibChange::Pin(pinning.pins);
     let status = status(&cib.set, placed);
@@ -156,7 +154,6 @@ fn propose(
     change: CibChange,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    refuse_clones(&cib.set, "changes of the cluster do")?;
     let made = change.made_in(&cib.text, &cib.source)?;
     let outlook = Foresight::of(&made, &cib.source)?;
     let (set, placed, strategy) = (&outlook.set, &outlook.placed, outlook.set.strategy());

@@ -34,9 +34,6 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, all)?;
     let wanted = options.transition || options.dot || options.transition_xml;
-    if wanted {
-        best::refuse_clones(set, "transitions do")?;
-    }
     let plan = wanted.then(|| transition(set, strategy, &placed));
     match &plan {
         _ if as_json => {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// or not. Marks only carry the order, and so do monitors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Closure {
-    /// The actions, as in the file: `vm1_start_0 node2`.
+    /// The actions, as in the file: `vm1_start_0 node2`; of instances of clones without their numbers, which tell nothing.
     pub actions: BTreeSet<String>,
     /// Which comes before which.
     pub order: BTreeSet<(String, String)>,
@@ -29,7 +29,7 @@ pub fn closure(dot: &str) -> Closure {
         }
     }
     let commands = || names.iter().filter(|(_, command)| **command).map(|(name, _)| *name);
-    let mut closure = Closure { actions: commands().map(str::to_owned).collect(), ..Closure::default() };
+    let mut closure = Closure { actions: commands().map(without_number).collect(), ..Closure::default() };
     for command in commands() {
         let mut seen = BTreeSet::new();
         let mut left: Vec<&str> = following.get(command).cloned().unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn closure(dot: &str) -> Closure {
             if seen.insert(next) {
                 left.extend(following.get(next).into_iter().flatten());
                 if *is_command {
-                    closure.order.insert((command.to_owned(), next.to_owned()));
+                    closure.order.insert((without_number(command), without_number(next)));
                 }
             }
         }
@@ -55,6 +55,12 @@ fn is_command(name: &str, is_mark: bool) -> bool {
         && key != "Cancel"
         && !key.starts_with("load_stopped_")
         && !other.iter().any(|part| key.contains(part))
+}
+
+/// `storage:1_start_0 node2` as `storage_start_0 node2`.
+fn without_number(action: &str) -> String {
+    let Some((resource, rest)) = action.split_once(':') else { return action.to_owned() };
+    format!("{resource}{}", rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
 }
 
 /// What is in one and not in the other, for people.

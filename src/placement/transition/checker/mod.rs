@@ -10,7 +10,7 @@ use super::action::ActionTask::{
 use super::{ActionTask, ResourceChange, Transition};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placement::placing::AllPlaced;
-use crate::placement::working_set::{OrderStrength, Strategy, WorkingSet};
+use crate::placement::working_set::{OrderStrength, StartOrder, Strategy, WorkingSet};
 use crate::plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
 
@@ -132,8 +132,8 @@ impl TransitionChecker<'_> {
             self.transition.stuck().filter_map(|step| self.transition.step(step).resource).collect();
         for resource in self.set.resource_indices() {
             let end = PrimitivePlace { runs: self.change(resource).runs_on(), under_way: None, left: None };
-            let is_group = self.set.resource(resource).is_group();
-            if !is_group && !stuck.contains(&resource) && now[resource.get()] != end {
+            let is_primitive = self.set.resource(resource).is_primitive();
+            if is_primitive && !stuck.contains(&resource) && now[resource.get()] != end {
                 self.faults.push(TransitionFault::WrongEnd(resource));
             }
         }
@@ -146,7 +146,7 @@ impl TransitionChecker<'_> {
             let expected = if self.set.is_managed(resource) { placed.host(resource) } else { of.active };
             let named = self.transition.changes.causes[resource.get()].is_some();
             let change = self.change(resource);
-            if !of.is_group()
+            if of.is_primitive()
                 && change.runs_on() != expected
                 && !named
                 && !matches!(change, ResourceChange::Held(_))
@@ -163,9 +163,13 @@ impl TransitionChecker<'_> {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
                 continue;
             }
-            // a group that is not managed is never begun nor done
+            // a group or a clone that is not managed is never begun nor done
             let sides = [order.first, order.then].map(|of| self.set.resource(of));
-            if sides.iter().any(|of| of.is_group() && !of.managed) {
+            if sides.iter().any(|of| !of.is_primitive() && !of.managed) {
+                continue;
+            }
+            if sides[0].is_clone() {
+                self.after_a_clone(order);
                 continue;
             }
             for first in self.set.primitives(&order.first).iter() {
@@ -177,6 +181,27 @@ impl TransitionChecker<'_> {
         for group in self.set.groups() {
             for pair in self.set.resource(group).members.windows(2) {
                 self.pair(pair[0], pair[1], true, false);
+            }
+        }
+    }
+
+    /// Of a clone that is needed, one instance is enough; all that start or stop are waited for.
+    fn after_a_clone(&mut self, order: &StartOrder) {
+        let firsts = self.set.primitives(&order.first).into_owned();
+        let runs = firsts.iter().any(|first| self.change(*first).runs_on().is_some());
+        for then in self.set.primitives(&order.then).iter() {
+            let change = self.change(*then);
+            let held = matches!(change, ResourceChange::Held(_)) || !self.set.is_managed(*then);
+            let bound = order.symmetrical || matches!(change, ResourceChange::Start(_));
+            if bound && !held && !runs && change.runs_on().is_some() {
+                self.faults.extend(firsts.first().map(|first| TransitionFault::WithoutNeeded(*first, *then)));
+            }
+            let waits = |first: &ResourceIdx| !change.migrates() && !self.change(*first).migrates();
+            for first in firsts.iter().copied().filter(waits).collect::<Vec<_>>() {
+                self.precedes(self.step(Start, first), self.step(Start, *then));
+                if order.symmetrical {
+                    self.precedes(self.step(Stop, *then), self.step(Stop, first));
+                }
             }
         }
     }

@@ -77,7 +77,7 @@ fn can_meet(precedence: &Precedence, other: &HostVisit, visit: &HostVisit, step:
 /// Who is where, by host. What never can be carried out does not happen.
 fn visits(set: &WorkingSet, transition: &Transition) -> HashMap<HostIdx, Vec<HostVisit>> {
     let mut visits: HashMap<HostIdx, Vec<HostVisit>> = HashMap::new();
-    for resource in set.resource_indices().filter(|resource| !set.resource(*resource).is_group()) {
+    for resource in set.resource_indices().filter(|resource| set.resource(*resource).is_primitive()) {
         if let Some(host) = set.resource(resource).active {
             visits.entry(host).or_default().push(HostVisit { resource, arrives: None, leaves: None });
         }

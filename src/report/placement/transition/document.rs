@@ -119,6 +119,7 @@ fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {
         WaitReason::Change(resource) => ("resource", Some(set.resource(resource).id.as_str())),
         WaitReason::Order(at) => ("order", Some(set.orders[at].id.as_str())),
         WaitReason::Group(group) => ("group", Some(set.resource(group).id.as_str())),
+        WaitReason::Clone(clone) => ("clone", Some(set.resource(clone).id.as_str())),
         WaitReason::Colocation(at) => ("colocation", Some(set.colocations[at].id.as_str())),
         WaitReason::Room(host) => ("room", Some(set.host(host).name.as_str())),
         WaitReason::Fencing(host) => ("fencing", Some(set.host(host).name.as_str())),

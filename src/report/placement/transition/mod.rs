@@ -36,6 +36,7 @@ pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
         WaitReason::Change(of) => format!("the same resource, {}", resource(of)),
         WaitReason::Order(at) => format!("order {}", shown_name(&set.orders[at].id)),
         WaitReason::Group(group) => format!("group {}", resource(group)),
+        WaitReason::Clone(clone) => format!("clone {}", resource(clone)),
         WaitReason::Colocation(at) => format!("colocation {}", shown_name(&set.colocations[at].id)),
         WaitReason::Room(host) => format!("room on {}", shown_host(set, host)),
         WaitReason::Fencing(host) => format!("until then anything may run on {}", shown_host(set, host)),
