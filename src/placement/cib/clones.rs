@@ -8,8 +8,10 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Resource, ResourceForm, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
+use super::failures::PROMOTED;
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft, failed_on};
+use super::whereabouts::add_reason;
 use crate::input::error::Result;
 
 /// Most resources that clones may bring a cluster to.
@@ -48,8 +50,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if resources > MOST.saturating_sub(self.set.resources.len()) {
             reasons.push("more instances than can be followed");
         }
-        if hosts.len() > count && !reasons.contains(&SURPLUS) {
-            reasons.push(SURPLUS);
+        if hosts.len() > count {
+            add_reason(&mut reasons, SURPLUS);
         }
         if parts.primitives.iter().any(|part| part.hosts.len() != hosts.len()) {
             reasons.push("an instance of which only a part runs");
@@ -103,14 +105,14 @@ impl<'a, 'i> Reader<'a, 'i> {
                 let places = self.whereabouts(name, &draft.rules, draft.resource.managed, reasons);
                 let is_sound = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Sound;
                 if places.blocked || places.forgiven || !places.active.iter().all(is_sound) {
-                    reasons.push("a failed operation of an instance");
+                    add_reason(reasons, "a failed operation of an instance");
                 }
                 failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
                 hosts.extend(places.active.iter().map(|(host, _)| *host));
             }
             hosts.sort_unstable();
             if hosts.windows(2).any(|pair| pair[0] == pair[1]) {
-                reasons.push(SURPLUS);
+                add_reason(reasons, SURPLUS);
             }
             let mut failures: Vec<(HostIdx, AllocationScore)> =
                 names.iter().flat_map(|name| self.failures_of(name)).collect();
@@ -198,7 +200,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 /// Why a clone is outside, by its metas.
 fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
     let flags = [
-        ("promotable", "a resource that is promoted"),
+        ("promotable", PROMOTED),
         ("globally-unique", "instances that are told apart"),
         ("notify", "instances that are told of each other's changes (notify)"),
     ];

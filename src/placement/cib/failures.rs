@@ -1,30 +1,11 @@
 //! What operations that did not end as they should mean for a resource and its host.
 
-use roxmltree::Node;
-
-use super::super::index::HostIdx;
 use super::super::working_set::RunCondition;
-use super::Reader;
-use super::document::{child, children};
-use super::history::{KeptOperation, Trace};
-use super::properties::Properties;
+use super::history::KeptOperation;
+use super::on_fail::{FailureRules, OnFail};
 
-/// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum OnFail {
-    /// It counts as what was meant to happen.
-    Ignore,
-    /// The resource is stopped and started.
-    Restart,
-    /// Nobody touches the resource.
-    Block,
-    /// The resource is stopped everywhere.
-    Stop,
-    /// Its host goes to standby.
-    Standby,
-    /// Its host is fenced.
-    Fence,
-}
+/// Why a resource is outside that has more roles than started and stopped.
+pub(super) const PROMOTED: &str = "a resource that is promoted";
 
 /// What the operations of a resource on a host come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,162 +30,6 @@ pub(super) struct PastOutcome {
     pub(super) arrived: bool,
     /// Why it is outside, if it is.
     pub(super) beyond: Option<&'static str>,
-}
-
-/// What operations are to do when they fail, where a resource says it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FailureRules<'a>(Vec<(&'a str, u64, &'a str)>, Option<&'a str>);
-
-impl FailureRules<'_> {
-    /// What is done about a failed operation.
-    pub(super) fn of(&self, name: &str, interval: u64, fencing: bool) -> OnFail {
-        let own = self.0.iter().find(|(other, every, _)| *other == name && *every == interval);
-        let word = own.map(|(.., word)| *word).or(self.1);
-        let stops = name == "stop";
-        let usual = match (stops, fencing) {
-            (false, _) => OnFail::Restart,
-            (true, true) => OnFail::Fence,
-            (true, false) => OnFail::Block,
-        };
-        match word {
-            Some("ignore" | "nothing") => OnFail::Ignore,
-            Some("block") => OnFail::Block,
-            Some("restart") => OnFail::Restart,
-            Some("fence") if fencing => OnFail::Fence,
-            Some("fence") => OnFail::Stop,
-            Some("stop") if !stops => OnFail::Stop,
-            Some("standby") if !stops => OnFail::Standby,
-            _ => usual,
-        }
-    }
-}
-
-impl<'a, 'i> Reader<'a, 'i> {
-    /// What the operations of a primitive are to do when they fail: its own, then those of its template, then all.
-    pub(super) fn failure_rules(
-        &mut self,
-        node: Node<'a, 'i>,
-        template: Option<Node<'a, 'i>>,
-    ) -> FailureRules<'a> {
-        let mut rules = FailureRules::default();
-        let defaults = self.section("op_defaults");
-        let defaults = defaults.map(|of| Properties::of(of, "meta_attributes", "", &mut self.set.outside));
-        rules.1 = defaults.and_then(|of| of.get("on-fail"));
-        let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
-        for operation in lists.flat_map(|list| children(list, "op")) {
-            let metas = Properties::of(operation, "meta_attributes", "", &mut self.set.outside);
-            let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
-            let name = operation.attribute("name").unwrap_or_default();
-            let every = operation.attribute("interval").and_then(milliseconds).unwrap_or(0);
-            rules.0.extend(word.map(|word| (name, every, word)));
-        }
-        rules
-    }
-}
-
-/// Where a primitive runs, and what its failures did to it.
-#[derive(Debug, Default)]
-pub(super) struct RunPlaces {
-    /// Where it runs, and how.
-    pub(super) active: Vec<(HostIdx, RunCondition)>,
-    /// Where it may not run any more.
-    pub(super) banned: Vec<HostIdx>,
-    /// Whether nobody touches it any more.
-    pub(super) blocked: bool,
-    /// Whether it does not count how often it failed.
-    pub(super) forgiven: bool,
-}
-
-/// Why a resource is outside whose live migration has not come to its end.
-const UNDER_WAY: &str = "a live migration that has not come to its end";
-
-impl Reader<'_, '_> {
-    /// Whether a live migration of a resource, of which its source knows, came to its end on its target: what does not know of it
-    /// there may run in part.
-    fn has_arrived(&self, name: &str, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
-        let mut targets = operations.iter().filter(|of| of.name == "migrate_to").map(|of| of.target.as_str());
-        let traces = self.traces.get(name);
-        targets.all(|target| {
-            traces.into_iter().flatten().any(|(host, trace)| {
-                let is_there = |kept: &[KeptOperation]| outcome(kept, rules, self.set.fencing, true).arrived;
-                self.set.host(*host).name == target
-                    && matches!(trace, Trace::Troubled(kept) if is_there(kept))
-            })
-        })
-    }
-
-    /// Where a primitive runs, by what the status calls it. On a host that is offline, only if it was lost. Hosts on which it
-    /// failed so that they have to be fenced, or to be in standby, are so from now on.
-    pub(super) fn whereabouts(
-        &mut self,
-        name: &str,
-        rules: &FailureRules<'_>,
-        managed: bool,
-        reasons: &mut Vec<&'static str>,
-    ) -> RunPlaces {
-        let mut places = RunPlaces::default();
-        let fencing = self.set.fencing;
-        let traces = self.traces.get(name).cloned().unwrap_or_default();
-        for (host, trace) in &traces {
-            if let Trace::Troubled(operations) = trace
-                && (!self.has_arrived(name, operations, rules)
-                    || outcome(operations, rules, fencing, managed).under_way)
-                && !reasons.contains(&UNDER_WAY)
-            {
-                reasons.push(UNDER_WAY);
-            }
-            let state = &mut self.set.hosts[host.get()].state;
-            let is_known = state.online || state.unclean;
-            match trace {
-                Trace::Inactive => {}
-                Trace::Active if is_known => places.active.push((*host, RunCondition::Sound)),
-                Trace::Active => {}
-                Trace::Troubled(operations) if is_known || fencing => {
-                    let mut past = outcome(operations, rules, fencing, managed && !state.maintenance);
-                    // what was on a lost host is gone with it
-                    if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
-                        past.on_fail = OnFail::Restart;
-                    }
-                    state.unclean |= fencing && (past.on_fail == OnFail::Fence || !is_known && past.failed());
-                    state.standby |= past.on_fail == OnFail::Standby;
-                    if past.active && (is_known || state.unclean) {
-                        places.active.push((*host, past.condition()));
-                    }
-                    places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
-                    places.forgiven |= past.ignored;
-                    if past.banned_everywhere {
-                        places.banned.extend((0..self.set.hosts.len()).map(HostIdx::new));
-                    } else if past.banned {
-                        places.banned.push(*host);
-                    }
-                    if let Some(reason) = past.beyond
-                        && !reasons.contains(&reason)
-                    {
-                        reasons.push(reason);
-                    }
-                }
-                Trace::Troubled(_) => {}
-            }
-        }
-        places.active.dedup_by_key(|(host, _)| *host);
-        places
-    }
-}
-
-/// A span of time in milliseconds; without a unit, it is in seconds.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..end].parse().ok()?;
-    let factor = match text[end..].trim() {
-        "" | "s" | "sec" => 1000,
-        "ms" | "msec" => 1,
-        "us" | "usec" => return Some(number / 1000),
-        "m" | "min" => 60_000,
-        "h" | "hr" => 3_600_000,
-        _ => return None,
-    };
-    number.checked_mul(factor)
 }
 
 /// What operations come to, in the order of their calls.
@@ -269,8 +94,17 @@ impl PastOutcome {
             _ => {}
         }
         let judged = matches!(of.status, 0 | 4);
-        if matches!(of.code, 8 | 9 | 190 | 191) && judged || matches!(key.0, "promote" | "demote") {
-            self.beyond = Some("a resource that is promoted, or degraded");
+        if judged && matches!(of.code, 190 | 191) {
+            self.beyond = Some("a resource that is degraded");
+        }
+        let changes_role = matches!(key.0, "promote" | "demote");
+        if judged && matches!(of.code, 8 | 9) || changes_role {
+            self.beyond = Some(PROMOTED);
+        }
+        // as it was meant to be
+        if judged && (of.code == 8 || changes_role && of.code == 0) {
+            self.active = true;
+            return;
         }
         let absent = probes && (of.status == 7 || judged && matches!(of.code, 2 | 5));
         if absent {
@@ -299,7 +133,7 @@ impl PastOutcome {
                         self.forgive();
                     }
                 }
-                _ => self.beyond = Some("an operation that is not known"),
+                _ => self.leave_beyond("an operation that is not known"),
             }
             return;
         }
@@ -316,7 +150,7 @@ impl PastOutcome {
             || judged && (matches!(of.code, 2 | 4 | 5) || of.code == 3 && (starts || stops));
         let fatal = of.status == 6 || judged && of.code == 6;
         if !matches!(of.name.as_str(), "start" | "stop" | "monitor") {
-            self.beyond = Some("a failed operation that is not known");
+            self.leave_beyond("a failed operation that is not known");
         }
         self.untouchable |= stops && hard && !fencing;
         if on_fail == OnFail::Ignore {
@@ -331,6 +165,11 @@ impl PastOutcome {
         self.on_fail = self.on_fail.max(on_fail);
     }
 
+    /// Notes why it is outside, if nothing is noted yet.
+    fn leave_beyond(&mut self, reason: &'static str) {
+        self.beyond.get_or_insert(reason);
+    }
+
     /// A start or stop that went well makes up for failures that no more than the resource suffered from.
     fn forgive(&mut self) {
         if self.on_fail <= OnFail::Block {
@@ -338,11 +177,11 @@ impl PastOutcome {
         }
     }
 
-    fn failed(&self) -> bool {
+    pub(super) fn failed(&self) -> bool {
         self.active && self.on_fail > OnFail::Ignore
     }
 
-    fn condition(&self) -> RunCondition {
+    pub(super) fn condition(&self) -> RunCondition {
         match (self.failed(), self.starting) {
             _ if self.untouchable || (self.active && self.on_fail == OnFail::Block) => RunCondition::Blocked,
             (true, _) => RunCondition::Failed,
@@ -354,24 +193,30 @@ impl PastOutcome {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::PROMOTED;
+    use crate::placement::cib;
 
     #[test]
-    fn spans_of_time_have_units() {
-        let spans =
-            [("10", Some(10_000)), ("10s", Some(10_000)), ("250ms", Some(250)), ("2min", Some(120_000))];
-        for (text, span) in spans.into_iter().chain([("1h", Some(3_600_000)), ("x", None), ("5 days", None)])
-        {
-            assert_eq!(milliseconds(text), span, "{text}");
+    fn what_is_promoted_is_said_once() {
+        let resource = |list: &str| format!(r#"<lrm_resource id="p">{list}</lrm_resource>"#);
+        let operation = |name: &str, call: usize, code: usize| {
+            format!(
+                r#"<lrm_rsc_op id="p{call}" operation="{name}" call-id="{call}" op-status="0" rc-code="{code}" interval="0" transition-key="1:1:{code}:x"/>"#
+            )
+        };
+        let operations =
+            [("start", 1, 0), ("promote", 2, 0), ("monitor", 3, 8), ("demote", 4, 0), ("notify", 5, 0)];
+        let history = resource(&operations.map(|(name, call, code)| operation(name, call, code)).concat());
+        let primitive = r#"<primitive id="p" class="ocf" provider="pacemaker" type="Stateful"/>"#;
+        let promotable = format!(
+            r#"<clone id="c"><meta_attributes id="m"><nvpair id="m1" name="promotable" value="true"/></meta_attributes>{primitive}</clone>"#
+        );
+        for resources in [primitive, &promotable] {
+            let document = format!(
+                r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="n"/></nodes><resources>{resources}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
+            );
+            let outside = cib::parse(&document, "x").unwrap().outside;
+            assert_eq!(outside.iter().map(|of| &of.reason).collect::<Vec<_>>(), [PROMOTED], "{resources}");
         }
-        assert_eq!(milliseconds("18446744073709551615h"), None);
-    }
-
-    #[test]
-    fn a_failed_stop_asks_for_more_than_other_failures() {
-        let rules = FailureRules(vec![("monitor", 10_000, "standby"), ("stop", 0, "standby")], None);
-        assert_eq!(rules.of("monitor", 10_000, false), OnFail::Standby);
-        assert_eq!(rules.of("monitor", 0, false), OnFail::Restart);
-        assert_eq!((rules.of("stop", 0, false), rules.of("stop", 0, true)), (OnFail::Block, OnFail::Fence));
     }
 }

@@ -10,12 +10,14 @@ mod failures;
 mod history;
 mod hosts;
 mod locations;
+mod on_fail;
 mod orders;
 mod plain;
 mod properties;
 mod resources;
 mod rules;
 pub mod underway;
+mod whereabouts;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;

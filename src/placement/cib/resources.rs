@@ -9,17 +9,15 @@ use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
-use super::failures::{FailureRules, outcome};
+use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
+use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
 use crate::input::error::Result;
 
 /// Elements that hold primitives and are outside.
-const BEYOND: [(&str, &str); 3] = [
-    ("master", "a resource that is promoted"),
-    ("bundle", "a resource in containers"),
-    ("promotable", "a resource that is promoted"),
-];
+const BEYOND: [(&str, &str); 3] =
+    [("master", PROMOTED), ("bundle", "a resource in containers"), ("promotable", PROMOTED)];
 
 /// Metas that are outside, where their value is not this.
 const METAS: [(&str, &str, &str); 3] = [

@@ -1,0 +1,115 @@
+//! What is done about operations that fail: the words of `on-fail`.
+
+use roxmltree::Node;
+
+use super::Reader;
+use super::document::{child, children};
+use super::properties::Properties;
+
+/// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OnFail {
+    /// It counts as what was meant to happen.
+    Ignore,
+    /// The resource is stopped and started.
+    Restart,
+    /// Nobody touches the resource.
+    Block,
+    /// The resource is stopped everywhere.
+    Stop,
+    /// Its host goes to standby.
+    Standby,
+    /// Its host is fenced.
+    Fence,
+}
+
+/// What operations are to do when they fail, where a resource says it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FailureRules<'a>(Vec<(&'a str, u64, &'a str)>, Option<&'a str>);
+
+impl FailureRules<'_> {
+    /// What is done about a failed operation.
+    pub(super) fn of(&self, name: &str, interval: u64, fencing: bool) -> OnFail {
+        let own = self.0.iter().find(|(other, every, _)| *other == name && *every == interval);
+        let word = own.map(|(.., word)| *word).or(self.1);
+        let stops = name == "stop";
+        let usual = match (stops, fencing) {
+            (false, _) => OnFail::Restart,
+            (true, true) => OnFail::Fence,
+            (true, false) => OnFail::Block,
+        };
+        match word {
+            Some("ignore" | "nothing") => OnFail::Ignore,
+            Some("block") => OnFail::Block,
+            Some("restart") => OnFail::Restart,
+            Some("fence") if fencing => OnFail::Fence,
+            Some("fence") => OnFail::Stop,
+            Some("stop") if !stops => OnFail::Stop,
+            Some("standby") if !stops => OnFail::Standby,
+            _ => usual,
+        }
+    }
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// What the operations of a primitive are to do when they fail: its own, then those of its template, then all.
+    pub(super) fn failure_rules(
+        &mut self,
+        node: Node<'a, 'i>,
+        template: Option<Node<'a, 'i>>,
+    ) -> FailureRules<'a> {
+        let mut rules = FailureRules::default();
+        let defaults = self.section("op_defaults");
+        let defaults = defaults.map(|of| Properties::of(of, "meta_attributes", "", &mut self.set.outside));
+        rules.1 = defaults.and_then(|of| of.get("on-fail"));
+        let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
+        for operation in lists.flat_map(|list| children(list, "op")) {
+            let metas = Properties::of(operation, "meta_attributes", "", &mut self.set.outside);
+            let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
+            let name = operation.attribute("name").unwrap_or_default();
+            let every = operation.attribute("interval").and_then(milliseconds).unwrap_or(0);
+            rules.0.extend(word.map(|word| (name, every, word)));
+        }
+        rules
+    }
+}
+
+/// A span of time in milliseconds; without a unit, it is in seconds.
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..end].parse().ok()?;
+    let factor = match text[end..].trim() {
+        "" | "s" | "sec" => 1000,
+        "ms" | "msec" => 1,
+        "us" | "usec" => return Some(number / 1000),
+        "m" | "min" => 60_000,
+        "h" | "hr" => 3_600_000,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_time_have_units() {
+        let spans =
+            [("10", Some(10_000)), ("10s", Some(10_000)), ("250ms", Some(250)), ("2min", Some(120_000))];
+        for (text, span) in spans.into_iter().chain([("1h", Some(3_600_000)), ("x", None), ("5 days", None)])
+        {
+            assert_eq!(milliseconds(text), span, "{text}");
+        }
+        assert_eq!(milliseconds("18446744073709551615h"), None);
+    }
+
+    #[test]
+    fn a_failed_stop_asks_for_more_than_other_failures() {
+        let rules = FailureRules(vec![("monitor", 10_000, "standby"), ("stop", 0, "standby")], None);
+        assert_eq!(rules.of("monitor", 10_000, false), OnFail::Standby);
+        assert_eq!(rules.of("monitor", 0, false), OnFail::Restart);
+        assert_eq!((rules.of("stop", 0, false), rules.of("stop", 0, true)), (OnFail::Block, OnFail::Fence));
+    }
+}
