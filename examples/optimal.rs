@@ -60,6 +60,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         stopped: false,
         managed: true,
         critical: true,
+        allows_unhealthy: false,
         allow_migrate: true,
         utilization: amounts(size),
         scores: scores.clone(),

@@ -129,6 +129,8 @@ pub struct Resource {
     pub managed: bool,
     /// Whether its wishes count for where those go that it wants to be with.
     pub critical: bool,
+    /// Whether hosts that are not healthy are no worse for it.
+    pub allows_unhealthy: bool,
     /// Whether it can be moved while it runs.
     pub allow_migrate: bool,
     /// What it needs. For a group: nothing, its members do.
@@ -287,6 +289,7 @@ impl Resource {
             stopped: false,
             managed: true,
             critical: true,
+            allows_unhealthy: false,
             allow_migrate: false,
             utilization: Capacities::default(),
             scores: ScoreTable::default(),

@@ -22,9 +22,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.outside(constraint, reason);
                 continue;
             }
-            match children(constraint, "resource_set").next() {
-                Some(set) => self.colocate_set(constraint, set)?,
-                None => {
+            let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
+            match sets.is_empty() {
+                false => self.colocate_sets(constraint, &sets)?,
+                true => {
                     let name = |attribute| required(self.source, constraint, attribute);
                     let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
                     let dependent = self.resource_of(constraint, dependent)?;
@@ -73,15 +74,51 @@ impl<'a, 'i> Reader<'a, 'i> {
         }));
     }
 
-    fn colocate_set(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>) -> Result<()> {
-        let strength = score(self.source, if set.has_attribute("score") { set } else { constraint })?;
+    /// Colocates the members of each set, and each set with the next one: of a set whose members are in sequence, the first
+    /// goes with others, and others go with the last.
+    fn colocate_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
+        let mut all = Vec::new();
+        for set in sets {
+            let members = self.members_of_set(constraint, *set)?;
+            if is_sequential(*set) {
+                self.colocate_set(constraint, *set, &members)?;
+            }
+            all.push((members, is_sequential(*set)));
+        }
+        let strength = score(self.source, constraint)?;
+        for pair in all.windows(2) {
+            let [(dependents, are_one), (primaries, others_are_one)] = pair else { continue };
+            let dependents = if *are_one { &dependents[..dependents.len().min(1)] } else { dependents };
+            let from = if *others_are_one { primaries.len().saturating_sub(1) } else { 0 };
+            for dependent in dependents {
+                for primary in &primaries[from..] {
+                    self.colocate(constraint, *dependent, *primary, strength)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The members of a set, without those that are outside.
+    pub(super) fn members_of_set(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        set: Node<'a, 'i>,
+    ) -> Result<Vec<ResourceIdx>> {
         let mut members = Vec::new();
         for reference in children(set, "resource_ref") {
             members.extend(self.resource_of(constraint, id(reference))?);
         }
-        if !set.attribute("sequential").is_none_or(is_true) {
-            return Ok(());
-        }
+        Ok(members)
+    }
+
+    fn colocate_set(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        set: Node<'a, 'i>,
+        members: &[ResourceIdx],
+    ) -> Result<()> {
+        let strength = score(self.source, if set.has_attribute("score") { set } else { constraint })?;
         if strength < AllocationScore::ZERO {
             for (at, dependent) in members.iter().enumerate() {
                 for primary in &members[..at] {
@@ -132,20 +169,24 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
+/// Whether the members of a set go by each other.
+pub(super) fn is_sequential(set: Node<'_, '_>) -> bool {
+    set.attribute("sequential").is_none_or(is_true)
+}
+
 /// Why a colocation is outside, if it is.
 fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
     let role = |name| constraint.attribute(name).is_some_and(|role| role != "Started");
     if role("rsc-role") || role("with-rsc-role") {
         return Some("a colocation for a role");
     }
-    let mut sets = children(constraint, "resource_set");
-    match (sets.next(), sets.next()) {
-        (_, Some(_)) => return Some("a colocation of several sets"),
-        (Some(set), None) if set.attribute("role").is_some_and(|role| role != "Started") => {
+    for set in children(constraint, "resource_set") {
+        if set.attribute("role").is_some_and(|role| role != "Started") {
             return Some("a colocation for a role");
         }
-        (Some(set), None) if set.has_attribute("id-ref") => return Some("a set by reference (id-ref)"),
-        _ => {}
+        if set.has_attribute("id-ref") {
+            return Some("a set by reference (id-ref)");
+        }
     }
     let timed = constraint.children().any(|part| part.has_tag_name("rule") || part.has_tag_name("lifetime"));
     timed.then_some("a colocation by a rule")

@@ -7,6 +7,7 @@ mod colocations;
 pub(super) mod document;
 mod elements;
 mod failures;
+mod health;
 mod history;
 mod hosts;
 mod locations;
@@ -32,6 +33,7 @@ use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
 use crate::model::shown::shown_source;
 use document::{child, id};
+use health::HealthScores;
 use history::Trace;
 use plain::PlainHistories;
 use properties::Properties;
@@ -63,6 +65,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         root,
         configuration,
         set: WorkingSet::default(),
+        health: None,
         maintenance_mode: false,
         startup_fencing: true,
         hosts: HashMap::new(),
@@ -80,6 +83,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     reader.read_hosts()?;
     reader.read_resources()?;
     reader.read_locations()?;
+    reader.score_health();
     reader.read_colocations()?;
     reader.set.colocations.append(&mut reader.together);
     reader.read_orders()?;
@@ -94,6 +98,8 @@ struct Reader<'a, 'i> {
     root: Node<'a, 'i>,
     configuration: Node<'a, 'i>,
     set: WorkingSet,
+    /// How the health of hosts counts, if it does.
+    health: Option<HealthScores>,
     /// Whether nothing is managed.
     maintenance_mode: bool,
     /// Whether hosts of which nothing is known are fenced.
@@ -157,9 +163,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !quorum && options.get("no-quorum-policy") != Some("ignore") {
             self.outside(self.root, "the cluster has no quorum");
         }
-        if options.get("node-health-strategy").is_some_and(|strategy| strategy != "none") {
-            self.outside(self.root, "scores by the health of nodes (node-health-strategy)");
-        }
+        self.health = HealthScores::of(&options);
         if options.flag("shutdown-lock", false) {
             self.outside(self.root, "resources locked to nodes that were shut down (shutdown-lock)");
         }

@@ -7,6 +7,7 @@ use super::super::number::is_true;
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, StartOrder};
 use super::Reader;
+use super::colocations::is_sequential;
 use super::document::{children, id, required};
 use crate::input::error::Result;
 
@@ -19,32 +20,59 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.outside(constraint, reason);
                 continue;
             }
-            let mut names = Vec::new();
-            match children(constraint, "resource_set").next() {
-                Some(set) if !set.attribute("sequential").is_none_or(is_true) => {}
-                Some(set) => names.extend(children(set, "resource_ref").map(id)),
-                None => {
-                    names.push(required(self.source, constraint, "first")?);
-                    names.push(required(self.source, constraint, "then")?);
+            let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
+            if sets.is_empty() {
+                let name = |attribute| required(self.source, constraint, attribute);
+                let (first, then) = (name("first")?, name("then")?);
+                let (first, then) =
+                    (self.resource_of(constraint, first)?, self.resource_of(constraint, then)?);
+                if let (Some(first), Some(then)) = (first, then) {
+                    self.order(constraint, first, then);
                 }
             }
-            let mut resources = Vec::new();
-            for name in names {
-                resources.extend(self.resource_of(constraint, name)?);
-            }
-            self.order(constraint, &resources);
+            self.order_sets(constraint, &sets)?;
         }
         Ok(())
     }
 
-    fn order(&mut self, constraint: Node<'a, 'i>, resources: &[ResourceIdx]) {
+    /// Orders the members of each set, and all of a set before all of the next one. An oddity of Pacemaker's: where it is said, and
+    /// not only so by default, that a set is sequential, its first and its last member stand for all.
+    fn order_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
+        let mut before: Vec<ResourceIdx> = Vec::new();
+        for set in sets {
+            let members = self.members_of_set(constraint, *set)?;
+            let is_said = set.attribute("sequential").is_some_and(is_true);
+            self.order_members(constraint, *set, &members);
+            let (first, last) = match (is_said, &members[..]) {
+                (true, [_, ..]) => (&members[..1], &members[members.len() - 1..]),
+                (_, all) => (all, all),
+            };
+            for one in &before {
+                first.iter().for_each(|then| self.order(constraint, *one, *then));
+            }
+            before = last.to_vec();
+        }
+        Ok(())
+    }
+
+    fn order_members(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>, members: &[ResourceIdx]) {
+        let is_serial = strength(constraint) == OrderStrength::Serialize;
+        for (at, then) in members.iter().enumerate() {
+            let from = match (is_serial, is_sequential(set)) {
+                (true, _) => 0,
+                (false, true) => at.saturating_sub(1),
+                (false, false) => at,
+            };
+            members[from..at].iter().for_each(|first| self.order(constraint, *first, *then));
+        }
+    }
+
+    fn order(&mut self, constraint: Node<'a, 'i>, first: ResourceIdx, then: ResourceIdx) {
         let strength = strength(constraint);
         let symmetrical =
             constraint.attribute("symmetrical").map_or(strength != OrderStrength::Serialize, is_true);
-        for pair in resources.windows(2) {
-            let id = id(constraint).to_owned();
-            self.set.orders.push(StartOrder { id, first: pair[0], then: pair[1], strength, symmetrical });
-        }
+        let id = id(constraint).to_owned();
+        self.set.orders.push(StartOrder { id, first, then, strength, symmetrical });
     }
 
     /// Names the constraints of other kinds.
@@ -77,13 +105,13 @@ fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
     if action("first-action") || action("then-action") {
         return Some("an order of other actions than starts");
     }
-    let mut sets = children(constraint, "resource_set");
-    match (sets.next(), sets.next()) {
-        (_, Some(_)) => Some("an order of several sets"),
-        (Some(set), None) if set.attribute("action").is_some_and(|action| action != "start") => {
-            Some("an order of other actions than starts")
+    children(constraint, "resource_set").find_map(|set| {
+        if set.attribute("action").is_some_and(|action| action != "start") {
+            return Some("an order of other actions than starts");
         }
-        (Some(set), None) if set.has_attribute("id-ref") => Some("a set by reference (id-ref)"),
-        _ => None,
-    }
+        if set.attribute("require-all").is_some_and(|all| !is_true(all)) {
+            return Some("an order in which one of a set is enough (require-all)");
+        }
+        set.has_attribute("id-ref").then_some("a set by reference (id-ref)")
+    })
 }

@@ -240,6 +240,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             stopped: metas.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped")),
             managed: true,
             critical: metas.flag("critical", true),
+            allows_unhealthy: metas.flag("allow-unhealthy-nodes", false),
             allow_migrate: metas.flag("allow-migrate", false),
             utilization: Capacities::default(),
             scores: self.unscored.clone(),
