@@ -2,7 +2,7 @@
 
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Resource, WorkingSet};
+use super::working_set::{LocationScore, Resource, WorkingSet};
 
 impl WorkingSet {
     /// Fills the table of every resource: base scores, what is not managed, constraints, stickiness, failures.
@@ -42,6 +42,27 @@ impl WorkingSet {
             let score = scores.get(host).unwrap_or(worth);
             scores.set(host, score.plus(AllocationScore::INFINITY));
         }
+    }
+
+    /// Gives all resources from a position on the scores of the health of hosts. Those that may run on hosts of any health lose
+    /// nothing by it.
+    pub(super) fn score_health(&mut self, from: usize) {
+        let score = |resource: ResourceIdx, host: HostIdx| {
+            let lowest = match self.resource(resource).allows_unhealthy {
+                true => AllocationScore::ZERO,
+                false => AllocationScore::MINUS_INFINITY,
+            };
+            let id = "node-health-strategy".to_owned();
+            LocationScore { id, resource, host, score: self.host(host).health.max(lowest) }
+        };
+        let scores: Vec<LocationScore> = self
+            .top_level()
+            .filter(|resource| resource.get() >= from)
+            .flat_map(|resource| self.host_indices().map(move |host| (resource, host)))
+            .map(|(resource, host)| score(resource, host))
+            .filter(|location| location.score != AllocationScore::ZERO)
+            .collect();
+        self.locations.extend(scores);
     }
 
     fn add_locations(&mut self) {

@@ -31,6 +31,8 @@ pub struct Host {
     pub name: String,
     /// The score that every resource has on it in a symmetric cluster.
     pub base: AllocationScore,
+    /// What its health is worth to resources.
+    pub health: AllocationScore,
     /// Attributes for rules and colocations, the ones of its status last, so that they win.
     pub attributes: Vec<(String, String)>,
     /// What it has for resources.

@@ -1,10 +1,8 @@
 //! The health of nodes, as what they are worth to all resources.
 
-use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Host, LocationScore};
-use super::Reader;
+use super::super::working_set::Host;
 use super::properties::Properties;
 
 /// How what agents find out about a node, its attributes that begin with `#health`, counts for resources: as scores, which are
@@ -42,7 +40,7 @@ impl HealthScores {
     }
 
     /// What a host is worth.
-    fn worth(&self, host: &Host) -> AllocationScore {
+    pub(super) fn worth(&self, host: &Host) -> AllocationScore {
         // of two with one name, the later one holds
         let holds = |(at, (name, _)): &(usize, &(String, String))| {
             name.starts_with("#health") && host.attributes[at + 1..].iter().all(|(other, _)| other != name)
@@ -65,28 +63,4 @@ impl HealthScores {
 fn score(options: &Properties<'_>, name: &str, default: AllocationScore) -> AllocationScore {
     let is_number = |text: &&str| leading(text).is_some() || text.to_ascii_lowercase().ends_with("infinity");
     options.get(name).filter(is_number).and_then(AllocationScore::parse).unwrap_or(default)
-}
-
-impl Reader<'_, '_> {
-    /// Gives all resources the scores of the health of hosts. Those that may run on hosts of any health lose nothing by it.
-    pub(super) fn score_health(&mut self) {
-        let Some(health) = self.health else { return };
-        let set = &self.set;
-        let worth = |(at, host): (usize, &Host)| (HostIdx::new(at), health.worth(host));
-        let worth: Vec<(HostIdx, AllocationScore)> = set.hosts.iter().enumerate().map(worth).collect();
-        let score = |resource: ResourceIdx, host, score: AllocationScore| {
-            let lowest = match set.resource(resource).allows_unhealthy {
-                true => AllocationScore::ZERO,
-                false => AllocationScore::MINUS_INFINITY,
-            };
-            let id = "node-health-strategy".to_owned();
-            LocationScore { id, resource, host, score: score.max(lowest) }
-        };
-        let scores: Vec<LocationScore> = set
-            .top_level()
-            .flat_map(|resource| worth.iter().map(move |(host, worth)| score(resource, *host, *worth)))
-            .filter(|location| location.score != AllocationScore::ZERO)
-            .collect();
-        self.set.locations.extend(scores);
-    }
 }

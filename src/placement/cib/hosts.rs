@@ -103,6 +103,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         // what the status says holds
         let pairs = own.iter().chain(transient.iter());
         host.attributes = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        host.health = self.health.map(|health| health.worth(&host)).unwrap_or_default();
         for (kind, value) in utilization.iter() {
             let kind = self.kind_of_capacity(kind);
             host.capacity.set(kind, amount(value));
