@@ -119,6 +119,15 @@ impl ResourceChange {
         self.stops_on().is_some() && !self.migrates()
     }
 
+    /// The same, where something that it needs does not run. What stays goes on if the order says nothing about stops
+    /// (`symmetrical`).
+    pub(super) fn without_needed(self, symmetrical: bool) -> ResourceChange {
+        match symmetrical || self.starts_on().is_some() {
+            true => self.not_started(),
+            false => self,
+        }
+    }
+
     /// The same, where it cannot be started.
     pub(super) fn not_started(self) -> ResourceChange {
         match self {

@@ -1,10 +1,11 @@
 //! What waits for what by orders, groups, colocations and fencing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::super::index::ResourceIdx;
+use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, ResourceForm, StartOrder, WorkingSet};
+use super::action::ActionTask;
 use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -19,12 +20,12 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
         let pair = (order.first, order.then);
         let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
-        for order in std::iter::once(order.clone()).chain(constraints.by_instance(order)) {
+        for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
             if starts {
-                constraints.starts(&order, WaitReason::Order(at));
+                constraints.starts(pair, strength(order), WaitReason::Order(at));
             }
             if stops {
-                constraints.stops(&order, WaitReason::Order(at));
+                constraints.stops(pair, strength(order), WaitReason::Order(at));
             }
         }
     }
@@ -47,11 +48,6 @@ fn strength(order: &StartOrder) -> Strength {
     }
 }
 
-/// The order of two members of a group.
-fn in_group(first: ResourceIdx, then: ResourceIdx) -> StartOrder {
-    StartOrder { id: String::new(), first, then, strength: OrderStrength::Mandatory, symmetrical: true }
-}
-
 struct Constraints<'a> {
     set: &'a WorkingSet,
     changes: &'a [ResourceChange],
@@ -65,38 +61,36 @@ impl Constraints<'_> {
 
     /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
     /// of that, not for the end of its stop on the old host.
-    fn starts(&mut self, order: &StartOrder, why: WaitReason) {
-        let (first, then) = (order.first, order.then);
+    fn starts(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
         let started = self.end(Running, Start, first, then);
         let start = self.actions.with(Start, then);
         match (self.migrates(first), self.actions.with(MigrateTo, then)) {
             (true, Some(sent)) => {
-                self.actions.edge(self.actions.with(MigrateFrom, first), sent, strength(order), why);
+                self.actions.edge(self.actions.with(MigrateFrom, first), sent, strength, why);
                 // who waits for the later one waits for all of the earlier one
-                self.actions.edge(started, start, strength(order), why);
+                self.actions.edge(started, start, strength, why);
             }
-            (false, Some(sent)) => self.actions.edge(started, sent, strength(order), why),
-            (_, None) => self.actions.edge(started, start, strength(order), why),
+            (false, Some(sent)) => self.actions.edge(started, sent, strength, why),
+            (_, None) => self.actions.edge(started, start, strength, why),
         }
     }
 
     /// The one that is started later is stopped earlier.
-    fn stops(&mut self, order: &StartOrder, why: WaitReason) {
-        let (first, then) = (order.first, order.then);
+    fn stops(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
         let stopped = self.end(Stopped, Stop, then, first);
         let stop = match self.migrates(then) {
             false => self.actions.first_with(&[MigrateTo, Stop], first),
-            true if order.strength == OrderStrength::Mandatory => self.actions.with(Stop, first),
+            true if strength == Strength::Must => self.actions.with(Stop, first),
             true => None,
         };
-        self.actions.edge(stopped, stop, strength(order), why);
+        self.actions.edge(stopped, stop, strength, why);
     }
 
     /// The end of what is done with a resource: of a group, the mark behind its members. No member waits for that.
     fn end(
         &self,
-        mark: super::action::ActionTask,
-        own: super::action::ActionTask,
+        mark: ActionTask,
+        own: ActionTask,
         resource: ResourceIdx,
         waiting: ResourceIdx,
     ) -> Option<StepIdx> {
@@ -119,21 +113,23 @@ impl Constraints<'_> {
             }
         }
         for pair in members.windows(2) {
-            let order = in_group(pair[0], pair[1]);
-            self.starts(&order, why);
-            self.stops(&order, why);
+            self.starts((pair[0], pair[1]), Strength::Must, why);
+            self.stops((pair[0], pair[1]), Strength::Must, why);
         }
         // members that do not run do not part the others
-        let stops = |member: &&ResourceIdx| self.actions.with(Stop, **member).is_some();
-        let stopping: Vec<(usize, ResourceIdx)> =
-            members.iter().filter(stops).map(|member| (self.place(members, *member), *member)).collect();
-        for pair in stopping.windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
+        for pair in self.acting(members, Stop).windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
             let mut between = members[pair[0].0 + 1..pair[1].0].iter();
             if !self.migrates(pair[1].1) && between.all(|member| self.set.resource(*member).active.is_none())
             {
-                self.stops(&in_group(pair[0].1, pair[1].1), why);
+                self.stops((pair[0].1, pair[1].1), Strength::Must, why);
             }
         }
+    }
+
+    /// Those with which something is done, and their positions.
+    fn acting(&self, resources: &[ResourceIdx], task: ActionTask) -> Vec<(usize, ResourceIdx)> {
+        let all = resources.iter().copied().enumerate();
+        all.filter(|(_, resource)| self.actions.with(task, *resource).is_some()).collect()
     }
 
     /// The instances of a clone, between its marks.
@@ -158,18 +154,14 @@ impl Constraints<'_> {
         let why = WaitReason::Clone(clone);
         let instances = &self.set.resource(clone).members;
         for pair in instances.windows(2) {
-            let order = StartOrder { strength: OrderStrength::Optional, ..in_group(pair[0], pair[1]) };
-            self.starts(&order, why);
-            self.stops(&order, why);
+            self.starts((pair[0], pair[1]), Strength::Should, why);
+            self.stops((pair[0], pair[1]), Strength::Should, why);
+        }
+        if instances.iter().any(|instance| !self.set.resource(*instance).is_primitive()) {
+            return;
         }
         for task in [Start, Stop] {
-            let acts = |instance: &&ResourceIdx| self.actions.with(task, **instance).is_some();
-            let mut acting: Vec<(usize, ResourceIdx)> = instances
-                .iter()
-                .enumerate()
-                .filter(|(_, instance)| self.set.resource(**instance).is_primitive() && acts(instance))
-                .map(|(at, instance)| (at, *instance))
-                .collect();
+            let mut acting = self.acting(instances, task);
             if task == Stop {
                 acting.reverse();
             }
@@ -181,33 +173,29 @@ impl Constraints<'_> {
         }
     }
 
-    /// What the order of two clones means for their instances, if the later one interleaves: each waits for that on its own
-    /// host.
-    fn by_instance(&self, order: &StartOrder) -> Vec<StartOrder> {
+    /// The pairs of instances for which the order of two clones holds, too, if the later one interleaves: each waits for those
+    /// that are, or come, or go, where it is, or comes, or goes.
+    fn by_instance(&self, order: &StartOrder) -> Vec<(ResourceIdx, ResourceIdx)> {
         let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
         if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
             return Vec::new();
         }
-        let meets = |one: ResourceIdx, other: ResourceIdx| {
-            let hosts = |whole: ResourceIdx| {
-                let parts = self.set.primitives(&whole).into_owned();
-                let changes = parts.into_iter().map(|part| self.changes[part.get()]);
-                changes.flat_map(|change| [change.runs_on(), change.stops_on()]).flatten().collect::<Vec<_>>()
-            };
-            let there = hosts(other);
-            hosts(one).iter().any(|host| there.contains(host))
-        };
-        let mut orders = Vec::new();
-        for one in &first.members {
-            for other in then.members.iter().filter(|other| meets(*one, **other)) {
-                orders.push(StartOrder { first: *one, then: *other, ..order.clone() });
-            }
+        let mut there: HashMap<HostIdx, Vec<ResourceIdx>> = HashMap::new();
+        for other in &then.members {
+            self.hosts(*other).into_iter().for_each(|host| there.entry(host).or_default().push(*other));
         }
-        orders
+        let meet = |one: &ResourceIdx| -> BTreeSet<(ResourceIdx, ResourceIdx)> {
+            let others = self.hosts(*one).into_iter().filter_map(|host| there.get(&host)).flatten();
+            others.map(|other| (*one, *other)).collect()
+        };
+        first.members.iter().flat_map(meet).collect()
     }
 
-    fn place(&self, members: &[ResourceIdx], member: ResourceIdx) -> usize {
-        members.iter().position(|other| *other == member).unwrap_or_default()
+    /// Where parts of an instance run in the end, or stop.
+    fn hosts(&self, instance: ResourceIdx) -> BTreeSet<HostIdx> {
+        let parts = self.set.primitives(&instance);
+        let changes = parts.iter().map(|part| self.changes[part.get()]);
+        changes.flat_map(|change| [change.runs_on(), change.stops_on()]).flatten().collect()
     }
 
     /// Who must not be where another one is starts there when that one is gone. Groups and clones have no host to compare.

@@ -135,10 +135,7 @@ impl InducedChanges<'_> {
         // a member that needs its own group starts although the group as a whole cannot
         let is_member = self.set.resource(resource).group == Some(need.first);
         if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
-            let is_start = now.starts_on().is_some();
-            let is_blocked = |first: &ResourceIdx| self.is_blocked(*first);
-            let begins = is_start || (now.comes_up() && firsts().any(is_blocked));
-            return if need.symmetrical || begins { now.not_started() } else { now };
+            return now.without_needed(need.symmetrical);
         }
         let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
         match now {
@@ -173,8 +170,7 @@ impl InducedChanges<'_> {
             wanted && (!interleaves || all.iter().any(is_here))
         };
         if !instances().any(runs) {
-            let is_start = now.starts_on().is_some();
-            return if need.symmetrical || is_start { now.not_started() } else { now };
+            return now.without_needed(need.symmetrical);
         }
         let interrupts = |part: ResourceIdx| self.interrupts(need, part) && (goes_by_all || is_here(&part));
         match now {

@@ -79,11 +79,7 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     let why = WaitReason::Group(group);
     let mut stopped = None;
     if members().any(|change| change.stops_on().is_some()) {
-        let stop = actions.add(TransitionAction::mark(ActionTask::Stop, group));
-        for host in members().filter_map(ResourceChange::stops_on) {
-            let fence = actions.to(ActionTask::Fence, host);
-            actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
-        }
+        let stop = begin_stops(group, members(), actions);
         let all_can_stop = set
             .resource(group)
             .members
@@ -111,6 +107,20 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     }
 }
 
+/// The mark at which what a group or a clone is made of begins to stop: when the lost hosts among those where it does are fenced.
+fn begin_stops(
+    whole: ResourceIdx,
+    parts: impl Iterator<Item = ResourceChange>,
+    actions: &mut Actions,
+) -> StepIdx {
+    let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
+    for host in parts.filter_map(ResourceChange::stops_on) {
+        let fence = actions.to(ActionTask::Fence, host);
+        actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
+    }
+    stop
+}
+
 /// The marks between which the instances of a clone stop and start.
 fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actions: &mut Actions) {
     let parts = set.primitives(&clone);
@@ -118,11 +128,7 @@ fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actio
     let why = WaitReason::Clone(clone);
     let mut stopped = None;
     if of_parts().any(|change| change.stops_on().is_some()) {
-        let stop = actions.add(TransitionAction::mark(ActionTask::Stop, clone));
-        for host in of_parts().filter_map(ResourceChange::stops_on) {
-            let fence = actions.to(ActionTask::Fence, host);
-            actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
-        }
+        let stop = begin_stops(clone, of_parts(), actions);
         stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
         actions.edge(stop, stopped, Strength::Must, why);
     }
