@@ -117,7 +117,6 @@ impl FitQuestion {
             utilization: self.size.clone(),
             ..Resource::plain(format!("+{}", number + 1))
         }));
-        with.score_health(settled.resources.len());
         with.set_scores();
         with
     }

@@ -2,10 +2,11 @@
 
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{LocationScore, Resource, WorkingSet};
+use super::working_set::{Resource, WorkingSet};
 
 impl WorkingSet {
-    /// Fills the table of every resource: base scores, what is not managed, constraints, stickiness, failures.
+    /// Fills the table of every resource: base scores, what is not managed, constraints, the health of
+    /// hosts, stickiness, failures.
     pub(super) fn set_scores(&mut self) {
         let table = match self.symmetric {
             true => self.base_scores(),
@@ -16,6 +17,7 @@ impl WorkingSet {
             self.keep(resource);
         }
         self.add_locations();
+        self.add_health();
         for resource in self.resource_indices() {
             self.add_own(resource);
         }
@@ -44,25 +46,39 @@ impl WorkingSet {
         }
     }
 
-    /// Gives all resources from a position on the scores of the health of hosts. Those that may run on hosts of any health lose
-    /// nothing by it.
-    pub(super) fn score_health(&mut self, from: usize) {
-        let score = |resource: ResourceIdx, host: HostIdx| {
-            let lowest = match self.resource(resource).allows_unhealthy {
-                true => AllocationScore::ZERO,
-                false => AllocationScore::MINUS_INFINITY,
-            };
-            let id = "node-health-strategy".to_owned();
-            LocationScore { id, resource, host, score: self.host(host).health.max(lowest) }
+    /// What the health of a host is worth to a resource. One that may run on hosts of any health loses nothing by it.
+    pub(super) fn health_score(&self, resource: ResourceIdx, host: HostIdx) -> AllocationScore {
+        let health = self.host(host).health;
+        match self.resource(resource).allows_unhealthy {
+            true => health.max(AllocationScore::ZERO),
+            false => health,
+        }
+    }
+
+    /// What the health of hosts is worth to each resource of the outermost level, where it is worth something.
+    pub fn health_scores(&self) -> impl Iterator<Item = (ResourceIdx, HostIdx, AllocationScore)> + '_ {
+        let hosts =
+            move || self.host_indices().filter(|host| self.host(*host).health != AllocationScore::ZERO);
+        let scores = move |resource: ResourceIdx| {
+            hosts().map(move |host| (resource, host, self.health_score(resource, host)))
         };
-        let scores: Vec<LocationScore> = self
-            .top_level()
-            .filter(|resource| resource.get() >= from)
-            .flat_map(|resource| self.host_indices().map(move |host| (resource, host)))
-            .map(|(resource, host)| score(resource, host))
-            .filter(|location| location.score != AllocationScore::ZERO)
-            .collect();
-        self.locations.extend(scores);
+        self.top_level().flat_map(scores).filter(|(.., score)| *score != AllocationScore::ZERO)
+    }
+
+    fn add_health(&mut self) {
+        let counts = |host: &HostIdx| self.host(*host).health != AllocationScore::ZERO;
+        let hosts: Vec<HostIdx> = self.host_indices().filter(counts).collect();
+        if hosts.is_empty() {
+            return;
+        }
+        for resource in self.top_level().collect::<Vec<_>>() {
+            for host in &hosts {
+                let score = self.health_score(resource, *host);
+                if score != AllocationScore::ZERO {
+                    add_location(&mut self.resources, resource, *host, score);
+                }
+            }
+        }
     }
 
     fn add_locations(&mut self) {

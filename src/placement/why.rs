@@ -6,7 +6,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::score::AllocationScore;
 use super::transition::induced::needs;
-use super::working_set::{Colocation, Strategy, WorkingSet};
+use super::working_set::{Colocation, NODE_HEALTH, Strategy, WorkingSet};
 
 /// The first thing that keeps a resource from a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,6 +242,10 @@ impl<'a> ClusterBefore<'a> {
         });
         if let Some(location) = forbids {
             return HostHindrance::Location(location.id.clone());
+        }
+        let top = clone.or(of.group).unwrap_or(record.resource);
+        if self.set.health_score(top, host) == AllocationScore::MINUS_INFINITY {
+            return HostHindrance::Location(NODE_HEALTH.to_owned());
         }
         let own = self.set.colocations.iter().filter(|colocation| is_it(colocation.dependent));
         if let Some(hindrance) = own.into_iter().find_map(|colocation| self.by_colocation(colocation, host)) {

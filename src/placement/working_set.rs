@@ -41,6 +41,9 @@ pub struct Host {
     pub state: HostState,
 }
 
+/// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
+pub const NODE_HEALTH: &str = "node-health-strategy";
+
 /// What holds for a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostState {

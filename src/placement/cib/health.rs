@@ -2,7 +2,7 @@
 
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::Host;
+use super::super::working_set::{Host, NODE_HEALTH};
 use super::properties::Properties;
 
 /// How what agents find out about a node, its attributes that begin with `#health`, counts for resources: as scores, which are
@@ -30,7 +30,7 @@ impl HealthScores {
                 green: score(options, "node-health-green", zero),
             })
         };
-        match options.get("node-health-strategy")?.to_ascii_lowercase().as_str() {
+        match options.get(NODE_HEALTH)?.to_ascii_lowercase().as_str() {
             "migrate-on-red" => of_colors(zero),
             "only-green" => of_colors(never),
             "progressive" => own(score(options, "node-health-base", zero)),

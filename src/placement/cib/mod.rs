@@ -83,7 +83,6 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     reader.read_hosts()?;
     reader.read_resources()?;
     reader.read_locations()?;
-    reader.set.score_health(0);
     reader.read_colocations()?;
     reader.set.colocations.append(&mut reader.together);
     reader.read_orders()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::placement::why::{PlaceReasons, why};
-use crate::placement::working_set::{OrderStrength, WorkingSet};
+use crate::placement::working_set::{NODE_HEALTH, OrderStrength, WorkingSet};
 use crate::placement::{
     AllPlaced, AllocationScore, Capacities, HostIdx, ResourceChanges, ResourceIdx, Strategy, Transition,
 };
@@ -248,6 +248,12 @@ pub fn normalized(set: &WorkingSet) -> NormalizedDocument {
         node: name(location.host),
         score: location.score.into(),
     });
+    let health = set.health_scores().map(|(resource, host, score)| NormalizedLocation {
+        constraint: NODE_HEALTH.to_owned(),
+        resource: id(resource),
+        node: name(host),
+        score: score.into(),
+    });
     let colocations = set.colocations.iter().map(|colocation| NormalizedColocation {
         constraint: colocation.id.clone(),
         resource: id(colocation.dependent),
@@ -260,7 +266,7 @@ pub fn normalized(set: &WorkingSet) -> NormalizedDocument {
         schema: NORMALIZED,
         generator: Generator::this(),
         resources: primitives(set).map(|resource| normalized_resource(set, resource)).collect(),
-        locations: locations.collect(),
+        locations: locations.chain(health).collect(),
         colocations: colocations.collect(),
         orders: orders(set),
         unsupported: unsupported(set),
