@@ -11,6 +11,7 @@ use super::super::working_set::{Colocation, Outside};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::locations::score;
+use super::sets::is_sequential;
 use crate::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -77,39 +78,27 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Colocates the members of each set, and each set with the next one: of a set whose members are in sequence, the first
     /// goes with others, and others go with the last.
     fn colocate_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
+        // by set: who goes with the next one, and with whom the one before goes
         let mut all = Vec::new();
         for set in sets {
             let members = self.members_of_set(constraint, *set)?;
+            all.push(match (is_sequential(*set), &members[..]) {
+                (true, [first, .., last]) => (vec![*first], vec![*last]),
+                (_, all) => (all.to_vec(), all.to_vec()),
+            });
             if is_sequential(*set) {
                 self.colocate_set(constraint, *set, &members)?;
             }
-            all.push((members, is_sequential(*set)));
         }
         let strength = score(self.source, constraint)?;
-        for pair in all.windows(2) {
-            let [(dependents, are_one), (primaries, others_are_one)] = pair else { continue };
-            let dependents = if *are_one { &dependents[..dependents.len().min(1)] } else { dependents };
-            let from = if *others_are_one { primaries.len().saturating_sub(1) } else { 0 };
+        for ((dependents, _), (_, primaries)) in all.iter().zip(all.iter().skip(1)) {
             for dependent in dependents {
-                for primary in &primaries[from..] {
+                for primary in primaries {
                     self.colocate(constraint, *dependent, *primary, strength)?;
                 }
             }
         }
         Ok(())
-    }
-
-    /// The members of a set, without those that are outside.
-    pub(super) fn members_of_set(
-        &mut self,
-        constraint: Node<'a, 'i>,
-        set: Node<'a, 'i>,
-    ) -> Result<Vec<ResourceIdx>> {
-        let mut members = Vec::new();
-        for reference in children(set, "resource_ref") {
-            members.extend(self.resource_of(constraint, id(reference))?);
-        }
-        Ok(members)
     }
 
     fn colocate_set(
@@ -167,11 +156,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         });
         Ok(())
     }
-}
-
-/// Whether the members of a set go by each other.
-pub(super) fn is_sequential(set: Node<'_, '_>) -> bool {
-    set.attribute("sequential").is_none_or(is_true)
 }
 
 /// Why a colocation is outside, if it is.

@@ -64,9 +64,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             located.extend(self.set.top_level().filter(matches));
         }
         for set in children(constraint, "resource_set") {
-            for reference in children(set, "resource_ref") {
-                located.extend(self.resource_of(constraint, id(reference))?);
-            }
+            located.extend(self.members_of_set(constraint, set)?);
         }
         Ok(located)
     }

@@ -17,6 +17,7 @@ mod plain;
 mod properties;
 mod resources;
 mod rules;
+mod sets;
 pub mod underway;
 mod whereabouts;
 

@@ -7,8 +7,8 @@ use super::super::number::is_true;
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, StartOrder};
 use super::Reader;
-use super::colocations::is_sequential;
 use super::document::{children, id, required};
+use super::sets::is_sequential;
 use crate::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {

@@ -23,7 +23,7 @@ pub(super) fn all_placed(
     let not_followed = not_followed(rules, &placed, &hosts);
     for record in &mut placed.records {
         let resource = record.resource;
-        if rules.before.is_one[resource.get()] && record.host == hosts[resource.get()] {
+        if rules.before.includes(resource) && record.host == hosts[resource.get()] {
             continue;
         }
         *record = Assignment {

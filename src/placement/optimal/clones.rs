@@ -1,18 +1,20 @@
 //! Clones are placed by the cluster's own strategy before the best placement of the others is looked for, with all that
 //! they cannot be without.
 
+use std::collections::HashMap;
+
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::place::{PlacingError, place};
 use super::super::score::AllocationScore;
-use super::super::transition::induced::needs;
-use super::super::working_set::{Colocation, Strategy, WorkingSet};
+use super::super::transition::induced::{Need, needs};
+use super::super::working_set::{Strategy, WorkingSet};
 use super::rules::{PlacingRules, ZoneTie};
 
 /// Which primitives are placed beforehand, and where.
 #[derive(Debug)]
 pub(super) struct PlacedBefore {
     /// By resource, whether it is one of them.
-    pub(super) is_one: Vec<bool>,
+    included: Vec<bool>,
     /// By resource, where it is.
     host: Vec<Option<HostIdx>>,
 }
@@ -21,20 +23,21 @@ impl PlacedBefore {
     /// Those of a cluster. Where its own strategy does not look at room, that by utilization places them.
     pub(super) fn of(set: &WorkingSet) -> Result<PlacedBefore, PlacingError> {
         let count = set.resources.len();
-        let mut before = PlacedBefore { is_one: vec![false; count], host: vec![None; count] };
         if set.clones().next().is_none() {
-            return Ok(before);
+            return Ok(PlacedBefore { included: vec![false; count], host: vec![None; count] });
         }
-        before.is_one = needed_by_clones(set);
         let strategy = match set.strategy() {
             Strategy::Default => Strategy::Utilization,
             roomy => roomy,
         };
         let placed = place(set, strategy)?;
-        for resource in set.resource_indices().filter(|one| before.is_one[one.get()]) {
-            before.host[resource.get()] = placed.host(resource);
-        }
-        Ok(before)
+        let host = set.resource_indices().map(|one| placed.host(one)).collect();
+        Ok(PlacedBefore { included: needed_by_clones(set), host })
+    }
+
+    /// Whether a resource is one of them.
+    pub(super) fn includes(&self, resource: ResourceIdx) -> bool {
+        self.included[resource.get()]
     }
 
     /// Where one of them is.
@@ -45,53 +48,57 @@ impl PlacedBefore {
 
 /// By resource, whether it is a primitive of a clone, or must be there, or run, for one to run.
 fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
+    let musts = set.colocations.iter().filter(|colocation| colocation.score == AllocationScore::INFINITY);
+    let mut needed: HashMap<ResourceIdx, Vec<ResourceIdx>> = HashMap::new();
+    musts.for_each(|must| needed.entry(must.dependent).or_default().push(must.primary));
+    needs(set).iter().for_each(|need| needed.entry(need.then).or_default().push(need.first));
     let mut found = vec![false; set.resources.len()];
     let mut left: Vec<ResourceIdx> = set.clones().collect();
-    let needs = needs(set);
-    let is_must = |colocation: &&Colocation| colocation.score == AllocationScore::INFINITY;
     while let Some(next) = left.pop() {
         for part in set.primitives(&next).iter() {
-            if std::mem::replace(&mut found[part.get()], true) {
-                continue;
+            if !std::mem::replace(&mut found[part.get()], true) {
+                let wholes = [Some(*part), set.resource(*part).group, set.clone_of(*part)];
+                left.extend(wholes.iter().flatten().filter_map(|one| needed.get(one)).flatten());
             }
-            let wholes = [Some(*part), set.resource(*part).group, set.clone_of(*part)];
-            let is_whole = |one: ResourceIdx| wholes.contains(&Some(one));
-            let musts = set.colocations.iter().filter(is_must).filter(|must| is_whole(must.dependent));
-            left.extend(musts.map(|must| must.primary));
-            left.extend(needs.iter().filter(|need| is_whole(need.then)).map(|need| need.first));
         }
     }
     found
 }
 
 impl PlacingRules<'_> {
-    /// What a colocation with a clone means for those that are placed later: a must, that they are where an instance is.
+    /// What a colocation with a clone means for one that is placed later: a must, that it is where an instance is.
     pub(super) fn tie_to_clone(
         &mut self,
-        dependents: &[ResourceIdx],
-        instances: &[ResourceIdx],
-        tie: &ZoneTie,
+        dependent: ResourceIdx,
+        clone: ResourceIdx,
+        zone: usize,
         score: AllocationScore,
     ) {
         let set = self.set;
-        let first = |instance: &ResourceIdx| set.member(*instance, false);
-        let there: Vec<(ResourceIdx, HostIdx)> = instances
-            .iter()
-            .filter_map(first)
-            .filter_map(|first| self.fixed[first.get()].map(|host| (first, host)))
-            .collect();
-        for dependent in dependents {
-            let mut allowed = std::mem::take(&mut self.allowed[dependent.get()]);
-            let is_near = |host: &HostIdx| there.iter().any(|(_, other)| self.agree(tie.zone, *host, *other));
-            match score {
-                AllocationScore::INFINITY => allowed.retain(is_near),
-                AllocationScore::MINUS_INFINITY => allowed.retain(|host| !is_near(host)),
-                _ => {
-                    let ties = there.iter().map(|(first, _)| ZoneTie { other: *first, ..*tie });
-                    self.wishes[dependent.get()].extend(ties);
-                }
+        let firsts = set.resource(clone).members.iter().filter_map(|instance| set.member(*instance, false));
+        let there: Vec<(ResourceIdx, HostIdx)> =
+            firsts.filter_map(|first| self.fixed[first.get()].map(|host| (first, host))).collect();
+        let mut allowed = std::mem::take(&mut self.allowed[dependent.get()]);
+        let is_near = |host: &HostIdx| there.iter().any(|(_, other)| self.agree(zone, *host, *other));
+        match score {
+            AllocationScore::INFINITY => allowed.retain(is_near),
+            AllocationScore::MINUS_INFINITY => allowed.retain(|host| !is_near(host)),
+            _ => {
+                let tie =
+                    |(other, _): &(_, _)| ZoneTie { other: *other, zone, score: i64::from(score.get()) };
+                self.wishes[dependent.get()].extend(there.iter().map(tie));
             }
-            self.allowed[dependent.get()] = allowed;
+        }
+        self.allowed[dependent.get()] = allowed;
+    }
+
+    /// What is started after a clone of which no instance runs does not run.
+    pub(super) fn need_clone(&mut self, need: &Need) {
+        let set = self.set;
+        let runs = set.primitives(&need.first).iter().any(|part| self.fixed[part.get()].is_some());
+        let waits = |then: &&ResourceIdx| need.symmetrical || set.resource(**then).active.is_none();
+        if !runs {
+            set.primitives(&need.then).iter().filter(waits).for_each(|then| self.allowed[then.get()].clear());
         }
     }
 }

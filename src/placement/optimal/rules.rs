@@ -102,7 +102,7 @@ impl<'a> PlacingRules<'a> {
             let of = set.resource(resource);
             if !set.is_managed(resource) {
                 self.fixed[resource.get()] = of.active;
-            } else if self.before.is_one[resource.get()] {
+            } else if self.before.includes(resource) {
                 self.fixed[resource.get()] = self.before.host(resource);
             } else if set.should_run(resource) {
                 let may = |(host, score): (HostIdx, AllocationScore)| {
@@ -172,7 +172,7 @@ impl<'a> PlacingRules<'a> {
     /// Whether a resource is one of those of which as many as possible should run.
     pub(super) fn counts(&self, resource: ResourceIdx) -> bool {
         let set = self.set;
-        let is_ours = set.resource(resource).is_primitive() && !self.before.is_one[resource.get()];
+        let is_ours = set.resource(resource).is_primitive() && !self.before.includes(resource);
         is_ours && set.should_run(resource)
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::index::ResourceIdx;
 use super::super::score::AllocationScore;
-use super::super::transition::induced::{Need, needs};
+use super::super::transition::induced::needs;
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Colocation, WorkingSet};
 use super::rules::{PlacingRules, ZoneTie};
@@ -24,10 +24,9 @@ impl PlacingRules<'_> {
             };
             let is_must = colocation.score == AllocationScore::INFINITY;
             if set.resource(colocation.primary).is_clone() {
-                let tie =
-                    ZoneTie { other: colocation.primary, zone, score: i64::from(colocation.score.get()) };
-                let instances = &set.resource(colocation.primary).members;
-                self.tie_to_clone(&dependents(set, colocation), instances, &tie, colocation.score);
+                for dependent in dependents(set, colocation) {
+                    self.tie_to_clone(dependent, colocation.primary, zone, colocation.score);
+                }
                 continue;
             }
             let Some(primary) = set.member(colocation.primary, is_must) else { continue };
@@ -94,19 +93,6 @@ impl PlacingRules<'_> {
                     self.thens[first.get()].push(*then);
                 }
             }
-        }
-    }
-}
-
-impl PlacingRules<'_> {
-    /// What is started after a clone of which no instance runs does not run.
-    fn need_clone(&mut self, need: &Need) {
-        let set = self.set;
-        let runs = set.primitives(&need.first).iter().any(|part| self.fixed[part.get()].is_some());
-        let waits = |then: &ResourceIdx| need.symmetrical || set.resource(*then).active.is_none();
-        if !runs {
-            let thens = set.primitives(&need.then).into_owned();
-            thens.into_iter().filter(waits).for_each(|then| self.allowed[then.get()].clear());
         }
     }
 }
