@@ -260,9 +260,7 @@ impl CibOrigin {
         }
         hosts
     }
-}
 
-impl CibOrigin {
     /// What has to be typed for one step, if nothing else is in its way.
     ///
     /// # Errors

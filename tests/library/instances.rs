@@ -122,6 +122,17 @@ fn random_clusters(count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
     (0..count).map(document).filter_map(read)
 }
 
+/// Random clusters with their views: with and without what is moved only if it is asked for. Each is named.
+fn views(count: u64) -> impl Iterator<Item = (u64, String, WorkingSet, ResourcesAsInstances)> {
+    let view = |(number, set): (u64, WorkingSet)| {
+        MOVABLE.map(|movable| {
+            let view = resources_as_instances(&set, movable);
+            (number, format!("{number}, {movable:?}"), set.clone(), view)
+        })
+    };
+    random_clusters(count).flat_map(view)
+}
+
 fn running(set: &WorkingSet) -> RunningAt {
     set.resources.iter().map(|of| of.active).collect()
 }
@@ -129,24 +140,20 @@ fn running(set: &WorkingSet) -> RunningAt {
 #[test]
 fn no_move_breaks_anything() {
     let mut made = 0;
-    for (number, set) in random_clusters(1500) {
-        for movable in MOVABLE {
-            let view = resources_as_instances(&set, movable);
-            let about = format!("{number}, {movable:?}");
-            let mut draft = Draft::from(cluster(&view));
-            let mut replay = Replay { set: &set, view: &view, at: running(&set) };
-            let mut random = Random::stream(13, number);
-            for _ in 0..if view.units.is_empty() { 0 } else { 60 } {
-                let instance = InstanceIdx::new(random.below(draft.instances.len()));
-                let to = NodeIdx::new(random.below(draft.nodes.len()));
-                let of = draft.instance(instance);
-                if !of.auto_balance || of.primary == to || draft.node(to).spec.offline {
-                    continue;
-                }
-                if perform(&mut draft, instance, Move::FailoverTo(to), &MoveRules::default()).is_ok() {
-                    replay.step(instance, to, &about);
-                    made += 1;
-                }
+    for (number, about, set, view) in views(1500) {
+        let mut draft = Draft::from(cluster(&view));
+        let mut replay = Replay { set: &set, view: &view, at: running(&set) };
+        let mut random = Random::stream(13, number);
+        for _ in 0..if view.units.is_empty() { 0 } else { 60 } {
+            let instance = InstanceIdx::new(random.below(draft.instances.len()));
+            let to = NodeIdx::new(random.below(draft.nodes.len()));
+            let of = draft.instance(instance);
+            if !of.auto_balance || of.primary == to || draft.node(to).spec.offline {
+                continue;
+            }
+            if perform(&mut draft, instance, Move::FailoverTo(to), &MoveRules::default()).is_ok() {
+                replay.step(instance, to, &about);
+                made += 1;
             }
         }
     }
@@ -156,18 +163,15 @@ fn no_move_breaks_anything() {
 #[test]
 fn no_step_of_a_plan_breaks_anything() {
     let mut made = 0;
-    for (number, set) in random_clusters(600) {
-        for movable in MOVABLE {
-            let view = resources_as_instances(&set, movable);
-            let mut draft = Draft::from(cluster(&view));
-            let nodes = draft.all_nodes();
-            let mut replay = Replay { set: &set, view: &view, at: running(&set) };
-            let mut balancer = Balancer::new(&mut draft, &nodes, BalanceOptions::default());
-            for _ in 0..20 {
-                let Some(step) = balancer.next_step() else { break };
-                replay.step(step.instance, step.to.primary, &format!("{number}, {movable:?}"));
-                made += 1;
-            }
+    for (_, about, set, view) in views(600) {
+        let mut draft = Draft::from(cluster(&view));
+        let nodes = draft.all_nodes();
+        let mut replay = Replay { set: &set, view: &view, at: running(&set) };
+        let mut balancer = Balancer::new(&mut draft, &nodes, BalanceOptions::default());
+        for _ in 0..20 {
+            let Some(step) = balancer.next_step() else { break };
+            replay.step(step.instance, step.to.primary, &about);
+            made += 1;
         }
     }
     assert!(made > 300, "{made}");
@@ -176,19 +180,16 @@ fn no_step_of_a_plan_breaks_anything() {
 #[test]
 fn no_step_of_a_deep_plan_breaks_anything() {
     let mut made = 0;
-    for (number, set) in random_clusters(300) {
-        for movable in MOVABLE {
-            let view = resources_as_instances(&set, movable);
-            let mut draft = Draft::from(cluster(&view));
-            let nodes = draft.all_nodes();
-            let mut replay = Replay { set: &set, view: &view, at: running(&set) };
-            let goal = DeepGoal::Best(DeepOptions { effort: 2000, ..DeepOptions::of(&draft, &nodes) });
-            let watch = (&Deadline::never(), &Headway::default());
-            let found = plan(&mut draft, &nodes, &BalanceOptions::default(), &goal, watch);
-            for step in &found.ordered.steps {
-                replay.step(step.instance, step.to.primary, &format!("{number}, {movable:?}"));
-                made += 1;
-            }
+    for (_, about, set, view) in views(300) {
+        let mut draft = Draft::from(cluster(&view));
+        let nodes = draft.all_nodes();
+        let mut replay = Replay { set: &set, view: &view, at: running(&set) };
+        let goal = DeepGoal::Best(DeepOptions { effort: 2000, ..DeepOptions::of(&draft, &nodes) });
+        let watch = (&Deadline::never(), &Headway::default());
+        let found = plan(&mut draft, &nodes, &BalanceOptions::default(), &goal, watch);
+        for step in &found.ordered.steps {
+            replay.step(step.instance, step.to.primary, &about);
+            made += 1;
         }
     }
     assert!(made > 150, "{made}");

@@ -32,9 +32,6 @@ impl Text<'_> {
     }
 }
 
-/// What stands above the commands for Pacemaker.
-const CIB_HEADING: &str = "Commands to run to reach the above solution:";
-
 /// Whether a plan ends with what it costs and brings.
 pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
     summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
@@ -77,12 +74,18 @@ pub fn give_commands(
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let Some(target) = &options.commands else { return Ok(()) };
-    if let Some(cib) = text.cib {
-        return give_cib_commands(cib, target, steps, text);
-    }
-    let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
+    let (script, listing) = match text.cib {
+        Some(cib) => {
+            let lines = cib.commands(steps)?;
+            (cib_script(super::SPEC.name, &lines), lines)
+        }
+        None => {
+            let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
+            (shell::script(BALANCE_TITLE, "job", &lines), shell::listing(&lines))
+        }
+    };
     if let CommandTarget::File(path) = target {
-        write_whole(path, &shell::script(BALANCE_TITLE, "job", &lines))?;
+        write_whole(path, &script)?;
     }
     if text.json {
         return Ok(());
@@ -91,24 +94,7 @@ pub fn give_commands(
         true => "First set of jobs:",
         false => "Commands to run to reach the above solution:",
     };
-    commands::show(Some(target), heading, || shell::listing(&lines), text.output)
-}
-
-/// The commands that have Pacemaker carry a plan out.
-fn give_cib_commands(
-    cib: &CibOrigin,
-    target: &CommandTarget,
-    steps: &[Step],
-    text: &mut Text<'_>,
-) -> anyhow::Result<()> {
-    let lines = cib.commands(steps)?;
-    if let CommandTarget::File(path) = target {
-        write_whole(path, &cib_script(super::SPEC.name, &lines))?;
-    }
-    if text.json {
-        return Ok(());
-    }
-    commands::show(Some(target), CIB_HEADING, || lines, text.output)
+    commands::show(Some(target), heading, || listing, text.output)
 }
 
 /// The commands that a step takes, for documents.

@@ -1,6 +1,6 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
-pub(super) mod best;
+mod best;
 pub(super) mod carry;
 pub(super) mod cluster;
 mod follow;
