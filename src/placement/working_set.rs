@@ -1,8 +1,5 @@
 //! What the placement of a Pacemaker cluster hangs on, in plain types; [`cib`](super::cib) reads it.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
@@ -349,23 +346,6 @@ impl WorkingSet {
         colocation.influence || self.resource(colocation.primary).active.is_none()
     }
 
-    /// Finds out where a group or a clone runs: where one of its members does.
-    pub(super) fn find_whole(&mut self, whole: ResourceIdx) {
-        let mut holds = vec![false; self.hosts.len()];
-        for host in self.resource(whole).members.iter().filter_map(|member| self.resource(*member).active) {
-            holds[host.get()] = true;
-        }
-        self.resources[whole.get()].active = self.status_order.iter().find(|host| holds[host.get()]).copied();
-    }
-
-    /// The same for all groups and clones.
-    pub(super) fn find_wholes(&mut self) {
-        // members are behind their group, and instances behind their clone
-        let wholes = self.resource_indices().filter(|resource| !self.resource(*resource).is_primitive());
-        let wholes: Vec<ResourceIdx> = wholes.collect();
-        wholes.into_iter().rev().for_each(|whole| self.find_whole(whole));
-    }
-
     /// Whether a resource is to run, as far as the cluster decides about it.
     pub fn should_run(&self, resource: ResourceIdx) -> bool {
         !self.resource(resource).stopped && !self.stop_all && self.is_managed(resource)
@@ -405,77 +385,8 @@ impl WorkingSet {
         (0..self.resources.len()).map(ResourceIdx::new)
     }
 
-    /// The resources that belong to no group and no clone.
-    pub fn top_level(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        let belongs = |of: &Resource| of.group.is_some() || of.instance_of.is_some();
-        self.resource_indices().filter(move |resource| !belongs(self.resource(*resource)))
-    }
-
-    /// All groups.
-    pub fn groups(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        self.resource_indices().filter(|resource| self.resource(*resource).is_group())
-    }
-
-    /// The members of a group or of all instances of a clone, or the primitive itself.
-    pub fn primitives<'a>(&'a self, resource: &'a ResourceIdx) -> Cow<'a, [ResourceIdx]> {
-        let of = self.resource(*resource);
-        match of.form {
-            ResourceForm::Primitive => Cow::Borrowed(std::slice::from_ref(resource)),
-            ResourceForm::Group => Cow::Borrowed(&of.members),
-            ResourceForm::Clone { .. } => {
-                let members = |instance: &ResourceIdx| match self.resource(*instance).is_group() {
-                    true => self.resource(*instance).members.clone(),
-                    false => vec![*instance],
-                };
-                Cow::Owned(of.members.iter().flat_map(members).collect())
-            }
-        }
-    }
-
-    /// The clone of which a resource is an instance, or part of one.
-    pub fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
-        let of = self.resource(resource);
-        of.instance_of.or_else(|| self.resource(of.group?).instance_of)
-    }
-
-    /// The name of a primitive; of an instance of a clone without its number, under which Pacemaker knows them all.
-    pub fn common_name(&self, resource: ResourceIdx) -> &str {
-        let id = &self.resource(resource).id;
-        match self.clone_of(resource).and_then(|_| id.rsplit_once(':')) {
-            Some((name, _)) => name,
-            None => id,
-        }
-    }
-
-    /// By [name](Self::common_name), the hosts of primitives.
-    pub(super) fn by_common_name(
-        &self,
-        host: impl Fn(ResourceIdx) -> Option<HostIdx>,
-    ) -> BTreeMap<&str, BTreeSet<HostIdx>> {
-        let mut hosts: BTreeMap<&str, BTreeSet<HostIdx>> = BTreeMap::new();
-        for primitive in self.resource_indices().filter(|one| self.resource(*one).is_primitive()) {
-            hosts.entry(self.common_name(primitive)).or_default().extend(host(primitive));
-        }
-        hosts
-    }
-
-    /// All clones.
-    pub fn clones(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        self.resource_indices().filter(|resource| self.resource(*resource).is_clone())
-    }
-
     /// The kinds of capacity that some host or resource has.
     pub fn attribute_indices(&self) -> impl Iterator<Item = AttributeIdx> + use<> {
         (0..self.attributes.len()).map(AttributeIdx::new)
-    }
-
-    /// Who stands for a resource: of a group its first member, or its last.
-    pub(super) fn member(&self, resource: ResourceIdx, last: bool) -> Option<ResourceIdx> {
-        let of = self.resource(resource);
-        match (of.is_group(), last) {
-            (false, _) => Some(resource),
-            (true, false) => of.members.first().copied(),
-            (true, true) => of.members.last().copied(),
-        }
     }
 }
