@@ -66,7 +66,7 @@ impl HostState {
 impl Host {
     /// What it is worth by itself: never anything, if it is away.
     pub(super) fn worth(&self) -> AllocationScore {
-        let away = !self.state.online || self.state.shutting_down || self.state.unclean;
+        let away = !self.state.online || self.state.shutting_down;
         if away { AllocationScore::MINUS_INFINITY } else { self.base }
     }
 

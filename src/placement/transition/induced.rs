@@ -138,9 +138,16 @@ impl InducedChanges<'_> {
             return now.without_needed(need.symmetrical);
         }
         let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
+        let goes_on = |host| match now {
+            ResourceChange::Stay(_) => true,
+            // a start that has begun is given up
+            _ => self.set.resource(resource).active == Some(host),
+        };
         match now {
             _ if !need.symmetrical => now,
-            ResourceChange::Stay(host) if firsts().any(|first| self.interrupts(need, *first)) => {
+            ResourceChange::Stay(host) | ResourceChange::Start(host)
+                if goes_on(host) && firsts().any(|first| self.interrupts(need, *first)) =>
+            {
                 ResourceChange::Restart(host)
             }
             // a group has no live migration to give up; one that is waited for stops, whatever its members do

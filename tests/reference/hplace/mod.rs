@@ -25,7 +25,7 @@ const WITH_CLONES: u64 = 300;
 /// Small ones behind these, in which operations failed or have not ended.
 const WITH_FAILURES: u64 = 300;
 /// Of a hundred of the latter, so many may differ, as of a hundred of those with clones.
-const MOST_WITH_FAILURES: u64 = 4;
+const MOST_WITH_FAILURES: u64 = 1;
 /// Of a hundred of those with clones, so many may differ: what hplace does not know of them yet (docs/pacemaker.md).
 const MOST_WITH_CLONES: u64 = 2;
 /// Differences that are shown.
