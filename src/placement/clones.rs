@@ -7,7 +7,7 @@ use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
 use super::score::{AllocationScore, ScoreTable};
 use super::wishes::{Share, Towards};
-use super::working_set::{Colocation, ResourceForm};
+use super::working_set::{Colocation, ResourceForm, RunCondition};
 
 impl Placer<'_> {
     /// Places the instances of a clone: first those that can stay where they are, then the others.
@@ -23,7 +23,7 @@ impl Placer<'_> {
         let mut taken = vec![false; set.hosts.len()];
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
-            if !taken[active.get()] && self.is_wanted(*instance, active) {
+            if !self.has_failed(*instance) && !taken[active.get()] && self.is_wanted(*instance, active) {
                 self.try_to_stay(clone, *instance, active, &mut taken);
             }
         }
@@ -63,19 +63,20 @@ impl Placer<'_> {
     }
 
     /// The instances in the order in which they get their places: those that can stay first, then those of hosts that cannot
-    /// run anything now, those that do not run, and those that are not wanted where they are. Of each kind, those that others
-    /// want most where they are.
+    /// run anything now, those that do not run, and those that are not wanted where they are. Of each kind, those that did not
+    /// fail, and of them those that others want most where they are.
     fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
         let wanted = self.wanted_by_others(clone);
         let rank = |instance: &ResourceIdx| match set.resource(*instance).active {
-            None => (2, Reverse(AllocationScore::ZERO)),
+            None => (2, false, Reverse(AllocationScore::ZERO)),
             Some(host) => {
                 let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
+                let has_failed = self.has_failed(*instance);
                 match (is_good, self.wishes.available(host)) {
-                    (true, true) => (0, Reverse(wanted.or_never(host))),
-                    (true, false) => (1, Reverse(wanted.or_never(host))),
-                    (false, _) => (3, Reverse(AllocationScore::ZERO)),
+                    (true, true) => (0, has_failed, Reverse(wanted.or_never(host))),
+                    (true, false) => (1, has_failed, Reverse(wanted.or_never(host))),
+                    (false, _) => (3, false, Reverse(AllocationScore::ZERO)),
                 }
             }
         };
@@ -111,6 +112,11 @@ impl Placer<'_> {
     /// Whether a host can run resources, and one, or an instance of a clone, is not unwanted there.
     fn is_wanted(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         self.wishes.available(host) && self.tables[resource.get()].or_never(host) >= AllocationScore::ZERO
+    }
+
+    /// Whether something of an instance failed.
+    fn has_failed(&self, instance: ResourceIdx) -> bool {
+        self.set.primitives(&instance).iter().any(|part| self.set.resource(*part).has_failed())
     }
 
     /// Where an instance is placed.
@@ -191,7 +197,10 @@ impl Placer<'_> {
             return;
         }
         let instances = &set.resource(colocation.primary).members;
-        let places: Vec<HostIdx> = instances.iter().filter_map(|one| self.whole_place(*one)).collect();
+        // nobody goes where an instance is that nobody touches
+        let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
+        let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
+        let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         let is_must = colocation.score == AllocationScore::INFINITY;
         if matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. }) {
             let table = &self.tables[resource.get()];
@@ -199,7 +208,11 @@ impl Placer<'_> {
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
             if near.is_some() || is_must {
-                self.apply_place(resource, colocation, near);
+                // of a group it is the member that counts for colocations with it, which may have no place
+                let mut beside =
+                    instances.iter().filter(|one| near.is_some() && self.whole_place(**one) == near);
+                let part = beside.next().and_then(|one| set.member(*one, is_must));
+                self.apply_place(resource, colocation, part.and_then(|part| self.place_of(part)));
             }
         } else if is_must {
             for host in set.host_indices().filter(|host| !places.contains(host)) {

@@ -302,6 +302,11 @@ impl Resource {
         }
     }
 
+    /// Whether it runs as it should not.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.condition, RunCondition::Failed | RunCondition::Blocked)
+    }
+
     /// Whether it is something that runs.
     pub fn is_primitive(&self) -> bool {
         self.form == ResourceForm::Primitive

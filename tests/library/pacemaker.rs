@@ -24,7 +24,7 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 9);
+    assert_eq!(clones.len(), 17);
     clones
 }
 

@@ -23,7 +23,18 @@ const SURPLUS: &str = "more of its instances run than should";
 /// A primitive of a clone, and where its instances run.
 struct ClonePart<'a> {
     draft: PrimitiveDraft<'a>,
-    hosts: Vec<HostIdx>,
+    /// By host, in order, how it runs there.
+    active: Vec<(HostIdx, RunCondition)>,
+    /// Where an instance could not be stopped.
+    unstopped: Vec<HostIdx>,
+}
+
+impl ClonePart<'_> {
+    /// How an instance runs on a host, if one does.
+    fn condition_on(&self, host: HostIdx) -> Option<RunCondition> {
+        let here = self.active.binary_search_by_key(&host, |(other, _)| *other).ok();
+        here.map(|at| self.active[at].1)
+    }
 }
 
 /// What the instances of a clone are made of.
@@ -31,6 +42,8 @@ struct CloneParts<'a> {
     group: Option<GroupDraft<'a>>,
     primitives: Vec<ClonePart<'a>>,
     failed_on: Vec<(HostIdx, AllocationScore)>,
+    /// Whether a failure asks for all of it to be stopped.
+    stopped: bool,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -42,7 +55,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             reasons.push("instances in an opt-in cluster (symmetric-cluster=false)");
         }
         let parts = self.clone_parts(node, &metas, &mut reasons)?;
-        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.hosts.contains(host));
+        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
@@ -52,9 +65,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if hosts.len() > count {
             add_reason(&mut reasons, SURPLUS);
-        }
-        if parts.primitives.iter().any(|part| part.hosts.len() != hosts.len()) {
-            reasons.push("an instance of which only a part runs");
         }
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
@@ -76,6 +86,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.managed = self.is_managed(&metas);
         // where one part failed, nothing of the clone runs
         resource.failed_on.clone_from(&parts.failed_on);
+        if parts.stopped {
+            let everywhere = (0..self.set.hosts.len()).map(HostIdx::new);
+            resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
+        }
         let clone = self.add(node, resource)?;
         for number in 0..count {
             self.add_instance(clone, number, hosts.get(number).copied(), &parts);
@@ -95,27 +109,29 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = group.map(|group| self.draft_group(group, metas));
         let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
         let inherited = Inherited { metas, group: None };
-        let (mut primitives, mut failed) = (Vec::new(), Vec::new());
+        let (mut primitives, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
         for inner in children(group.unwrap_or(node), "primitive") {
             let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
-            let mut hosts = Vec::new();
+            let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
             for name in &names {
-                let places = self.whereabouts(name, &draft.rules, draft.resource.managed, reasons);
-                let is_sound = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Sound;
-                if places.blocked || places.forgiven || !places.active.iter().all(is_sound) {
-                    add_reason(reasons, "a failed operation of an instance");
-                }
+                // for instances the maintenance of their host does not count here
+                let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
                 failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
-                hosts.extend(places.active.iter().map(|(host, _)| *host));
+                active.extend(places.active);
+                unstopped.extend(places.unstopped);
+                forgiven += places.forgiven.len();
+                stopped |= places.stopped;
             }
-            hosts.sort_unstable();
-            if hosts.windows(2).any(|pair| pair[0] == pair[1]) {
+            active.sort_unstable_by_key(|(host, _)| *host);
+            if active.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 add_reason(reasons, SURPLUS);
             }
-            let mut failures: Vec<(HostIdx, AllocationScore)> =
-                names.iter().flat_map(|name| self.failures_of(name)).collect();
+            // one instance that ignores no failure is enough for failures to count, whether it runs or not
+            let counts = forgiven < self.set.hosts.len();
+            let failures = names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name));
+            let mut failures: Vec<(HostIdx, AllocationScore)> = failures.collect();
             failures.sort_unstable();
             failures.dedup_by(|later, first| {
                 let is_same = later.0 == first.0;
@@ -127,14 +143,14 @@ impl<'a, 'i> Reader<'a, 'i> {
             if draft.metas.get("resource-stickiness").is_none() {
                 draft.resource.stickiness = AllocationScore::of(1);
             }
-            primitives.push(ClonePart { draft, hosts });
+            primitives.push(ClonePart { draft, active, unstopped });
         }
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "a clone of nothing"));
         }
         failed.sort_unstable();
         failed.dedup_by_key(|(host, _)| *host);
-        Ok(CloneParts { group: draft, primitives, failed_on: failed })
+        Ok(CloneParts { group: draft, primitives, failed_on: failed, stopped })
     }
 
     /// The names that the status uses for the instances of a primitive, in order: its own, and that with a number.
@@ -168,13 +184,20 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.push(Resource { id, instance_of: Some(clone), failed_on, ..group.resource.clone() })
         });
         let mut members = Vec::new();
-        for ClonePart { draft, hosts } in &parts.primitives {
+        for part in &parts.primitives {
+            let draft = &part.draft;
+            let condition = host.and_then(|host| part.condition_on(host));
+            let mut failed_on = parts.failed_on.clone();
+            let stuck = host.filter(|host| part.unstopped.contains(host));
+            failed_on.extend(stuck.map(|host| (host, AllocationScore::INFINITY)));
             members.push(self.push(Resource {
                 id: format!("{}:{number}", draft.resource.id),
                 group: whole,
                 instance_of: if whole.is_some() { None } else { Some(clone) },
-                active: host.filter(|host| hosts.contains(host)),
-                failed_on: parts.failed_on.clone(),
+                active: host.filter(|_| condition.is_some()),
+                condition: condition.unwrap_or_default(),
+                managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
+                failed_on,
                 ..draft.resource.clone()
             }));
         }

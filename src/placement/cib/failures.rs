@@ -18,8 +18,12 @@ pub(super) struct PastOutcome {
     pub(super) on_fail: OnFail,
     /// Whether it may not run on this host any more.
     pub(super) banned: bool,
+    /// Whether it may not be left on this host, as it could not be stopped. Another instance of its clone may come there.
+    pub(super) unstopped: bool,
     /// Whether it may not run anywhere.
     pub(super) banned_everywhere: bool,
+    /// Whether it is to be stopped for good.
+    pub(super) stopped: bool,
     /// Whether nobody may touch it, wherever it is.
     pub(super) untouchable: bool,
     /// Whether a failure is ignored, and with it how often the resource failed.
@@ -44,7 +48,9 @@ pub(super) fn outcome(
         starting: false,
         on_fail: OnFail::Ignore,
         banned: false,
+        unstopped: false,
         banned_everywhere: false,
+        stopped: false,
         untouchable: false,
         ignored: false,
         under_way: false,
@@ -160,8 +166,10 @@ impl PastOutcome {
             return;
         }
         (self.active, self.starting) = (true, false);
-        self.banned |= hard || stops;
-        self.banned_everywhere |= fatal || on_fail == OnFail::Stop;
+        self.banned |= hard;
+        self.unstopped |= stops;
+        self.banned_everywhere |= fatal;
+        self.stopped |= on_fail == OnFail::Stop;
         self.on_fail = self.on_fail.max(on_fail);
     }
 

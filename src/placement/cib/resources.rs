@@ -6,7 +6,7 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, RunCondition};
+use super::super::working_set::{Charge, Colocation, HostState, Resource, ResourceForm, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
@@ -138,11 +138,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { mut resource, mut reasons, threshold, rules, .. } =
             self.draft_primitive(node, inherited)?;
         let name = resource.id.clone();
-        let place = self.whereabouts(&name, &rules, resource.managed, &mut reasons);
-        if !place.forgiven {
+        let managed_on = |host: HostState| resource.managed && !host.maintenance;
+        let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
+        if place.forgiven.is_empty() {
             resource.failed_on = failed_on(self.failures_of(&name), threshold);
         }
-        place.banned.iter().for_each(|host| resource.failed_on.push((*host, AllocationScore::INFINITY)));
+        let banned = place.banned.iter().chain(&place.unstopped);
+        let everywhere = (0..self.set.hosts.len()).map(HostIdx::new).filter(|_| place.stopped);
+        let banned = banned.copied().chain(everywhere);
+        resource.failed_on.extend(banned.map(|host| (host, AllocationScore::INFINITY)));
         let active: Vec<HostIdx> = place.active.iter().map(|(host, _)| *host).collect();
         if active.len() > 1 {
             reasons.push("it runs on several nodes");

@@ -1,7 +1,7 @@
 //! Where primitives run, by what their operations left on each host.
 
 use super::super::index::HostIdx;
-use super::super::working_set::RunCondition;
+use super::super::working_set::{HostState, RunCondition};
 use super::Reader;
 use super::failures::outcome;
 use super::history::{KeptOperation, Trace};
@@ -14,10 +14,14 @@ pub(super) struct RunPlaces {
     pub(super) active: Vec<(HostIdx, RunCondition)>,
     /// Where it may not run any more.
     pub(super) banned: Vec<HostIdx>,
+    /// Where it could not be stopped.
+    pub(super) unstopped: Vec<HostIdx>,
+    /// Whether it may not run any more, and, if it is an instance, all of its clone.
+    pub(super) stopped: bool,
     /// Whether nobody touches it any more.
     pub(super) blocked: bool,
-    /// Whether it does not count how often it failed.
-    pub(super) forgiven: bool,
+    /// Where a failure is ignored, so that it does not count how often it failed.
+    pub(super) forgiven: Vec<HostIdx>,
 }
 
 /// Why a resource is outside whose live migration has not come to its end.
@@ -44,7 +48,7 @@ impl Reader<'_, '_> {
         &mut self,
         name: &str,
         rules: &FailureRules<'_>,
-        managed: bool,
+        managed_on: impl Fn(HostState) -> bool,
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
@@ -53,7 +57,7 @@ impl Reader<'_, '_> {
         for (host, trace) in &traces {
             if let Trace::Troubled(operations) = trace
                 && (!self.has_arrived(name, operations, rules)
-                    || outcome(operations, rules, fencing, managed).under_way)
+                    || outcome(operations, rules, fencing, true).under_way)
             {
                 add_reason(reasons, UNDER_WAY);
             }
@@ -64,7 +68,7 @@ impl Reader<'_, '_> {
                 Trace::Active if is_known => places.active.push((*host, RunCondition::Sound)),
                 Trace::Active => {}
                 Trace::Troubled(operations) if is_known || fencing => {
-                    let mut past = outcome(operations, rules, fencing, managed && !state.maintenance);
+                    let mut past = outcome(operations, rules, fencing, managed_on(*state));
                     // what was on a lost host is gone with it
                     if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
                         past.on_fail = OnFail::Restart;
@@ -75,11 +79,17 @@ impl Reader<'_, '_> {
                         places.active.push((*host, past.condition()));
                     }
                     places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
-                    places.forgiven |= past.ignored;
+                    if past.ignored {
+                        places.forgiven.push(*host);
+                    }
                     if past.banned_everywhere {
                         places.banned.extend((0..self.set.hosts.len()).map(HostIdx::new));
                     } else if past.banned {
                         places.banned.push(*host);
+                    }
+                    places.stopped |= past.stopped;
+                    if past.unstopped {
+                        places.unstopped.push(*host);
                     }
                     past.beyond.into_iter().for_each(|reason| add_reason(reasons, reason));
                 }

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
-use super::super::working_set::{RunCondition, WorkingSet};
+use super::super::working_set::{Resource, RunCondition, WorkingSet};
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +102,11 @@ impl ResourceChange {
             ResourceChange::Stay(host) | ResourceChange::Held(host) => Some(host),
             other => other.starts_on(),
         }
+    }
+
+    /// Whether it is a start that had begun when the document was written, and is not given up.
+    pub(super) fn goes_on(self, of: &Resource) -> bool {
+        of.condition == RunCondition::Starting && matches!(self, ResourceChange::Start(_))
     }
 
     /// Whether it is moved while it runs.

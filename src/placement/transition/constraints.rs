@@ -126,10 +126,13 @@ impl Constraints<'_> {
         }
     }
 
-    /// Those with which something is done, and their positions.
+    /// Those with which something is done that had not begun yet, and their positions.
     fn acting(&self, resources: &[ResourceIdx], task: ActionTask) -> Vec<(usize, ResourceIdx)> {
         let all = resources.iter().copied().enumerate();
-        all.filter(|(_, resource)| self.actions.with(task, *resource).is_some()).collect()
+        let goes_on =
+            |resource: ResourceIdx| self.changes[resource.get()].goes_on(self.set.resource(resource));
+        all.filter(|(_, resource)| self.actions.with(task, *resource).is_some() && !goes_on(*resource))
+            .collect()
     }
 
     /// The instances of a clone, between its marks.

@@ -138,15 +138,10 @@ impl InducedChanges<'_> {
             return now.without_needed(need.symmetrical);
         }
         let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
-        let goes_on = |host| match now {
-            ResourceChange::Stay(_) => true,
-            // a start that has begun is given up
-            _ => self.set.resource(resource).active == Some(host),
-        };
         match now {
             _ if !need.symmetrical => now,
             ResourceChange::Stay(host) | ResourceChange::Start(host)
-                if goes_on(host) && firsts().any(|first| self.interrupts(need, *first)) =>
+                if self.has_begun(resource) && firsts().any(|first| self.interrupts(need, *first)) =>
             {
                 ResourceChange::Restart(host)
             }
@@ -181,20 +176,37 @@ impl InducedChanges<'_> {
         }
         let interrupts = |part: ResourceIdx| self.interrupts(need, part) && (goes_by_all || is_here(&part));
         match now {
-            ResourceChange::Stay(host) if need.symmetrical && instances().flat_map(parts).any(interrupts) => {
+            ResourceChange::Stay(host) | ResourceChange::Start(host)
+                if need.symmetrical
+                    && self.has_begun(resource)
+                    && instances().flat_map(parts).any(interrupts) =>
+            {
                 ResourceChange::Restart(host)
             }
             ResourceChange::Migrate { from, to }
                 if need.symmetrical
                     && then.is_primitive()
-                    && instances()
-                        .flat_map(parts)
-                        .any(|part| self.of(part).goes_down() && self.of(part).comes_up()) =>
+                    && instances().flat_map(parts).any(|part| self.restarts_by_itself(part)) =>
             {
                 ResourceChange::Move { from, to }
             }
             _ => now,
         }
+    }
+
+    /// Whether a resource runs and stays, or was being started where it is started: such a start is given up for others.
+    fn has_begun(&self, resource: ResourceIdx) -> bool {
+        match self.of(resource) {
+            ResourceChange::Stay(_) => true,
+            ResourceChange::Start(host) => self.set.resource(resource).active == Some(host),
+            _ => false,
+        }
+    }
+
+    /// Whether a resource is down for a while for a reason of its own, not for others.
+    fn restarts_by_itself(&self, resource: ResourceIdx) -> bool {
+        let change = self.of(resource);
+        self.causes[resource.get()].is_none() && change.goes_down() && change.comes_up()
     }
 
     /// Whether a resource runs, and nobody touches it.
@@ -209,6 +221,10 @@ impl InducedChanges<'_> {
             return;
         }
         let set = self.set;
+        // a clone counts as stopped, whatever holds its instances
+        if set.resource(need.first).is_clone() {
+            return;
+        }
         for first in set.primitives(&need.first).iter() {
             if let Some(host) = self.of(*first).stops_on() {
                 self.held[first.get()] = true;
@@ -253,19 +269,27 @@ impl InducedChanges<'_> {
         self.placed.sequence.iter().position(|other| *other == of)
     }
 
-    /// Who must be with a primitive that could be started and is not, is not started either.
+    /// Who must be with a primitive that could be started and is not, is not started either; so with a clone of primitives of
+    /// which no instance runs.
     fn follow_colocations(&mut self) {
         let set = self.set;
         for (at, colocation) in set.colocations.iter().enumerate() {
-            let primary = colocation.primary;
-            let of = set.resource(primary);
-            let is_alone = of.is_primitive() && of.group.is_none() && of.instance_of.is_none();
-            if colocation.score != AllocationScore::INFINITY || !is_alone {
+            let primary = set.resource(colocation.primary);
+            let is_alone = primary.group.is_none() && primary.instance_of.is_none();
+            if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
                 continue;
             }
+            let parts = match primary.is_clone() {
+                true => primary.members.as_slice(),
+                false => std::slice::from_ref(&colocation.primary),
+            };
             // one without a place is thought of as long as others wait for it
-            let is_thought_of = self.placed.host(primary).is_some() || self.awaited[primary.get()];
-            if is_thought_of && self.of(primary).runs_on().is_none() {
+            let is_thought_of = |part: &ResourceIdx| {
+                self.placed.host(*part).is_some() || (!primary.is_clone() && self.awaited[part.get()])
+            };
+            let runs = |part: &ResourceIdx| self.of(*part).runs_on().is_some();
+            let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
+            if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
                 for member in set.primitives(&colocation.dependent).iter() {
                     let change = self.of(*member).not_started();
                     self.set(*member, change, WaitReason::Colocation(at));

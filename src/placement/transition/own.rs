@@ -93,11 +93,16 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
         actions.edge(stop, stopped, Strength::Must, why);
     }
     // what is not managed, and would start anew if it were, is waited for as if it did
-    let begins = |change: ResourceChange| change.starts_on().is_some();
+    let of = set.resource(group);
+    let is_instance = of.instance_of.is_some();
+    let begins = |member: &ResourceIdx| match is_instance {
+        true => begins(set, changes, *member),
+        false => changes[member.get()].starts_on().is_some(),
+    };
     let would_begin = |member: &ResourceIdx| {
         !set.is_managed(*member) && matches!(changes[member.get()], ResourceChange::Held(_))
     };
-    if members().any(begins) || set.resource(group).members.iter().any(would_begin) {
+    if of.members.iter().any(|member| begins(member) || would_begin(member)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, group));
         actions.edge(stopped, start, Strength::Must, why);
         if members().all(|change| change.runs_on().is_some()) {
@@ -132,11 +137,20 @@ fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actio
         stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
         actions.edge(stop, stopped, Strength::Must, why);
     }
-    if of_parts().any(|change| change.starts_on().is_some()) {
+    if parts.iter().any(|part| begins(set, changes, *part)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, clone));
         actions.edge(stopped, start, Strength::Must, why);
         let running = actions.add(TransitionAction::mark(ActionTask::Running, clone));
         actions.edge(start, running, Strength::Must, why);
+    }
+}
+
+/// Whether part of an instance starts anew. A start that had begun and goes on does not count, one that is given up does.
+fn begins(set: &WorkingSet, changes: &[ResourceChange], part: ResourceIdx) -> bool {
+    let (of, change) = (set.resource(part), changes[part.get()]);
+    match change.starts_on() {
+        Some(_) => !change.goes_on(of),
+        None => of.condition == RunCondition::Starting && change.stops_on().is_some(),
     }
 }
 

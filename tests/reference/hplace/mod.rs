@@ -20,14 +20,12 @@ use cib::Dimensions;
 const SMALL: u64 = 1000;
 /// Large ones, behind them.
 const LARGE: u64 = 10;
-/// Small ones behind these, of which some have clones.
-const WITH_CLONES: u64 = 300;
-/// Small ones behind these, in which operations failed or have not ended.
-const WITH_FAILURES: u64 = 300;
-/// Of a hundred of the latter, so many may differ, as of a hundred of those with clones.
-const MOST_WITH_FAILURES: u64 = 1;
-/// Of a hundred of those with clones, so many may differ: what hplace does not know of them yet (docs/pacemaker.md).
-const MOST_WITH_CLONES: u64 = 2;
+/// Small ones behind these: of which some have clones; in which operations failed or have not ended; both.
+const SPECIAL: [Special; 3] = [
+    Special { what: "with clones", clusters: 300, clones: true, failures: false, most: 2 },
+    Special { what: "with failed operations", clusters: 300, clones: false, failures: true, most: 1 },
+    Special { what: "with both", clusters: 300, clones: true, failures: true, most: 3 },
+];
 /// Differences that are shown.
 const SHOWN: usize = 5;
 
@@ -55,45 +53,55 @@ impl Counts {
     }
 }
 
+/// Clusters of which hplace does not know all yet (docs/pacemaker.md).
+struct Special {
+    what: &'static str,
+    clusters: u64,
+    clones: bool,
+    failures: bool,
+    /// Of a hundred of them, so many may differ.
+    most: u64,
+}
+
 /// What was found.
 pub struct ComparedClusters {
     plain: Counts,
-    /// Clusters of which some have clones.
-    clones: Counts,
-    /// Clusters in which operations failed.
-    failures: Counts,
+    special: [Counts; 3],
 }
 
 impl ComparedClusters {
-    /// Whether there was no difference, and with clones no more than hplace is known for.
+    /// Whether there was no difference, and in special clusters no more than hplace is known for.
     pub fn good(&self) -> bool {
-        let few = |of: &Counts, most: u64| of.different.len() as u64 * 100 <= of.all() * most;
-        let clones = few(&self.clones, MOST_WITH_CLONES);
-        self.plain.different.is_empty() && clones && few(&self.failures, MOST_WITH_FAILURES)
+        let few =
+            |(of, special): (&Counts, &Special)| of.different.len() as u64 * 100 <= of.all() * special.most;
+        self.plain.different.is_empty() && self.special.iter().zip(&SPECIAL).all(few)
     }
 
     /// What a run ends with.
     pub fn summary(&self) -> String {
-        let ComparedClusters { plain, clones, failures } = self;
+        let of_special = |(of, special): (&Counts, &Special)| {
+            let others = match special.clones {
+                true => format!("{} in which instances have other numbers, ", of.other_numbers),
+                false => String::new(),
+            };
+            format!(
+                "{}{}, {} clusters: {} the same, {} in which crm_simulate's own answer depends on its memory, {others}{} different \
+                 ({} % may be)\n",
+                of.differences(),
+                special.what,
+                of.all(),
+                of.same,
+                of.order_dependent,
+                of.different.len(),
+                special.most
+            )
+        };
+        let special: String = self.special.iter().zip(&SPECIAL).map(of_special).collect();
+        let plain = &self.plain;
         format!(
-            "{}{}{}with clones, {} clusters: {} the same, {} in which crm_simulate's own answer depends on its memory, {} in which \
-             instances have other numbers, {} different ({MOST_WITH_CLONES} % may be)\n\
-             with failed operations, {} clusters: {} the same, {} in which crm_simulate's own answer depends on its memory, {} different \
-             ({MOST_WITH_FAILURES} % may be)\n\
-             hplace and crm_simulate on {} Pacemaker clusters: {} the same ({} actions, {} pairs in order), {} in which \
+            "{special}{}hplace and crm_simulate on {} Pacemaker clusters: {} the same ({} actions, {} pairs in order), {} in which \
              crm_simulate's own answer depends on its memory, {} different",
-            clones.differences(),
-            failures.differences(),
             plain.differences(),
-            clones.all(),
-            clones.same,
-            clones.order_dependent,
-            clones.other_numbers,
-            clones.different.len(),
-            failures.all(),
-            failures.same,
-            failures.order_dependent,
-            failures.different.len(),
             plain.all(),
             plain.same,
             plain.actions,
@@ -102,6 +110,16 @@ impl ComparedClusters {
             plain.different.len()
         )
     }
+}
+
+/// The kind of special cluster that a number stands for.
+fn special(number: u64) -> Option<usize> {
+    let mut first = SMALL + LARGE;
+    SPECIAL.iter().position(|special| {
+        let is_it = (first..first + special.clusters).contains(&number);
+        first += special.clusters;
+        is_it
+    })
 }
 
 /// Compares so many small clusters, the large ones and those with clones, or the one with the number `only`.
@@ -116,9 +134,10 @@ pub fn run(
     keep: &Path,
 ) -> io::Result<ComparedClusters> {
     fs::create_dir_all(work)?;
-    let numbers = only.map_or(0..SMALL + LARGE + WITH_CLONES + WITH_FAILURES, |only| only..only + 1);
+    let all = SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
+    let numbers = only.map_or(0..all, |only| only..only + 1);
     let next = AtomicU64::new(numbers.start);
-    let counts = Mutex::new([Counts::default(), Counts::default(), Counts::default()]);
+    let counts = Mutex::new((Counts::default(), <[Counts; 3]>::default()));
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -126,15 +145,14 @@ pub fn run(
                 return Ok(());
             }
             let mut random = Random::stream(seed, number);
-            let has_failures = number >= SMALL + LARGE + WITH_CLONES;
-            let has_clones = number >= SMALL + LARGE && !has_failures;
+            let special = special(number);
             let dimensions = match number {
-                SMALL.. if !has_clones && !has_failures => {
+                SMALL.. if special.is_none() => {
                     Dimensions { hosts: 30, primitives: 150, clones: false, failures: false }
                 }
                 _ => Dimensions {
-                    clones: has_clones,
-                    failures: has_failures,
+                    clones: special.is_some_and(|at| SPECIAL[at].clones),
+                    failures: special.is_some_and(|at| SPECIAL[at].failures),
                     ..Dimensions::small(&mut random)
                 },
             };
@@ -142,7 +160,10 @@ pub fn run(
             fs::write(&file, cib::document(dimensions, &mut random))?;
             let verdict = compare(&file)?;
             let mut counts = counts.lock().expect("no thread panics while counting");
-            let counts = &mut counts[usize::from(has_clones) + 2 * usize::from(has_failures)];
+            let counts = match special {
+                Some(at) => &mut counts.1[at],
+                None => &mut counts.0,
+            };
             match verdict {
                 Verdict::Same { actions, pairs } => {
                     counts.same += 1;
@@ -165,8 +186,8 @@ pub fn run(
         let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work_through)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("no cluster panics"))
     })?;
-    let [plain, clones, failures] = counts.into_inner().expect("no thread panics while counting");
-    Ok(ComparedClusters { plain, clones, failures })
+    let (plain, special) = counts.into_inner().expect("no thread panics while counting");
+    Ok(ComparedClusters { plain, special })
 }
 
 enum Verdict {
