@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use jiff::Timestamp;
 use roxmltree::{Document, Node};
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +156,27 @@ impl PinSurvey {
     }
 }
 
+/// The document as it is looked at another time: dates in rules and time-outs of failures go by it, here and for `crm_simulate`.
+///
+/// # Errors
+/// It is no document of a cluster.
+pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
+    const DATE: &str = "execution-date";
+    let document = document::parse(text, source)?;
+    let root = document.root_element();
+    let seconds = now.as_second();
+    let (range, new) = match root.attribute_node(DATE) {
+        Some(said) => (said.range_value(), seconds.to_string()),
+        None => {
+            let name = |letter: char| !letter.is_whitespace() && !matches!(letter, '>' | '/');
+            let tag = &text[root.range().start..];
+            let end = root.range().start + tag.find(|letter| !name(letter)).unwrap_or(tag.len());
+            (end..end, format!(r#" {DATE}="{seconds}""#))
+        }
+    };
+    Ok([&text[..range.start], &new, &text[range.end..]].concat())
+}
+
 /// Whether a character can be in an XML name and means nothing anywhere.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-".contains(c)
@@ -300,6 +322,20 @@ mod tests {
             ["a", "b", "c", "d:é", "d__", "d__"].iter().map(|name| survey.id_for(name)).collect();
         let wanted = ["hplace-a-2", "hplace-b", "hplace-c-2", "hplace-d__", "hplace-d__-2", "hplace-d__-3"];
         assert_eq!(ids, wanted);
+    }
+
+    #[test]
+    fn a_document_is_looked_at_another_time() {
+        let now = Timestamp::from_second(1_710_325_800).unwrap();
+        let dated = |text: &str| super::dated(text, "x", now).unwrap();
+        for (text, wanted) in [
+            ("<cib/>", r#"<cib execution-date="1710325800"/>"#),
+            ("<!--<cib>--><cib><a/></cib>", r#"<!--<cib>--><cib execution-date="1710325800"><a/></cib>"#),
+            ("<cib\nx='1'/>", "<cib execution-date=\"1710325800\"\nx='1'/>"),
+            (r#"<cib execution-date="7" x="1"/>"#, r#"<cib execution-date="1710325800" x="1"/>"#),
+        ] {
+            assert_eq!(dated(text), wanted);
+        }
     }
 
     #[test]

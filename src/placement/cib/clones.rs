@@ -49,7 +49,7 @@ struct CloneParts<'a> {
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads a clone.
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
-        let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
+        let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = beyond(&metas);
         if !self.set.symmetric {
             reasons.push("instances in an opt-in cluster (symmetric-cluster=false)");
@@ -130,7 +130,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             // one instance that ignores no failure is enough for failures to count, whether it runs or not
             let counts = forgiven < self.set.hosts.len();
-            let failures = names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name));
+            let failures =
+                names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name, &draft.rules));
             let mut failures: Vec<(HostIdx, AllocationScore)> = failures.collect();
             failures.sort_unstable();
             failures.dedup_by(|later, first| {

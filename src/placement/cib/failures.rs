@@ -81,6 +81,10 @@ impl PastOutcome {
         if matches!(key.0, "notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete") {
             return;
         }
+        if of.forgotten {
+            self.untouchable |= cannot_be_stopped(of, fencing);
+            return;
+        }
         let probes = key == ("monitor", 0);
         if matches!(key.0, "migrate_to" | "migrate_from") {
             let done = key.0 == "migrate_from" && of.code == 0 && matches!(of.status, 0 | 4);
@@ -151,14 +155,12 @@ impl PastOutcome {
     fn fail(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool) {
         let (stops, probes) = (of.name == "stop", of.name == "monitor" && of.interval == 0);
         let judged = matches!(of.status, 0 | 4);
-        let starts = probes || of.name == "start";
-        let hard = matches!(of.status, 5 | 7)
-            || judged && (matches!(of.code, 2 | 4 | 5) || of.code == 3 && (starts || stops));
+        let hard = of.is_hard();
         let fatal = of.status == 6 || judged && of.code == 6;
         if !matches!(of.name.as_str(), "start" | "stop" | "monitor") {
             self.leave_beyond("a failed operation that is not known");
         }
-        self.untouchable |= stops && hard && !fencing;
+        self.untouchable |= cannot_be_stopped(of, fencing);
         if on_fail == OnFail::Ignore {
             self.ignored = true;
             self.starting = false;
@@ -197,6 +199,11 @@ impl PastOutcome {
             (false, false) => RunCondition::Sound,
         }
     }
+}
+
+/// Whether a stop failed in a way that leaves nothing to be done but by a person. That is never forgotten.
+fn cannot_be_stopped(of: &KeptOperation, fencing: bool) -> bool {
+    of.name == "stop" && of.is_hard() && !fencing
 }
 
 #[cfg(test)]

@@ -26,11 +26,41 @@ pub(super) struct KeptOperation {
     pub(super) expected: Option<i64>,
     /// The name of the host to which a live migration goes.
     pub(super) target: String,
+    /// When its result changed last, in seconds since 1970.
+    pub(super) changed: Option<i64>,
+    /// Whether its failure is forgotten.
+    pub(super) forgotten: bool,
+}
+
+impl KeptOperation {
+    /// Whether it came to something else than was meant, or to nothing yet.
+    pub(super) fn has_failed(&self) -> bool {
+        let probes = self.name == "monitor" && self.interval == 0;
+        let is_absent = self.code == 7 && (probes || self.expected == Some(7));
+        self.status != 1 && !matches!(self.code, 0 | 8 | 9 | 190 | 191) && !is_absent
+    }
+
+    /// Whether the agent, not the attempt, is at fault: trying again here makes no sense.
+    pub(super) fn is_hard(&self) -> bool {
+        let judged = matches!(self.status, 0 | 4);
+        let probes = self.name == "monitor" && self.interval == 0;
+        let starts_or_stops = probes || matches!(self.name.as_str(), "start" | "stop");
+        matches!(self.status, 5 | 7)
+            || judged && (matches!(self.code, 2 | 4 | 5) || self.code == 3 && starts_or_stops)
+    }
 }
 
 /// The attributes of an operation that tell what it left.
-pub(super) const OPERATION: [&str; 7] =
-    ["operation", "call-id", "op-status", "rc-code", "interval", "transition-key", "migrate_target"];
+pub(super) const OPERATION: [&str; 8] = [
+    "operation",
+    "call-id",
+    "op-status",
+    "rc-code",
+    "interval",
+    "transition-key",
+    "migrate_target",
+    "last-rc-change",
+];
 
 /// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
 #[derive(Debug, Clone, Copy)]
@@ -70,12 +100,14 @@ impl PastOperation<'_> {
             code: self.code(),
             expected: self.expected(),
             target: String::from_utf8_lossy(self.0[6]).into_owned(),
+            changed: number(self.0[7]),
+            forgotten: false,
         }
     }
 
     /// Whether it looked for the resource and did not find it, in the words of nearly all operations.
     fn found_nothing(&self) -> bool {
-        let [name, _, status, code, interval, _, _] = self.0;
+        let [name, _, status, code, interval, ..] = self.0;
         name == b"monitor" && status == b"0" && code == b"7" && interval == b"0"
     }
 }

@@ -87,12 +87,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     fn host(&mut self, node: Node<'a, 'i>, id: &str, name: &str, state: Option<Node<'a, 'i>>) -> Host {
-        let own = Properties::of(node, "instance_attributes", "", &mut self.set.outside);
+        let own = self.properties(node, "instance_attributes");
         let transient = state.and_then(|state| child(state, "transient_attributes"));
-        let transient = transient
-            .map(|parent| Properties::of(parent, "instance_attributes", "", &mut self.set.outside))
-            .unwrap_or_default();
-        let utilization = Properties::of(node, "utilization", "", &mut self.set.outside);
+        let transient =
+            transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+        let utilization = self.properties(node, "utilization");
         let mut host = Host {
             id: id.to_owned(),
             name: name.to_owned(),

@@ -83,8 +83,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         for rule in children(constraint, "rule") {
             let hosts = self.set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
             let mut scored = Vec::new();
-            for (host, of) in
-                hosts.filter(|(at, host)| rules::holds(rule, host, self.set.coordinator == Some(*at)))
+            for (host, of) in hosts
+                .filter(|(at, host)| rules::holds(rule, host, self.set.coordinator == Some(*at), &self.clock))
             {
                 let score = match rule.attribute("score-attribute") {
                     Some(name) => of

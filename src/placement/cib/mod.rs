@@ -4,6 +4,7 @@
 pub mod change;
 mod clones;
 mod colocations;
+mod dates;
 pub(super) mod document;
 mod elements;
 mod failures;
@@ -21,6 +22,7 @@ mod sets;
 pub mod underway;
 mod whereabouts;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
@@ -33,11 +35,12 @@ use super::working_set::{Colocation, Outside, Strategy, WorkingSet};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
 use crate::model::shown::shown_source;
+use dates::ClusterTime;
+pub use dates::parse_date;
 use document::{child, id};
 use health::HealthScores;
 use history::Trace;
 use plain::PlainHistories;
-use properties::Properties;
 pub(super) use properties::amount;
 
 /// Reads a CIB. Errors name `source`.
@@ -78,6 +81,8 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         taken: &histories.taken,
         traces: HashMap::new(),
         failures: HashMap::new(),
+        clock: ClusterTime::of(root),
+        by_id: OnceCell::new(),
         unscored: ScoreTable::default(),
     };
     reader.read_options();
@@ -90,6 +95,14 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     reader.name_other_constraints();
     reader.set.set_scores();
     Ok(reader.set)
+}
+
+/// How often a resource failed on a host.
+struct FailCount {
+    host: HostIdx,
+    count: AllocationScore,
+    /// When it did last, in seconds since 1970; 0 if that is not known.
+    last: i64,
 }
 
 /// A document on its way to a working set.
@@ -118,7 +131,11 @@ struct Reader<'a, 'i> {
     /// By the id of a resource, the hosts on which it runs, or may run.
     traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
     /// By the id of a resource, how often it failed, host by host.
-    failures: HashMap<String, Vec<(HostIdx, AllocationScore)>>,
+    failures: HashMap<String, Vec<FailCount>>,
+    /// When the cluster is looked at.
+    clock: ClusterTime,
+    /// The elements to which others refer, by id.
+    by_id: OnceCell<HashMap<&'a str, Node<'a, 'i>>>,
     /// The table without any score.
     unscored: ScoreTable,
 }
@@ -148,10 +165,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// What holds for the whole cluster.
     fn read_options(&mut self) {
         let first = "cib-bootstrap-options";
-        let options = self
-            .section("crm_config")
-            .map(|config| Properties::of(config, "cluster_property_set", first, &mut self.set.outside));
-        let options = options.unwrap_or_default();
+        let options = self.section("crm_config");
+        let options = options
+            .map(|config| self.properties_first(config, "cluster_property_set", first))
+            .unwrap_or_default();
         self.set.strategy = options.get("placement-strategy").and_then(|word| word.parse::<Strategy>().ok());
         self.set.symmetric = options.flag("symmetric-cluster", true);
         self.set.fencing = options.flag("stonith-enabled", true);

@@ -4,7 +4,6 @@ use roxmltree::Node;
 
 use super::Reader;
 use super::document::{child, children};
-use super::properties::Properties;
 
 /// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,13 +24,20 @@ pub(super) enum OnFail {
 
 /// What operations are to do when they fail, where a resource says it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct FailureRules<'a>(Vec<(&'a str, u64, &'a str)>, Option<&'a str>);
+pub(super) struct FailureRules<'a> {
+    /// By name and interval in milliseconds, the word.
+    of_operations: Vec<(&'a str, u64, &'a str)>,
+    /// The word for all others.
+    of_all: Option<&'a str>,
+    /// After how many seconds a failure is forgotten.
+    pub(super) timeout: Option<i64>,
+}
 
 impl FailureRules<'_> {
     /// What is done about a failed operation.
     pub(super) fn of(&self, name: &str, interval: u64, fencing: bool) -> OnFail {
-        let own = self.0.iter().find(|(other, every, _)| *other == name && *every == interval);
-        let word = own.map(|(.., word)| *word).or(self.1);
+        let own = self.of_operations.iter().find(|(other, every, _)| *other == name && *every == interval);
+        let word = own.map(|(.., word)| *word).or(self.of_all);
         let stops = name == "stop";
         let usual = match (stops, fencing) {
             (false, _) => OnFail::Restart,
@@ -60,15 +66,15 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> FailureRules<'a> {
         let mut rules = FailureRules::default();
         let defaults = self.section("op_defaults");
-        let defaults = defaults.map(|of| Properties::of(of, "meta_attributes", "", &mut self.set.outside));
-        rules.1 = defaults.and_then(|of| of.get("on-fail"));
+        let defaults = defaults.map(|of| self.properties(of, "meta_attributes"));
+        rules.of_all = defaults.and_then(|of| of.get("on-fail"));
         let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
         for operation in lists.flat_map(|list| children(list, "op")) {
-            let metas = Properties::of(operation, "meta_attributes", "", &mut self.set.outside);
+            let metas = self.properties(operation, "meta_attributes");
             let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let name = operation.attribute("name").unwrap_or_default();
             let every = operation.attribute("interval").and_then(milliseconds).unwrap_or(0);
-            rules.0.extend(word.map(|word| (name, every, word)));
+            rules.of_operations.extend(word.map(|word| (name, every, word)));
         }
         rules
     }
@@ -107,7 +113,10 @@ mod tests {
 
     #[test]
     fn a_failed_stop_asks_for_more_than_other_failures() {
-        let rules = FailureRules(vec![("monitor", 10_000, "standby"), ("stop", 0, "standby")], None);
+        let rules = FailureRules {
+            of_operations: vec![("monitor", 10_000, "standby"), ("stop", 0, "standby")],
+            ..FailureRules::default()
+        };
         assert_eq!(rules.of("monitor", 10_000, false), OnFail::Standby);
         assert_eq!(rules.of("monitor", 0, false), OnFail::Restart);
         assert_eq!((rules.of("stop", 0, false), rules.of("stop", 0, true)), (OnFail::Block, OnFail::Fence));

@@ -6,46 +6,80 @@ use roxmltree::Node;
 
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
-use super::super::working_set::Outside;
 use super::document::{children, id};
+use super::{Reader, rules};
 
 /// Names and values; of two with the same name, the first holds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Properties<'a>(Vec<(&'a str, &'a str)>);
 
-impl<'a> Properties<'a> {
-    /// The values of all sets of an element that have this name, higher scores first. A set named `first` goes
-    /// before all others. What they need beyond names and values is outside.
-    pub(super) fn of(
-        parent: Node<'a, '_>,
+impl<'a, 'i> Reader<'a, 'i> {
+    /// The values of all sets of an element that have this name, higher scores first. Those with rules count by the time. What
+    /// they need beyond that is outside.
+    pub(super) fn properties(&mut self, parent: Node<'a, 'i>, set: &'static str) -> Properties<'a> {
+        self.properties_first(parent, set, "")
+    }
+
+    /// The same, the set with an id before all others.
+    pub(super) fn properties_first(
+        &mut self,
+        parent: Node<'a, 'i>,
         set: &'static str,
         first: &str,
-        outside: &mut Vec<Outside>,
     ) -> Properties<'a> {
-        let mut sets: Vec<Node<'a, '_>> = children(parent, set).collect();
-        let score = |node: &Node<'a, '_>| {
+        let mut sets = Vec::new();
+        for node in children(parent, set) {
+            match self.meant(node) {
+                Some(meant) => sets.push(meant),
+                None => self.outside(node, "values of a set that does not exist (id-ref)"),
+            }
+        }
+        let score = |node: &Node<'a, 'i>| {
             node.attribute("score").and_then(AllocationScore::parse).unwrap_or_default()
         };
         sets.sort_by_key(|node| (id(*node) != first || first.is_empty(), std::cmp::Reverse(score(node))));
         let mut properties = Properties::default();
         for node in sets {
-            if let Some(reason) = beyond(node) {
-                outside.push(Outside {
-                    element: set.to_owned(),
-                    id: id(node).to_owned(),
-                    reason: reason.to_owned(),
-                });
-                continue;
-            }
-            for pair in children(node, "nvpair") {
-                if let Some(name) = pair.attribute("name") {
-                    properties.0.push((name, pair.attribute("value").unwrap_or_default()));
-                }
+            match self.counts(node) {
+                Some(true) => self.values(node, &mut properties),
+                Some(false) => {}
+                None => self.outside(node, "values by a rule about something other than dates"),
             }
         }
         properties
     }
 
+    /// Adds the names and values of a set.
+    fn values(&mut self, set: Node<'a, 'i>, properties: &mut Properties<'a>) {
+        for pair in children(set, "nvpair") {
+            let Some(meant) = self.meant(pair) else {
+                self.outside(pair, "a value that does not exist (id-ref)");
+                continue;
+            };
+            // one that refers to another may have a name of its own
+            if let Some(name) = pair.attribute("name").or_else(|| meant.attribute("name")) {
+                properties.0.push((name, meant.attribute("value").unwrap_or_default()));
+            }
+        }
+    }
+
+    /// What is meant by an element: itself, or the one of its kind to which it refers.
+    fn meant(&self, node: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
+        let Some(name) = node.attribute("id-ref") else { return Some(node) };
+        let all = || self.configuration.descendants().filter(Node::is_element);
+        let by_id = self
+            .by_id
+            .get_or_init(|| all().filter_map(|node| node.attribute("id").map(|id| (id, node))).collect());
+        by_id.get(name).copied().filter(|meant| meant.tag_name() == node.tag_name())
+    }
+
+    /// Whether a set counts now; none if that hangs on more than the time.
+    fn counts(&self, set: Node<'a, 'i>) -> Option<bool> {
+        children(set, "rule").next().map_or(Some(true), |rule| rules::holds_by_date(rule, &self.clock))
+    }
+}
+
+impl<'a> Properties<'a> {
     /// These, and where they say nothing, others.
     #[must_use]
     pub(super) fn or(mut self, others: &Properties<'a>) -> Properties<'a> {
@@ -73,16 +107,6 @@ impl<'a> Properties<'a> {
         let mut seen = HashSet::new();
         self.0.iter().copied().filter(move |(name, _)| seen.insert(*name))
     }
-}
-
-/// Why a set is outside.
-fn beyond(set: Node<'_, '_>) -> Option<&'static str> {
-    if children(set, "rule").next().is_some() {
-        return Some("values by a rule");
-    }
-    let refers =
-        set.has_attribute("id-ref") || children(set, "nvpair").any(|pair| pair.has_attribute("id-ref"));
-    refers.then_some("values by reference (id-ref)")
 }
 
 /// An amount of capacity as Pacemaker counts it: in 32 bits, and 0 if it is no number.

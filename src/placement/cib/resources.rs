@@ -7,12 +7,12 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{Charge, Colocation, HostState, Resource, ResourceForm, RunCondition};
-use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
-use super::on_fail::FailureRules;
+use super::on_fail::{FailureRules, milliseconds};
 use super::properties::{Properties, amount};
+use super::{FailCount, Reader};
 use crate::input::error::Result;
 
 /// Elements that hold primitives and are outside.
@@ -58,9 +58,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_resources(&mut self) -> Result<()> {
         self.count_failures();
         self.unscored = ScoreTable::empty(self.set.hosts.len());
-        let defaults = self
-            .section("rsc_defaults")
-            .map(|defaults| Properties::of(defaults, "meta_attributes", "", &mut self.set.outside));
+        let defaults =
+            self.section("rsc_defaults").map(|defaults| self.properties(defaults, "meta_attributes"));
         let defaults = defaults.unwrap_or_default();
         let Some(section) = self.section("resources") else { return Ok(()) };
         self.templates = children(section, "template").map(|template| (id(template), template)).collect();
@@ -109,7 +108,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// A group that has no members yet.
     pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
-        let metas = Properties::of(node, "meta_attributes", "", &mut self.set.outside).or(defaults);
+        let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut resource = self.bare(node, &metas);
         resource.form = ResourceForm::Group;
         resource.managed = self.is_managed(&metas);
@@ -141,7 +140,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let managed_on = |host: HostState| resource.managed && !host.maintenance;
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
         if place.forgiven.is_empty() {
-            resource.failed_on = failed_on(self.failures_of(&name), threshold);
+            resource.failed_on = failed_on(self.failures_of(&name, &rules), threshold);
         }
         let banned = place.banned.iter().chain(&place.unstopped);
         let everywhere = (0..self.set.hosts.len()).map(HostIdx::new).filter(|_| place.stopped);
@@ -192,14 +191,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         if resource.agent == "ocf:pacemaker:remote" {
             reasons.push("it makes a remote node");
         }
-        let expires = metas.get("failure-timeout").and_then(leading).is_some_and(|after| after > 0);
-        if expires && self.failures_of(&resource.id).any(|(_, count)| count > AllocationScore::ZERO) {
-            reasons.push("failures that are forgotten after a time (failure-timeout)");
+        let after = metas.get("failure-timeout").unwrap_or_default();
+        let timeout = milliseconds(after);
+        if timeout.is_none() && after.starts_with(|letter: char| letter == 'P' || letter.is_ascii_digit()) {
+            reasons.push("a time after which failures are forgotten that is written in an unknown way");
         }
         let threshold = metas
             .get("migration-threshold")
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
-        let rules = self.failure_rules(node, template);
+        let mut rules = self.failure_rules(node, template);
+        let seconds = timeout.and_then(|span| i64::try_from(span / 1000).ok());
+        rules.timeout = seconds.filter(|seconds| *seconds > 0);
         Ok(PrimitiveDraft { resource, reasons, threshold, metas, rules })
     }
 
@@ -215,8 +217,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         template: Option<Node<'a, 'i>>,
         name: &'static str,
     ) -> Properties<'a> {
-        let own = Properties::of(node, name, "", &mut self.set.outside);
-        let shared = template.map(|of| Properties::of(of, name, "", &mut self.set.outside));
+        let own = self.properties(node, name);
+        let shared = template.map(|of| self.properties(of, name));
         own.or(&shared.unwrap_or_default())
     }
 
@@ -273,26 +275,43 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Counts the failures that the attributes of hosts tell of: `fail-count-NAME#OPERATION`.
+    /// Counts the failures that the attributes of hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
+    /// `last-failure-NAME#OPERATION`.
     fn count_failures(&mut self) {
         for (at, host) in self.set.hosts.iter().enumerate() {
             for (attribute, value) in &host.attributes {
-                let failed = attribute.strip_prefix("fail-count-").and_then(|rest| rest.rsplit_once('#'));
-                let Some((name, _)) = failed.filter(|(_, operation)| is_operation(operation)) else {
+                let counts = attribute.strip_prefix("fail-count-");
+                let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
+                let Some((name, _)) = rest.rsplit_once('#').filter(|(_, of)| is_operation(of)) else {
                     continue;
                 };
-                let Some(count) = AllocationScore::parse(value) else { continue };
-                let counts = self.failures.entry(name.to_owned()).or_default();
-                match counts.last_mut().filter(|(last, _)| last.get() == at) {
-                    Some((_, sum)) => *sum = sum.plus(count),
-                    None => counts.push((HostIdx::new(at), count)),
+                let all = self.failures.entry(name.to_owned()).or_default();
+                if all.last().is_none_or(|last| last.host.get() != at) {
+                    all.push(FailCount { host: HostIdx::new(at), count: AllocationScore::ZERO, last: 0 });
+                }
+                let Some(of) = all.last_mut() else { continue };
+                if counts.is_some() {
+                    of.count = of.count.plus(AllocationScore::parse(value).unwrap_or_default());
+                } else {
+                    of.last = of.last.max(leading(value).unwrap_or(0));
                 }
             }
         }
     }
 
-    pub(super) fn failures_of(&self, name: &str) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
-        self.failures.get(name).into_iter().flatten().copied()
+    /// How often a resource failed on hosts, but for what is forgotten.
+    pub(super) fn failures_of(
+        &self,
+        name: &str,
+        rules: &FailureRules<'_>,
+    ) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
+        let is_over = move |of: &&FailCount| {
+            rules
+                .timeout
+                .is_some_and(|after| of.last > 0 && of.last.saturating_add(after) < self.clock.seconds())
+        };
+        let all = self.failures.get(name).into_iter().flatten();
+        all.filter(move |of| !is_over(of)).map(|of| (of.host, of.count))
     }
 
     fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {

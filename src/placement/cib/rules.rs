@@ -6,6 +6,7 @@ use roxmltree::Node;
 
 use super::super::number::leading;
 use super::super::working_set::Host;
+use super::dates::{self, ClusterTime};
 
 /// Attributes that every host has, and what Pacemaker calls them.
 const BUILT_IN: [&str; 3] = ["#uname", "#id", "#is_dc"];
@@ -27,7 +28,11 @@ pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
             "expression" if matches!(word("type"), "version") => "a comparison of versions",
             "expression" if known(word("operation")) => continue,
             "expression" => "an unknown operation",
-            "date_expression" => "a rule about dates",
+            "date_expression" => match dates::beyond(part) {
+                Some(reason) => reason,
+                None => continue,
+            },
+            "date_spec" | "duration" => continue,
             _ => "a rule about something other than attributes of nodes",
         };
         return Some(reason);
@@ -40,16 +45,37 @@ fn known(operation: &str) -> bool {
 }
 
 /// Whether a rule holds for a host.
-pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool) -> bool {
-    let parts =
-        || rule.children().filter(|part| part.has_tag_name("expression") || part.has_tag_name("rule"));
-    let part_holds = |part: Node<'_, '_>| match part.has_tag_name("rule") {
-        true => holds(part, host, coordinator),
-        false => expression_holds(part, host, coordinator),
+pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool, clock: &ClusterTime) -> bool {
+    let part_holds = |part: Node<'_, '_>| match part.tag_name().name() {
+        "rule" => holds(part, host, coordinator, clock),
+        "date_expression" => dates::holds(part, clock),
+        _ => expression_holds(part, host, coordinator),
     };
+    are_true(rule, part_holds)
+}
+
+/// Whether a rule about nothing but dates holds; none if it is about anything else.
+pub(super) fn holds_by_date(rule: Node<'_, '_>, clock: &ClusterTime) -> Option<bool> {
+    let is_about_dates = |part: Node<'_, '_>| {
+        matches!(part.tag_name().name(), "rule" | "date_expression" | "date_spec" | "duration")
+    };
+    let is_known = beyond(rule).is_none() && rule.descendants().filter(Node::is_element).all(is_about_dates);
+    is_known.then(|| by_date(rule, clock))
+}
+
+fn by_date(rule: Node<'_, '_>, clock: &ClusterTime) -> bool {
+    are_true(rule, |part| match part.has_tag_name("rule") {
+        true => by_date(part, clock),
+        false => dates::holds(part, clock),
+    })
+}
+
+/// Whether enough of the parts of a rule hold.
+fn are_true<'a, 'i>(rule: Node<'a, 'i>, holds: impl Fn(Node<'a, 'i>) -> bool) -> bool {
+    let mut parts = rule.children().filter(Node::is_element);
     match is_any(rule) {
-        true => parts().any(part_holds),
-        false => parts().all(part_holds),
+        true => parts.any(holds),
+        false => parts.all(holds),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where primitives run, by what their operations left on each host.
 
 use super::super::index::HostIdx;
+use super::super::score::AllocationScore;
 use super::super::working_set::{HostState, RunCondition};
 use super::Reader;
 use super::failures::outcome;
@@ -42,6 +43,23 @@ impl Reader<'_, '_> {
         })
     }
 
+    /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
+    fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
+        let mut traces = self.traces.get(name).cloned().unwrap_or_default();
+        let Some(after) = rules.timeout else { return traces };
+        for (host, trace) in &mut traces {
+            let Trace::Troubled(operations) = trace else { continue };
+            let mut counts = self.failures_of(name, rules).filter(|(other, _)| other == host);
+            if !counts.any(|(_, count)| count > AllocationScore::ZERO) {
+                for of in operations.iter_mut() {
+                    let end = of.changed.map(|at| at.saturating_add(after));
+                    of.forgotten = of.has_failed() && end.is_some_and(|end| end <= self.clock.seconds());
+                }
+            }
+        }
+        traces
+    }
+
     /// Where a primitive runs, by what the status calls it. On a host that is offline, only if it was lost. Hosts on which it
     /// failed so that they have to be fenced, or to be in standby, are so from now on.
     pub(super) fn whereabouts(
@@ -53,7 +71,7 @@ impl Reader<'_, '_> {
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
         let fencing = self.set.fencing;
-        let traces = self.traces.get(name).cloned().unwrap_or_default();
+        let traces = self.remembered(name, rules);
         for (host, trace) in &traces {
             if let Trace::Troubled(operations) = trace
                 && (!self.has_arrived(name, operations, rules)

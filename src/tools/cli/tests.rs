@@ -21,6 +21,7 @@ fn one_of_each() -> impl Iterator<Item = Given> {
             (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
             (_, ArgumentKind::NodeFields) => Some("name".into()),
             _ if option.long == "until" => Some("06:00".into()),
+            _ if option.long == "now" => Some("2026-11-25 18:30".into()),
             _ if ["nodes", "survive"].contains(&option.long) => Some("2".into()),
             _ if option.long == "weights" => Some("n1_cnt=3".into()),
             _ if option.long == "severity" => Some("n1_failing=critical".into()),

@@ -12,6 +12,7 @@ use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
+use crate::placement::cib::change::dated;
 use crate::placement::working_set::{Outside, WorkingSet};
 use crate::placement::{AllocationScore, cib, ganeti};
 use crate::tools::options::{Options, PlacementOptions, SourceOptions};
@@ -40,6 +41,10 @@ pub(in crate::tools) struct ReadCib {
 pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<WorkingSet> {
     let options = &all.placement;
     let set = match named(all)? {
+        _ if options.now.is_some() => {
+            let (text, source) = read_text(all)?;
+            cib::parse(&text, &source)?
+        }
         ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
             cib::read(document, &source)?
@@ -71,7 +76,7 @@ pub(in crate::tools) fn read_cib(all: &Options, output: &mut Output) -> anyhow::
 /// # Errors
 /// It cannot be read, or the cluster is Ganeti's.
 pub(super) fn read_text(all: &Options) -> anyhow::Result<(String, String)> {
-    Ok(match named(all)? {
+    let (text, source) = match named(all)? {
         ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
             let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
@@ -83,7 +88,11 @@ pub(super) fn read_text(all: &Options) -> anyhow::Result<(String, String)> {
                 "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
             )
         }
-    })
+    };
+    match all.placement.now {
+        Some(now) => Ok((dated(&text, &source, now)?, source)),
+        None => Ok((text, source)),
+    }
 }
 
 /// Where a cluster comes from.
@@ -102,6 +111,11 @@ fn named(all: &Options) -> anyhow::Result<ClusterOrigin<'_>> {
     ensure!(
         of_ganeti || options.stickiness.is_none(),
         "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"
+    );
+    ensure!(!of_ganeti || options.now.is_none(), "--now is for Pacemaker clusters");
+    ensure!(
+        options.now.is_none() || !all.execution.exec,
+        "what is carried out goes by the clock of the cluster: no --now with --exec"
     );
     match (&options.file, options.live, of_ganeti) {
         (Some(file), false, false) => Ok(ClusterOrigin::Document(file)),

@@ -18,6 +18,7 @@ use super::options::catalogue::*;
 use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
+use crate::placement::cib::parse_date;
 use crate::placement::optimal::ThenGoal;
 use crate::placement::{AllocationScore, PlacementMethod};
 use crate::report::placement::commands::CommandForm;
@@ -81,6 +82,16 @@ pub const SPEC: Spec = Spec {
             .added(),
         TIME_LIMIT,
         SKIP_UNSUPPORTED,
+        OptionDef::new(
+            "now",
+            "look at the Pacemaker cluster as if it were DATE, such as '2026-11-25 18:30': dates in rules and the times after which failures are forgotten go by it",
+        )
+        .takes("DATE", Text, |o, g| {
+            let now = parse_date(g.text()?);
+            o.placement.now = Some(now.ok_or_else(|| g.out_of_range("a date such as 2026-11-25 18:30"))?);
+            Ok(())
+        })
+        .added(),
         OptionDef::flag("explain", "tell why each resource is where it is", |o| o.placement.explain = true)
             .added(),
         OptionDef::flag(

@@ -55,6 +55,8 @@ pub struct PlacementOptions {
     /// What it is worth to a Ganeti instance to stay where it is; none: 1.
     pub stickiness: Option<AllocationScore>,
     pub skip_unsupported: bool,
+    /// When the cluster is looked at; none: when its document says, or now.
+    pub now: Option<jiff::Timestamp>,
     /// Whether other tools may move what cannot move while it runs.
     pub allow_restarts: bool,
     pub explain: bool,

@@ -73,6 +73,8 @@ struct Flavour {
 const STRATEGIES: [&str; 4] = ["default", "utilization", "balanced", "minimal"];
 const SCORES: [&str; 10] =
     ["INFINITY", "-INFINITY", "100", "-100", "50", "1", "-1", "999999", "-20", "+INFINITY"];
+/// When clusters are looked at in which failures may be forgotten.
+const NOW: i64 = 1_710_000_000;
 const RACKS: [&str; 4] = ["a", "b", "B", "c"];
 
 /// A random document.
@@ -93,6 +95,9 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
     let mut xml = String::new();
     let at = random.below(of.hosts);
     begin(&mut xml, at);
+    if of.failures {
+        xml = xml.replacen("<cib ", &format!(r#"<cib execution-date="{NOW}" "#), 1);
+    }
     options(&mut xml, &flavour, random);
     hosts(&mut xml, &names, &states, &flavour, random);
     resources(&mut xml, &primitives, &flavour, random);
@@ -442,6 +447,9 @@ fn status(
                     format!("fail-count-{}{end}", primitive.id),
                     (*random.pick(&["1", "2", "3", "INFINITY"])).to_owned(),
                 ));
+                if failures && random.chance(0.8) {
+                    pairs.push((format!("last-failure-{}{end}", primitive.id), past(random).to_string()));
+                }
             }
         }
         let pairs: Vec<(&str, String)> =
@@ -478,11 +486,23 @@ fn with_responses(xml: &str, random: &mut Random) -> String {
             let word = if random.chance(0.3) { format!(r#" on-fail="{word}""#) } else { String::new() };
             format!(r#"<op id="op{at}-{name}-{every}" name="{name}" interval="{every}"{word}/>"#)
         });
+        if random.chance(0.4) {
+            let after = random.pick(&["60", "60s", "10min", "1h", "0"]);
+            let _ = write!(
+                text,
+                r#"<meta_attributes id="ft{at}"><nvpair id="ft{at}-1" name="failure-timeout" value="{after}"/></meta_attributes>"#
+            );
+        }
         let _ = write!(text, "<operations>{}</operations>", responses.concat());
         text.push_str("</primitive>");
         text.push_str(part);
     }
     text
+}
+
+/// A time before clusters are looked at, in seconds since 1970.
+fn past(random: &mut Random) -> i64 {
+    NOW - random.pick(&[5, 30, 59, 60, 61, 599, 600, 601, 4000])
 }
 
 /// What a resource left on a host where not all went well, or has ended.
@@ -504,9 +524,10 @@ fn trouble(xml: &mut String, (id, agent): (&str, &str), host: &str, random: &mut
     let _ = write!(xml, r#"<lrm_resource id="{id}" {agent}>"#);
     for (at, (operation, status, code, interval, meant)) in operations.into_iter().enumerate() {
         let call = at + 2;
+        let changed = past(random);
         let _ = write!(
             xml,
-            r#"<lrm_rsc_op id="{id}_{call}" operation_key="{id}_{operation}_{interval}" operation="{operation}" crm_feature_set="3.16.1" transition-key="{call}:1:{meant}:{uuid}" transition-magic="{status}:{code};{call}:1:{meant}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="{status}" interval="{interval}" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
+            r#"<lrm_rsc_op id="{id}_{call}" operation_key="{id}_{operation}_{interval}" operation="{operation}" last-rc-change="{changed}" crm_feature_set="3.16.1" transition-key="{call}:1:{meant}:{uuid}" transition-magic="{status}:{code};{call}:1:{meant}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="{status}" interval="{interval}" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
         );
     }
     xml.push_str("</lrm_resource>");
