@@ -38,11 +38,17 @@ impl WorkingSet {
             }
             None => {}
         }
-        let worth = self.host(host).worth();
-        for resource in kept {
-            let scores = &mut self.resources[resource.get()].scores;
-            let score = scores.get(host).unwrap_or(worth);
-            scores.set(host, score.plus(AllocationScore::INFINITY));
+        let hosts = match of.runs_twice() {
+            true => of.active_hosts().skip(of.kept_from).collect(),
+            false => vec![host],
+        };
+        for host in hosts {
+            let worth = self.host(host).worth();
+            for resource in &kept {
+                let scores = &mut self.resources[resource.get()].scores;
+                let score = scores.get(host).unwrap_or(worth);
+                scores.set(host, score.plus(AllocationScore::INFINITY));
+            }
         }
     }
 
@@ -93,7 +99,8 @@ impl WorkingSet {
     fn add_own(&mut self, resource: ResourceIdx) {
         let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
         let of = &mut self.resources[resource.get()];
-        let sticky = of.is_primitive() && managed && of.stickiness > AllocationScore::ZERO;
+        let sticky =
+            of.is_primitive() && managed && !of.runs_twice() && of.stickiness > AllocationScore::ZERO;
         if let Some(host) = of.active.filter(|host| sticky && (symmetric || of.scores.get(*host).is_some())) {
             of.scores.add_or_set(host, of.stickiness);
         }

@@ -115,7 +115,15 @@ impl WorkingSet {
         }
         let runs_on = ResourceChanges::of(self, placed).by_resource.into_iter().map(ResourceChange::runs_on);
         for (of, host) in after.resources.iter_mut().zip(runs_on) {
-            (of.active, of.condition) = (host, RunCondition::Sound);
+            // what nobody stops goes on wherever it runs
+            match host.is_some()
+                && host == of.active
+                && of.runs_twice()
+                && of.condition == RunCondition::Blocked
+            {
+                true => {}
+                false => of.run_on(host),
+            }
         }
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
         after.lose(&self.host_indices().filter(leaving).collect::<Vec<_>>());
@@ -135,8 +143,14 @@ impl WorkingSet {
             let state = &mut self.hosts[host.get()].state;
             *state = HostState { online: false, unclean: false, shutting_down: false, ..*state };
         }
-        for of in self.resources.iter_mut().filter(|of| of.active.is_some_and(|host| lost.contains(&host))) {
-            (of.active, of.condition) = (None, RunCondition::Sound);
+        for of in &mut self.resources {
+            of.also_on.retain(|host| !lost.contains(host));
+            if of.active.is_some_and(|host| lost.contains(&host)) {
+                match of.also_on.is_empty() {
+                    true => of.run_on(None),
+                    false => of.active = Some(of.also_on.remove(0)),
+                }
+            }
         }
         self.find_wholes();
         self.set_scores();

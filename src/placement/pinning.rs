@@ -46,7 +46,15 @@ pub struct Foresight {
 /// Where every primitive of a cluster runs, in names.
 pub fn current(set: &WorkingSet) -> Vec<ExpectedPlace> {
     let active: Vec<Option<HostIdx>> = set.resources.iter().map(|of| of.active).collect();
-    places(set, &active)
+    let mut all = places(set, &active);
+    for of in set.resources.iter().filter(|of| of.is_primitive()) {
+        let place = |host: &HostIdx| ExpectedPlace {
+            resource: of.id.clone(),
+            node: Some(set.host(*host).name.clone()),
+        };
+        all.extend(of.also_on.iter().map(place));
+    }
+    all
 }
 
 /// Why a placement cannot be brought about.
@@ -116,7 +124,8 @@ impl Foresight {
     pub fn after(&self, text: &str, source: &str) -> Result<Foresight, PinError> {
         let mut set = parse(text, source)?;
         for (of, there) in set.resources.iter_mut().zip(&self.settled.resources) {
-            (of.active, of.condition) = (there.active, there.condition);
+            of.also_on.clone_from(&there.also_on);
+            (of.active, of.condition, of.kept_from) = (there.active, there.condition, there.kept_from);
         }
         set.set_scores();
         Foresight::from(set)

@@ -27,6 +27,8 @@ pub enum HostHindrance {
     StopAll,
     /// It failed there this often, which is too often.
     Failures(AllocationScore),
+    /// It runs on several hosts, and is only to be stopped then.
+    RunsTwice,
     /// A location constraint forbids it: its id.
     Location(String),
     /// In an opt-in cluster, no constraint allows it.
@@ -226,7 +228,10 @@ impl<'a> ClusterBefore<'a> {
     fn forbidden_by(&self, record: &Assignment, host: HostIdx) -> HostHindrance {
         let of = self.set.resource(record.resource);
         if let Some((_, count)) = of.failed_on.iter().find(|(failed, _)| *failed == host) {
-            return HostHindrance::Failures(*count);
+            return match of.runs_twice() && of.failed_on.len() >= self.set.hosts.len() {
+                true => HostHindrance::RunsTwice,
+                false => HostHindrance::Failures(*count),
+            };
         }
         let clone = self.set.clone_of(record.resource);
         let is_it = |resource: ResourceIdx| {

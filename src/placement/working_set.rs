@@ -141,6 +141,13 @@ pub struct Resource {
     pub scores: ScoreTable,
     /// Where it runs. A group: where a member runs, on the first host of the document's status where one does.
     pub active: Option<HostIdx>,
+    /// Other hosts on which a primitive runs, too, and is not meant to, in the order of the status.
+    pub also_on: Vec<HostIdx>,
+    /// Of a primitive that runs on several hosts: whether it is left where it is to run, and stopped on the others only.
+    pub spares_expected: bool,
+    /// Of the hosts on which a primitive runs, the position of the first that was looked at when nobody managed it any more: what is
+    /// not managed is kept on that one and those behind it.
+    pub kept_from: usize,
     /// How it runs there.
     pub condition: RunCondition,
     /// Hosts on which it failed too often, with the count.
@@ -296,6 +303,9 @@ impl Resource {
             utilization: Capacities::default(),
             scores: ScoreTable::default(),
             active: None,
+            also_on: Vec::new(),
+            spares_expected: false,
+            kept_from: 0,
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,
@@ -305,6 +315,23 @@ impl Resource {
     /// Whether it runs as it should not.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.condition, RunCondition::Failed | RunCondition::Blocked)
+    }
+
+    /// All hosts on which a primitive runs; of others, where a part does.
+    pub fn active_hosts(&self) -> impl Iterator<Item = HostIdx> + '_ {
+        self.active.into_iter().chain(self.also_on.iter().copied())
+    }
+
+    /// Whether it runs on more than one host.
+    pub fn runs_twice(&self) -> bool {
+        !self.also_on.is_empty()
+    }
+
+    /// From now on it runs there, and nowhere else.
+    pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
+        (self.active, self.condition) = (host, RunCondition::Sound);
+        self.also_on.clear();
+        self.kept_from = 0;
     }
 
     /// Whether it is something that runs.
@@ -342,7 +369,7 @@ impl WorkingSet {
     /// The same, if the whole cluster were not frozen.
     pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
         let of = self.resource(resource);
-        let in_maintenance = of.active.is_some_and(|host| self.host(host).state.maintenance);
+        let in_maintenance = of.active_hosts().any(|host| self.host(host).state.maintenance);
         of.managed && (!of.is_primitive() || !in_maintenance)
     }
 

@@ -114,7 +114,13 @@ fn random_clusters(count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
         let mut random = Random::stream(12, number);
         let clones = number.is_multiple_of(2);
         let (hosts, primitives) = (2 + random.below(5), 2 + random.below(14));
-        (number, random_cib::document(Dimensions { hosts, primitives, clones, failures: false }, &mut random))
+        (
+            number,
+            random_cib::document(
+                Dimensions { hosts, primitives, clones, failures: false, several: false },
+                &mut random,
+            ),
+        )
     };
     // also those of which a part is outside: it stays where it is
     let read =

@@ -21,6 +21,13 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
     clusters
 }
 
+/// Clusters in which resources run on several nodes.
+pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/several");
+    assert_eq!(clusters.len(), 14);
+    clusters
+}
+
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
@@ -36,7 +43,7 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 
 #[test]
 fn same_scores_same_places_same_order() {
-    for file in clusters().into_iter().chain(with_clones()).chain(with_failures()) {
+    for file in clusters().into_iter().chain(with_clones()).chain(with_failures()).chain(on_several_nodes()) {
         let name = file.display().to_string();
         let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
         assert_eq!(set.outside, [], "{name}");

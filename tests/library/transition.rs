@@ -48,7 +48,11 @@ fn random(count: u64, clones: bool) -> impl Iterator<Item = (u64, String)> {
 #[test]
 fn same_actions_same_order_as_crm_simulate() {
     let mut with_order = 0;
-    let others = [crate::pacemaker::with_failures(), crate::pacemaker::with_clones()];
+    let others = [
+        crate::pacemaker::with_failures(),
+        crate::pacemaker::with_clones(),
+        crate::pacemaker::on_several_nodes(),
+    ];
     for file in crate::pacemaker::clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let (set, placed, plan) = planned(&fs::read_to_string(&file).unwrap(), &name);
@@ -58,7 +62,7 @@ fn same_actions_same_order_as_crm_simulate() {
         assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{name}");
         with_order += usize::from(!theirs.order.is_empty());
     }
-    assert_eq!(with_order, 58);
+    assert_eq!(with_order, 66);
 }
 
 #[test]

@@ -134,10 +134,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a>) -> Result<()> {
-        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, .. } =
+        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas } =
             self.draft_primitive(node, inherited)?;
         let name = resource.id.clone();
-        let managed_on = |host: HostState| resource.managed && !host.maintenance;
+        let managed_on = |host: HostState, blocked: bool| resource.managed && !host.maintenance && !blocked;
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
         if place.forgiven.is_empty() {
             resource.failed_on = failed_on(self.failures_of(&name, &rules), threshold);
@@ -146,16 +146,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let everywhere = (0..self.set.hosts.len()).map(HostIdx::new).filter(|_| place.stopped);
         let banned = banned.copied().chain(everywhere);
         resource.failed_on.extend(banned.map(|host| (host, AllocationScore::INFINITY)));
-        let active: Vec<HostIdx> = place.active.iter().map(|(host, _)| *host).collect();
-        if active.len() > 1 {
-            reasons.push("it runs on several nodes");
-        }
-        if let [(host, condition)] = place.active[..] {
-            (resource.active, resource.condition) = (Some(host), condition);
-        }
+        self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.managed &= !place.blocked;
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
+            let active: Vec<HostIdx> = resource.active_hosts().collect();
             self.charge(&name, &active, &resource.utilization);
             resource.utilization = Capacities::default();
             resource.managed = false;
@@ -251,6 +246,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             utilization: Capacities::default(),
             scores: self.unscored.clone(),
             active: None,
+            also_on: Vec::new(),
+            spares_expected: false,
+            kept_from: 0,
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,

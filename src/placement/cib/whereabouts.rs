@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
-use super::super::working_set::{HostState, RunCondition};
+use super::super::working_set::{HostState, Resource, RunCondition};
 use super::Reader;
 use super::failures::outcome;
 use super::history::{KeptOperation, Trace};
@@ -11,7 +11,7 @@ use super::on_fail::{FailureRules, OnFail};
 /// Where a primitive runs, and what its failures did to it.
 #[derive(Debug, Default)]
 pub(super) struct RunPlaces {
-    /// Where it runs, and how.
+    /// Where it runs, and how, in the order of the status.
     pub(super) active: Vec<(HostIdx, RunCondition)>,
     /// Where it may not run any more.
     pub(super) banned: Vec<HostIdx>,
@@ -21,6 +21,8 @@ pub(super) struct RunPlaces {
     pub(super) stopped: bool,
     /// Whether nobody touches it any more.
     pub(super) blocked: bool,
+    /// How many hosts on which it runs were known when that was found out.
+    known_before_block: usize,
     /// Where a failure is ignored, so that it does not count how often it failed.
     pub(super) forgiven: Vec<HostIdx>,
 }
@@ -60,18 +62,20 @@ impl Reader<'_, '_> {
         traces
     }
 
-    /// Where a primitive runs, by what the status calls it. On a host that is offline, only if it was lost. Hosts on which it
-    /// failed so that they have to be fenced, or to be in standby, are so from now on.
+    /// Where a primitive runs, by what the status calls it; whether it is managed on a host, and after it was blocked on another
+    /// one, is asked. On a host that is offline, only if it was lost. Hosts on which it failed so that they have to be fenced, or to be in standby, are so from now on.
     pub(super) fn whereabouts(
         &mut self,
         name: &str,
         rules: &FailureRules<'_>,
-        managed_on: impl Fn(HostState) -> bool,
+        managed_on: impl Fn(HostState, bool) -> bool,
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
         let fencing = self.set.fencing;
-        let traces = self.remembered(name, rules);
+        let mut traces = self.remembered(name, rules);
+        let turn = |host: HostIdx| self.set.status_order.iter().position(|other| *other == host);
+        traces.sort_by_cached_key(|(host, _)| turn(*host));
         for (host, trace) in &traces {
             if let Trace::Troubled(operations) = trace
                 && (!self.has_arrived(name, operations, rules)
@@ -86,13 +90,16 @@ impl Reader<'_, '_> {
                 Trace::Active if is_known => places.active.push((*host, RunCondition::Sound)),
                 Trace::Active => {}
                 Trace::Troubled(operations) if is_known || fencing => {
-                    let mut past = outcome(operations, rules, fencing, managed_on(*state));
+                    let mut past = outcome(operations, rules, fencing, managed_on(*state, places.blocked));
                     // what was on a lost host is gone with it
                     if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
                         past.on_fail = OnFail::Restart;
                     }
                     state.unclean |= fencing && (past.on_fail == OnFail::Fence || !is_known && past.failed());
                     state.standby |= past.on_fail == OnFail::Standby;
+                    if !places.blocked {
+                        places.known_before_block = places.active.len();
+                    }
                     if past.active && (is_known || state.unclean) {
                         places.active.push((*host, past.condition()));
                     }
@@ -116,6 +123,44 @@ impl Reader<'_, '_> {
         }
         places.active.dedup_by_key(|(host, _)| *host);
         places
+    }
+
+    /// Notes in a primitive where it runs. What runs on several hosts is stopped on all of them, unless nobody manages it or its
+    /// `multiple-active` says otherwise.
+    pub(super) fn settle_on(&self, resource: &mut Resource, places: &RunPlaces, several: Option<&str>) {
+        // what fences is not missed on a lost host
+        let counts = |host: HostIdx| !resource.fences() || self.set.host(host).state.online;
+        let active: Vec<_> = places.active.iter().copied().filter(|(host, _)| counts(*host)).collect();
+        let active = if active.is_empty() { &places.active } else { &active };
+        let Some((first, condition)) = active.first().copied() else { return };
+        (resource.active, resource.condition) = (Some(first), condition);
+        resource.also_on = active.iter().skip(1).map(|(host, _)| *host).collect();
+        if !resource.runs_twice() {
+            return;
+        }
+        let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
+        let unmanaged = match resource.managed {
+            true => resource.active_hosts().position(in_maintenance),
+            false => Some(0),
+        };
+        let blocked = places.blocked.then_some(places.known_before_block);
+        let is_managed = unmanaged.into_iter().chain(blocked).all(|position| position > 1);
+        let word = several.filter(|_| is_managed).unwrap_or_default().to_ascii_lowercase();
+        let blocks = word == "block";
+        let from = [unmanaged, blocked, blocks.then_some(2)].into_iter().flatten().min();
+        resource.kept_from = from.unwrap_or_default();
+        resource.managed &= !blocks;
+        resource.spares_expected = word == "stop_unexpected";
+        let is_sound = active.iter().all(|(_, condition)| *condition == RunCondition::Sound);
+        resource.condition = match blocks || places.blocked {
+            true => RunCondition::Blocked,
+            false if is_sound => RunCondition::Sound,
+            false => RunCondition::Failed,
+        };
+        if word == "stop_only" {
+            let everywhere = self.set.host_indices();
+            resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
+        }
     }
 }
 

@@ -34,6 +34,8 @@ words!(
         Leaving = "on a node that is not available",
         /// It belongs to a group that does not run whole on one node.
         Partly = "in a group that does not run as a whole",
+        /// It runs on several nodes, and should not.
+        Several = "on several nodes",
         /// It needs less than nothing of a capacity.
         Negative = "with less than nothing of a capacity",
         /// It needs nothing, so that it makes no difference where it is.
@@ -111,6 +113,12 @@ pub fn resources_as_instances(set: &WorkingSet, movable: MovableResources) -> Re
     });
     let instances: Vec<RawInstance> = instances.collect();
     charge_clones(set, &mut extra);
+    for of in &set.resources {
+        of.also_on
+            .iter()
+            .filter(|_| of.instance_of.is_none())
+            .for_each(|host| extra[host.get()].add(&of.utilization));
+    }
     let raw = RawCluster {
         kept_out: allowed.kept_out().map(|(at, host)| (InstanceIdx::new(at), node(host))).collect(),
         instances,
@@ -170,7 +178,7 @@ fn charge_clones(set: &WorkingSet, extra: &mut [Capacities]) {
     for clone in set.clones() {
         for member in set.primitives(&clone).iter() {
             let of = set.resource(*member);
-            if let Some(host) = of.active {
+            for host in of.active_hosts() {
                 extra[host.get()].add(&of.utilization);
             }
         }

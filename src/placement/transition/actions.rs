@@ -14,6 +14,8 @@ pub(super) struct Actions {
     pub(super) edges: Vec<Edge<WaitReason>>,
     /// Edges that Pacemaker leaves out, as they would close a circle.
     pub(super) dropped: Vec<Edge<WaitReason>>,
+    /// The stops of a resource on other hosts, beside its first one.
+    beside: HashMap<StepIdx, Vec<StepIdx>>,
     with: HashMap<(ActionTask, ResourceIdx), StepIdx>,
     to: HashMap<(ActionTask, HostIdx), StepIdx>,
 }
@@ -28,6 +30,25 @@ impl Actions {
         };
         self.all.push(action);
         step
+    }
+
+    /// Adds the stop of a resource on another host beside its first one.
+    pub(super) fn add_beside(&mut self, first: StepIdx, action: TransitionAction) -> StepIdx {
+        let step = StepIdx::new(self.all.len());
+        self.beside.entry(first).or_default().push(step);
+        self.all.push(action);
+        step
+    }
+
+    /// An action and those beside it.
+    fn with_beside(&self, step: StepIdx) -> Vec<StepIdx> {
+        std::iter::once(step).chain(self.beside.get(&step).into_iter().flatten().copied()).collect()
+    }
+
+    /// The stop of a resource on a host.
+    pub(super) fn stop_on(&self, resource: ResourceIdx, host: HostIdx) -> Option<StepIdx> {
+        let stops = self.with_beside(self.with(ActionTask::Stop, resource)?);
+        stops.into_iter().find(|step| self.all[step.get()].host == Some(host))
     }
 
     /// What is done with a resource, if it is done.
@@ -45,8 +66,25 @@ impl Actions {
         self.to.get(&(task, host)).copied()
     }
 
-    /// Lets an action wait for another one, if both are there.
+    /// Lets an action wait for another one, if both are there. Of a resource that is stopped on several hosts, all stops wait, and
+    /// all are waited for.
     pub(super) fn edge(
+        &mut self,
+        before: impl Into<Option<StepIdx>>,
+        after: impl Into<Option<StepIdx>>,
+        strength: Strength,
+        why: WaitReason,
+    ) {
+        let (Some(before), Some(after)) = (before.into(), after.into()) else { return };
+        for before in self.with_beside(before) {
+            for after in self.with_beside(after) {
+                self.edge_alone(before, after, strength, why);
+            }
+        }
+    }
+
+    /// The same for these two alone.
+    pub(super) fn edge_alone(
         &mut self,
         before: impl Into<Option<StepIdx>>,
         after: impl Into<Option<StepIdx>>,

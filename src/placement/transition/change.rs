@@ -44,20 +44,26 @@ impl ResourceChange {
         if !of.is_primitive() {
             return ResourceChange::Idle;
         }
-        let may_migrate = |from| {
+        let may_migrate = |from, to| {
             let state = set.host(from).state;
-            of.allow_migrate && of.condition == RunCondition::Sound && state.online && !state.unclean
+            // of two hosts on which it runs, it can go from one to the other
+            let joins = !of.runs_twice() || of.spares_expected && of.also_on == [to];
+            let is_sound = of.condition == RunCondition::Sound;
+            of.allow_migrate && is_sound && joins && state.online && !state.unclean
         };
         match (of.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
             (None, Some(to)) => ResourceChange::Start(to),
             (Some(from), None) => ResourceChange::Stop(from),
             (Some(from), Some(to)) if from == to => match of.condition {
+                RunCondition::Sound if of.runs_twice() && set.may_manage(resource) => {
+                    ResourceChange::Restart(to)
+                }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
                 RunCondition::Failed => ResourceChange::Restart(to),
                 RunCondition::Starting => ResourceChange::Start(to),
             },
-            (Some(from), Some(to)) if may_migrate(from) => ResourceChange::Migrate { from, to },
+            (Some(from), Some(to)) if may_migrate(from, to) => ResourceChange::Migrate { from, to },
             (Some(from), Some(to)) => ResourceChange::Move { from, to },
         }
     }

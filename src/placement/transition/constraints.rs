@@ -210,11 +210,12 @@ impl Constraints<'_> {
             let (one, other) = (colocation.dependent, colocation.primary);
             for (leaves, comes) in [(one, other), (other, one)] {
                 let is_whole = |resource| !self.set.resource(resource).is_primitive();
-                let from = self.changes[leaves.get()].stops_on();
-                let meets = from.is_some() && from == self.changes[comes.get()].starts_on();
-                if meets || is_whole(leaves) || is_whole(comes) {
+                let to = self.changes[comes.get()].starts_on();
+                let meets = to.and_then(|host| self.actions.stop_on(leaves, host));
+                let start = self.actions.with(Start, comes);
+                self.actions.edge_alone(meets, start, Strength::Must, WaitReason::Colocation(at));
+                if is_whole(leaves) || is_whole(comes) {
                     let stopped = self.end(Stopped, Stop, leaves, comes);
-                    let start = self.actions.with(Start, comes);
                     self.actions.edge(stopped, start, Strength::Must, WaitReason::Colocation(at));
                 }
             }

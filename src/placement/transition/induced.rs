@@ -217,7 +217,9 @@ impl InducedChanges<'_> {
 
     /// What has to be stopped after something that nobody touches is not stopped at all.
     fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
-        if !need.symmetrical || !self.is_blocked(then) || matches!(need.why, WaitReason::Group(_)) {
+        let is_twice = self.set.resource(then).runs_twice();
+        if !need.symmetrical || !self.is_blocked(then) || is_twice || matches!(need.why, WaitReason::Group(_))
+        {
             return;
         }
         let set = self.set;

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{ResourceForm, RunCondition, WorkingSet};
+use super::super::working_set::{Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -57,19 +57,51 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         actions.edge(sent, received, Strength::Must, why);
         before = Some(received);
     }
-    if let Some(from) = change.stops_on() {
+    let of = set.resource(resource);
+    let to = change.starts_on();
+    for from in stops_on(set, change, resource) {
         let pseudo = set.host(from).state.unclean;
-        let stop = actions.add(TransitionAction { pseudo, ..with(ActionTask::Stop, from) });
-        actions.edge(before, stop, Strength::Must, why);
-        let fence = actions.to(ActionTask::Fence, from).filter(|_| !set.resource(resource).fences());
-        actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(from));
-        before = Some(stop);
+        let action = TransitionAction { pseudo, ..with(ActionTask::Stop, from) };
+        let stop = match actions.with(ActionTask::Stop, resource) {
+            Some(first) => actions.add_beside(first, action),
+            None => actions.add(action),
+        };
+        actions.edge_alone(before, stop, Strength::Must, why);
     }
-    if let Some(to) = change.starts_on() {
-        let pseudo = change.migrates();
+    let stop = actions.with(ActionTask::Stop, resource);
+    for from in stops_on(set, change, resource).into_iter().filter(|_| !of.fences()) {
+        let fence = actions.to(ActionTask::Fence, from);
+        // all stops wait for the first host
+        match of.active == Some(from) {
+            true => actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(from)),
+            false => {
+                let stop = actions.stop_on(resource, from);
+                actions.edge_alone(fence, stop, Strength::Must, WaitReason::Fencing(from));
+            }
+        }
+    }
+    if let Some(to) = to {
+        let pseudo = change.migrates() || starts_in_name(set, change, resource);
         let start = actions.add(TransitionAction { pseudo, ..with(ActionTask::Start, to) });
-        actions.edge(before, start, Strength::Must, why);
+        actions.edge(stop.or(before), start, Strength::Must, why);
     }
+}
+
+/// All hosts on which a resource is stopped: where it runs on several, on each, but for the one on which it is to go on.
+fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
+    let of = set.resource(resource);
+    let Some(first) = change.stops_on() else { return Vec::new() };
+    let goes_on = |host: &HostIdx| of.runs_twice() && of.spares_expected && change.starts_on() == Some(*host);
+    let all = std::iter::once(first).chain(of.also_on.iter().copied());
+    all.filter(|host| !goes_on(host)).collect()
+}
+
+/// Whether the start of a resource that runs on several hosts is only a mark: where it goes on. Without live migrations, Pacemaker
+/// takes it for one wherever it goes.
+fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> bool {
+    let of = set.resource(resource);
+    let goes_on = of.active == change.starts_on();
+    of.runs_twice() && of.spares_expected && (goes_on || !of.allow_migrate)
 }
 
 /// The marks between which the members of a group stop and start. The last mark is never reached if a member is
@@ -79,7 +111,7 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     let why = WaitReason::Group(group);
     let mut stopped = None;
     if members().any(|change| change.stops_on().is_some()) {
-        let stop = begin_stops(group, members(), actions);
+        let stop = begin_stops(set, group, changes, actions);
         let all_can_stop = set
             .resource(group)
             .members
@@ -114,12 +146,14 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
 
 /// The mark at which what a group or a clone is made of begins to stop: when the lost hosts among those where it does are fenced.
 fn begin_stops(
+    set: &WorkingSet,
     whole: ResourceIdx,
-    parts: impl Iterator<Item = ResourceChange>,
+    changes: &[ResourceChange],
     actions: &mut Actions,
 ) -> StepIdx {
     let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
-    for host in parts.filter_map(ResourceChange::stops_on) {
+    let parts = set.primitives(&whole);
+    for host in parts.iter().flat_map(|part| stops_on(set, changes[part.get()], *part)) {
         let fence = actions.to(ActionTask::Fence, host);
         actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
     }
@@ -133,7 +167,7 @@ fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actio
     let why = WaitReason::Clone(clone);
     let mut stopped = None;
     if of_parts().any(|change| change.stops_on().is_some()) {
-        let stop = begin_stops(clone, of_parts(), actions);
+        let stop = begin_stops(set, clone, changes, actions);
         stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
         actions.edge(stop, stopped, Strength::Must, why);
     }
@@ -165,7 +199,7 @@ fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions
         let held = |resource: &ResourceIdx| changes[resource.get()] == ResourceChange::Held(host);
         let stays = |resource: ResourceIdx| {
             let of = set.resource(resource);
-            of.active == Some(host) && of.condition == RunCondition::Blocked
+            of.active_hosts().any(|other| other == host) && of.condition == RunCondition::Blocked
         };
         set.resource_indices().filter(held).any(|resource| set.is_managed(resource))
             || set.resource_indices().any(stays)
@@ -178,13 +212,10 @@ fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions
             let before = actions.to(ActionTask::Shutdown, *other).filter(|before| *before != shutdown);
             actions.edge(before, shutdown, Strength::Must, WaitReason::Shutdown(host));
         }
-        for resource in set.resource_indices().filter(|resource| set.resource(*resource).active == Some(host))
-        {
-            if !set.resource(resource).is_primitive() {
-                continue;
-            }
-            let stop = actions.with(ActionTask::Stop, resource);
-            actions.edge(stop, shutdown, Strength::Must, WaitReason::Shutdown(host));
+        let runs_here = |of: &Resource| of.is_primitive() && of.active_hosts().any(|other| other == host);
+        for resource in set.resource_indices().filter(|resource| runs_here(set.resource(*resource))) {
+            let stop = actions.stop_on(resource, host);
+            actions.edge_alone(stop, shutdown, Strength::Must, WaitReason::Shutdown(host));
         }
     }
 }

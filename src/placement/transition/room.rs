@@ -23,7 +23,7 @@ pub(super) fn add(set: &WorkingSet, actions: &mut Actions) {
         match (action.task, action.peer) {
             (ActionTask::Stop, _) => {
                 let mark = actions.to(ActionTask::LoadStopped, host);
-                actions.edge(step, mark, Strength::Space, WaitReason::Room(host));
+                actions.edge_alone(step, mark, Strength::Space, WaitReason::Room(host));
             }
             (ActionTask::Start, _) => {
                 let mark = actions.to(ActionTask::LoadStopped, host);

@@ -71,6 +71,8 @@ struct PlacementResource {
     group: Option<String>,
     node: Option<String>,
     was: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also_on: Vec<String>,
     action: &'static str,
     managed: bool,
     scores: BTreeMap<String, ScoreView>,
@@ -163,6 +165,7 @@ fn resource(
         group: of.group.map(|group| set.resource(group).id.clone()),
         node: record.host.map(name),
         was: of.active.map(name),
+        also_on: of.also_on.iter().copied().map(name).collect(),
         action: ResourceAction::of(set, changes, resource).as_str(),
         managed: set.is_managed(resource),
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),

@@ -97,6 +97,7 @@ impl PlaceWords<'_> {
             HostHindrance::Maintenance => "in maintenance".to_owned(),
             HostHindrance::Stopped => "the resource is meant to be stopped (target-role)".to_owned(),
             HostHindrance::StopAll => "nothing is to run (stop-all-resources)".to_owned(),
+            HostHindrance::RunsTwice => "it runs on several nodes, and is only to be stopped then".to_owned(),
             HostHindrance::Failures(count) => format!("failed there too often ({count})"),
             HostHindrance::Location(id) => format!("forbidden by {}", shown_name(id)),
             HostHindrance::NotOptedIn => "no constraint allows it (symmetric-cluster=false)".to_owned(),

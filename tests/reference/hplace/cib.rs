@@ -20,6 +20,8 @@ pub struct Dimensions {
     pub clones: bool,
     /// Whether operations may have failed, or not have ended.
     pub failures: bool,
+    /// Whether primitives may run on several nodes.
+    pub several: bool,
 }
 
 impl Dimensions {
@@ -30,6 +32,7 @@ impl Dimensions {
             primitives: 2 + random.below(11),
             clones: false,
             failures: false,
+            several: false,
         }
     }
 }
@@ -66,6 +69,7 @@ struct Flavour {
     orders: bool,
     loose: bool,
     clones: bool,
+    several: bool,
     /// Whether clones want to be with others, not others with them: there are no circles of both.
     clones_follow: bool,
 }
@@ -87,6 +91,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         orders: random.chance(0.5),
         loose: random.chance(0.5),
         clones: of.clones && random.chance(0.4),
+        several: of.several,
         clones_follow: of.clones && random.chance(0.2),
     };
     let names = host_names(of.hosts, random);
@@ -141,6 +146,9 @@ fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut 
                 Some(host) if members > 0 && random.chance(0.8) => vec![host],
                 _ => random.chance(0.6).then(|| random.below(of.hosts)).into_iter().collect(),
             };
+            if of.several && random.chance(0.3) {
+                active.push(random.below(of.hosts));
+            }
             // on a node that is down without fencing, nothing runs
             active.retain(|host| states[*host] != 4 || flavour.fencing);
             primitives.push(Primitive {
@@ -288,6 +296,9 @@ fn metas(flavour: &Flavour, random: &mut Random) -> Vec<(&'static str, String)> 
     sometimes(0.04, "maintenance", &["true", "false"]);
     sometimes(0.3, "allow-migrate", &["true"]);
     sometimes(0.2, "migration-threshold", &["1", "3", "0", "INFINITY"]);
+    if flavour.several {
+        sometimes(0.5, "multiple-active", &["stop_start", "block", "stop_only", "stop_unexpected"]);
+    }
     if flavour.colocations {
         sometimes(0.1, "critical", &["false", "true"]);
     }

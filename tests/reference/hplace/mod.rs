@@ -20,11 +20,35 @@ use cib::Dimensions;
 const SMALL: u64 = 1000;
 /// Large ones, behind them.
 const LARGE: u64 = 10;
-/// Small ones behind these: of which some have clones; in which operations failed or have not ended; both.
-const SPECIAL: [Special; 3] = [
-    Special { what: "with clones", clusters: 300, clones: true, failures: false, most: 2 },
-    Special { what: "with failed operations", clusters: 300, clones: false, failures: true, most: 1 },
-    Special { what: "with both", clusters: 300, clones: true, failures: true, most: 3 },
+/// Small ones behind these: of which some have clones; in which operations failed or have not ended; both; in which resources run on
+/// several nodes; also with failed operations.
+const SPECIAL: [Special; 5] = [
+    Special { what: "with clones", clusters: 300, clones: true, failures: false, several: false, most: 2 },
+    Special {
+        what: "with failed operations",
+        clusters: 300,
+        clones: false,
+        failures: true,
+        several: false,
+        most: 1,
+    },
+    Special { what: "with both", clusters: 300, clones: true, failures: true, several: false, most: 3 },
+    Special {
+        what: "with resources on several nodes",
+        clusters: 300,
+        clones: false,
+        failures: false,
+        several: true,
+        most: 1,
+    },
+    Special {
+        what: "with failed operations on several nodes",
+        clusters: 300,
+        clones: false,
+        failures: true,
+        several: true,
+        most: 4,
+    },
 ];
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -59,6 +83,7 @@ struct Special {
     clusters: u64,
     clones: bool,
     failures: bool,
+    several: bool,
     /// Of a hundred of them, so many may differ.
     most: u64,
 }
@@ -66,7 +91,7 @@ struct Special {
 /// What was found.
 pub struct ComparedClusters {
     plain: Counts,
-    special: [Counts; 3],
+    special: [Counts; 5],
 }
 
 impl ComparedClusters {
@@ -137,7 +162,7 @@ pub fn run(
     let all = SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
     let numbers = only.map_or(0..all, |only| only..only + 1);
     let next = AtomicU64::new(numbers.start);
-    let counts = Mutex::new((Counts::default(), <[Counts; 3]>::default()));
+    let counts = Mutex::new((Counts::default(), <[Counts; 5]>::default()));
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -148,11 +173,12 @@ pub fn run(
             let special = special(number);
             let dimensions = match number {
                 SMALL.. if special.is_none() => {
-                    Dimensions { hosts: 30, primitives: 150, clones: false, failures: false }
+                    Dimensions { hosts: 30, primitives: 150, clones: false, failures: false, several: false }
                 }
                 _ => Dimensions {
                     clones: special.is_some_and(|at| SPECIAL[at].clones),
                     failures: special.is_some_and(|at| SPECIAL[at].failures),
+                    several: special.is_some_and(|at| SPECIAL[at].several),
                     ..Dimensions::small(&mut random)
                 },
             };

@@ -109,6 +109,7 @@ impl TransitionChecker<'_> {
         let resources = self.set.resources.iter();
         let mut now: Vec<PrimitivePlace> =
             resources.map(|of| PrimitivePlace { runs: of.active, under_way: None, left: None }).collect();
+        let mut also_on: Vec<Vec<HostIdx>> = self.set.resources.iter().map(|of| of.also_on.clone()).collect();
         let mut last: Vec<Option<StepIdx>> = vec![None; now.len()];
         for step in self.possible() {
             let action = *self.transition.step(step);
@@ -121,6 +122,22 @@ impl TransitionChecker<'_> {
             let (Some(resource), Some(host)) = (action.resource, action.host) else { continue };
             if !self.set.is_managed(resource) {
                 self.faults.push(TransitionFault::Unmanaged(step));
+            }
+            // stops on several hosts do not wait for each other
+            let also_on = &mut also_on[resource.get()];
+            if let Some(at) = also_on.iter().position(|other| *other == host)
+                && action.task == Stop
+            {
+                also_on.remove(at);
+                let start = self.step(Start, resource);
+                self.precedes(start.map(|_| step), start);
+                continue;
+            }
+            if action.task == Start && self.set.resource(resource).spares_expected {
+                also_on.retain(|other| *other != host);
+            }
+            if action.task == Start && !also_on.is_empty() {
+                self.faults.push(TransitionFault::Misplaced(step));
             }
             self.precedes(last[resource.get()].replace(step), Some(step));
             match after(now[resource.get()], action.task, host, action.peer) {

@@ -78,7 +78,7 @@ fn can_meet(precedence: &Precedence, other: &HostVisit, visit: &HostVisit, step:
 fn visits(set: &WorkingSet, transition: &Transition) -> HashMap<HostIdx, Vec<HostVisit>> {
     let mut visits: HashMap<HostIdx, Vec<HostVisit>> = HashMap::new();
     for resource in set.resource_indices().filter(|resource| set.resource(*resource).is_primitive()) {
-        if let Some(host) = set.resource(resource).active {
+        for host in set.resource(resource).active_hosts() {
             visits.entry(host).or_default().push(HostVisit { resource, arrives: None, leaves: None });
         }
     }
