@@ -30,6 +30,8 @@ pub(super) struct PastOutcome {
     pub(super) ignored: bool,
     /// Whether a live migration to or from this host has not come to its end here.
     pub(super) under_way: bool,
+    /// Whether a live migration from this host had begun when the document was written, and is not known to have ended.
+    pub(super) leaving: bool,
     /// Whether it came here by a live migration.
     pub(super) arrived: bool,
     /// Why it is outside, if it is.
@@ -54,6 +56,7 @@ pub(super) fn outcome(
         untouchable: false,
         ignored: false,
         under_way: false,
+        leaving: false,
         arrived: false,
         beyond: None,
     };
@@ -86,6 +89,11 @@ impl PastOutcome {
             return;
         }
         let probes = key == ("monitor", 0);
+        if matches!(key.0, "migrate_to" | "migrate_from") && of.status == -1 {
+            // until it ends, it runs where it was
+            self.leaving |= key.0 == "migrate_to";
+            return;
+        }
         if matches!(key.0, "migrate_to" | "migrate_from") {
             let done = key.0 == "migrate_from" && of.code == 0 && matches!(of.status, 0 | 4);
             (self.active, self.starting) = (self.active || done, false);
@@ -134,7 +142,7 @@ impl PastOutcome {
                 }
                 "stop" => {
                     (self.active, self.starting) = (false, false);
-                    (self.under_way, self.arrived) = (false, false);
+                    (self.under_way, self.leaving, self.arrived) = (false, false, false);
                     self.forgive();
                 }
                 "monitor" => {

@@ -34,7 +34,8 @@ impl Reader<'_, '_> {
     /// Whether a live migration of a resource, of which its source knows, came to its end on its target: what does not know of it
     /// there may run in part.
     fn has_arrived(&self, name: &str, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
-        let mut targets = operations.iter().filter(|of| of.name == "migrate_to").map(|of| of.target.as_str());
+        let sent = |of: &&KeptOperation| of.name == "migrate_to" && of.status != -1;
+        let mut targets = operations.iter().filter(sent).map(|of| of.target.as_str());
         let traces = self.traces.get(name);
         targets.all(|target| {
             traces.into_iter().flatten().any(|(host, trace)| {
@@ -43,6 +44,13 @@ impl Reader<'_, '_> {
                     && matches!(trace, Trace::Troubled(kept) if is_there(kept))
             })
         })
+    }
+
+    /// Whether a live migration to or from a host has not come to its end, and it is not clear where the resource runs: one that had
+    /// only begun leaves it where it was, unless that host was lost.
+    fn is_under_way(&self, host: HostIdx, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
+        let past = outcome(operations, rules, self.set.fencing, true);
+        past.under_way || (past.leaving && self.set.host(host).state.unclean)
     }
 
     /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
@@ -78,8 +86,7 @@ impl Reader<'_, '_> {
         traces.sort_by_cached_key(|(host, _)| turn(*host));
         for (host, trace) in &traces {
             if let Trace::Troubled(operations) = trace
-                && (!self.has_arrived(name, operations, rules)
-                    || outcome(operations, rules, fencing, true).under_way)
+                && (!self.has_arrived(name, operations, rules) || self.is_under_way(*host, operations, rules))
             {
                 add_reason(reasons, UNDER_WAY);
             }
