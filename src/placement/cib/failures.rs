@@ -32,6 +32,8 @@ pub(super) struct PastOutcome {
     pub(super) under_way: bool,
     /// Whether a live migration from this host had begun when the document was written, and is not known to have ended.
     pub(super) leaving: bool,
+    /// Whether a live migration to this host failed, so that it may run here in part.
+    pub(super) in_part: bool,
     /// Whether it came here by a live migration.
     pub(super) arrived: bool,
     /// Why it is outside, if it is.
@@ -57,6 +59,7 @@ pub(super) fn outcome(
         ignored: false,
         under_way: false,
         leaving: false,
+        in_part: false,
         arrived: false,
         beyond: None,
     };
@@ -92,6 +95,13 @@ impl PastOutcome {
         if matches!(key.0, "migrate_to" | "migrate_from") && of.status == -1 {
             // until it ends, it runs where it was
             self.leaving |= key.0 == "migrate_to";
+            return;
+        }
+        if key.0 == "migrate_from" && of.status == 4 && of.code == 1 {
+            // it may run there in part
+            (self.active, self.starting, self.under_way, self.arrived) = (true, false, false, false);
+            self.in_part = true;
+            self.on_fail = self.on_fail.max(rules.of(key.0, key.1, fencing));
             return;
         }
         if matches!(key.0, "migrate_to" | "migrate_from") {
@@ -142,7 +152,7 @@ impl PastOutcome {
                 }
                 "stop" => {
                     (self.active, self.starting) = (false, false);
-                    (self.under_way, self.leaving, self.arrived) = (false, false, false);
+                    (self.under_way, self.leaving, self.in_part, self.arrived) = (false, false, false, false);
                     self.forgive();
                 }
                 "monitor" => {

@@ -32,17 +32,20 @@ const UNDER_WAY: &str = "a live migration that has not come to its end";
 
 impl Reader<'_, '_> {
     /// Whether a live migration of a resource, of which its source knows, came to its end on its target: what does not know of it
-    /// there may run in part.
+    /// there may run in part. Where the source was stopped after it was sent, the target need only know what became of it.
     fn has_arrived(&self, name: &str, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
-        let sent = |of: &&KeptOperation| of.name == "migrate_to" && of.status != -1;
-        let mut targets = operations.iter().filter(sent).map(|of| of.target.as_str());
-        let traces = self.traces.get(name);
-        targets.all(|target| {
-            traces.into_iter().flatten().any(|(host, trace)| {
-                let is_there = |kept: &[KeptOperation]| outcome(kept, rules, self.set.fencing, true).arrived;
-                self.set.host(*host).name == target
-                    && matches!(trace, Trace::Troubled(kept) if is_there(kept))
-            })
+        let is_sent = |of: &KeptOperation| of.name == "migrate_to" && of.status != -1;
+        let Some(at) = operations.iter().rposition(is_sent) else { return true };
+        let is_done = |of: &KeptOperation| of.status == 0 && of.code == 0;
+        let is_over = is_done(&operations[at])
+            && operations[at + 1..].iter().any(|of| of.name == "stop" && is_done(of));
+        let knows = |kept: &[KeptOperation]| match is_over {
+            true => kept.iter().any(|of| of.name == "migrate_from"),
+            false => outcome(kept, rules, self.set.fencing, true).arrived,
+        };
+        self.traces.get(name).into_iter().flatten().any(|(host, trace)| {
+            self.set.host(*host).name == operations[at].target
+                && matches!(trace, Trace::Troubled(kept) if knows(kept))
         })
     }
 
@@ -79,7 +82,7 @@ impl Reader<'_, '_> {
         managed_on: impl Fn(HostState, bool) -> bool,
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
-        let mut places = RunPlaces::default();
+        let (mut places, mut in_part) = (RunPlaces::default(), false);
         let fencing = self.set.fencing;
         let mut traces = self.remembered(name, rules);
         let turn = |host: HostIdx| self.set.status_order.iter().position(|other| *other == host);
@@ -120,6 +123,7 @@ impl Reader<'_, '_> {
                         places.banned.push(*host);
                     }
                     places.stopped |= past.stopped;
+                    in_part |= past.in_part;
                     if past.unstopped {
                         places.unstopped.push(*host);
                     }
@@ -127,6 +131,9 @@ impl Reader<'_, '_> {
                 }
                 Trace::Troubled(_) => {}
             }
+        }
+        if in_part && places.active.len() > 1 {
+            add_reason(reasons, UNDER_WAY);
         }
         places.active.dedup_by_key(|(host, _)| *host);
         places

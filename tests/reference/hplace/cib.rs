@@ -118,7 +118,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         );
     }
     xml.push_str("</configuration>\n");
-    status(&mut xml, &names, &states, &primitives, of.failures, random);
+    status(&mut xml, &names, &states, &primitives, of, random);
     xml.push_str("</cib>\n");
     xml
 }
@@ -437,7 +437,7 @@ fn status(
     names: &[String],
     states: &[usize],
     primitives: &[Primitive],
-    failures: bool,
+    Dimensions { failures, several, .. }: Dimensions,
     random: &mut Random,
 ) {
     xml.push_str("<status>\n");
@@ -471,6 +471,12 @@ fn status(
         for (number, primitive) in primitives.iter().enumerate() {
             if failures && !primitive.stonith && primitive.active.contains(&at) && random.chance(0.3) {
                 trouble(xml, (&primitive.id, primitive.agent()), name, random);
+                continue;
+            }
+            let is_sent = several && !failures && !primitive.stonith && states[at] != 4;
+            if is_sent && primitive.active.contains(&at) && random.chance(0.2) {
+                let target = random.pick(names).clone();
+                begun_migration(xml, (&primitive.id, primitive.agent()), (name, &target));
                 continue;
             }
             history(
@@ -531,15 +537,35 @@ fn trouble(xml: &mut String, (id, agent): (&str, &str), host: &str, random: &mut
         7 => vec![("start", -1, 193, 0, 0)],
         _ => vec![started, ("stop", -1, 193, 0, 0)],
     };
-    let uuid = "00000000-0000-0000-0000-000000000000";
     let _ = write!(xml, r#"<lrm_resource id="{id}" {agent}>"#);
-    for (at, (operation, status, code, interval, meant)) in operations.into_iter().enumerate() {
-        let call = at + 2;
+    for (at, of) in operations.into_iter().enumerate() {
         let changed = past(random);
-        let _ = write!(
-            xml,
-            r#"<lrm_rsc_op id="{id}_{call}" operation_key="{id}_{operation}_{interval}" operation="{operation}" last-rc-change="{changed}" crm_feature_set="3.16.1" transition-key="{call}:1:{meant}:{uuid}" transition-magic="{status}:{code};{call}:1:{meant}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="{status}" interval="{interval}" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
-        );
+        operation(xml, id, host, at + 2, of, &format!(r#"last-rc-change="{changed}""#));
     }
     xml.push_str("</lrm_resource>");
+}
+
+/// What a resource left on a host from which it has begun to migrate to another one.
+fn begun_migration(xml: &mut String, (id, agent): (&str, &str), (host, target): (&str, &str)) {
+    let _ = write!(xml, r#"<lrm_resource id="{id}" {agent}>"#);
+    operation(xml, id, host, 2, ("start", 0, 0, 0, 0), "");
+    let way = format!(r#"migrate_source="{host}" migrate_target="{target}""#);
+    operation(xml, id, host, 3, ("migrate_to", -1, 193, 0, 0), &way);
+    xml.push_str("</lrm_resource>");
+}
+
+/// An operation by its name, status, code, interval and what was meant.
+fn operation(
+    xml: &mut String,
+    id: &str,
+    host: &str,
+    call: usize,
+    (operation, status, code, interval, meant): (&str, i32, i32, u32, i32),
+    more: &str,
+) {
+    let uuid = "00000000-0000-0000-0000-000000000000";
+    let _ = write!(
+        xml,
+        r#"<lrm_rsc_op id="{id}_{call}" operation_key="{id}_{operation}_{interval}" operation="{operation}" {more} crm_feature_set="3.16.1" transition-key="{call}:1:{meant}:{uuid}" transition-magic="{status}:{code};{call}:1:{meant}:{uuid}" exit-reason="" on_node="{host}" call-id="{call}" rc-code="{code}" op-status="{status}" interval="{interval}" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
+    );
 }

@@ -21,7 +21,7 @@ const SMALL: u64 = 1000;
 /// Large ones, behind them.
 const LARGE: u64 = 10;
 /// Small ones behind these: of which some have clones; in which operations failed or have not ended; both; in which resources run on
-/// several nodes; also with failed operations.
+/// several nodes; also with failed operations; without these, some have begun to migrate.
 const SPECIAL: [Special; 5] = [
     Special { what: "with clones", clusters: 300, clones: true, failures: false, several: false, most: 2 },
     Special {
@@ -39,7 +39,7 @@ const SPECIAL: [Special; 5] = [
         clones: false,
         failures: false,
         several: true,
-        most: 1,
+        most: 2,
     },
     Special {
         what: "with failed operations on several nodes",
