@@ -3,7 +3,7 @@
 //! unbalanced, so that there is something to do.
 
 mod cluster;
-pub mod random;
+pub use crate::model::random;
 
 pub use cluster::cluster;
 

@@ -19,6 +19,7 @@ pub(crate) mod node_reserve;
 pub(crate) mod peers;
 pub(crate) mod placement;
 pub(crate) mod policy;
+pub mod random;
 pub(crate) mod shown;
 pub mod standby;
 pub(crate) mod step;

@@ -3,6 +3,7 @@
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
+pub mod affinity;
 mod belonging;
 pub mod capacity;
 pub mod cib;

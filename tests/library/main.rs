@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod affinity;
 mod allocation;
 mod allocator;
 mod concessions;

@@ -130,6 +130,7 @@ fn the_schemas_are_schemas() {
         "htools.survival-1.json",
         "htools.fit-1.json",
         "htools.lint-1.json",
+        "htools.affinity-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
@@ -692,5 +693,23 @@ fn placements_of_pacemaker_clusters() {
         for edge in array(transition, "edges") {
             assert!(position(edge, "before") < position(edge, "after") && position(edge, "after") < steps);
         }
+    }
+}
+
+#[test]
+fn placements_by_keys() {
+    let (read, printed) = (validator("htools.fleet-1.json"), validator("htools.affinity-1.json"));
+    let sample: Value = serde_json::from_str(&fs::read_to_string("data/affinity.json").unwrap()).unwrap();
+    assert!(read.is_valid(&sample));
+    for (words, misplaced) in [(&[][..], false), (&["--verify"][..], true)] {
+        let words = [&["hplace", "-j", "data/affinity.json", "--json"], words].concat();
+        let run = Command::new(PROGRAM).env_remove("HTOOLS").args(words).assert();
+        let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+        let errors: Vec<String> = printed.iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        assert_eq!(document.get("misplaced").is_some(), misplaced);
+        let placed: Vec<&str> =
+            array(&document, "machines").iter().map(|one| one["node"].as_str().unwrap()).collect();
+        assert_eq!(placed, ["node2", "node2", "gold1"]);
     }
 }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod affinity;
 mod bad_input;
 mod command_line;
 mod config;

@@ -16,6 +16,7 @@ fn recorded_answers() {
         .case("README.md")
         .case("docs/guide.md")
         .case("docs/pacemaker.md")
+        .case("docs/affinity.md")
         .case("docs/tour.md")
         .case("docs/execution.md")
         .case("docs/monitoring.md");

@@ -1,5 +1,6 @@
 //! Showing where the resources of a Pacemaker cluster go, and why.
 
+pub mod affinity;
 pub mod carried;
 mod changes;
 pub mod commands;

@@ -26,6 +26,7 @@ topics! {
     "groups" "docs/groups.md",
     "placing" "docs/placing.md",
     "pacemaker" "docs/pacemaker.md",
+    "affinity" "docs/affinity.md",
     "search" "docs/search.md",
     "bounds" "docs/bounds.md",
     "figures" "docs/figures.md",

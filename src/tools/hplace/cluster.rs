@@ -132,7 +132,7 @@ fn named(all: &Options) -> anyhow::Result<ClusterOrigin<'_>> {
 }
 
 /// What a file says, and what it is called in messages.
-fn opened(file: &Path) -> anyhow::Result<(Box<dyn Read>, String)> {
+pub(super) fn opened(file: &Path) -> anyhow::Result<(Box<dyn Read>, String)> {
     if file == Path::new("-") {
         let source = "standard input".to_owned();
         let document = unpacked(std::io::stdin(), SIZE).with_context(|| unreadable(&source))?;

@@ -1,5 +1,6 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
+mod affinity;
 mod best;
 pub(super) mod carry;
 pub(super) mod cluster;
@@ -14,13 +15,14 @@ use super::ExitStatus;
 use super::cli::hint::did_you_mean;
 use super::cli::option::ArgumentKind::{Choices, Integer, Text};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
+use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
+use crate::placement::AllocationScore;
 use crate::placement::cib::parse_date;
 use crate::placement::optimal::ThenGoal;
-use crate::placement::{AllocationScore, PlacementMethod};
 use crate::report::placement::commands::CommandForm;
 
 /// Name, purpose and options.
@@ -58,11 +60,24 @@ pub const SPEC: Spec = Spec {
             Ok(())
         })
         .added(),
-        OptionDef::new("strategy", "place by this strategy, whatever the CIB says")
-            .takes("WORD", Choices(PlacementMethod::WORDS), |o, g| {
-                g.choice().map(|word| o.placement.method = word.parse().ok())
+        OptionDef::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j)")
+            .takes("WORD", Choices(STRATEGIES), |o, g| {
+                g.choice().map(|word| {
+                    o.placement.method = word.parse().ok();
+                    o.affinity.asked = o.placement.method.is_none();
+                })
             })
             .added(),
+        FLEET_FILE,
+        ORDER,
+        TIE,
+        SEED,
+        ZERO_WEIGHT_DISABLES,
+        VERIFY,
+        OVERHEAD,
+        INITIAL_MSAV,
+        FINAL_MSAV,
+        MSAV_STEPS,
         OptionDef::new(
             "then",
             "with --strategy optimal, of placements that are equal in all else take the one that uses nodes most evenly, or the fewest nodes [minimal where that is the CIB's strategy, else balanced]",
@@ -195,6 +210,8 @@ pub const SPEC: Spec = Spec {
     ],
 };
 
+/// The strategies: those of the methods, and by keys.
+const STRATEGIES: &[&str] = &["default", "utilization", "balanced", "minimal", "optimal", "affinity"];
 /// The words that may come first.
 const COMMANDS: &[&str] = &["why", "survive", "fit", "lint", "evacuate"];
 const SURVIVE: &[&str] = &["survive"];
@@ -249,6 +266,10 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     if let Some(journal) = &options.execution.resume {
         return follow::resume(&options, journal, output);
     }
+    if affinity::is_asked(&options) {
+        return affinity::run(&options, output);
+    }
+    affinity::check_not_asked(&options)?;
     match &options.placement.command {
         _ if options.placement.undo => carry::undo(&options, output),
         PlacementCommand::Evacuate(node) => carry::evacuate(&options, node, output),
@@ -262,7 +283,14 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placement::PlacementMethod;
     use crate::tools::cli::testing::*;
+
+    #[test]
+    fn every_method_can_be_named() {
+        let (keys, methods) = STRATEGIES.split_last().unwrap();
+        assert_eq!((methods, *keys), (PlacementMethod::WORDS, "affinity"));
+    }
 
     #[test]
     fn words_and_options() {

@@ -1,5 +1,6 @@
 //! What the options of the programs mean: typed, with every default in place.
 
+pub mod affinity;
 pub mod catalogue;
 pub mod pace;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use self::affinity::AffinityChoices;
 use self::pace::{PlanForm, Window};
 use super::cli::{Given, ValueError};
 use super::exporter::ExporterOptions;
@@ -205,6 +207,7 @@ pub struct Options {
 
     // hplace
     pub placement: PlacementOptions,
+    pub affinity: AffinityChoices,
 
     // hroller
     /// What the maintenance has to respect.

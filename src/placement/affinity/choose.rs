@@ -1,0 +1,215 @@
+//! On which node a machine is started.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use super::fleet::{AffinityOptions, Fleet};
+use super::keys::{AffinityKey, CompiledKeys};
+use super::occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+use crate::model::random::Random;
+
+/// The choice of a node for a machine, and how it came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineChoice {
+    /// The machine, by position.
+    pub machine: usize,
+    /// What its keys come to.
+    pub keys: CompiledKeys,
+    /// By node, what speaks for it and against it.
+    pub verdicts: Vec<NodeVerdict>,
+    /// The round in which nodes passed, from 1.
+    pub round: Option<u32>,
+    /// The node that was chosen, by position.
+    pub node: Option<usize>,
+    /// Keys that the machine takes along from that node.
+    pub sticky: Vec<AffinityKey>,
+}
+
+/// What speaks for a node and against it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeVerdict {
+    /// Why the machine cannot be started there, if it cannot.
+    pub refusal: Option<NodeRefusal>,
+    /// What the operator's keys say, in the order of their names.
+    pub system: f64,
+    /// Whether that is more than the threshold of the round.
+    pub passed: bool,
+    /// What the customer's keys say.
+    pub customer: f64,
+    /// What the two are made of; empty unless that was asked.
+    pub terms: [Vec<KeyTerm>; 2],
+}
+
+/// The order in which machines get their nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MachineOrder {
+    /// As they are told.
+    #[default]
+    Document,
+    /// Those with more memory first.
+    Ram,
+}
+
+/// What is to be said of each choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChoiceDetail {
+    /// Scores.
+    Scores,
+    /// Scores and what they are made of.
+    Terms,
+}
+
+/// Chooses a node for every machine that has none, one after the other: each sees those before.
+pub fn place_all(fleet: &Fleet, order: MachineOrder, detail: ChoiceDetail) -> Vec<MachineChoice> {
+    let mut occupancy = Occupancy::of(fleet);
+    let mut waiting: Vec<usize> =
+        (0..fleet.machines.len()).filter(|at| fleet.machines[*at].node.is_none()).collect();
+    if order == MachineOrder::Ram {
+        waiting.sort_by_key(|at| std::cmp::Reverse(fleet.machines[*at].ram));
+    }
+    let choose_one = |at: usize| {
+        let mut choice = choose(fleet, &occupancy, at, None, detail);
+        if let Some(node) = choice.node {
+            let machine = &fleet.machines[at];
+            let keys = choice.keys.customer.iter().map(|key| (key.name.clone(), key.value));
+            occupancy.start(node, machine, &keys.collect::<Vec<_>>());
+            choice.sticky = sticky(fleet, node);
+        }
+        choice
+    };
+    waiting.into_iter().map(choose_one).collect()
+}
+
+/// Chooses a node for a machine among the nodes as they are, without the one that is looked at as if it did not run.
+pub fn choose(
+    fleet: &Fleet,
+    occupancy: &Occupancy,
+    at: usize,
+    absentee: Option<Absentee<'_>>,
+    detail: ChoiceDetail,
+) -> MachineChoice {
+    let machine = &fleet.machines[at];
+    let keys = fleet.compiled(machine);
+    let scores = occupancy.system_scores(fleet, &keys, absentee);
+    let of_node = |(node, system): (usize, f64)| NodeVerdict {
+        refusal: occupancy.refusal(fleet, node, machine, absentee),
+        system,
+        passed: false,
+        customer: occupancy.customer_score(&keys, node, absentee),
+        terms: match detail {
+            ChoiceDetail::Scores => [Vec::new(), Vec::new()],
+            ChoiceDetail::Terms => occupancy.terms(fleet, &keys, node, absentee),
+        },
+    };
+    let mut verdicts: Vec<NodeVerdict> = scores.into_iter().enumerate().map(of_node).collect();
+    let is_candidate = |verdict: &NodeVerdict| verdict.refusal.is_none();
+    let local = machine.disk_node.filter(|node| verdicts.get(*node).is_some_and(is_candidate));
+    let round = match machine.disk_node {
+        Some(_) => None,
+        None => first_round(&fleet.options, verdicts.iter().filter(|verdict| is_candidate(verdict))),
+    };
+    if let Some(round) = round {
+        let threshold = fleet.options.threshold(round);
+        for verdict in verdicts.iter_mut().filter(|verdict| is_candidate(verdict)) {
+            verdict.passed = is_greater(verdict.system, threshold);
+        }
+    }
+    let node = local.or_else(|| best(fleet, at, &verdicts));
+    MachineChoice { machine: at, keys, verdicts, round, node, sticky: Vec::new() }
+}
+
+/// The first round in which the score of a candidate is greater than the threshold.
+fn first_round<'v>(
+    options: &AffinityOptions,
+    candidates: impl Iterator<Item = &'v NodeVerdict>,
+) -> Option<u32> {
+    let best = candidates.map(|verdict| verdict.system).max_by(f64::total_cmp)?;
+    // thresholds only fall: the first that is low enough is looked for by halves
+    let rounds: u32 = options.msav_steps.max(1);
+    let (mut low, mut high) = (1, rounds + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_greater(best, options.threshold(middle)) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    (low <= rounds).then_some(low)
+}
+
+/// Whether a score is greater than a threshold, both to nine places.
+fn is_greater(score: f64, threshold: f64) -> bool {
+    let rounded = |number: f64| (number * 1e9).round();
+    rounded(score) > rounded(threshold)
+}
+
+/// Of the nodes that passed, the one that the customer's keys want most; of equal ones that with the smallest name, or any.
+fn best(fleet: &Fleet, at: usize, verdicts: &[NodeVerdict]) -> Option<usize> {
+    let passed = || verdicts.iter().enumerate().filter(|(_, verdict)| verdict.passed);
+    let most = passed().map(|(_, verdict)| verdict.customer).max_by(f64::total_cmp)?;
+    let mut equal: Vec<usize> =
+        passed().filter(|(_, verdict)| verdict.customer == most).map(|(node, _)| node).collect();
+    equal.sort_by(|one, other| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
+    match fleet.options.tie_seed {
+        Some(seed) => Some(*Random::stream(seed, at as u64).pick(&equal)),
+        None => equal.first().copied(),
+    }
+}
+
+/// The keys that a machine takes along from the node on which it is started.
+fn sticky(fleet: &Fleet, node: usize) -> Vec<AffinityKey> {
+    let keys = fleet.nodes[node].keys.iter().filter_map(|key| {
+        let (name, value) = (key.name.clone(), key.value);
+        key.sticky.map(|weight| AffinityKey { name, value, weight })
+    });
+    keys.collect()
+}
+
+/// A machine that would be started elsewhere today.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Misplaced {
+    /// Where it runs, by position of the node.
+    pub at: usize,
+    /// What would be chosen.
+    pub choice: MachineChoice,
+}
+
+impl Misplaced {
+    /// By how much the chosen node is better for the operator's keys and for the customer's; none if there is no such node.
+    pub fn gain(&self) -> Option<(f64, f64)> {
+        let (now, then) = (&self.choice.verdicts[self.at], &self.choice.verdicts[self.choice.node?]);
+        Some((then.system - now.system, then.customer - now.customer))
+    }
+}
+
+/// The machines that run and would be started elsewhere, or nowhere, if each of them were started anew.
+pub fn misplaced(fleet: &Fleet) -> Vec<Misplaced> {
+    let occupancy = Occupancy::of(fleet);
+    let of_machine = |at: usize| {
+        let machine = &fleet.machines[at];
+        let node = machine.node?;
+        let keys = started_with(fleet, machine);
+        let choice = choose(fleet, &occupancy, at, Absentee::of(machine, &keys), ChoiceDetail::Scores);
+        (choice.node != Some(node)).then_some(Misplaced { at: node, choice })
+    };
+    (0..fleet.machines.len()).into_par_iter().filter_map(of_machine).collect()
+}
+
+/// Nodes by what they are worth to a machine, best first: passed, then by the customer's keys, then by the operator's, then by name.
+pub fn by_worth(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
+    let mut nodes: Vec<usize> = (0..fleet.nodes.len()).collect();
+    let key = |node: usize| &choice.verdicts[node];
+    nodes.sort_by(|one, other| {
+        let (a, b) = (key(*one), key(*other));
+        let chosen = |node: usize| choice.node == Some(node);
+        chosen(*other)
+            .cmp(&chosen(*one))
+            .then(b.passed.cmp(&a.passed))
+            .then(a.refusal.is_some().cmp(&b.refusal.is_some()))
+            .then(if a.passed { b.customer.total_cmp(&a.customer) } else { Ordering::Equal })
+            .then(b.system.total_cmp(&a.system))
+            .then(fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name))
+    });
+    nodes
+}

@@ -1,0 +1,148 @@
+//! The machines and the nodes, as they are told.
+
+use crate::model::Mib;
+
+use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled};
+
+/// The special keys: how much of a node is used. Set for every machine unless the cluster sets them.
+pub const SPECIAL: [&str; 3] = ["#CPU", "#LOAD", "#RAM"];
+/// What a special key weighs by default: an idle node is worth 90, more than the first threshold.
+pub const SPECIAL_WEIGHT: f64 = 30.0;
+
+/// A node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FleetNode {
+    /// Its name.
+    pub name: String,
+    /// Whether machines can be started there.
+    pub running: bool,
+    /// Its memory.
+    pub ram_total: Mib,
+    /// What of it is really free now, as measured.
+    pub ram_free: Mib,
+    /// How often its memory may be promised.
+    pub ram_ratio: f64,
+    /// Its processors.
+    pub cpus: u64,
+    /// How often they may be promised.
+    pub cpu_ratio: f64,
+    /// How busy its processors are, 1: wholly.
+    pub load: f64,
+    /// Its keys.
+    pub keys: Vec<NodeKey>,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Its memory.
+    pub ram: Mib,
+    /// Its processors.
+    pub vcpus: u64,
+    /// The node on which it runs, by position.
+    pub node: Option<usize>,
+    /// The node that has its first disk, where that cannot be elsewhere.
+    pub disk_node: Option<usize>,
+    /// The keys that were set for it, but for those of the whole cluster.
+    pub keys: Vec<LevelKeys>,
+    /// The keys of the customer, name and value, as they were when it was started; none: as they are now.
+    pub started_with: Option<Vec<(String, f64)>>,
+}
+
+/// How machines are placed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AffinityOptions {
+    /// The first threshold.
+    pub initial_msav: f64,
+    /// The last threshold, at most the first.
+    pub final_msav: f64,
+    /// How many rounds there are, 1 at least.
+    pub msav_steps: u32,
+    /// What a machine needs beyond its memory.
+    pub overhead: Mib,
+    /// Whether a key that weighs nothing takes its name away.
+    pub zero_disables: bool,
+    /// By what equal nodes are told apart: a seed; none: the smallest name.
+    pub tie_seed: Option<u64>,
+}
+
+impl Default for AffinityOptions {
+    fn default() -> AffinityOptions {
+        AffinityOptions {
+            initial_msav: 80.0,
+            final_msav: -10.0,
+            msav_steps: 10,
+            overhead: Mib(1024),
+            zero_disables: false,
+            tie_seed: None,
+        }
+    }
+}
+
+impl AffinityOptions {
+    /// The threshold of a round, from 1: even steps from the first to the last; the last, if there is one only.
+    pub fn threshold(&self, round: u32) -> f64 {
+        if self.msav_steps <= 1 {
+            return self.final_msav;
+        }
+        let (step, steps) = (f64::from(round - 1), f64::from(self.msav_steps - 1));
+        self.initial_msav + (self.final_msav - self.initial_msav) * step / steps
+    }
+}
+
+/// Nodes, machines, and how machines are placed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fleet {
+    /// The nodes.
+    pub nodes: Vec<FleetNode>,
+    /// The machines.
+    pub machines: Vec<Machine>,
+    /// The operator's keys for all machines.
+    pub keys: Vec<AffinityKey>,
+    /// How machines are placed.
+    pub options: AffinityOptions,
+}
+
+impl Fleet {
+    /// What the keys of a machine come to.
+    pub fn compiled(&self, machine: &Machine) -> CompiledKeys {
+        let special =
+            |name: &&str| AffinityKey { name: (*name).to_owned(), value: 0.0, weight: SPECIAL_WEIGHT };
+        let system = |level, keys| LevelKeys { level, owner: KeyOwner::System, keys };
+        let mut levels = vec![
+            system(KeyLevel::Default, SPECIAL.iter().map(special).collect()),
+            system(KeyLevel::Cluster, self.keys.clone()),
+        ];
+        levels.extend(machine.keys.iter().cloned());
+        compiled(&levels, self.options.zero_disables)
+    }
+
+    /// Which names of keys some nodes have and others lack: by name, then by node.
+    pub fn missing_keys(&self) -> Vec<(&str, &str)> {
+        let names: std::collections::BTreeSet<&str> =
+            self.nodes.iter().flat_map(|node| &node.keys).map(|key| key.name.as_str()).collect();
+        let lacks = |name: &str, node: &FleetNode| !node.keys.iter().any(|key| key.name == name);
+        let of = |name| self.nodes.iter().filter(move |node| lacks(name, node));
+        names.into_iter().flat_map(|name| of(name).map(move |node| (name, node.name.as_str()))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_even_steps() {
+        let of = |msav_steps| {
+            let options = AffinityOptions { msav_steps, ..AffinityOptions::default() };
+            (1..=msav_steps).map(|round| options.threshold(round)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(10), [80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0, 0.0, -10.0]);
+        assert_eq!(of(7), [80.0, 65.0, 50.0, 35.0, 20.0, 5.0, -10.0]);
+        assert_eq!(of(4), [80.0, 50.0, 20.0, -10.0]);
+        assert_eq!(of(2), [80.0, -10.0]);
+        assert_eq!(of(1), [-10.0]);
+    }
+}

@@ -1,0 +1,18 @@
+//! Placement by affinity keys: the operator's keys and thresholds come first, the customers' wishes decide among what is left.
+//! The algorithm is Flexiant's, as docs/affinity.md reads it; there is no program to compare with.
+
+mod choose;
+pub mod document;
+mod fleet;
+mod keys;
+mod occupancy;
+
+pub use choose::{
+    ChoiceDetail, MachineChoice, MachineOrder, Misplaced, NodeVerdict, by_worth, choose, misplaced, place_all,
+};
+pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL, SPECIAL_WEIGHT};
+pub use keys::{
+    AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled,
+    proximity,
+};
+pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};

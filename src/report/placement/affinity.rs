@@ -1,0 +1,318 @@
+//! Where machines go by their affinity keys, for people and as `htools.affinity/1`.
+
+use serde::Serialize;
+
+use crate::model::shown::shown_name;
+use crate::placement::affinity::{
+    CompiledKey, CompiledKeys, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, by_worth,
+};
+use crate::report::json::Generator;
+use crate::report::number::counted;
+use crate::report::table::{Align, Table};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.affinity/1";
+
+/// The choices for the machines of a fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct AffinityResult<'a> {
+    /// The fleet.
+    pub fleet: &'a Fleet,
+    /// The machines that were placed, in that order.
+    pub choices: &'a [MachineChoice],
+    /// The machines that run elsewhere than they would be started today; none: that was not asked.
+    pub misplaced: Option<&'a [Misplaced]>,
+}
+
+impl AffinityResult<'_> {
+    /// Whether every machine has a node, and, if that was asked, runs where it should.
+    pub fn is_good(&self) -> bool {
+        self.choices.iter().all(|choice| choice.node.is_some()) && self.misplaced.is_none_or(<[_]>::is_empty)
+    }
+
+    /// The lines about all machines; with `explain` those about their keys, too.
+    pub fn lines(&self, explain: bool) -> Vec<String> {
+        let (nodes, machines) = (self.fleet.nodes.len(), self.fleet.machines.len());
+        let running = self.fleet.machines.iter().filter(|machine| machine.node.is_some()).count();
+        let mut lines = vec![format!(
+            "Strategy affinity: {}, {}, of which {running} run",
+            counted(nodes, "node"),
+            counted(machines, "machine")
+        )];
+        for choice in self.choices {
+            lines.push(String::new());
+            lines.push(self.head(choice));
+            lines.extend(self.table(choice));
+            if explain {
+                lines.extend(keys(&choice.keys));
+            }
+        }
+        if let Some(misplaced) = self.misplaced {
+            lines.push(String::new());
+            lines.extend(self.verified(misplaced, running));
+        }
+        lines
+    }
+
+    fn node(&self, at: usize) -> String {
+        shown_name(&self.fleet.nodes[at].name)
+    }
+
+    fn machine(&self, choice: &MachineChoice) -> String {
+        shown_name(&self.fleet.machines[choice.machine].name)
+    }
+
+    /// What was chosen, and when.
+    fn head(&self, choice: &MachineChoice) -> String {
+        let name = self.machine(choice);
+        let Some(node) = choice.node else {
+            let is_refused = choice.verdicts.iter().all(|verdict| verdict.refusal.is_some());
+            let last = self.fleet.options.threshold(self.fleet.options.msav_steps);
+            return match is_refused {
+                true => format!("{name}: not started: no node can take it"),
+                false => format!(
+                    "{name}: not started: no node is worth more than {}, the last threshold",
+                    number(last)
+                ),
+            };
+        };
+        let how = match choice.round {
+            Some(round) => {
+                format!("round {round}, threshold {}", number(self.fleet.options.threshold(round)))
+            }
+            None => "its first disk is there".to_owned(),
+        };
+        let sticky: String =
+            choice.sticky.iter().map(|key| format!("; takes {} along", shown_name(&key.name))).collect();
+        format!("{name}: {} ({how}){sticky}", self.node(node))
+    }
+
+    fn table(&self, choice: &MachineChoice) -> Vec<String> {
+        let columns = [
+            ("Node", Align::Left),
+            ("System", Align::Right),
+            ("Terms", Align::Left),
+            ("Customer", Align::Right),
+            ("Terms", Align::Left),
+        ];
+        let mut table = Table::new(columns);
+        for at in by_worth(self.fleet, choice) {
+            let verdict = &choice.verdicts[at];
+            let cells = match verdict.refusal {
+                Some(why) => ["-".to_owned(), refusal(why), "-".to_owned(), String::new()],
+                None => {
+                    let customer = if verdict.passed { number(verdict.customer) } else { "-".to_owned() };
+                    let wishes = if verdict.passed { terms(&verdict.terms[1]) } else { String::new() };
+                    [number(verdict.system), terms(&verdict.terms[0]), customer, wishes]
+                }
+            };
+            table.push(std::iter::once(self.node(at)).chain(cells).collect());
+        }
+        table.lines(" ").iter().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    fn verified(&self, misplaced: &[Misplaced], running: usize) -> Vec<String> {
+        if misplaced.is_empty() {
+            return vec![format!(
+                "All of the {} would be started where they run",
+                counted(running, "machine")
+            )];
+        }
+        let mut lines = vec![format!(
+            "{} of the {} would not be started where they run:",
+            misplaced.len(),
+            counted(running, "machine")
+        )];
+        let mut table = Table::new([
+            ("Machine", Align::Left),
+            ("Runs on", Align::Left),
+            ("Today", Align::Left),
+            ("System", Align::Right),
+            ("Customer", Align::Right),
+        ]);
+        for of in misplaced {
+            let today = of.choice.node.map_or("nowhere".to_owned(), |node| self.node(node));
+            let gain =
+                |part: fn((f64, f64)) -> f64| of.gain().map_or("-".to_owned(), |gain| signed(part(gain)));
+            let cells =
+                [self.machine(&of.choice), self.node(of.at), today, gain(|gain| gain.0), gain(|gain| gain.1)];
+            table.push(cells.to_vec());
+        }
+        lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
+        lines
+    }
+
+    /// The same as a document.
+    pub fn document(&self) -> AffinityDocument<'_> {
+        let choices = self.choices.iter().map(|choice| self.choice_view(choice));
+        let misplaced = self.misplaced.map(|all| all.iter().map(|of| self.misplaced_view(of)).collect());
+        AffinityDocument {
+            schema: SCHEMA,
+            generator: Generator::this(),
+            machines: choices.collect(),
+            misplaced,
+        }
+    }
+
+    fn choice_view<'s>(&'s self, choice: &'s MachineChoice) -> ChoiceView<'s> {
+        let nodes = choice.verdicts.iter().enumerate().map(|(at, verdict)| VerdictView {
+            node: &self.fleet.nodes[at].name,
+            refused: verdict.refusal.map(refusal),
+            passed: verdict.passed,
+            system: verdict.refusal.is_none().then(|| rounded(verdict.system)),
+            customer: verdict.refusal.is_none().then(|| rounded(verdict.customer)),
+            system_terms: verdict.terms[0].iter().map(TermView::of).collect(),
+            customer_terms: verdict.terms[1].iter().map(TermView::of).collect(),
+        });
+        ChoiceView {
+            name: &self.fleet.machines[choice.machine].name,
+            node: choice.node.map(|at| self.fleet.nodes[at].name.as_str()),
+            round: choice.round,
+            threshold: choice.round.map(|round| self.fleet.options.threshold(round)),
+            nodes: nodes.collect(),
+            keys: KeysView {
+                system: choice.keys.system.iter().map(KeyView::of).collect(),
+                customer: choice.keys.customer.iter().map(KeyView::of).collect(),
+            },
+            sticky: choice.sticky.iter().map(|key| key.name.as_str()).collect(),
+        }
+    }
+
+    fn misplaced_view<'s>(&'s self, of: &'s Misplaced) -> MisplacedView<'s> {
+        MisplacedView {
+            name: &self.fleet.machines[of.choice.machine].name,
+            runs_on: &self.fleet.nodes[of.at].name,
+            today: of.choice.node.map(|node| self.fleet.nodes[node].name.as_str()),
+            system_gain: of.gain().map(|gain| rounded(gain.0)),
+            customer_gain: of.gain().map(|gain| rounded(gain.1)),
+        }
+    }
+}
+
+/// The document about choices.
+#[derive(Debug, Clone, Serialize)]
+pub struct AffinityDocument<'a> {
+    schema: &'static str,
+    generator: Generator,
+    machines: Vec<ChoiceView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    misplaced: Option<Vec<MisplacedView<'a>>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct ChoiceView<'a> {
+    name: &'a str,
+    node: Option<&'a str>,
+    round: Option<u32>,
+    threshold: Option<f64>,
+    nodes: Vec<VerdictView<'a>>,
+    keys: KeysView<'a>,
+    sticky: Vec<&'a str>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct VerdictView<'a> {
+    node: &'a str,
+    refused: Option<String>,
+    passed: bool,
+    system: Option<f64>,
+    customer: Option<f64>,
+    system_terms: Vec<TermView<'a>>,
+    customer_terms: Vec<TermView<'a>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct TermView<'a> {
+    key: &'a str,
+    value: f64,
+    count: u32,
+    worth: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct KeysView<'a> {
+    system: Vec<KeyView<'a>>,
+    customer: Vec<KeyView<'a>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct KeyView<'a> {
+    key: &'a str,
+    value: f64,
+    weight: f64,
+    level: &'static str,
+    owner: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct MisplacedView<'a> {
+    name: &'a str,
+    runs_on: &'a str,
+    today: Option<&'a str>,
+    system_gain: Option<f64>,
+    customer_gain: Option<f64>,
+}
+
+impl TermView<'_> {
+    fn of(term: &KeyTerm) -> TermView<'_> {
+        TermView { key: &term.name, value: term.value, count: term.count, worth: rounded(term.worth) }
+    }
+}
+
+impl KeyView<'_> {
+    fn of(key: &CompiledKey) -> KeyView<'_> {
+        let (level, owner) = (key.level.as_str(), key.owner.as_str());
+        KeyView { key: &key.name, value: key.value, weight: key.weight, level, owner }
+    }
+}
+
+/// What the keys of a machine come to, and which level gave each.
+fn keys(keys: &CompiledKeys) -> Vec<String> {
+    let line = |side: &str, key: &CompiledKey| {
+        let over = if key.over_billing { ", which wins over the billing entity's there" } else { "" };
+        format!(
+            "  {side} key {} = {}, weight {}: {} keys of the level {}{over}",
+            shown_name(&key.name),
+            number(key.value),
+            number(key.weight),
+            key.owner,
+            key.level
+        )
+    };
+    let system = keys.system.iter().map(|key| line("system", key));
+    system.chain(keys.customer.iter().map(|key| line("customer", key))).collect()
+}
+
+fn refusal(why: NodeRefusal) -> String {
+    match why {
+        NodeRefusal::NotRunning => "does not run".to_owned(),
+        NodeRefusal::Promised { free, needed } => {
+            format!("memory: {} MiB can be promised, more than {} are needed", number(free), needed.0)
+        }
+        NodeRefusal::Measured { free, needed } => {
+            format!("memory: {} MiB are free, more than {} are needed", free.0, needed.0)
+        }
+        NodeRefusal::DiskElsewhere => "its first disk is elsewhere".to_owned(),
+    }
+}
+
+fn terms(terms: &[KeyTerm]) -> String {
+    let shown = terms.iter().filter(|term| term.worth != 0.0).map(|term| {
+        let count = if term.count > 1 { format!("{} x ", term.count) } else { String::new() };
+        format!("{count}{}={}: {}", shown_name(&term.name), number(term.value), number(term.worth))
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn rounded(number: f64) -> f64 {
+    // without a sign where nothing is left
+    (number * 1e9).round() / 1e9 + 0.0
+}
+
+fn number(number: f64) -> String {
+    rounded(number).to_string()
+}
+
+fn signed(of: f64) -> String {
+    if rounded(of) > 0.0 { format!("+{}", number(of)) } else { number(of) }
+}

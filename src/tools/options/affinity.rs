@@ -1,0 +1,133 @@
+//! The options of placement by affinity keys.
+
+use std::path::PathBuf;
+
+use crate::model::Mib;
+use crate::placement::affinity::{AffinityOptions, MachineOrder};
+use crate::tools::cli::OptionDef;
+use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer};
+
+use super::{count, some};
+
+/// Which fleet is placed by its keys, and how. What is none is as the document says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AffinityChoices {
+    /// `--strategy affinity`.
+    pub asked: bool,
+    /// `-j`; `-` is standard input.
+    pub file: Option<PathBuf>,
+    /// None: as they are told.
+    pub order: Option<MachineOrder>,
+    /// Whether equal nodes are told apart by chance; none: they are not.
+    pub random_tie: Option<bool>,
+    pub seed: Option<u64>,
+    pub zero_disables: bool,
+    pub verify: bool,
+    pub overhead: Option<Mib>,
+    pub initial_msav: Option<f64>,
+    pub final_msav: Option<f64>,
+    pub msav_steps: Option<u32>,
+}
+
+impl AffinityChoices {
+    /// The options of a document, where these say nothing else.
+    ///
+    /// # Errors
+    /// What does not go together.
+    pub fn over(&self, said: &AffinityOptions) -> Result<AffinityOptions, String> {
+        let options = AffinityOptions {
+            initial_msav: self.initial_msav.unwrap_or(said.initial_msav),
+            final_msav: self.final_msav.unwrap_or(said.final_msav),
+            msav_steps: self.msav_steps.unwrap_or(said.msav_steps),
+            overhead: self.overhead.unwrap_or(said.overhead),
+            zero_disables: self.zero_disables,
+            tie_seed: self.seed.filter(|_| self.random_tie == Some(true)),
+        };
+        options.check()?;
+        match (self.random_tie == Some(true), self.seed) {
+            (true, None) => Err("--tie random needs --seed N, so that a run can be repeated".to_owned()),
+            (false, Some(_)) => Err("--seed means nothing without --tie random".to_owned()),
+            _ => Ok(options),
+        }
+    }
+
+    /// The option that was given although nothing is placed by keys.
+    pub fn stray(&self) -> Option<&'static str> {
+        let given = [
+            (self.order.is_some(), "--order"),
+            (self.random_tie.is_some(), "--tie"),
+            (self.seed.is_some(), "--seed"),
+            (self.zero_disables, "--zero-weight-disables"),
+            (self.verify, "--verify"),
+            (self.overhead.is_some(), "--overhead"),
+            (self.initial_msav.is_some(), "--initial-msav"),
+            (self.final_msav.is_some(), "--final-msav"),
+            (self.msav_steps.is_some(), "--msav-steps"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
+}
+
+pub const FLEET_FILE: OptionDef = OptionDef::new(
+    "fleet",
+    "place the machines of this JSON document by their affinity keys (htools.fleet/1); - is standard input",
+)
+.short('j')
+.takes("FILE", File, |o, g| g.path().map(|path| o.affinity.file = path))
+.added();
+pub const ORDER: OptionDef = OptionDef::new(
+    "order",
+    "by keys: place machines as they are told, or those with more memory first [document]",
+)
+.takes("WORD", Choices(&["document", "ram"]), |o, g| {
+    g.choice().map(|word| {
+        let by_ram = word == "ram";
+        o.affinity.order = Some(if by_ram { MachineOrder::Ram } else { MachineOrder::Document });
+    })
+})
+.added();
+pub const TIE: OptionDef = OptionDef::new(
+    "tie",
+    "by keys: of nodes that are equally good take the one with the smallest name, or any [name]",
+)
+.takes("WORD", Choices(&["name", "random"]), |o, g| {
+    g.choice().map(|word| o.affinity.random_tie = Some(word == "random"))
+})
+.added();
+pub const SEED: OptionDef = OptionDef::new("seed", "with --tie random: the same number gives the same nodes")
+    .takes("N", Integer, |o, g| count(g).map(|seed| o.affinity.seed = Some(seed)))
+    .added();
+pub const ZERO_WEIGHT_DISABLES: OptionDef = OptionDef::flag(
+    "zero-weight-disables",
+    "by keys: a key that weighs nothing takes its name away, instead of leaving it to the levels above",
+    |o| o.affinity.zero_disables = true,
+)
+.added();
+pub const VERIFY: OptionDef = OptionDef::flag(
+    "verify",
+    "by keys: tell which machines that run would be started elsewhere today, and what moving them would gain",
+    |o| o.affinity.verify = true,
+)
+.added();
+pub const OVERHEAD: OptionDef =
+    OptionDef::new("overhead", "by keys: what a machine needs beyond its memory, in MiB [1024]")
+        .takes("MIB", Integer, |o, g| {
+            let most = i64::from(u32::MAX);
+            let mib = g.int().ok().filter(|mib| (0..=most).contains(mib));
+            o.affinity.overhead = Some(Mib(mib.ok_or_else(|| g.out_of_range("between 0 and 4294967295"))?));
+            Ok(())
+        })
+        .added();
+pub const INITIAL_MSAV: OptionDef =
+    OptionDef::new("initial-msav", "by keys: the threshold of the first round [80]")
+        .takes("X", Float, |o, g| g.float().map(|x| o.affinity.initial_msav = Some(x)))
+        .added();
+pub const FINAL_MSAV: OptionDef =
+    OptionDef::new("final-msav", "by keys: the threshold of the last round [-10]")
+        .takes("X", Float, |o, g| g.float().map(|x| o.affinity.final_msav = Some(x)))
+        .added();
+pub const MSAV_STEPS: OptionDef = OptionDef::new("msav-steps", "by keys: how many rounds there are [10]")
+    .takes("N", Integer, |o, g| {
+        some(g).map(|steps| o.affinity.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX)))
+    })
+    .added();
