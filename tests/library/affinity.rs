@@ -482,10 +482,10 @@ fn verifying_is_placing_anew() {
             other.machines[at].node = None;
             other.nodes[on].ram_free += machine.ram;
             let anew = placed(&other).into_iter().find(|choice| choice.machine == at).unwrap().node;
-            let told = found.iter().find(|of| of.choice.machine == at);
+            let told = found.iter().find(|of| of.machine == at);
             assert_eq!(told.is_some(), anew != Some(on));
             if let Some(told) = told {
-                assert_eq!((told.at, told.choice.node), (on, anew));
+                assert_eq!((told.at, told.node), (on, anew));
                 elsewhere += 1;
             }
         }

@@ -169,18 +169,14 @@ fn sticky(fleet: &Fleet, node: usize) -> Vec<AffinityKey> {
 /// A machine that would be started elsewhere today.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Misplaced {
+    /// The machine, by position.
+    pub machine: usize,
     /// Where it runs, by position of the node.
     pub at: usize,
-    /// What would be chosen.
-    pub choice: MachineChoice,
-}
-
-impl Misplaced {
-    /// By how much the chosen node is better for the operator's keys and for the customer's; none if there is no such node.
-    pub fn gain(&self) -> Option<(f64, f64)> {
-        let (now, then) = (&self.choice.verdicts[self.at], &self.choice.verdicts[self.choice.node?]);
-        Some((then.system - now.system, then.customer - now.customer))
-    }
+    /// The node that would be chosen.
+    pub node: Option<usize>,
+    /// By how much that node is better for the operator's keys and for the customer's; none if there is no such node.
+    pub gain: Option<(f64, f64)>,
 }
 
 /// The machines that run and would be started elsewhere, or nowhere, if each of them were started anew.
@@ -191,7 +187,12 @@ pub fn misplaced(fleet: &Fleet) -> Vec<Misplaced> {
         let node = machine.node?;
         let keys = started_with(fleet, machine);
         let choice = choose(fleet, &occupancy, at, Absentee::of(machine, &keys), ChoiceDetail::Scores);
-        (choice.node != Some(node)).then_some(Misplaced { at: node, choice })
+        let gain = choice.node.map(|other| {
+            let (now, then) = (&choice.verdicts[node], &choice.verdicts[other]);
+            (then.system - now.system, then.customer - now.customer)
+        });
+        let is_elsewhere = choice.node != Some(node);
+        is_elsewhere.then_some(Misplaced { machine: at, at: node, node: choice.node, gain })
     };
     (0..fleet.machines.len()).into_par_iter().filter_map(of_machine).collect()
 }

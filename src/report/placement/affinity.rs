@@ -131,11 +131,16 @@ impl AffinityResult<'_> {
             ("Customer", Align::Right),
         ]);
         for of in misplaced {
-            let today = of.choice.node.map_or("nowhere".to_owned(), |node| self.node(node));
+            let today = of.node.map_or("nowhere".to_owned(), |node| self.node(node));
             let gain =
-                |part: fn((f64, f64)) -> f64| of.gain().map_or("-".to_owned(), |gain| signed(part(gain)));
-            let cells =
-                [self.machine(&of.choice), self.node(of.at), today, gain(|gain| gain.0), gain(|gain| gain.1)];
+                |part: fn((f64, f64)) -> f64| of.gain.map_or("-".to_owned(), |gain| signed(part(gain)));
+            let cells = [
+                shown_name(&self.fleet.machines[of.machine].name),
+                self.node(of.at),
+                today,
+                gain(|gain| gain.0),
+                gain(|gain| gain.1),
+            ];
             table.push(cells.to_vec());
         }
         lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
@@ -180,11 +185,11 @@ impl AffinityResult<'_> {
 
     fn misplaced_view<'s>(&'s self, of: &'s Misplaced) -> MisplacedView<'s> {
         MisplacedView {
-            name: &self.fleet.machines[of.choice.machine].name,
+            name: &self.fleet.machines[of.machine].name,
             runs_on: &self.fleet.nodes[of.at].name,
-            today: of.choice.node.map(|node| self.fleet.nodes[node].name.as_str()),
-            system_gain: of.gain().map(|gain| rounded(gain.0)),
-            customer_gain: of.gain().map(|gain| rounded(gain.1)),
+            today: of.node.map(|node| self.fleet.nodes[node].name.as_str()),
+            system_gain: of.gain.map(|gain| rounded(gain.0)),
+            customer_gain: of.gain.map(|gain| rounded(gain.1)),
         }
     }
 }
