@@ -249,6 +249,22 @@ fn thresholds_are_exceeded_not_met() {
 }
 
 #[test]
+fn sums_that_are_no_numbers_still_choose() {
+    // no document can say this; a user of the library can
+    let huge = [("_a", 0.0, f64::MAX), ("_b", 0.0, -f64::MAX)];
+    let vm = wishing(machine("vm", 1, 1), &huge);
+    let other = running("other", 0, 1, 1, &[("_a", 0.0), ("_b", 0.0)]);
+    for tie_seed in [None, Some(1)] {
+        let mut fleet =
+            fleet(vec![node("n", 64, &[("_a", 0.0), ("_b", 0.0)])], vec![vm.clone(), other.clone()]);
+        fleet.options.tie_seed = tie_seed;
+        let choice = &placed(&fleet)[0];
+        assert!(choice.verdicts[0].customer.is_nan());
+        assert_eq!(choice.node, Some(0));
+    }
+}
+
+#[test]
 fn what_is_started_and_stopped_leaves_no_trace() {
     let mut random = Random::new(7);
     for _ in 0..200 {

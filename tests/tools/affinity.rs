@@ -54,6 +54,16 @@ fn what_cannot_be_placed_by_is_one_line() {
             ),
             "key 'a' is there twice",
         ),
+        (key(r#"{"name": "a", "value": 2e12}"#), "the value is not between -1e12 and 1e12"),
+        (
+            key(r#"{"name": "a", "value": 1, "sticky": true, "weight": -1e300}"#),
+            "the weight is not between -1e12 and 1e12",
+        ),
+        (
+            own(r#""server": {"customer": [{"name": "a", "value": 1, "weight": 1e308}]}"#),
+            "the weight is not between -1e12 and 1e12",
+        ),
+        (own(r#""server": {}, "vdc": {}, "server": {}"#), "level 'server' is there twice"),
         (own(r#""sever": {}"#), "there is no level 'sever'"),
         (own(r#""cluster": {}"#), "keys of the cluster are not a vm's"),
         (small("", "").replace("\"n\"", "\"\""), "it has none"),

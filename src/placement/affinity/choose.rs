@@ -92,17 +92,18 @@ pub fn choose(
     let machine = &fleet.machines[at];
     let keys = fleet.compiled(machine);
     let scores = occupancy.system_scores(fleet, &keys, absentee);
-    let of_node = |(node, system): (usize, f64)| NodeVerdict {
+    let wishes = occupancy.customer_scores(&keys, absentee);
+    let of_node = |(node, (system, customer)): (usize, (f64, f64))| NodeVerdict {
         refusal: occupancy.refusal(fleet, node, machine, absentee),
         system,
         passed: false,
-        customer: occupancy.customer_score(&keys, node, absentee),
+        customer,
         terms: match detail {
             ChoiceDetail::Scores => [Vec::new(), Vec::new()],
             ChoiceDetail::Terms => occupancy.terms(fleet, &keys, node, absentee),
         },
     };
-    let mut verdicts: Vec<NodeVerdict> = scores.into_iter().enumerate().map(of_node).collect();
+    let mut verdicts: Vec<NodeVerdict> = scores.into_iter().zip(wishes).enumerate().map(of_node).collect();
     let is_candidate = |verdict: &NodeVerdict| verdict.refusal.is_none();
     let local = machine.disk_node.filter(|node| verdicts.get(*node).is_some_and(is_candidate));
     let round = match machine.disk_node {
@@ -149,12 +150,17 @@ fn best(fleet: &Fleet, at: usize, verdicts: &[NodeVerdict]) -> Option<usize> {
     let passed = || verdicts.iter().enumerate().filter(|(_, verdict)| verdict.passed);
     let most = passed().map(|(_, verdict)| verdict.customer).max_by(f64::total_cmp)?;
     let mut equal: Vec<usize> =
-        passed().filter(|(_, verdict)| verdict.customer == most).map(|(node, _)| node).collect();
+        passed().filter(|(_, verdict)| is_same(verdict.customer, most)).map(|(node, _)| node).collect();
     equal.sort_by(|one, other| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
     match fleet.options.tie_seed {
         Some(seed) => Some(*Random::stream(seed, at as u64).pick(&equal)),
         None => equal.first().copied(),
     }
+}
+
+/// Whether two scores are equal. A fleet that no document told can have keys whose sum is no number: that is like itself.
+fn is_same(one: f64, other: f64) -> bool {
+    one == other || one.total_cmp(&other).is_eq()
 }
 
 /// The keys that a machine takes along from the node on which it is started.

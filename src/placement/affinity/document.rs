@@ -1,12 +1,14 @@
 //! Fleets as JSON documents (docs/schema/htools.fleet-1.json).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Formatter;
 
-use serde::Deserialize;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::fleet::{AffinityOptions, Fleet, FleetNode, Machine};
-use super::keys::{AffinityKey, KeyLevel, KeyOwner, LevelKeys, NodeKey};
+use super::keys::{AffinityKey, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey, check_number};
 use crate::input::error::{LoadError, Result};
 use crate::model::Mib;
 use crate::model::shown::{shown_name, shown_source};
@@ -80,9 +82,37 @@ struct MachinePart {
     #[serde(default)]
     disk_node: Option<String>,
     #[serde(default)]
-    keys: BTreeMap<String, OwnersPart>,
+    keys: LevelsPart,
     #[serde(default)]
     started_with: Option<Vec<StartedPart>>,
+}
+
+/// By level; none is there twice, where a map would keep the last and lose the keys of the others.
+#[derive(Default)]
+struct LevelsPart(BTreeMap<String, OwnersPart>);
+
+impl<'de> Deserialize<'de> for LevelsPart {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<LevelsPart, D::Error> {
+        from.deserialize_map(LevelsPart::default())
+    }
+}
+
+impl<'de> Visitor<'de> for LevelsPart {
+    type Value = LevelsPart;
+
+    fn expecting(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        to.write_str("keys by level")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> std::result::Result<LevelsPart, A::Error> {
+        while let Some((level, owners)) = map.next_entry::<String, OwnersPart>()? {
+            let shown = shown_name(&level);
+            if self.0.insert(level, owners).is_some() {
+                return Err(A::Error::custom(format!("level '{shown}' is there twice")));
+            }
+        }
+        Ok(self)
+    }
 }
 
 #[derive(Deserialize)]
@@ -213,6 +243,8 @@ impl FleetReader<'_> {
                 return Err(self.wrong("node", &part.name, &of("reserved keys cannot be sticky")));
             }
             let Some(value) = self.value("node", &part.name, &key.name, &key.value)? else { continue };
+            check_number(&key.name, "weight", key.weight)
+                .map_err(|problem| self.wrong("node", &part.name, &problem.to_string()))?;
             let sticky = key.sticky.then_some(key.weight);
             keys.push(NodeKey { name: key.name, value, sticky });
         }
@@ -241,7 +273,7 @@ impl FleetReader<'_> {
         };
         let (runs_on, disk_node) = (node(part.node, "node")?, node(part.disk_node, "disk_node")?);
         let mut keys = Vec::new();
-        for (level, owners) in part.keys {
+        for (level, owners) in part.keys.0 {
             let unknown = |_| self.wrong("vm", &name, &format!("there is no level '{}'", shown_name(&level)));
             let level: KeyLevel = level.parse().map_err(unknown)?;
             if matches!(level, KeyLevel::Default | KeyLevel::Cluster) {
@@ -263,6 +295,10 @@ impl FleetReader<'_> {
         let mut seen = HashSet::new();
         if started_with.iter().flatten().any(|(name, _)| !seen.insert(name.clone())) {
             return Err(self.wrong("vm", &name, "started_with: a key is there twice"));
+        }
+        for (key, value) in started_with.iter().flatten() {
+            check_number(key, "value", *value)
+                .map_err(|problem| self.wrong("vm", &name, &format!("started_with: {problem}")))?;
         }
         let (ram, vcpus) = (Mib(i64::from(part.ram)), u64::from(part.vcpus));
         Ok(Machine { name, ram, vcpus, node: runs_on, disk_node, keys, started_with })
@@ -286,12 +322,10 @@ impl FleetReader<'_> {
             _ => None,
         };
         match number {
-            Some(number) if !number.is_finite() => Err(self.wrong(
-                what,
-                of,
-                &format!("key '{}': the value is no finite number", shown_name(key)),
-            )),
-            Some(number) => Ok(Some(number)),
+            Some(number) => match check_number(key, "value", number) {
+                Ok(()) => Ok(Some(number)),
+                Err(problem) => Err(self.wrong(what, of, &problem.to_string())),
+            },
             None => {
                 let of = if of.is_empty() { what.to_owned() } else { format!("{what} {}", shown_name(of)) };
                 self.warnings.push(format!(
@@ -326,8 +360,8 @@ impl AffinityOptions {
         if self.msav_steps < 1 {
             return Err("msav_steps: at least 1".to_owned());
         }
-        if !self.initial_msav.is_finite() || !self.final_msav.is_finite() {
-            return Err("initial_msav and final_msav: finite numbers".to_owned());
+        if ![self.initial_msav, self.final_msav].iter().all(|msav| msav.abs() <= LARGEST) {
+            return Err("initial_msav and final_msav: between -1e12 and 1e12".to_owned());
         }
         if self.initial_msav < self.final_msav {
             return Err("initial_msav: at least final_msav".to_owned());

@@ -56,7 +56,10 @@ words!(
     }
 );
 
-/// A key of a machine: how much it counts where a node's key of this name has a value less than 1 away. Finite numbers.
+/// The largest value, weight or threshold, and below 0 the smallest: sums of more could be no numbers.
+pub const LARGEST: f64 = 1e12;
+
+/// A key of a machine: how much it counts where a node's key of this name has a value less than 1 away. Numbers of at most [`LARGEST`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct AffinityKey {
     /// Its name.
@@ -97,6 +100,9 @@ pub enum KeyError {
     /// It is no finite number.
     #[error("key '{0}': the {1} is no finite number")]
     NotFinite(String, &'static str),
+    /// It is a number of which no sums are made.
+    #[error("key '{0}': the {1} is not between -1e12 and 1e12")]
+    TooLarge(String, &'static str),
 }
 
 /// The keys of a machine that one owner set on one level.
@@ -130,12 +136,22 @@ impl LevelKeys {
                 return Err(KeyError::Twice(key.name.clone()));
             }
             for (number, what) in [(key.value, "value"), (key.weight, "weight")] {
-                if !number.is_finite() {
-                    return Err(KeyError::NotFinite(key.name.clone(), what));
-                }
+                check_number(&key.name, what, number)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a number of a key, its value or weight, can be reckoned with.
+///
+/// # Errors
+/// It cannot.
+pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
+    match number {
+        _ if !number.is_finite() => Err(KeyError::NotFinite(key.to_owned(), what)),
+        _ if number.abs() > LARGEST => Err(KeyError::TooLarge(key.to_owned(), what)),
+        _ => Ok(()),
     }
 }
 
@@ -264,6 +280,11 @@ mod tests {
                 "key 'k': the value is no finite number"
             );
         }
+        assert_eq!(
+            wrong(KeyOwner::System, "k", -LARGEST.next_up()).to_string(),
+            "key 'k': the value is not between -1e12 and 1e12"
+        );
+        assert_eq!(at(KeyLevel::Server, KeyOwner::System, "k", LARGEST, -LARGEST).check(), Ok(()));
         let mut twice = at(KeyLevel::Server, KeyOwner::System, "k", 1.0, 1.0);
         twice.keys.push(twice.keys[0].clone());
         assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is there twice");

@@ -12,7 +12,7 @@ pub use choose::{
 };
 pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL, SPECIAL_WEIGHT};
 pub use keys::{
-    AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled,
-    proximity,
+    AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
+    check_number, compiled, proximity,
 };
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};

@@ -1,6 +1,6 @@
 //! What runs on each node, while machines come and go.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::fleet::{Fleet, FleetNode, Machine};
 use super::keys::{CompiledKey, CompiledKeys, proximity};
@@ -16,10 +16,14 @@ pub struct Occupancy {
     /// By node, the processors of its machines.
     vcpus: Vec<u64>,
     /// By name, the values of the nodes' keys that the operator's are compared with.
-    system: HashMap<String, Vec<Option<f64>>>,
-    /// By name, what customers' keys are compared with: by node, the values and how often they are there.
-    customer: HashMap<String, Vec<Vec<(f64, u32)>>>,
+    system: HashMap<String, BTreeMap<usize, f64>>,
+    /// By name, what customers' keys are compared with: by node, the values. Only nodes that have some are there, as names
+    /// can be as many as machines.
+    customer: HashMap<String, BTreeMap<usize, KeyValues>>,
 }
+
+/// The values of keys of one name on a node, smallest first, and how often they are there.
+type KeyValues = Vec<(f64, u32)>;
 
 /// A part of a score: a key of a machine and what it found on a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,9 +92,7 @@ impl Occupancy {
                 if key.name.starts_with('_') {
                     occupancy.add_customer(at, &key.name, key.value);
                 } else {
-                    let column =
-                        occupancy.system.entry(key.name.clone()).or_insert_with(|| vec![None; count]);
-                    column[at] = Some(key.value);
+                    occupancy.system.entry(key.name.clone()).or_default().insert(at, key.value);
                 }
             }
         }
@@ -114,14 +116,18 @@ impl Occupancy {
         self.allocated[node] -= machine.ram;
         self.vcpus[node] -= machine.vcpus;
         for (name, value) in keys {
-            let Some(cell) = self.customer.get_mut(name).map(|column| &mut column[node]) else { continue };
+            let Some(column) = self.customer.get_mut(name) else { continue };
+            let Some(cell) = column.get_mut(&node) else { continue };
             if let Some(at) = cell.iter().position(|(other, _)| same(*other, *value)) {
                 cell[at].1 -= 1;
                 if cell[at].1 == 0 {
                     cell.remove(at);
                 }
             }
-            if self.customer.get(name).is_some_and(|column| column.iter().all(Vec::is_empty)) {
+            if cell.is_empty() {
+                column.remove(&node);
+            }
+            if column.is_empty() {
                 self.customer.remove(name);
             }
         }
@@ -136,12 +142,7 @@ impl Occupancy {
     }
 
     fn add_customer(&mut self, node: usize, name: &str, value: f64) {
-        let count = self.allocated.len();
-        if !self.customer.contains_key(name) {
-            self.customer.insert(name.to_owned(), vec![Vec::new(); count]);
-        }
-        let Some(column) = self.customer.get_mut(name) else { return };
-        let cell = &mut column[node];
+        let cell = self.customer.entry(name.to_owned()).or_default().entry(node).or_default();
         match cell.binary_search_by(|(other, _)| other.total_cmp(&value)) {
             Ok(at) => cell[at].1 += 1,
             Err(at) => cell.insert(at, (value, 1)),
@@ -207,11 +208,15 @@ impl Occupancy {
     ) -> Vec<f64> {
         let mut scores = vec![0.0; fleet.nodes.len()];
         for key in &keys.system {
-            let column = self.system.get(&key.name);
-            for (node, score) in scores.iter_mut().enumerate() {
-                if let Some(value) = self.system_value(fleet, column, node, key, absentee) {
-                    *score += proximity(value, key.value) * key.weight;
+            let mut add = |node: usize, value| scores[node] += proximity(value, key.value) * key.weight;
+            if key.name.starts_with('#') {
+                for (node, of) in fleet.nodes.iter().enumerate() {
+                    self.special(of, node, &key.name, absentee)
+                        .into_iter()
+                        .for_each(|value| add(node, value));
                 }
+            } else {
+                self.system.get(&key.name).into_iter().flatten().for_each(|(node, value)| add(*node, *value));
             }
         }
         scores
@@ -220,28 +225,30 @@ impl Occupancy {
     fn system_value(
         &self,
         fleet: &Fleet,
-        column: Option<&Vec<Option<f64>>>,
         node: usize,
         key: &CompiledKey,
         absentee: Option<Absentee<'_>>,
     ) -> Option<f64> {
         match key.name.starts_with('#') {
             true => self.special(&fleet.nodes[node], node, &key.name, absentee),
-            false => column.and_then(|column| column[node]),
+            false => self.system.get(&key.name)?.get(&node).copied(),
         }
     }
 
-    /// The sum of what the customer's keys of a machine find on a node, every one that is there counted.
-    pub fn customer_score(&self, keys: &CompiledKeys, node: usize, absentee: Option<Absentee<'_>>) -> f64 {
-        let of_key = |key: &CompiledKey| {
-            let cell = self.customer.get(&key.name).map_or(&[][..], |column| &column[node]);
-            let near = cell.iter().map(|(value, count)| {
-                let count = count - u32::from(is_of(absentee, node, &key.name, *value));
-                f64::from(count) * proximity(*value, key.value)
-            });
-            near.sum::<f64>() * key.weight
-        };
-        keys.customer.iter().map(of_key).sum()
+    /// By node, the sum of what the customer's keys of a machine find there, every one that is there counted, in the order of their
+    /// names.
+    pub fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
+        let mut scores = vec![0.0; self.allocated.len()];
+        for key in &keys.customer {
+            for (node, cell) in self.customer.get(&key.name).into_iter().flatten() {
+                let near = cell.iter().map(|(value, count)| {
+                    let count = count - u32::from(is_of(absentee, *node, &key.name, *value));
+                    f64::from(count) * proximity(*value, key.value)
+                });
+                scores[*node] += near.sum::<f64>() * key.weight;
+            }
+        }
+        scores
     }
 
     /// What the scores of a node are made of: the operator's part and the customer's.
@@ -253,13 +260,13 @@ impl Occupancy {
         absentee: Option<Absentee<'_>>,
     ) -> [Vec<KeyTerm>; 2] {
         let system = keys.system.iter().filter_map(|key| {
-            let value = self.system_value(fleet, self.system.get(&key.name), node, key, absentee)?;
+            let value = self.system_value(fleet, node, key, absentee)?;
             let worth = proximity(value, key.value) * key.weight;
             Some(KeyTerm { name: key.name.clone(), value, count: 1, worth })
         });
         let customer = keys.customer.iter().flat_map(|key| {
-            let cell = self.customer.get(&key.name).map_or(&[][..], |column| &column[node]);
-            cell.iter().filter_map(move |(value, count)| {
+            let cell = self.customer.get(&key.name).and_then(|column| column.get(&node));
+            cell.into_iter().flatten().filter_map(move |(value, count)| {
                 let count = count - u32::from(is_of(absentee, node, &key.name, *value));
                 let worth = f64::from(count) * proximity(*value, key.value) * key.weight;
                 (count > 0).then(|| KeyTerm { name: key.name.clone(), value: *value, count, worth })
