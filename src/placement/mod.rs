@@ -24,6 +24,7 @@ mod place;
 pub mod placing;
 mod preference;
 pub mod quantity;
+mod resource;
 mod score;
 mod sequence;
 mod shift;

@@ -129,7 +129,7 @@ pub fn pareto(found: &Deep) -> Vec<String> {
             .to_owned(),
         ]);
     }
-    table.lines(" ").iter().map(|line| line.trim_end().to_owned()).collect()
+    table.trimmed_lines(" ")
 }
 
 /// The points that are worth a row, by their places in the line.

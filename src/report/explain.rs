@@ -57,7 +57,7 @@ pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_l
             };
             table.push(vec![notation(cluster, m.mv), nodes(m.to), after, gain, reason]);
         }
-        lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
+        lines.extend(table.trimmed_lines(" "));
     }
     lines.push(outlook_text(e, cluster, min_gain, min_gain_limit));
     lines

@@ -276,7 +276,7 @@ impl MarkdownTable {
                 table.push(vec![String::new(); widths.len()]);
             }
         }
-        table.lines("").iter().skip(1).map(|line| line.trim_end().to_owned()).collect()
+        table.trimmed_lines("").split_off(1)
     }
 
     fn one_below_the_other(&self, room: usize) -> Vec<String> {

@@ -130,7 +130,7 @@ fn extremes_table(before: &Moment, after: &Moment) -> Vec<String> {
     for (at, name) in ["fullest node", "emptiest node"].into_iter().enumerate() {
         table.push(vec![name.to_owned(), before[at].text(), after[at].text()]);
     }
-    table.lines(" ").iter().map(|line| line.trim_end().to_owned()).collect()
+    table.trimmed_lines(" ")
 }
 
 /// What is wrong before, and what the plan does not mend.

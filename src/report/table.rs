@@ -63,6 +63,13 @@ impl Table {
     }
 }
 
+impl Table {
+    /// The same without blanks at the ends of lines.
+    pub fn trimmed_lines(&self, prefix: &str) -> Vec<String> {
+        self.lines(prefix).iter().map(|line| line.trim_end().to_owned()).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

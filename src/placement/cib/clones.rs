@@ -87,7 +87,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         // where one part failed, nothing of the clone runs
         resource.failed_on.clone_from(&parts.failed_on);
         if parts.stopped {
-            let everywhere = (0..self.set.hosts.len()).map(HostIdx::new);
+            let everywhere = self.set.host_indices();
             resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
         }
         let clone = self.add(node, resource)?;

@@ -127,14 +127,17 @@ fn parts(of: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> 
 
 /// `5`, `5-8`, `5-` or `-8`.
 fn range(text: &str) -> Option<ValueRange> {
-    let number = |text: &str| {
-        let is_number = text.len() < 6 && text.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| text.parse().ok())
-    };
+    let end = |text: &str| if text.is_empty() { Some(None) } else { digits(text).map(Some) };
     match text.split_once('-') {
-        None => number(text)?.map(|value| (Some(value), Some(value))),
-        Some((least, most)) => Some((number(least)?, number(most)?)),
+        None => digits(text).map(|value| (Some(value), Some(value))),
+        Some((least, most)) => Some((end(least)?, end(most)?)),
     }
+}
+
+/// A number of at most five digits.
+fn digits(text: &str) -> Option<i64> {
+    let is_number = text.len() < 6 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
 }
 
 /// When what begins at a time ends. As Pacemaker counts: a month later is at most the last day of that month, a year after a 29th of
@@ -151,9 +154,7 @@ fn end_of(start: &ZonedDateTime, lasting: Node<'_, '_>) -> Result<Timestamp, &'s
             "id" | "monthdays" | "weekdays" | "yearsdays" | "weekyears" | "moon" => continue,
             _ => return Err(UNKNOWN),
         };
-        let text = attribute.value();
-        let is_number = text.len() < 6 && text.bytes().all(|byte| byte.is_ascii_digit());
-        *number = text.parse::<i64>().ok().filter(|_| is_number).ok_or(UNKNOWN)?;
+        *number = digits(attribute.value()).ok_or(UNKNOWN)?;
     }
     let later = |at: ZonedDateTime, span: Result<Span, _>| {
         span.and_then(|span: Span| at.checked_add(span)).map_err(|_| UNKNOWN)

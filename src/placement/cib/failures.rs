@@ -8,7 +8,7 @@ use super::on_fail::{FailureRules, OnFail};
 pub(super) const PROMOTED: &str = "a resource that is promoted";
 
 /// What the operations of a resource on a host come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PastOutcome {
     /// Whether it runs there, or may.
     pub(super) active: bool,
@@ -47,26 +47,11 @@ pub(super) fn outcome(
     fencing: bool,
     managed: bool,
 ) -> PastOutcome {
-    let mut now = PastOutcome {
-        active: false,
-        starting: false,
-        on_fail: OnFail::Ignore,
-        banned: false,
-        unstopped: false,
-        banned_everywhere: false,
-        stopped: false,
-        untouchable: false,
-        ignored: false,
-        under_way: false,
-        leaving: false,
-        in_part: false,
-        arrived: false,
-        beyond: None,
-    };
+    let mut now = PastOutcome::default();
     let mut failed = None;
     for of in operations {
         // what is not managed was stopped by somebody
-        if !managed && of.code == 7 && matches!(of.status, 0 | 4) {
+        if !managed && of.code == 7 && of.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
         } else {
             now.follow(of, rules, fencing, &mut failed);
@@ -91,24 +76,8 @@ impl PastOutcome {
             self.untouchable |= cannot_be_stopped(of, fencing);
             return;
         }
-        let probes = key == ("monitor", 0);
-        if matches!(key.0, "migrate_to" | "migrate_from") && of.status == -1 {
-            // until it ends, it runs where it was
-            self.leaving |= key.0 == "migrate_to";
-            return;
-        }
-        if key.0 == "migrate_from" && of.status == 4 && of.code == 1 {
-            // it may run there in part
-            (self.active, self.starting, self.under_way, self.arrived) = (true, false, false, false);
-            self.in_part = true;
-            self.on_fail = self.on_fail.max(rules.of(key.0, key.1, fencing));
-            return;
-        }
         if matches!(key.0, "migrate_to" | "migrate_from") {
-            let done = key.0 == "migrate_from" && of.code == 0 && matches!(of.status, 0 | 4);
-            (self.active, self.starting) = (self.active || done, false);
-            (self.under_way, self.arrived) = (!done, done);
-            return;
+            return self.migrate(of, rules.of(key.0, key.1, fencing));
         }
         match of.status {
             // cancelled, and what tells nothing about where it runs
@@ -121,7 +90,7 @@ impl PastOutcome {
             -1 => return,
             _ => {}
         }
-        let judged = matches!(of.status, 0 | 4);
+        let (probes, judged) = (of.probes(), of.is_judged());
         if judged && matches!(of.code, 190 | 191) {
             self.beyond = Some("a resource that is degraded");
         }
@@ -169,12 +138,31 @@ impl PastOutcome {
         self.fail(of, rules.of(key.0, key.1, fencing), fencing);
     }
 
+    /// What a live migration left on one of its two hosts.
+    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail) {
+        let arrives = of.name == "migrate_from";
+        if of.status == -1 {
+            // until it ends, it runs where it was
+            self.leaving |= !arrives;
+            return;
+        }
+        self.starting = false;
+        if arrives && of.status == 4 && of.code == 1 {
+            // it may run there in part
+            (self.active, self.under_way, self.arrived) = (true, false, false);
+            self.in_part = true;
+            self.on_fail = self.on_fail.max(on_fail);
+            return;
+        }
+        let done = arrives && of.code == 0 && of.is_judged();
+        self.active |= done;
+        (self.under_way, self.arrived) = (!done, done);
+    }
+
     /// What an operation left that failed.
     fn fail(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool) {
-        let (stops, probes) = (of.name == "stop", of.name == "monitor" && of.interval == 0);
-        let judged = matches!(of.status, 0 | 4);
-        let hard = of.is_hard();
-        let fatal = of.status == 6 || judged && of.code == 6;
+        let stops = of.name == "stop";
+        let fatal = of.status == 6 || of.is_judged() && of.code == 6;
         if !matches!(of.name.as_str(), "start" | "stop" | "monitor") {
             self.leave_beyond("a failed operation that is not known");
         }
@@ -182,11 +170,11 @@ impl PastOutcome {
         if on_fail == OnFail::Ignore {
             self.ignored = true;
             self.starting = false;
-            self.active = !(stops || probes);
+            self.active = !(stops || of.probes());
             return;
         }
         (self.active, self.starting) = (true, false);
-        self.banned |= hard;
+        self.banned |= of.is_hard();
         self.unstopped |= stops;
         self.banned_everywhere |= fatal;
         self.stopped |= on_fail == OnFail::Stop;

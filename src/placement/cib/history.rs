@@ -33,20 +33,27 @@ pub(super) struct KeptOperation {
 }
 
 impl KeptOperation {
+    /// Whether it only looked for the resource.
+    pub(super) fn probes(&self) -> bool {
+        self.name == "monitor" && self.interval == 0
+    }
+
+    /// Whether it came to its end, so that its code tells how.
+    pub(super) fn is_judged(&self) -> bool {
+        matches!(self.status, 0 | 4)
+    }
+
     /// Whether it came to something else than was meant, or to nothing yet.
     pub(super) fn has_failed(&self) -> bool {
-        let probes = self.name == "monitor" && self.interval == 0;
-        let is_absent = self.code == 7 && (probes || self.expected == Some(7));
+        let is_absent = self.code == 7 && (self.probes() || self.expected == Some(7));
         self.status != 1 && !matches!(self.code, 0 | 8 | 9 | 190 | 191) && !is_absent
     }
 
     /// Whether the agent, not the attempt, is at fault: trying again here makes no sense.
     pub(super) fn is_hard(&self) -> bool {
-        let judged = matches!(self.status, 0 | 4);
-        let probes = self.name == "monitor" && self.interval == 0;
-        let starts_or_stops = probes || matches!(self.name.as_str(), "start" | "stop");
+        let starts_or_stops = self.probes() || matches!(self.name.as_str(), "start" | "stop");
         matches!(self.status, 5 | 7)
-            || judged && (matches!(self.code, 2 | 4 | 5) || self.code == 3 && starts_or_stops)
+            || self.is_judged() && (matches!(self.code, 2 | 4 | 5) || self.code == 3 && starts_or_stops)
     }
 }
 

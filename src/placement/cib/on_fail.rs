@@ -6,9 +6,10 @@ use super::Reader;
 use super::document::{child, children};
 
 /// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum OnFail {
     /// It counts as what was meant to happen.
+    #[default]
     Ignore,
     /// The resource is stopped and started.
     Restart,

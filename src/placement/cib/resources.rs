@@ -143,7 +143,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             resource.failed_on = failed_on(self.failures_of(&name, &rules), threshold);
         }
         let banned = place.banned.iter().chain(&place.unstopped);
-        let everywhere = (0..self.set.hosts.len()).map(HostIdx::new).filter(|_| place.stopped);
+        let everywhere = self.set.host_indices().filter(|_| place.stopped);
         let banned = banned.copied().chain(everywhere);
         resource.failed_on.extend(banned.map(|host| (host, AllocationScore::INFINITY)));
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));

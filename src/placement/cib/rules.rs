@@ -46,12 +46,10 @@ fn known(operation: &str) -> bool {
 
 /// Whether a rule holds for a host.
 pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool, clock: &ClusterTime) -> bool {
-    let part_holds = |part: Node<'_, '_>| match part.tag_name().name() {
-        "rule" => holds(part, host, coordinator, clock),
-        "date_expression" => dates::holds(part, clock),
-        _ => expression_holds(part, host, coordinator),
-    };
-    are_true(rule, part_holds)
+    is_true(rule, &|part| match part.has_tag_name("date_expression") {
+        true => dates::holds(part, clock),
+        false => expression_holds(part, host, coordinator),
+    })
 }
 
 /// Whether a rule about nothing but dates holds; none if it is about anything else.
@@ -60,22 +58,19 @@ pub(super) fn holds_by_date(rule: Node<'_, '_>, clock: &ClusterTime) -> Option<b
         matches!(part.tag_name().name(), "rule" | "date_expression" | "date_spec" | "duration")
     };
     let is_known = beyond(rule).is_none() && rule.descendants().filter(Node::is_element).all(is_about_dates);
-    is_known.then(|| by_date(rule, clock))
+    is_known.then(|| is_true(rule, &|part| dates::holds(part, clock)))
 }
 
-fn by_date(rule: Node<'_, '_>, clock: &ClusterTime) -> bool {
-    are_true(rule, |part| match part.has_tag_name("rule") {
-        true => by_date(part, clock),
-        false => dates::holds(part, clock),
-    })
-}
-
-/// Whether enough of the parts of a rule hold.
-fn are_true<'a, 'i>(rule: Node<'a, 'i>, holds: impl Fn(Node<'a, 'i>) -> bool) -> bool {
+/// Whether enough of the expressions of a rule, and of the rules in it, hold.
+fn is_true(rule: Node<'_, '_>, holds: &dyn Fn(Node<'_, '_>) -> bool) -> bool {
     let mut parts = rule.children().filter(Node::is_element);
+    let part_holds = |part: Node<'_, '_>| match part.has_tag_name("rule") {
+        true => is_true(part, holds),
+        false => holds(part),
+    };
     match is_any(rule) {
-        true => parts.any(holds),
-        false => parts.all(holds),
+        true => parts.any(part_holds),
+        false => parts.all(part_holds),
     }
 }
 

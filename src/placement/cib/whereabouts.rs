@@ -4,7 +4,7 @@ use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
 use super::super::working_set::{HostState, Resource, RunCondition};
 use super::Reader;
-use super::failures::outcome;
+use super::failures::{PastOutcome, outcome};
 use super::history::{KeptOperation, Trace};
 use super::on_fail::{FailureRules, OnFail};
 
@@ -23,6 +23,8 @@ pub(super) struct RunPlaces {
     pub(super) blocked: bool,
     /// How many hosts on which it runs were known when that was found out.
     known_before_block: usize,
+    /// Whether a live migration to one of the hosts failed, so that it may run there in part.
+    in_part: bool,
     /// Where a failure is ignored, so that it does not count how often it failed.
     pub(super) forgiven: Vec<HostIdx>,
 }
@@ -74,7 +76,8 @@ impl Reader<'_, '_> {
     }
 
     /// Where a primitive runs, by what the status calls it; whether it is managed on a host, and after it was blocked on another
-    /// one, is asked. On a host that is offline, only if it was lost. Hosts on which it failed so that they have to be fenced, or to be in standby, are so from now on.
+    /// one, is asked. On a host that is offline, only if it was lost. Hosts on which it failed so that they have to be fenced, or
+    /// to be in standby, are so from now on.
     pub(super) fn whereabouts(
         &mut self,
         name: &str,
@@ -82,61 +85,70 @@ impl Reader<'_, '_> {
         managed_on: impl Fn(HostState, bool) -> bool,
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
-        let (mut places, mut in_part) = (RunPlaces::default(), false);
-        let fencing = self.set.fencing;
+        let mut places = RunPlaces::default();
         let mut traces = self.remembered(name, rules);
         let turn = |host: HostIdx| self.set.status_order.iter().position(|other| *other == host);
         traces.sort_by_cached_key(|(host, _)| turn(*host));
         for (host, trace) in &traces {
-            if let Trace::Troubled(operations) = trace
-                && (!self.has_arrived(name, operations, rules) || self.is_under_way(*host, operations, rules))
-            {
-                add_reason(reasons, UNDER_WAY);
-            }
-            let state = &mut self.set.hosts[host.get()].state;
+            let state = self.set.host(*host).state;
             let is_known = state.online || state.unclean;
             match trace {
-                Trace::Inactive => {}
                 Trace::Active if is_known => places.active.push((*host, RunCondition::Sound)),
-                Trace::Active => {}
-                Trace::Troubled(operations) if is_known || fencing => {
-                    let mut past = outcome(operations, rules, fencing, managed_on(*state, places.blocked));
-                    // what was on a lost host is gone with it
-                    if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
-                        past.on_fail = OnFail::Restart;
+                Trace::Active | Trace::Inactive => {}
+                Trace::Troubled(operations) => {
+                    let is_under_way = || self.is_under_way(*host, operations, rules);
+                    if !self.has_arrived(name, operations, rules) || is_under_way() {
+                        add_reason(reasons, UNDER_WAY);
                     }
-                    state.unclean |= fencing && (past.on_fail == OnFail::Fence || !is_known && past.failed());
-                    state.standby |= past.on_fail == OnFail::Standby;
-                    if !places.blocked {
-                        places.known_before_block = places.active.len();
+                    if is_known || self.set.fencing {
+                        let managed = managed_on(state, places.blocked);
+                        let past = outcome(operations, rules, self.set.fencing, managed);
+                        self.note_trouble(&mut places, *host, past, reasons);
                     }
-                    if past.active && (is_known || state.unclean) {
-                        places.active.push((*host, past.condition()));
-                    }
-                    places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
-                    if past.ignored {
-                        places.forgiven.push(*host);
-                    }
-                    if past.banned_everywhere {
-                        places.banned.extend((0..self.set.hosts.len()).map(HostIdx::new));
-                    } else if past.banned {
-                        places.banned.push(*host);
-                    }
-                    places.stopped |= past.stopped;
-                    in_part |= past.in_part;
-                    if past.unstopped {
-                        places.unstopped.push(*host);
-                    }
-                    past.beyond.into_iter().for_each(|reason| add_reason(reasons, reason));
                 }
-                Trace::Troubled(_) => {}
             }
         }
-        if in_part && places.active.len() > 1 {
+        if places.in_part && places.active.len() > 1 {
             add_reason(reasons, UNDER_WAY);
         }
         places.active.dedup_by_key(|(host, _)| *host);
         places
+    }
+
+    /// Notes what operations on a host came to, for the resource and for the host.
+    fn note_trouble(
+        &mut self,
+        places: &mut RunPlaces,
+        host: HostIdx,
+        mut past: PastOutcome,
+        reasons: &mut Vec<&'static str>,
+    ) {
+        let fencing = self.set.fencing;
+        let state = &mut self.set.hosts[host.get()].state;
+        let is_known = state.online || state.unclean;
+        // what was on a lost host is gone with it
+        if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
+            past.on_fail = OnFail::Restart;
+        }
+        state.unclean |= fencing && (past.on_fail == OnFail::Fence || !is_known && past.failed());
+        state.standby |= past.on_fail == OnFail::Standby;
+        if !places.blocked {
+            places.known_before_block = places.active.len();
+        }
+        if past.active && (is_known || state.unclean) {
+            places.active.push((host, past.condition()));
+        }
+        places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
+        places.stopped |= past.stopped;
+        places.in_part |= past.in_part;
+        places.forgiven.extend(past.ignored.then_some(host));
+        places.unstopped.extend(past.unstopped.then_some(host));
+        if past.banned_everywhere {
+            places.banned.extend(self.set.host_indices());
+        } else if past.banned {
+            places.banned.push(host);
+        }
+        past.beyond.into_iter().for_each(|reason| add_reason(reasons, reason));
     }
 
     /// Notes in a primitive where it runs. What runs on several hosts is stopped on all of them, unless nobody manages it or its

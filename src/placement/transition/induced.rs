@@ -217,14 +217,11 @@ impl InducedChanges<'_> {
 
     /// What has to be stopped after something that nobody touches is not stopped at all.
     fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
-        let is_twice = self.set.resource(then).runs_twice();
-        if !need.symmetrical || !self.is_blocked(then) || is_twice || matches!(need.why, WaitReason::Group(_))
-        {
-            return;
-        }
         let set = self.set;
+        let is_in_group = matches!(need.why, WaitReason::Group(_));
         // a clone counts as stopped, whatever holds its instances
-        if set.resource(need.first).is_clone() {
+        let counts_as_stopped = set.resource(need.first).is_clone() || set.resource(then).runs_twice();
+        if !need.symmetrical || !self.is_blocked(then) || is_in_group || counts_as_stopped {
             return;
         }
         for first in set.primitives(&need.first).iter() {

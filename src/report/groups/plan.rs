@@ -145,7 +145,7 @@ pub fn compression(
     }
     let verdict = ["-".to_owned(), "-".to_owned(), String::new()];
     table.push([amounts("(all)", &found.total, cluster.instances.len()), verdict.into()].concat());
-    lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
+    lines.extend(table.trimmed_lines(" "));
     for candidate in &found.candidates {
         if let compress::Compressed::Stuck(instance, placed) = &candidate.outcome
             && level > 1

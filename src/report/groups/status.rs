@@ -97,7 +97,7 @@ fn partition_table(status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
             group_names(cluster, &partition.groups),
         ]);
     }
-    table.lines(" ").iter().map(|line| line.trim_end().to_owned()).collect()
+    table.trimmed_lines(" ")
 }
 
 /// What `-v` adds about a group.

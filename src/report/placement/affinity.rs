@@ -108,7 +108,7 @@ impl AffinityResult<'_> {
             };
             table.push(std::iter::once(self.node(at)).chain(cells).collect());
         }
-        table.lines(" ").iter().map(|line| line.trim_end().to_owned()).collect()
+        table.trimmed_lines(" ")
     }
 
     fn verified(&self, misplaced: &[Misplaced], running: usize) -> Vec<String> {
@@ -143,7 +143,7 @@ impl AffinityResult<'_> {
             ];
             table.push(cells.to_vec());
         }
-        lines.extend(table.lines(" ").iter().map(|line| line.trim_end().to_owned()));
+        lines.extend(table.trimmed_lines(" "));
         lines
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::opened;
-use super::run::no_forms;
+use super::run::no_forms_but;
 use crate::execute::pacemaker::SIZE;
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
@@ -65,6 +65,5 @@ fn check(all: &Options, placement: &PlacementOptions) -> anyhow::Result<()> {
         "only one cluster can be named: -j stands alone"
     );
     ensure!(!all.execution.exec && placement.now.is_none(), "--exec and --now are for Pacemaker clusters");
-    let explain = PlacementOptions { explain: false, ..placement.clone() };
-    no_forms(&explain, "placement by keys")
+    no_forms_but(placement, "--explain", "placement by keys")
 }

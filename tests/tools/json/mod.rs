@@ -1,5 +1,7 @@
 //! `--json`: every document follows its schema and says what the text says.
 
+mod placements;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -638,78 +640,4 @@ fn late_tags_of_repairs_are_taken_away() {
     let removed = format!(">>> Removing the following tags from ldap.example.com:\n\"{late}\"\n");
     assert!(said.contains(&removed), "{said}");
     assert_eq!(said.matches(&over).count(), 0, "{said}");
-}
-
-#[test]
-fn placements_of_pacemaker_clusters() {
-    let (placement, normalized) =
-        (validator("htools.placement-1.json"), validator("htools.normalized-1.json"));
-    let (survival, fit) = (validator("htools.survival-1.json"), validator("htools.fit-1.json"));
-    let read = |words: &[&str], validator: &Validator, status: &'static [i32]| -> Value {
-        let run = Command::new(PROGRAM).env_remove("HTOOLS").arg("hplace").args(words).assert().code(status);
-        let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
-        let errors: Vec<String> =
-            validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path)).collect();
-        assert!(errors.is_empty(), "{words:?}: {errors:#?}");
-        document
-    };
-    let lint = validator("htools.lint-1.json");
-    for (file, count) in [("data/pacemaker-small.xml", 2), ("data/pacemaker-six-nodes.xml", 0)] {
-        let document = read(&["lint", "-x", file, "--json"], &lint, &[0, 2]);
-        assert_eq!(array(&document, "findings").len(), count);
-        let document = read(&["-x", file, "--strategy=optimal", "--json"], &placement, &[0, 2]);
-        assert_eq!(document["optimum"]["result"], "proved");
-    }
-    for (file, unplaced) in
-        [("data/pacemaker-small.xml", "rsc-large"), ("data/pacemaker-six-nodes.xml", "report")]
-    {
-        let document = read(&["-x", file, "--json"], &placement, &[2]);
-        assert_eq!(document["unplaced"], serde_json::json!([unplaced]));
-        let resources = array(&document, "resources");
-        assert_eq!(array(&document, "order").len(), resources.len());
-        let lost = resources.iter().find(|one| one["id"] == unplaced).unwrap();
-        assert!(!array(lost, "room_taken").is_empty());
-        assert!(document.get("transition").is_none());
-        let document = read(&["survive", "--nodes=2", "-x", file, "--json"], &survival, &[2]);
-        assert_eq!(array(&document, "losses")[0]["quorum"], unplaced != "rsc-large");
-        for size in ["cpu=1,memory=512", "cpu=1000"] {
-            let document = read(&["fit", size, "-x", file, "--json"], &fit, &[0, 2]);
-            let nodes = array(&document, "nodes").iter().map(|node| node["more"].as_u64().unwrap());
-            assert_eq!(document["count"], nodes.sum::<u64>());
-            assert_eq!(document["first_full"].is_null(), size == "cpu=1000");
-        }
-        let document = read(&["-x", file, "--show-normalized"], &normalized, &[0]);
-        assert_eq!(array(&document, "resources").len(), resources.len());
-    }
-    for file in fs::read_dir("tests/fixtures/pacemaker").unwrap().map(|entry| entry.unwrap().path()) {
-        if file.extension().is_none_or(|end| end != "xml") {
-            continue;
-        }
-        let words = ["-x", file.to_str().unwrap(), "--json", "--transition"];
-        let document = read(&words, &placement, &[0, 2]);
-        let transition = &document["transition"];
-        let steps = array(transition, "steps").len();
-        let position = |edge: &Value, end: &str| usize::try_from(edge[end].as_u64().unwrap()).unwrap();
-        for edge in array(transition, "edges") {
-            assert!(position(edge, "before") < position(edge, "after") && position(edge, "after") < steps);
-        }
-    }
-}
-
-#[test]
-fn placements_by_keys() {
-    let (read, printed) = (validator("htools.fleet-1.json"), validator("htools.affinity-1.json"));
-    let sample: Value = serde_json::from_str(&fs::read_to_string("data/affinity.json").unwrap()).unwrap();
-    assert!(read.is_valid(&sample));
-    for (words, misplaced) in [(&[][..], false), (&["--verify"][..], true)] {
-        let words = [&["hplace", "-j", "data/affinity.json", "--json"], words].concat();
-        let run = Command::new(PROGRAM).env_remove("HTOOLS").args(words).assert();
-        let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
-        let errors: Vec<String> = printed.iter_errors(&document).map(|e| e.to_string()).collect();
-        assert!(errors.is_empty(), "{errors:#?}");
-        assert_eq!(document.get("misplaced").is_some(), misplaced);
-        let placed: Vec<&str> =
-            array(&document, "machines").iter().map(|one| one["node"].as_str().unwrap()).collect();
-        assert_eq!(placed, ["node2", "node2", "gold1"]);
-    }
 }

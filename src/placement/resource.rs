@@ -1,0 +1,157 @@
+//! Resources: what they are, what they need, and how they run.
+
+use super::capacity::Capacities;
+use super::index::{HostIdx, ResourceIdx};
+use super::score::{AllocationScore, ScoreTable};
+
+/// What a resource is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceForm {
+    /// Something that runs.
+    Primitive,
+    /// Primitives that run together, one started after the other. All of them may be left out.
+    Group,
+    /// Instances of the same primitive or group, each on another host.
+    Clone {
+        /// Whether its instances go by the instance of another clone on their own host, not by all of them.
+        interleave: bool,
+        /// Whether its instances are started one after the other.
+        ordered: bool,
+    },
+}
+
+/// How a primitive runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunCondition {
+    /// As it should.
+    #[default]
+    Sound,
+    /// It failed, and has to be stopped before it is started anywhere.
+    Failed,
+    /// It failed, and nobody touches it before somebody has looked at it.
+    Blocked,
+    /// It was being started when the document was written; it is started again.
+    Starting,
+}
+
+/// A primitive, a group or a clone.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// Its id.
+    pub id: String,
+    /// For a primitive: class, provider and type, as `ocf:heartbeat:VirtualDomain`.
+    pub agent: String,
+    /// For a group: its members, in order. For a clone: its instances.
+    pub members: Vec<ResourceIdx>,
+    /// What it is.
+    pub form: ResourceForm,
+    /// The group that it belongs to.
+    pub group: Option<ResourceIdx>,
+    /// The clone of which it is an instance.
+    pub instance_of: Option<ResourceIdx>,
+    /// Who has the higher one is placed first.
+    pub priority: AllocationScore,
+    /// What it is worth to stay.
+    pub stickiness: AllocationScore,
+    /// Whether it shall not run.
+    pub stopped: bool,
+    /// Whether the cluster may start, stop and move it, where it runs on no host in maintenance.
+    pub managed: bool,
+    /// Whether its wishes count for where those go that it wants to be with.
+    pub critical: bool,
+    /// Whether hosts that are not healthy are no worse for it.
+    pub allows_unhealthy: bool,
+    /// Whether it can be moved while it runs.
+    pub allow_migrate: bool,
+    /// What it needs. For a group: nothing, its members do.
+    pub utilization: Capacities,
+    /// Where it is wanted, before anything is placed.
+    pub scores: ScoreTable,
+    /// Where it runs. A group: where a member runs, on the first host of the document's status where one does.
+    pub active: Option<HostIdx>,
+    /// Other hosts on which a primitive runs, too, and is not meant to, in the order of the status.
+    pub also_on: Vec<HostIdx>,
+    /// Of a primitive that runs on several hosts: whether it is left where it is to run, and stopped on the others only.
+    pub spares_expected: bool,
+    /// Of the hosts on which a primitive runs, the position of the first that was looked at when nobody managed it any more: what is
+    /// not managed is kept on that one and those behind it.
+    pub kept_from: usize,
+    /// How it runs there.
+    pub condition: RunCondition,
+    /// Hosts on which it failed too often, with the count.
+    pub failed_on: Vec<(HostIdx, AllocationScore)>,
+    /// Whether it is outside, and stays where it runs.
+    pub outside: bool,
+}
+
+impl Resource {
+    /// A primitive that needs nothing and may run anywhere.
+    pub(super) fn plain(id: String) -> Resource {
+        Resource {
+            id,
+            agent: String::new(),
+            members: Vec::new(),
+            form: ResourceForm::Primitive,
+            group: None,
+            instance_of: None,
+            priority: AllocationScore::ZERO,
+            stickiness: AllocationScore::ZERO,
+            stopped: false,
+            managed: true,
+            critical: true,
+            allows_unhealthy: false,
+            allow_migrate: false,
+            utilization: Capacities::default(),
+            scores: ScoreTable::default(),
+            active: None,
+            also_on: Vec::new(),
+            spares_expected: false,
+            kept_from: 0,
+            condition: RunCondition::Sound,
+            failed_on: Vec::new(),
+            outside: false,
+        }
+    }
+
+    /// Whether it runs as it should not.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.condition, RunCondition::Failed | RunCondition::Blocked)
+    }
+
+    /// All hosts on which a primitive runs; of others, where a part does.
+    pub fn active_hosts(&self) -> impl Iterator<Item = HostIdx> + '_ {
+        self.active.into_iter().chain(self.also_on.iter().copied())
+    }
+
+    /// Whether it runs on more than one host.
+    pub fn runs_twice(&self) -> bool {
+        !self.also_on.is_empty()
+    }
+
+    /// From now on it runs there, and nowhere else.
+    pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
+        (self.active, self.condition) = (host, RunCondition::Sound);
+        self.also_on.clear();
+        self.kept_from = 0;
+    }
+
+    /// Whether it is something that runs.
+    pub fn is_primitive(&self) -> bool {
+        self.form == ResourceForm::Primitive
+    }
+
+    /// Whether it is a group.
+    pub fn is_group(&self) -> bool {
+        self.form == ResourceForm::Group
+    }
+
+    /// Whether it is a clone.
+    pub fn is_clone(&self) -> bool {
+        matches!(self.form, ResourceForm::Clone { .. })
+    }
+
+    /// Whether it is a device that fences hosts.
+    pub(super) fn fences(&self) -> bool {
+        self.agent.starts_with("stonith:")
+    }
+}
