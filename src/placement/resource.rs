@@ -32,6 +32,8 @@ pub enum RunCondition {
     Blocked,
     /// It was being started when the document was written; it is started again.
     Starting,
+    /// A live migration that failed may have left it there, though it was not found.
+    Supposed,
 }
 
 /// A primitive, a group or a clone.

@@ -1,14 +1,16 @@
 //! What operations that did not end as they should mean for a resource and its host.
 
+use super::super::index::HostIdx;
 use super::super::working_set::RunCondition;
 use super::history::KeptOperation;
+use super::migrations::{HistoryPlace, Passage};
 use super::on_fail::{FailureRules, OnFail};
 
 /// Why a resource is outside that has more roles than started and stopped.
 pub(super) const PROMOTED: &str = "a resource that is promoted";
 
 /// What the operations of a resource on a host come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PastOutcome {
     /// Whether it runs there, or may.
     pub(super) active: bool,
@@ -28,14 +30,14 @@ pub(super) struct PastOutcome {
     pub(super) untouchable: bool,
     /// Whether a failure is ignored, and with it how often the resource failed.
     pub(super) ignored: bool,
-    /// Whether a live migration to or from this host has not come to its end here.
-    pub(super) under_way: bool,
     /// Whether a live migration from this host had begun when the document was written, and is not known to have ended.
     pub(super) leaving: bool,
-    /// Whether a live migration to this host failed, so that it may run here in part.
-    pub(super) in_part: bool,
-    /// Whether it came here by a live migration.
-    pub(super) arrived: bool,
+    /// Where else it may run, by what became of live migrations.
+    pub(super) elsewhere: Vec<HostIdx>,
+    /// The host to which it was sent, if it is not known that it arrived.
+    pub(super) sent: Option<HostIdx>,
+    /// Whether something is left of it here that is to be stopped, as it arrived elsewhere.
+    pub(super) left: bool,
     /// Why it is outside, if it is.
     pub(super) beyond: Option<&'static str>,
 }
@@ -46,15 +48,17 @@ pub(super) fn outcome(
     rules: &FailureRules<'_>,
     fencing: bool,
     managed: bool,
+    here: &HistoryPlace<'_>,
 ) -> PastOutcome {
     let mut now = PastOutcome::default();
     let mut failed = None;
-    for of in operations {
+    for (at, of) in operations.iter().enumerate() {
         // what is not managed was stopped by somebody
         if !managed && of.code == 7 && of.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
         } else {
-            now.follow(of, rules, fencing, &mut failed);
+            let passage = || Passage::of(of, &operations[at + 1..], here);
+            now.follow(of, rules, fencing, &passage, &mut failed);
         }
     }
     now
@@ -66,6 +70,7 @@ impl PastOutcome {
         of: &'o KeptOperation,
         rules: &FailureRules<'_>,
         fencing: bool,
+        passage: &dyn Fn() -> Passage,
         last_failed: &mut Option<(&'o str, u64)>,
     ) {
         let key = (of.name.as_str(), of.interval);
@@ -77,7 +82,7 @@ impl PastOutcome {
             return;
         }
         if matches!(key.0, "migrate_to" | "migrate_from") {
-            return self.migrate(of, rules.of(key.0, key.1, fencing));
+            return self.migrate(of, rules.of(key.0, key.1, fencing), fencing, passage);
         }
         match of.status {
             // cancelled, and what tells nothing about where it runs
@@ -121,7 +126,7 @@ impl PastOutcome {
                 }
                 "stop" => {
                     (self.active, self.starting) = (false, false);
-                    (self.under_way, self.leaving, self.in_part, self.arrived) = (false, false, false, false);
+                    (self.leaving, self.left) = (false, false);
                     self.forgive();
                 }
                 "monitor" => {
@@ -139,31 +144,42 @@ impl PastOutcome {
     }
 
     /// What a live migration left on one of its two hosts.
-    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail) {
-        let arrives = of.name == "migrate_from";
-        if of.status == -1 {
+    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool, passage: &dyn Fn() -> Passage) {
+        match of.status {
             // until it ends, it runs where it was
-            self.leaving |= !arrives;
-            return;
+            -1 => {
+                self.leaving |= of.name == "migrate_to";
+                return;
+            }
+            1 => return,
+            _ => self.starting = false,
         }
-        self.starting = false;
-        if arrives && of.status == 4 && of.code == 1 {
-            // it may run there in part
-            (self.active, self.under_way, self.arrived) = (true, false, false);
-            self.in_part = true;
-            self.on_fail = self.on_fail.max(on_fail);
-            return;
+        match passage() {
+            Passage::Over => {}
+            Passage::Arrived => self.active = true,
+            Passage::Left => (self.active, self.left) = (false, true),
+            Passage::Sent(to) => {
+                self.active = true;
+                self.sent = to;
+                self.elsewhere.extend(to);
+            }
+            Passage::FailedThere(to) => {
+                self.active = true;
+                self.on_fail = self.on_fail.max(OnFail::Restart);
+                self.elsewhere.extend(to);
+            }
+            Passage::FailedHere(other) => {
+                self.elsewhere.extend(other);
+                self.fail(of, on_fail, fencing);
+            }
         }
-        let done = arrives && of.code == 0 && of.is_judged();
-        self.active |= done;
-        (self.under_way, self.arrived) = (!done, done);
     }
 
     /// What an operation left that failed.
     fn fail(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool) {
         let stops = of.name == "stop";
         let fatal = of.status == 6 || of.is_judged() && of.code == 6;
-        if !matches!(of.name.as_str(), "start" | "stop" | "monitor") {
+        if !matches!(of.name.as_str(), "start" | "stop" | "monitor" | "migrate_to" | "migrate_from") {
             self.leave_beyond("a failed operation that is not known");
         }
         self.untouchable |= cannot_be_stopped(of, fencing);

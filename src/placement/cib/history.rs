@@ -1,5 +1,7 @@
 //! Where resources run: what their operations left on each host.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use roxmltree::Node;
 
 use super::document::{child, children, id};
@@ -24,8 +26,8 @@ pub(super) struct KeptOperation {
     pub(super) status: i64,
     pub(super) code: i64,
     pub(super) expected: Option<i64>,
-    /// The name of the host to which a live migration goes.
-    pub(super) target: String,
+    /// The name of the host at the other end of a live migration.
+    pub(super) peer: String,
     /// When its result changed last, in seconds since 1970.
     pub(super) changed: Option<i64>,
     /// Whether its failure is forgotten.
@@ -43,6 +45,16 @@ impl KeptOperation {
         matches!(self.status, 0 | 4)
     }
 
+    /// Whether it has not ended.
+    pub(super) fn is_pending(&self) -> bool {
+        self.status == -1
+    }
+
+    /// Whether it came to what was meant.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_judged() && self.code == 0
+    }
+
     /// Whether it came to something else than was meant, or to nothing yet.
     pub(super) fn has_failed(&self) -> bool {
         let is_absent = self.code == 7 && (self.probes() || self.expected == Some(7));
@@ -51,14 +63,15 @@ impl KeptOperation {
 
     /// Whether the agent, not the attempt, is at fault: trying again here makes no sense.
     pub(super) fn is_hard(&self) -> bool {
-        let starts_or_stops = self.probes() || matches!(self.name.as_str(), "start" | "stop");
+        let starts_or_stops =
+            self.probes() || matches!(self.name.as_str(), "start" | "stop" | "migrate_to" | "migrate_from");
         matches!(self.status, 5 | 7)
             || self.is_judged() && (matches!(self.code, 2 | 4 | 5) || self.code == 3 && starts_or_stops)
     }
 }
 
 /// The attributes of an operation that tell what it left.
-pub(super) const OPERATION: [&str; 8] = [
+pub(super) const OPERATION: [&str; 9] = [
     "operation",
     "call-id",
     "op-status",
@@ -67,6 +80,7 @@ pub(super) const OPERATION: [&str; 8] = [
     "transition-key",
     "migrate_target",
     "last-rc-change",
+    "migrate_source",
 ];
 
 /// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
@@ -100,13 +114,14 @@ impl PastOperation<'_> {
     }
 
     fn keep(&self) -> KeptOperation {
+        let peer = self.0[if self.name() == b"migrate_from" { 8 } else { 6 }];
         KeptOperation {
             name: String::from_utf8_lossy(self.name()).into_owned(),
             interval: number(self.0[4]).and_then(|every| u64::try_from(every).ok()).unwrap_or(0),
             status: self.status(),
             code: self.code(),
             expected: self.expected(),
-            target: String::from_utf8_lossy(self.0[6]).into_owned(),
+            peer: String::from_utf8_lossy(peer).into_owned(),
             changed: number(self.0[7]),
             forgotten: false,
         }
@@ -123,7 +138,19 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// What is said about each resource on one host, in the order of the document.
+/// What a name is known by where there are too many to keep them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NameMark(u64);
+
+impl NameMark {
+    pub(super) fn of(name: &[u8]) -> NameMark {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        NameMark(hasher.finish())
+    }
+}
+
+/// What is said about each resource on one host of which operations are known, in the order of the document.
 pub(super) fn traces<'a>(state: Node<'a, '_>) -> Vec<(&'a str, Trace)> {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let operation = |node: Node<'a, '_>| {
@@ -131,9 +158,9 @@ pub(super) fn traces<'a>(state: Node<'a, '_>) -> Vec<(&'a str, Trace)> {
     };
     let trace = |resource| {
         let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
-        (id(resource), trace(&mut operations))
+        (!operations.is_empty()).then(|| (id(resource), trace(&mut operations)))
     };
-    resources.map(trace).collect()
+    resources.filter_map(trace).collect()
 }
 
 /// The element of a host's history.

@@ -10,7 +10,7 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
 use super::Reader;
 use super::document::{child, children, required, wrong};
-use super::history::{self, Trace};
+use super::history::{self, NameMark, Trace};
 use super::properties::{Properties, amount};
 use crate::input::error::Result;
 
@@ -40,7 +40,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             if self.root.attribute("dc-uuid") == Some(host.id.as_str()) {
                 self.set.coordinator = Some(here);
             }
-            state.into_iter().for_each(|state| self.read_traces(here, state));
+            self.read_traces(here, state);
             self.set.hosts.push(host);
         }
         self.read_status_order();
@@ -48,14 +48,18 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// What the operations of resources say about a host, and how often they failed there.
-    fn read_traces(&mut self, host: HostIdx, state: Node<'a, 'i>) {
-        let taken = history::list(state).and_then(|list| self.taken.get(&list.range().start));
-        let taken = taken.into_iter().flatten().map(|(name, trace)| (name.as_str(), trace.clone()));
-        for (name, trace) in taken.chain(history::traces(state)) {
-            if trace != Trace::Inactive {
-                self.traces.entry(name).or_default().push((host, trace));
+    fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
+        let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
+        let mut idle = taken.map(|of| of.idle.clone()).unwrap_or_default();
+        let taken = taken.into_iter().flat_map(|of| &of.traces);
+        let taken = taken.map(|(name, trace)| (name.as_str(), trace.clone()));
+        for (name, trace) in taken.chain(state.map(history::traces).unwrap_or_default()) {
+            match trace {
+                Trace::Inactive => idle.push(NameMark::of(name.as_bytes())),
+                trace => self.traces.entry(name).or_default().push((host, trace)),
             }
         }
+        self.idle.push(idle);
     }
 
     /// The hosts by their place in the status.

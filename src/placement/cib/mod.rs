@@ -12,6 +12,7 @@ mod health;
 mod history;
 mod hosts;
 mod locations;
+mod migrations;
 mod on_fail;
 mod orders;
 mod plain;
@@ -39,8 +40,8 @@ use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
 use health::HealthScores;
-use history::Trace;
-use plain::PlainHistories;
+use history::{NameMark, Trace};
+use plain::{PlainHistories, TakenHistory};
 pub(super) use properties::amount;
 
 /// Reads a CIB. Errors name `source`.
@@ -80,6 +81,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         together: Vec::new(),
         taken: &histories.taken,
         traces: HashMap::new(),
+        idle: Vec::new(),
         failures: HashMap::new(),
         clock: ClusterTime::of(root),
         by_id: OnceCell::new(),
@@ -127,9 +129,11 @@ struct Reader<'a, 'i> {
     /// What the order of groups means for where their members run.
     together: Vec<Colocation>,
     /// What histories say that is not in the tree, by where they are in the document.
-    taken: &'a HashMap<usize, Vec<(String, Trace)>>,
+    taken: &'a HashMap<usize, TakenHistory>,
     /// By the id of a resource, the hosts on which it runs, or may run.
     traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
+    /// By host, the marks of what is known not to run there.
+    idle: Vec<Vec<NameMark>>,
     /// By the id of a resource, how often it failed, host by host.
     failures: HashMap<String, Vec<FailCount>>,
     /// When the cluster is looked at.

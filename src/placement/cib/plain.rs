@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use memchr::{memchr_iter, memmem};
 
 use super::elements::{ElementReader, ElementShape};
-use super::history::{OPERATION, PastOperation, Trace, trace};
+use super::history::{NameMark, OPERATION, PastOperation, Trace, trace};
 
 const OPEN: &[u8] = b"<lrm_resources>";
 const CLOSE: &[u8] = b"</lrm_resources>";
@@ -22,8 +22,17 @@ const WINDOW: usize = 256 << 10;
 pub(super) struct PlainHistories {
     /// The document with shorter histories; its lines are where they were.
     pub(super) rest: Vec<u8>,
-    /// What was taken out of histories, by where their elements begin in the rest. What does not run there is left out.
-    pub(super) taken: HashMap<usize, Vec<(String, Trace)>>,
+    /// What was taken out of histories, by where their elements begin in the rest.
+    pub(super) taken: HashMap<usize, TakenHistory>,
+}
+
+/// What was taken out of one history.
+#[derive(Default)]
+pub(super) struct TakenHistory {
+    /// What runs there, or may.
+    pub(super) traces: Vec<(String, Trace)>,
+    /// The marks of what is known not to run there.
+    pub(super) idle: Vec<NameMark>,
 }
 
 impl PlainHistories {
@@ -122,6 +131,7 @@ impl<R: Read> Sieve<R> {
     fn take(&mut self, history: usize) -> bool {
         let mut reader = ElementReader::new(&self.window[..self.end], self.begin);
         let mut traces = Vec::new();
+        let mut idle = Vec::new();
         let mut operations = Vec::new();
         let mut done = reader;
         loop {
@@ -134,7 +144,8 @@ impl<R: Read> Sieve<R> {
                 break;
             };
             match trace(&mut operations) {
-                Trace::Inactive => {}
+                Trace::Inactive if operations.is_empty() => {}
+                Trace::Inactive => idle.push(NameMark::of(id)),
                 trace => traces.push((id, trace)),
             }
             done = reader;
@@ -149,10 +160,10 @@ impl<R: Read> Sieve<R> {
         let lines = memchr_iter(b'\n', &self.window[self.begin..done.at]).count();
         self.histories.rest.extend(std::iter::repeat_n(b'\n', lines));
         self.begin = done.at;
-        if !traces.is_empty() {
-            let named = |(id, trace): (&[u8], Trace)| (String::from_utf8_lossy(id).into_owned(), trace);
-            self.histories.taken.entry(history).or_default().extend(traces.into_iter().map(named));
-        }
+        let named = |(id, trace): (&[u8], Trace)| (String::from_utf8_lossy(id).into_owned(), trace);
+        let taken = self.histories.taken.entry(history).or_default();
+        taken.traces.extend(traces.into_iter().map(named));
+        taken.idle.append(&mut idle);
         !nothing_more
     }
 }
@@ -205,7 +216,7 @@ mod tests {
         let plain = PlainHistories::of(Pieces(text.as_bytes(), 7)).unwrap();
         let rest = String::from_utf8(plain.rest).unwrap();
         assert!(plain.taken.keys().all(|at| rest[*at..].starts_with("<lrm_resources>")));
-        (rest, plain.taken.into_values().flatten().collect())
+        (rest, plain.taken.into_values().flat_map(|of| of.traces).collect())
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::super::working_set::{Charge, Colocation, HostState, Resource, Resourc
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
+use super::migrations::HistoryPlace;
 use super::on_fail::{FailureRules, milliseconds};
 use super::properties::{Properties, amount};
 use super::{FailCount, Reader};
@@ -330,11 +331,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             let is_instance = |traced: &str| {
                 traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
+            let nowhere = HistoryPlace { name: "", other: &|_| None };
             let runs = |trace: &Trace| match trace {
                 Trace::Inactive => false,
                 Trace::Active => true,
                 Trace::Troubled(operations) => {
-                    outcome(operations, &FailureRules::default(), self.set.fencing, true).active
+                    outcome(operations, &FailureRules::default(), self.set.fencing, true, &nowhere).active
                 }
             };
             let traces =

@@ -5,7 +5,8 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{HostState, Resource, RunCondition};
 use super::Reader;
 use super::failures::{PastOutcome, outcome};
-use super::history::{KeptOperation, Trace};
+use super::history::Trace;
+use super::migrations::HistoryPlace;
 use super::on_fail::{FailureRules, OnFail};
 
 /// Where a primitive runs, and what its failures did to it.
@@ -23,41 +24,43 @@ pub(super) struct RunPlaces {
     pub(super) blocked: bool,
     /// How many hosts on which it runs were known when that was found out.
     known_before_block: usize,
-    /// Whether a live migration to one of the hosts failed, so that it may run there in part.
-    in_part: bool,
+    /// From where to where it was sent, if it is not known that it arrived.
+    pub(super) sent: Option<(HostIdx, HostIdx)>,
+    /// Where something is left of it that is to be stopped.
+    pub(super) left: Vec<HostIdx>,
     /// Where a failure is ignored, so that it does not count how often it failed.
     pub(super) forgiven: Vec<HostIdx>,
+}
+
+impl RunPlaces {
+    /// Notes how it runs on a host; what it is only supposed to do is outweighed by anything.
+    fn suppose(&mut self, host: HostIdx, condition: RunCondition) {
+        match self.active.iter_mut().find(|(other, _)| *other == host) {
+            Some(_) if condition == RunCondition::Supposed => {}
+            Some((_, known)) => *known = condition,
+            None => self.active.push((host, condition)),
+        }
+    }
+
+    /// What was sent and need not have arrived runs on its source first. Without one, it is started anew where it may be.
+    fn settle_sent(&mut self) {
+        let Some((from, to)) = self.sent else { return };
+        let position = |host: HostIdx| self.active.iter().position(|(other, _)| *other == host);
+        match (position(from), position(to)) {
+            (Some(from), Some(_)) => self.active[..=from].rotate_right(1),
+            (None, Some(to)) => {
+                self.active[to].1 = RunCondition::Failed;
+                self.sent = None;
+            }
+            (_, None) => self.sent = None,
+        }
+    }
 }
 
 /// Why a resource is outside whose live migration has not come to its end.
 const UNDER_WAY: &str = "a live migration that has not come to its end";
 
 impl Reader<'_, '_> {
-    /// Whether a live migration of a resource, of which its source knows, came to its end on its target: what does not know of it
-    /// there may run in part. Where the source was stopped after it was sent, the target need only know what became of it.
-    fn has_arrived(&self, name: &str, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
-        let is_sent = |of: &KeptOperation| of.name == "migrate_to" && of.status != -1;
-        let Some(at) = operations.iter().rposition(is_sent) else { return true };
-        let is_done = |of: &KeptOperation| of.status == 0 && of.code == 0;
-        let is_over = is_done(&operations[at])
-            && operations[at + 1..].iter().any(|of| of.name == "stop" && is_done(of));
-        let knows = |kept: &[KeptOperation]| match is_over {
-            true => kept.iter().any(|of| of.name == "migrate_from"),
-            false => outcome(kept, rules, self.set.fencing, true).arrived,
-        };
-        self.traces.get(name).into_iter().flatten().any(|(host, trace)| {
-            self.set.host(*host).name == operations[at].target
-                && matches!(trace, Trace::Troubled(kept) if knows(kept))
-        })
-    }
-
-    /// Whether a live migration to or from a host has not come to its end, and it is not clear where the resource runs: one that had
-    /// only begun leaves it where it was, unless that host was lost.
-    fn is_under_way(&self, host: HostIdx, operations: &[KeptOperation], rules: &FailureRules<'_>) -> bool {
-        let past = outcome(operations, rules, self.set.fencing, true);
-        past.under_way || (past.leaving && self.set.host(host).state.unclean)
-    }
-
     /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
     fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
         let mut traces = self.traces.get(name).cloned().unwrap_or_default();
@@ -93,25 +96,26 @@ impl Reader<'_, '_> {
             let state = self.set.host(*host).state;
             let is_known = state.online || state.unclean;
             match trace {
-                Trace::Active if is_known => places.active.push((*host, RunCondition::Sound)),
+                Trace::Active if is_known => places.suppose(*host, RunCondition::Sound),
                 Trace::Active | Trace::Inactive => {}
-                Trace::Troubled(operations) => {
-                    let is_under_way = || self.is_under_way(*host, operations, rules);
-                    if !self.has_arrived(name, operations, rules) || is_under_way() {
-                        add_reason(reasons, UNDER_WAY);
-                    }
-                    if is_known || self.set.fencing {
-                        let managed = managed_on(state, places.blocked);
-                        let past = outcome(operations, rules, self.set.fencing, managed);
-                        self.note_trouble(&mut places, *host, past, reasons);
-                    }
+                Trace::Troubled(operations) if is_known || self.set.fencing => {
+                    let managed = managed_on(state, places.blocked);
+                    let here = HistoryPlace {
+                        name: &self.set.host(*host).name,
+                        other: &|other| self.other_end(name, &traces, other),
+                    };
+                    let past = outcome(operations, rules, self.set.fencing, managed, &here);
+                    self.note_trouble(&mut places, *host, past, reasons);
                 }
+                Trace::Troubled(_) => {}
             }
         }
-        if places.in_part && places.active.len() > 1 {
+        places.settle_sent();
+        let is_supposed = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Supposed;
+        let is_idle = !places.active.is_empty() && places.active.iter().all(is_supposed);
+        if is_idle || places.sent.is_some() || !places.left.is_empty() {
             add_reason(reasons, UNDER_WAY);
         }
-        places.active.dedup_by_key(|(host, _)| *host);
         places
     }
 
@@ -135,12 +139,23 @@ impl Reader<'_, '_> {
         if !places.blocked {
             places.known_before_block = places.active.len();
         }
-        if past.active && (is_known || state.unclean) {
-            places.active.push((host, past.condition()));
+        if past.leaving && state.unclean {
+            add_reason(reasons, UNDER_WAY);
+        }
+        let is_there = is_known || state.unclean;
+        places.sent = places.sent.or(past.sent.map(|to| (host, to)));
+        places.left.extend(past.left.then_some(host));
+        for other in &past.elsewhere {
+            // what was on a lost host is known by the host alone
+            if self.set.host(*other).state.online {
+                places.suppose(*other, RunCondition::Supposed);
+            }
+        }
+        if past.active && is_there {
+            places.suppose(host, past.condition());
         }
         places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
         places.stopped |= past.stopped;
-        places.in_part |= past.in_part;
         places.forgiven.extend(past.ignored.then_some(host));
         places.unstopped.extend(past.unstopped.then_some(host));
         if past.banned_everywhere {
@@ -177,7 +192,9 @@ impl Reader<'_, '_> {
         resource.kept_from = from.unwrap_or_default();
         resource.managed &= !blocks;
         resource.spares_expected = word == "stop_unexpected";
-        let is_sound = active.iter().all(|(_, condition)| *condition == RunCondition::Sound);
+        let is_sound = active
+            .iter()
+            .all(|(_, condition)| matches!(condition, RunCondition::Sound | RunCondition::Supposed));
         resource.condition = match blocks || places.blocked {
             true => RunCondition::Blocked,
             false if is_sound => RunCondition::Sound,

@@ -61,7 +61,7 @@ impl ResourceChange {
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
                 RunCondition::Failed => ResourceChange::Restart(to),
-                RunCondition::Starting => ResourceChange::Start(to),
+                RunCondition::Starting | RunCondition::Supposed => ResourceChange::Start(to),
             },
             (Some(from), Some(to)) if may_migrate(from, to) => ResourceChange::Migrate { from, to },
             (Some(from), Some(to)) => ResourceChange::Move { from, to },

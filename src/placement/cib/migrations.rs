@@ -1,0 +1,108 @@
+//! Live migrations in the history: each is known on two hosts, and what one of them says hangs on what the other knows.
+
+use super::super::index::HostIdx;
+use super::Reader;
+use super::history::{KeptOperation, NameMark, Trace};
+
+/// What is known about a resource on the host at the other end of a live migration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OtherEnd<'o> {
+    host: HostIdx,
+    /// The operations of which any is a migration, or did not go well. None, if no operation has ended there.
+    operations: Option<&'o [KeptOperation]>,
+}
+
+/// A host on which operations were, and what others know.
+pub(super) struct HistoryPlace<'o> {
+    /// The name of the host.
+    pub(super) name: &'o str,
+    /// The host of a name.
+    pub(super) other: &'o dyn Fn(&str) -> Option<OtherEnd<'o>>,
+}
+
+/// What a live migration that has ended tells about one of its two hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passage {
+    /// Nothing: later operations do.
+    Over,
+    /// It arrived here.
+    Arrived,
+    /// It arrived on the other host, and what is left here is not stopped.
+    Left,
+    /// It was sent; that it arrived is not known. Whether it may run on the other host, too.
+    Sent(Option<HostIdx>),
+    /// It failed on the other host, and runs here. Whether it may run there, too.
+    FailedThere(Option<HostIdx>),
+    /// It failed here. Whether it may run on the other host, too.
+    FailedHere(Option<HostIdx>),
+}
+
+impl Passage {
+    /// What a migration that has ended tells, `later` being what came after it.
+    pub(super) fn of(of: &KeptOperation, later: &[KeptOperation], here: &HistoryPlace<'_>) -> Passage {
+        let other = (here.other)(&of.peer);
+        let known = other.and_then(|other| other.operations);
+        let host = other.filter(|_| known.is_some()).map(|other| other.host);
+        let arrives = of.name == "migrate_from";
+        let counterpart = counterpart(known.unwrap_or_default(), here.name, !arrives);
+        // what came after a migration that went well tells more than the migration
+        let moved_on = counterpart.is_some_and(|(of, later)| of.is_done() && later.iter().any(tells_where));
+        match (of.is_done(), counterpart) {
+            (true, _) if arrives => Passage::Arrived,
+            (false, _) => Passage::FailedHere(host.filter(|_| !moved_on)),
+            (true, Some(_)) if later.iter().any(|of| matches!(of.name.as_str(), "start" | "stop")) => {
+                Passage::Over
+            }
+            (true, Some((from, _))) if from.is_done() => Passage::Left,
+            (true, Some((from, later))) => {
+                let went_on = later.iter().any(tells_where);
+                match from.is_pending() && !went_on {
+                    true => Passage::Sent(host),
+                    false => Passage::FailedThere(host.filter(|_| !went_on)),
+                }
+            }
+            (true, None) => Passage::Sent(host),
+        }
+    }
+}
+
+/// The last live migration to or from a host, and what came after it.
+fn counterpart<'o>(
+    operations: &'o [KeptOperation],
+    peer: &str,
+    arrives: bool,
+) -> Option<(&'o KeptOperation, &'o [KeptOperation])> {
+    let name = if arrives { "migrate_from" } else { "migrate_to" };
+    let at = operations.iter().rposition(|of| of.name == name && of.peer == peer)?;
+    Some((&operations[at], &operations[at + 1..]))
+}
+
+/// Whether an operation changes whether a resource runs, or looked whether it does.
+fn tells_where(of: &KeptOperation) -> bool {
+    matches!(of.name.as_str(), "start" | "stop") || of.probes()
+}
+
+impl Reader<'_, '_> {
+    /// What is known about a resource on the host of a name.
+    pub(super) fn other_end<'o>(
+        &self,
+        resource: &str,
+        traces: &'o [(HostIdx, Trace)],
+        name: &str,
+    ) -> Option<OtherEnd<'o>> {
+        let host = *self.hosts.get(name)?;
+        let operations = match traces.iter().find(|(other, _)| *other == host).map(|(_, trace)| trace) {
+            Some(Trace::Troubled(operations)) => {
+                let has_ended = operations.iter().any(|of| !of.is_pending());
+                has_ended.then_some(operations.as_slice())
+            }
+            Some(_) => Some([].as_slice()),
+            None => {
+                let mark = NameMark::of(resource.as_bytes());
+                let is_idle = self.idle.get(host.get()).is_some_and(|idle| idle.contains(&mark));
+                is_idle.then_some([].as_slice())
+            }
+        };
+        Some(OtherEnd { host, operations })
+    }
+}
