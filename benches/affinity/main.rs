@@ -83,11 +83,10 @@ fn machine(at: usize, shared: Option<usize>, random: &mut Random) -> Machine {
         ram: Mib(4096),
         vcpus: 1,
         node: Some(at % NODES),
-        disk_node: None,
         keys: vec![
             of(KeyLevel::Server, KeyOwner::Customer, customer.collect()),
             of(KeyLevel::Vdc, KeyOwner::System, vec![system]),
         ],
-        started_with: None,
+        ..Machine::default()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::raw::RawCluster;
 use crate::model::DiskParameters;
+use crate::model::key_tags::KeyTagParts;
 use crate::model::kinds::words;
 use crate::model::known_tags::{
     ALLOW_MIGRATION, DENY, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION, POOL, STANDBY, STANDBY_AUTO,
@@ -121,9 +122,23 @@ impl Tags {
         if let Some((from, to)) = tag.strip_prefix(ALLOW_MIGRATION).and_then(|rest| rest.split_once("::")) {
             return format!("{ALLOW_MIGRATION}{}::{}", self.text(from), self.text(to));
         }
+        if let Some(parts) = KeyTagParts::of(tag).filter(|parts| parts.numbers().is_ok()) {
+            return self.key(parts);
+        }
         let known = KNOWN.iter().chain(&[ALLOW_MIGRATION]).find(|known| tag.starts_with(**known));
         let known = known.copied().unwrap_or_default();
         format!("{known}{}", self.text(&tag[known.len()..]))
+    }
+
+    /// Values and weights are figures like sizes; of names, what the special and the reserved ones begin with stays.
+    fn key(&mut self, parts: KeyTagParts<'_>) -> String {
+        let KeyTagParts { start, name, figures, .. } = parts;
+        let kept = match name.chars().next() {
+            Some('#' | '@') => name.len(),
+            Some('_') => 1,
+            _ => 0,
+        };
+        format!("{start}{}{}{figures}", &name[..kept], self.text(&name[kept..]))
     }
 
     fn text(&mut self, text: &str) -> String {
@@ -223,6 +238,15 @@ mod tests {
         }
         assert!(!tags.tag("ganeti:watcher:autorepair:suspend:customer").contains("customer"));
         assert!(!tags.tag("htools:standby-size:customer").contains("customer"));
+        let key = tags.tag("htools:key:system:customer=2:-1.5");
+        assert!(key.starts_with("htools:key:system:") && key.ends_with("=2:-1.5"), "{key}");
+        let name = key["htools:key:system:".len()..].split('=').next().unwrap();
+        assert_eq!(tags.tag("htools:key:customer:4"), format!("htools:key:{name}:4"));
+        assert_eq!(tags.tag("htools:key:_customer:4"), format!("htools:key:_{name}:4"));
+        assert_eq!(tags.tag("htools:key:system:@RAM:0:1"), "htools:key:system:@RAM:0:1");
+        for odd in ["htools:key:customer", "htools:key:a:customer", "htools:key:system:a:1:customer"] {
+            assert!(!tags.tag(odd).contains("customer"), "{odd}");
+        }
         let pool = tags.tag("htools:pool:customer");
         assert!(pool.starts_with("htools:pool:") && !pool.contains("customer"), "{pool}");
     }

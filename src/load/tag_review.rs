@@ -2,8 +2,10 @@
 //! of a node or an instance meets.
 
 use super::tag_rules::TagRules;
+use crate::model::key_tags::{KeyTagFault, KeyTags};
 use crate::model::known_tags::{
-    ALLOW_MIGRATION, Bearer, DENY, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION, PREFIX, means_something,
+    ALLOW_MIGRATION, Bearer, DENY, DESIRED_LOCATION, EXCLUSION, KEY, LOCATION, MIGRATION, PREFIX,
+    means_something,
 };
 use crate::model::{Cluster, TagTable};
 
@@ -37,37 +39,46 @@ pub enum Reason {
     Malformed,
     /// A rule of the cluster that no tag of a node or an instance meets.
     Unused,
+    /// It begins as an affinity key does, and is none.
+    Key(KeyTagFault),
 }
 
 /// The tags that do nothing: the cluster's, those of groups, nodes and instances, each
 /// in their order.
 pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
     let mut idle: Vec<IdleTag> = Vec::new();
+    let keys = KeyTags::of(&cluster.tags, Bearer::Cluster);
     for tag in ours(&cluster.tags) {
-        let reason = fault(cluster, tag);
+        let reason = match tag.starts_with(KEY) {
+            true => keys.fault(tag).map(Reason::Key),
+            false => fault(cluster, tag),
+        };
         idle.extend(reason.map(|reason| IdleTag { owner: Owner::Cluster, tag: tag.clone(), reason }));
     }
     let rules = TagRules::new(&cluster.tags, &[]);
-    let mut unknown = |owner: Owner, tags: &[String], known: &dyn Fn(&str) -> bool| {
-        for tag in ours(tags).filter(|tag| !known(tag)) {
-            idle.push(IdleTag { owner: owner.clone(), tag: tag.clone(), reason: Reason::Unknown });
+    let mut unknown = |owner: Owner, tags: &[String], bearer: Bearer, used: &dyn Fn(&str) -> bool| {
+        let keys = KeyTags::of(tags, bearer);
+        for tag in ours(tags).filter(|tag| !used(tag)) {
+            let reason = match tag.starts_with(KEY) {
+                true => keys.fault(tag).map(Reason::Key),
+                false => (!means_something(tag, bearer)).then_some(Reason::Unknown),
+            };
+            idle.extend(reason.map(|reason| IdleTag { owner: owner.clone(), tag: tag.clone(), reason }));
         }
     };
     for group in &cluster.groups {
-        unknown(Owner::Group(group.name.clone()), &group.tags, &|tag| means_something(tag, Bearer::Group));
+        unknown(Owner::Group(group.name.clone()), &group.tags, Bearer::Group, &|_| false);
     }
     let begins = |tag: &str, with: &[String]| with.iter().any(|start| tag.starts_with(start.as_str()));
     for node in &cluster.nodes {
-        unknown(Owner::Node(node.spec.name.clone()), &node.spec.tags, &|tag| {
-            let named = [&rules.location, &rules.migration].iter().any(|with| begins(tag, with));
-            named || means_something(tag, Bearer::Node)
+        unknown(Owner::Node(node.spec.name.clone()), &node.spec.tags, Bearer::Node, &|tag| {
+            [&rules.location, &rules.migration].iter().any(|with| begins(tag, with))
         });
     }
     for instance in &cluster.instances {
         let used: Vec<&str> = instance.exclusion_tags.iter().map(|t| cluster.tag_table.name(*t)).collect();
-        unknown(Owner::Instance(instance.name.clone()), &instance.tags, &|tag| {
-            let of_rules = used.contains(&tag) || begins(tag, &rules.desired_location);
-            of_rules || means_something(tag, Bearer::Instance)
+        unknown(Owner::Instance(instance.name.clone()), &instance.tags, Bearer::Instance, &|tag| {
+            used.contains(&tag) || begins(tag, &rules.desired_location)
         });
     }
     idle
@@ -162,6 +173,30 @@ mod tests {
                 (&b, "htools:pool:", Unknown),
                 (&i, "htools:odd", Unknown),
                 (&i, "htools:switched:5", Unknown),
+            ]
+        );
+    }
+
+    #[test]
+    fn tags_that_are_no_keys_are_found() {
+        let cluster = cluster(
+            &["a|9000|0|9000|9000|9000|9|N|u|1|htools:key:ds:1,htools:key:x,htools:key:system:a:1:1"],
+            &["i|0|0|1|running|Y|a||ext|htools:key:customer:a:1:1,htools:key:customer:a:2:1,htools:key:b:1"],
+            &["htools:key:system:_a:1:1", "htools:key:customer:_a:1:NaN", "htools:key:customer:_b:1:1"],
+        );
+        let found = idle_tags(&cluster);
+        let shown: Vec<_> = found.iter().map(|t| (t.tag.as_str(), t.reason)).collect();
+        use KeyTagFault::{Contradiction, Form, Misplaced, Name, Number};
+        assert_eq!(
+            shown,
+            [
+                ("htools:key:system:_a:1:1", Reason::Key(Name('_'))),
+                ("htools:key:customer:_a:1:NaN", Reason::Key(Number("weight"))),
+                ("htools:key:x", Reason::Key(Form)),
+                ("htools:key:system:a:1:1", Reason::Key(Misplaced)),
+                ("htools:key:customer:a:1:1", Reason::Key(Contradiction)),
+                ("htools:key:customer:a:2:1", Reason::Key(Contradiction)),
+                ("htools:key:b:1", Reason::Key(Misplaced)),
             ]
         );
     }

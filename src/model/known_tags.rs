@@ -27,6 +27,15 @@ pub const STANDBY_SIZE: &str = "htools:standby-size:";
 /// When a node was powered up or down; seconds since 1970 follow.
 pub const SWITCHED: &str = "htools:switched:";
 
+/// Keys of nodes, by which instances are placed, and the beginning of all tags of keys (see [`super::key_tags`]).
+pub const KEY: &str = "htools:key:";
+/// Keys of nodes that instances take along.
+pub const KEY_STICKY: &str = "htools:key:sticky:";
+/// Keys that the operator set for instances.
+pub const KEY_SYSTEM: &str = "htools:key:system:";
+/// Keys that a customer set for instances.
+pub const KEY_CUSTOMER: &str = "htools:key:customer:";
+
 /// What may be repaired by itself, what is under way, and what came of it: tags of Ganeti's watcher and harep.
 pub const AUTOREPAIR: &str = "ganeti:watcher:autorepair:";
 
@@ -66,7 +75,7 @@ const fn known(
 }
 
 /// All of them.
-pub const KNOWN: [KnownTag; 11] = [
+pub const KNOWN: [KnownTag; 15] = [
     known(
         EXCLUSION,
         "START",
@@ -132,6 +141,30 @@ pub const KNOWN: [KnownTag; 11] = [
         "SECONDS",
         &[Bearer::Node],
         "When hsqueeze powered the node up or down, in seconds since 1970, for --cooldown.",
+    ),
+    known(
+        KEY,
+        "NAME:VALUE",
+        &[Bearer::Node],
+        "A key of the node, by which hplace --strategy affinity places instances: those whose keys have a value less than 1 away are drawn there, or kept away if their weight is below 0. Operators' keys are compared with it, or customers' if NAME begins with _. No name has a colon or an equals sign in it.",
+    ),
+    known(
+        KEY_STICKY,
+        "NAME:VALUE:WEIGHT",
+        &[Bearer::Node],
+        "The same; instances that are started there take the key along, with this weight.",
+    ),
+    known(
+        KEY_SYSTEM,
+        "NAME:VALUE:WEIGHT",
+        &[Bearer::Cluster, Bearer::Group, Bearer::Instance],
+        "A key of the operator's for all instances, those of the group, or the instance, compared with keys of nodes. The lowest level counts. A name that begins with @, as in @RAM, @CPU and @LOAD, is one of the special keys: how much of a node is used.",
+    ),
+    known(
+        KEY_CUSTOMER,
+        "NAME:VALUE:WEIGHT",
+        &[Bearer::Cluster, Bearer::Group, Bearer::Instance],
+        "The same for a customer's key, compared with the customers' keys of the instances that run on a node, and with the node's keys whose names begin with _.",
     ),
 ];
 

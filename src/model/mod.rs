@@ -11,6 +11,7 @@ pub(crate) mod group_reserve;
 pub(crate) mod index;
 pub(crate) mod instance;
 pub(crate) mod job_id;
+pub mod key_tags;
 pub(crate) mod kinds;
 pub mod known_tags;
 pub mod metrics;

@@ -27,15 +27,7 @@ fn node(name: &str, gib: i64, keys: &[(&str, f64)]) -> FleetNode {
 }
 
 fn machine(name: &str, gib: i64, vcpus: u64) -> Machine {
-    Machine {
-        name: name.to_owned(),
-        ram: Mib(gib * GIB),
-        vcpus,
-        node: None,
-        disk_node: None,
-        keys: Vec::new(),
-        started_with: None,
-    }
+    Machine { name: name.to_owned(), ram: Mib(gib * GIB), vcpus, ..Machine::default() }
 }
 
 /// A machine that runs, with nothing but its size and keys.

@@ -301,7 +301,7 @@ impl FleetReader<'_> {
                 .map_err(|problem| self.wrong("vm", &name, &format!("started_with: {problem}")))?;
         }
         let (ram, vcpus) = (Mib(i64::from(part.ram)), u64::from(part.vcpus));
-        Ok(Machine { name, ram, vcpus, node: runs_on, disk_node, keys, started_with })
+        Ok(Machine { name, ram, vcpus, node: runs_on, disk_node, keys, started_with, ..Machine::default() })
     }
 
     fn keys(&mut self, what: &str, name: &str, parts: Vec<KeyPart>) -> Result<Vec<AffinityKey>> {

@@ -1,5 +1,7 @@
 //! The machines and the nodes, as they are told.
 
+use std::sync::Arc;
+
 use crate::model::Mib;
 
 use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled};
@@ -33,7 +35,7 @@ pub struct FleetNode {
 }
 
 /// A machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Machine {
     /// Its name.
     pub name: String,
@@ -47,6 +49,8 @@ pub struct Machine {
     pub disk_node: Option<usize>,
     /// The keys that were set for it, but for those of the whole cluster.
     pub keys: Vec<LevelKeys>,
+    /// Keys that it has in common with others, beside the operator's for all machines.
+    pub shared: Arc<[LevelKeys]>,
     /// The keys of the customer, name and value, as they were when it was started; none: as they are now.
     pub started_with: Option<Vec<(String, f64)>>,
 }
@@ -108,15 +112,7 @@ pub struct Fleet {
 impl Fleet {
     /// What the keys of a machine come to.
     pub fn compiled(&self, machine: &Machine) -> CompiledKeys {
-        let special =
-            |name: &&str| AffinityKey { name: (*name).to_owned(), value: 0.0, weight: SPECIAL_WEIGHT };
-        let system = |level, keys| LevelKeys { level, owner: KeyOwner::System, keys };
-        let mut levels = vec![
-            system(KeyLevel::Default, SPECIAL.iter().map(special).collect()),
-            system(KeyLevel::Cluster, self.keys.clone()),
-        ];
-        levels.extend(machine.keys.iter().cloned());
-        compiled(&levels, self.options.zero_disables)
+        compiled_over(&self.keys, [&machine.shared, &machine.keys], self.options.zero_disables)
     }
 
     /// Which names of keys some nodes have and others lack: by name, then by node.
@@ -127,6 +123,21 @@ impl Fleet {
         let of = |name| self.nodes.iter().filter(move |node| lacks(name, node));
         names.into_iter().flat_map(|name| of(name).map(move |node| (name, node.name.as_str()))).collect()
     }
+}
+
+/// What keys come to with the operator's for all machines, and the special ones.
+pub(super) fn compiled_over(
+    of_cluster: &[AffinityKey],
+    levels: [&[LevelKeys]; 2],
+    zero_disables: bool,
+) -> CompiledKeys {
+    let special = |name: &&str| AffinityKey { name: (*name).to_owned(), value: 0.0, weight: SPECIAL_WEIGHT };
+    let system = |level, keys| LevelKeys { level, owner: KeyOwner::System, keys };
+    let above = [
+        system(KeyLevel::Default, SPECIAL.iter().map(special).collect()),
+        system(KeyLevel::Cluster, of_cluster.to_vec()),
+    ];
+    compiled(above.iter().chain(levels.into_iter().flatten()), zero_disables)
 }
 
 #[cfg(test)]

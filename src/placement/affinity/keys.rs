@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::model::key_tags::LARGEST;
 use crate::model::kinds::words;
 
 words!(
@@ -55,9 +56,6 @@ words!(
         Billing = "billing",
     }
 );
-
-/// The largest value, weight or threshold, and below 0 the smallest: sums of more could be no numbers.
-pub const LARGEST: f64 = 1e12;
 
 /// A key of a machine: how much it counts where a node's key of this name has a value less than 1 away. Numbers of at most [`LARGEST`].
 #[derive(Debug, Clone, PartialEq)]
@@ -183,9 +181,9 @@ pub struct CompiledKeys {
 
 /// Finds out which keys count: of each name that of the lowest level, value and weight together; on one level the customer's before
 /// those of who pays. What weighs nothing is no key, unless `zero_disables`: then it takes the name away.
-pub fn compiled(levels: &[LevelKeys], zero_disables: bool) -> CompiledKeys {
+pub fn compiled<'a>(levels: impl IntoIterator<Item = &'a LevelKeys>, zero_disables: bool) -> CompiledKeys {
     let mut sides: [BTreeMap<&str, CompiledKey>; 2] = [BTreeMap::new(), BTreeMap::new()];
-    let mut in_order: Vec<&LevelKeys> = levels.iter().collect();
+    let mut in_order: Vec<&LevelKeys> = levels.into_iter().collect();
     // on one level who pays comes first, so that the customer wins
     in_order.sort_by_key(|of| (of.level, of.owner != KeyOwner::Billing));
     for of in in_order {

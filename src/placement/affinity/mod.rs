@@ -4,6 +4,7 @@
 mod choose;
 pub mod document;
 mod fleet;
+mod ganeti;
 mod keys;
 mod occupancy;
 
@@ -11,6 +12,7 @@ pub use choose::{
     ChoiceDetail, MachineChoice, MachineOrder, Misplaced, NodeVerdict, by_worth, choose, misplaced, place_all,
 };
 pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL, SPECIAL_WEIGHT};
+pub use ganeti::{ClusterKeys, has_keys, server_keys};
 pub use keys::{
     AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
     check_number, compiled, proximity,

@@ -89,9 +89,10 @@ pub fn tag_text(idle: &IdleTag) -> String {
         Owner::Instance(name) => format!("instance {name}"),
     };
     let reason = match idle.reason {
-        Reason::Unknown => "means nothing there",
-        Reason::Malformed => "is incomplete",
-        Reason::Unused => "matches nothing",
+        Reason::Unknown => "means nothing there".to_owned(),
+        Reason::Malformed => "is incomplete".to_owned(),
+        Reason::Unused => "matches nothing".to_owned(),
+        Reason::Key(fault) => fault.to_string(),
     };
     format!("{} of {owner}: {reason}", idle.tag)
 }

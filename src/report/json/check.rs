@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::Generator;
 use super::why::RefusedView;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
+use crate::model::key_tags::KeyTagFault;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
@@ -268,7 +269,9 @@ fn tag(idle: &IdleTag) -> Tag {
     };
     let reason = match idle.reason {
         Reason::Unknown => "unknown",
-        Reason::Malformed => "malformed",
+        // on other things than those that can have such a key
+        Reason::Key(KeyTagFault::Misplaced) => "unknown",
+        Reason::Malformed | Reason::Key(_) => "malformed",
         Reason::Unused => "unused",
     };
     Tag { tag: idle.tag.clone(), owner, name: name.cloned(), reason }
