@@ -78,11 +78,12 @@ impl WorkingSet {
 
     /// Finds out where a group or a clone runs: where one of its members does.
     pub(super) fn find_whole(&mut self, whole: ResourceIdx) {
-        let mut holds = vec![false; self.hosts.len()];
-        for host in self.resource(whole).members.iter().filter_map(|member| self.resource(*member).active) {
-            holds[host.get()] = true;
+        let mut holds = vec![None; self.hosts.len()];
+        let members = self.resource(whole).members.iter().rev().map(|member| self.resource(*member));
+        for (of, host) in members.filter_map(|of| of.sent_to.or(of.active).map(|host| (of, host))) {
+            holds[of.known_by.unwrap_or(host).get()] = Some(host);
         }
-        self.resources[whole.get()].active = self.status_order.iter().find(|host| holds[host.get()]).copied();
+        self.resources[whole.get()].active = self.status_order.iter().find_map(|host| holds[host.get()]);
     }
 
     /// The same for all groups and clones.

@@ -39,7 +39,7 @@ impl WorkingSet {
             None => {}
         }
         let hosts = match of.runs_twice() {
-            true => of.active_hosts().skip(of.kept_from).collect(),
+            true => of.kept_on.clone(),
             false => vec![host],
         };
         for host in hosts {

@@ -145,6 +145,8 @@ impl WorkingSet {
         }
         for of in &mut self.resources {
             of.also_on.retain(|host| !lost.contains(host));
+            of.left_on.retain(|host| !lost.contains(host));
+            of.sent_to = of.sent_to.filter(|host| !lost.contains(host));
             if of.active.is_some_and(|host| lost.contains(&host)) {
                 match of.also_on.is_empty() {
                     true => of.run_on(None),

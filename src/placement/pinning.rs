@@ -125,7 +125,10 @@ impl Foresight {
         let mut set = parse(text, source)?;
         for (of, there) in set.resources.iter_mut().zip(&self.settled.resources) {
             of.also_on.clone_from(&there.also_on);
-            (of.active, of.condition, of.kept_from) = (there.active, there.condition, there.kept_from);
+            of.left_on.clone_from(&there.left_on);
+            of.sent_to = there.sent_to;
+            of.kept_on.clone_from(&there.kept_on);
+            (of.active, of.condition) = (there.active, there.condition);
         }
         set.set_scores();
         Foresight::from(set)

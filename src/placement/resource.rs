@@ -73,11 +73,17 @@ pub struct Resource {
     pub active: Option<HostIdx>,
     /// Other hosts on which a primitive runs, too, and is not meant to, in the order of the status.
     pub also_on: Vec<HostIdx>,
+    /// Of the other hosts, the one to which it was sent, if it is not known that it arrived: if it is to run there, it goes on.
+    pub sent_to: Option<HostIdx>,
+    /// Hosts on which it is stopped in any case, as something may be left there of what arrived elsewhere.
+    pub left_on: Vec<HostIdx>,
     /// Of a primitive that runs on several hosts: whether it is left where it is to run, and stopped on the others only.
     pub spares_expected: bool,
-    /// Of the hosts on which a primitive runs, the position of the first that was looked at when nobody managed it any more: what is
-    /// not managed is kept on that one and those behind it.
-    pub kept_from: usize,
+    /// Of several hosts on which a primitive runs, those that were looked at when nobody managed it any more: what is not managed is
+    /// kept on these.
+    pub kept_on: Vec<HostIdx>,
+    /// The host that told first where a primitive runs, which need not be there.
+    pub known_by: Option<HostIdx>,
     /// How it runs there.
     pub condition: RunCondition,
     /// Hosts on which it failed too often, with the count.
@@ -107,8 +113,11 @@ impl Resource {
             scores: ScoreTable::default(),
             active: None,
             also_on: Vec::new(),
+            sent_to: None,
+            left_on: Vec::new(),
             spares_expected: false,
-            kept_from: 0,
+            kept_on: Vec::new(),
+            known_by: None,
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,
@@ -134,7 +143,9 @@ impl Resource {
     pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
         (self.active, self.condition) = (host, RunCondition::Sound);
         self.also_on.clear();
-        self.kept_from = 0;
+        self.left_on.clear();
+        self.kept_on.clear();
+        (self.sent_to, self.known_by) = (None, None);
     }
 
     /// Whether it is something that runs.

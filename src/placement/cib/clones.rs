@@ -11,7 +11,7 @@ use super::document::{children, id, required, wrong};
 use super::failures::PROMOTED;
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft, failed_on};
-use super::whereabouts::add_reason;
+use super::whereabouts::{UNDER_WAY, add_reason};
 use crate::input::error::Result;
 
 /// Most resources that clones may bring a cluster to.
@@ -118,6 +118,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             for name in &names {
                 // for instances the maintenance of their host does not count here
                 let places = self.whereabouts(name, &draft.rules, |_, _| draft.resource.managed, reasons);
+                if places.are_guessed() {
+                    add_reason(reasons, UNDER_WAY);
+                }
                 failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
                 active.extend(places.active);
                 unstopped.extend(places.unstopped);

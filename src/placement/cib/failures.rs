@@ -30,8 +30,8 @@ pub(super) struct PastOutcome {
     pub(super) untouchable: bool,
     /// Whether a failure is ignored, and with it how often the resource failed.
     pub(super) ignored: bool,
-    /// Whether a live migration from this host had begun when the document was written, and is not known to have ended.
-    pub(super) leaving: bool,
+    /// The host to which a live migration had begun when the document was written, if it is not known to have ended.
+    pub(super) begun: Option<HostIdx>,
     /// Where else it may run, by what became of live migrations.
     pub(super) elsewhere: Vec<HostIdx>,
     /// The host to which it was sent, if it is not known that it arrived.
@@ -126,7 +126,7 @@ impl PastOutcome {
                 }
                 "stop" => {
                     (self.active, self.starting) = (false, false);
-                    (self.leaving, self.left) = (false, false);
+                    (self.begun, self.left) = (None, false);
                     self.forgive();
                 }
                 "monitor" => {
@@ -145,16 +145,12 @@ impl PastOutcome {
 
     /// What a live migration left on one of its two hosts.
     fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool, passage: &dyn Fn() -> Passage) {
-        match of.status {
-            // until it ends, it runs where it was
-            -1 => {
-                self.leaving |= of.name == "migrate_to";
-                return;
-            }
-            1 => return,
-            _ => self.starting = false,
+        if of.status == 1 {
+            return;
         }
+        self.starting &= of.is_pending();
         match passage() {
+            Passage::Begun(to) => self.begun = self.begun.or(to),
             Passage::Over => {}
             Passage::Arrived => self.active = true,
             Passage::Left => (self.active, self.left) = (false, true),

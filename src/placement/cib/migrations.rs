@@ -8,6 +8,8 @@ use super::history::{KeptOperation, NameMark, Trace};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OtherEnd<'o> {
     host: HostIdx,
+    /// Whether the host is a member of the cluster.
+    online: bool,
     /// The operations of which any is a migration, or did not go well. None, if no operation has ended there.
     operations: Option<&'o [KeptOperation]>,
 }
@@ -20,11 +22,13 @@ pub(super) struct HistoryPlace<'o> {
     pub(super) other: &'o dyn Fn(&str) -> Option<OtherEnd<'o>>,
 }
 
-/// What a live migration that has ended tells about one of its two hosts.
+/// What a live migration tells about one of its two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passage {
     /// Nothing: later operations do.
     Over,
+    /// It has not ended, and runs where it was; the host to which it goes, if it goes from here.
+    Begun(Option<HostIdx>),
     /// It arrived here.
     Arrived,
     /// It arrived on the other host, and what is left here is not stopped.
@@ -38,11 +42,15 @@ pub(super) enum Passage {
 }
 
 impl Passage {
-    /// What a migration that has ended tells, `later` being what came after it.
+    /// What a migration tells, `later` being what came after it.
     pub(super) fn of(of: &KeptOperation, later: &[KeptOperation], here: &HistoryPlace<'_>) -> Passage {
         let other = (here.other)(&of.peer);
         let known = other.and_then(|other| other.operations);
         let host = other.filter(|_| known.is_some()).map(|other| other.host);
+        if of.is_pending() {
+            return Passage::Begun(other.filter(|_| of.name == "migrate_to").map(|other| other.host));
+        }
+        let is_online = other.is_some_and(|other| other.online);
         let arrives = of.name == "migrate_from";
         let counterpart = counterpart(known.unwrap_or_default(), here.name, !arrives);
         // what came after a migration that went well tells more than the migration
@@ -56,12 +64,13 @@ impl Passage {
             (true, Some((from, _))) if from.is_done() => Passage::Left,
             (true, Some((from, later))) => {
                 let went_on = later.iter().any(tells_where);
-                match from.is_pending() && !went_on {
+                match from.is_pending() && !went_on && is_online {
                     true => Passage::Sent(host),
                     false => Passage::FailedThere(host.filter(|_| !went_on)),
                 }
             }
-            (true, None) => Passage::Sent(host),
+            (true, None) if is_online => Passage::Sent(host),
+            (true, None) => Passage::FailedThere(None),
         }
     }
 }
@@ -103,6 +112,6 @@ impl Reader<'_, '_> {
                 is_idle.then_some([].as_slice())
             }
         };
-        Some(OtherEnd { host, operations })
+        Some(OtherEnd { host, online: self.set.host(host).state.online, operations })
     }
 }

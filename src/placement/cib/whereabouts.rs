@@ -26,6 +26,8 @@ pub(super) struct RunPlaces {
     known_before_block: usize,
     /// From where to where it was sent, if it is not known that it arrived.
     pub(super) sent: Option<(HostIdx, HostIdx)>,
+    /// The host that told first where it runs.
+    known_by: Option<HostIdx>,
     /// Where something is left of it that is to be stopped.
     pub(super) left: Vec<HostIdx>,
     /// Where a failure is ignored, so that it does not count how often it failed.
@@ -33,6 +35,12 @@ pub(super) struct RunPlaces {
 }
 
 impl RunPlaces {
+    /// Whether what is known comes from what a live migration left somewhere else.
+    pub(super) fn are_guessed(&self) -> bool {
+        let is_supposed = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Supposed;
+        self.sent.is_some() || !self.left.is_empty() || self.active.iter().any(is_supposed)
+    }
+
     /// Notes how it runs on a host; what it is only supposed to do is outweighed by anything.
     fn suppose(&mut self, host: HostIdx, condition: RunCondition) {
         match self.active.iter_mut().find(|(other, _)| *other == host) {
@@ -42,23 +50,20 @@ impl RunPlaces {
         }
     }
 
-    /// What was sent and need not have arrived runs on its source first. Without one, it is started anew where it may be.
-    fn settle_sent(&mut self) {
-        let Some((from, to)) = self.sent else { return };
+    /// What was sent and need not have arrived goes on if its source is left. Without one, it is started anew where it may be.
+    fn settle_sent(&mut self, is_lost: impl Fn(HostIdx) -> bool) {
+        let Some((from, to)) = self.sent.take_if(|(from, _)| !is_lost(*from)) else { return };
         let position = |host: HostIdx| self.active.iter().position(|(other, _)| *other == host);
         match (position(from), position(to)) {
-            (Some(from), Some(_)) => self.active[..=from].rotate_right(1),
-            (None, Some(to)) => {
-                self.active[to].1 = RunCondition::Failed;
-                self.sent = None;
-            }
-            (_, None) => self.sent = None,
+            (Some(_), Some(_)) => self.sent = Some((from, to)),
+            (None, Some(to)) => self.active[to].1 = RunCondition::Failed,
+            (_, None) => {}
         }
     }
 }
 
-/// Why a resource is outside whose live migration has not come to its end.
-const UNDER_WAY: &str = "a live migration that has not come to its end";
+/// Why a clone is outside of which an instance was migrated and has not come to its end.
+pub(super) const UNDER_WAY: &str = "a live migration that has not come to its end";
 
 impl Reader<'_, '_> {
     /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
@@ -110,12 +115,7 @@ impl Reader<'_, '_> {
                 Trace::Troubled(_) => {}
             }
         }
-        places.settle_sent();
-        let is_supposed = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Supposed;
-        let is_idle = !places.active.is_empty() && places.active.iter().all(is_supposed);
-        if is_idle || places.sent.is_some() || !places.left.is_empty() {
-            add_reason(reasons, UNDER_WAY);
-        }
+        places.settle_sent(|host| self.set.host(host).state.unclean);
         places
     }
 
@@ -139,12 +139,13 @@ impl Reader<'_, '_> {
         if !places.blocked {
             places.known_before_block = places.active.len();
         }
-        if past.leaving && state.unclean {
-            add_reason(reasons, UNDER_WAY);
-        }
+        let is_lost = state.unclean;
         let is_there = is_known || state.unclean;
+        let was_known = !places.active.is_empty();
         places.sent = places.sent.or(past.sent.map(|to| (host, to)));
-        places.left.extend(past.left.then_some(host));
+        places.left.extend((past.left && is_there).then_some(host));
+        // what had begun on a lost host may have come to its end
+        places.left.extend(past.begun.filter(|to| is_lost && self.set.host(*to).state.online));
         for other in &past.elsewhere {
             // what was on a lost host is known by the host alone
             if self.set.host(*other).state.online {
@@ -153,6 +154,9 @@ impl Reader<'_, '_> {
         }
         if past.active && is_there {
             places.suppose(host, past.condition());
+        }
+        if !was_known && !places.active.is_empty() {
+            places.known_by = Some(host);
         }
         places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
         places.stopped |= past.stopped;
@@ -170,6 +174,9 @@ impl Reader<'_, '_> {
     /// `multiple-active` says otherwise.
     pub(super) fn settle_on(&self, resource: &mut Resource, places: &RunPlaces, several: Option<&str>) {
         // what fences is not missed on a lost host
+        let is_active = |host: &HostIdx| places.active.iter().any(|(other, _)| other == host);
+        resource.left_on = places.left.iter().copied().filter(|host| !is_active(host)).collect();
+        resource.known_by = places.known_by;
         let counts = |host: HostIdx| !resource.fences() || self.set.host(host).state.online;
         let active: Vec<_> = places.active.iter().copied().filter(|(host, _)| counts(*host)).collect();
         let active = if active.is_empty() { &places.active } else { &active };
@@ -179,6 +186,9 @@ impl Reader<'_, '_> {
         if !resource.runs_twice() {
             return;
         }
+        let is_all =
+            |sent: &(HostIdx, HostIdx)| resource.active == Some(sent.1) && resource.also_on == [sent.0];
+        resource.sent_to = places.sent.filter(is_all).map(|(_, to)| to);
         let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
         let unmanaged = match resource.managed {
             true => resource.active_hosts().position(in_maintenance),
@@ -189,15 +199,19 @@ impl Reader<'_, '_> {
         let word = several.filter(|_| is_managed).unwrap_or_default().to_ascii_lowercase();
         let blocks = word == "block";
         let from = [unmanaged, blocked, blocks.then_some(2)].into_iter().flatten().min();
-        resource.kept_from = from.unwrap_or_default();
+        resource.kept_on = resource.active_hosts().skip(from.unwrap_or_default()).collect();
+        if let Some(to) = resource.sent_to {
+            // what was sent and need not have arrived runs on its source first
+            resource.active = resource.also_on.pop();
+            resource.also_on.push(to);
+        }
         resource.managed &= !blocks;
-        resource.spares_expected = word == "stop_unexpected";
-        let is_sound = active
-            .iter()
-            .all(|(_, condition)| matches!(condition, RunCondition::Sound | RunCondition::Supposed));
+        resource.spares_expected = word == "stop_unexpected" && resource.sent_to.is_none();
+        let is = |known: &[RunCondition]| active.iter().all(|(_, condition)| known.contains(condition));
         resource.condition = match blocks || places.blocked {
             true => RunCondition::Blocked,
-            false if is_sound => RunCondition::Sound,
+            false if is(&[RunCondition::Supposed]) => RunCondition::Supposed,
+            false if is(&[RunCondition::Sound, RunCondition::Supposed]) => RunCondition::Sound,
             false => RunCondition::Failed,
         };
         if word == "stop_only" {

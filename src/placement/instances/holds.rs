@@ -59,7 +59,10 @@ fn own(set: &WorkingSet, unit: &MovableUnit) -> Option<HoldReason> {
         (is_any(&|one| !set.is_managed(one)), HoldReason::NotManaged),
         (is_any(&|one| set.resource(one).stopped) || set.stop_all, HoldReason::Stopping),
         (!set.host(unit.host).state.available(), HoldReason::Leaving),
-        (is_any(&|one| set.resource(one).runs_twice()), HoldReason::Several),
+        (
+            is_any(&|one| set.resource(one).runs_twice() || !set.resource(one).left_on.is_empty()),
+            HoldReason::Several,
+        ),
         (unit.hold.is_some(), HoldReason::Partly),
         (
             is_any(&|one| set.resource(one).utilization.iter().any(|(_, amount)| amount < 0)),

@@ -47,13 +47,18 @@ impl ResourceChange {
         let may_migrate = |from, to| {
             let state = set.host(from).state;
             // of two hosts on which it runs, it can go from one to the other
-            let joins = !of.runs_twice() || of.spares_expected && of.also_on == [to];
-            let is_sound = of.condition == RunCondition::Sound;
-            of.allow_migrate && is_sound && joins && state.online && !state.unclean
+            let joins =
+                !of.runs_twice() || of.spares_expected && of.also_on == [to] || of.sent_to == Some(to);
+            let can_go = match of.condition {
+                RunCondition::Sound => joins && of.left_on.is_empty(),
+                condition => condition == RunCondition::Supposed,
+            };
+            of.allow_migrate && can_go && state.online && !state.unclean
         };
         match (of.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
             (None, Some(to)) => ResourceChange::Start(to),
+            (Some(_), None) if of.condition == RunCondition::Supposed => ResourceChange::Idle,
             (Some(from), None) => ResourceChange::Stop(from),
             (Some(from), Some(to)) if from == to => match of.condition {
                 RunCondition::Sound if of.runs_twice() && set.may_manage(resource) => {
@@ -61,6 +66,7 @@ impl ResourceChange {
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
                 RunCondition::Failed => ResourceChange::Restart(to),
+                RunCondition::Supposed if !set.may_manage(resource) => ResourceChange::Idle,
                 RunCondition::Starting | RunCondition::Supposed => ResourceChange::Start(to),
             },
             (Some(from), Some(to)) if may_migrate(from, to) => ResourceChange::Migrate { from, to },

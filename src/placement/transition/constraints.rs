@@ -64,7 +64,7 @@ impl Constraints<'_> {
     fn starts(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
         let started = self.end(Running, Start, first, then);
         let start = self.actions.with(Start, then);
-        match (self.migrates(first), self.actions.with(MigrateTo, then)) {
+        match (self.migrates(first), self.actions.first_with(&[MigrateTo, MigrateFrom], then)) {
             (true, Some(sent)) => {
                 self.actions.edge(self.actions.with(MigrateFrom, first), sent, strength, why);
                 // who waits for the later one waits for all of the earlier one
@@ -79,7 +79,7 @@ impl Constraints<'_> {
     fn stops(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
         let stopped = self.end(Stopped, Stop, then, first);
         let stop = match self.migrates(then) {
-            false => self.actions.first_with(&[MigrateTo, Stop], first),
+            false => self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first),
             true if strength == Strength::Must => self.actions.with(Stop, first),
             true => None,
         };
@@ -233,7 +233,7 @@ impl Constraints<'_> {
                 of.is_primitive() && !of.fences()
             };
             for resource in self.set.resource_indices().filter(waits) {
-                let start = self.actions.first_with(&[MigrateTo, Start], resource);
+                let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
                 self.actions.edge(fence, start, Strength::Must, why);
             }
             let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));

@@ -198,7 +198,7 @@ impl InducedChanges<'_> {
     fn has_begun(&self, resource: ResourceIdx) -> bool {
         match self.of(resource) {
             ResourceChange::Stay(_) => true,
-            ResourceChange::Start(host) => self.set.resource(resource).active == Some(host),
+            ResourceChange::Start(_) => self.set.resource(resource).condition == RunCondition::Starting,
             _ => false,
         }
     }
@@ -302,7 +302,9 @@ impl InducedChanges<'_> {
         let mut held = Vec::new();
         let mut is_held = false;
         for member in self.set.resource(group).members.iter().rev() {
-            let unmanaged = !self.set.is_managed(*member) && self.set.resource(*member).active.is_some();
+            let of = self.set.resource(*member);
+            let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
+            let unmanaged = !self.set.is_managed(*member) && runs;
             let stops = self.of(*member).stops_on();
             is_held = unmanaged || (is_held && stops.is_some());
             held.extend(stops.filter(|_| is_held).map(|host| (*member, host)));

@@ -50,14 +50,15 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     let why = WaitReason::Change(resource);
     let with = |task, host| TransitionAction::with(task, resource, host);
     let mut before = None;
+    let of = set.resource(resource);
     if let ResourceChange::Migrate { from, to } = change {
         let sent = TransitionAction { peer: Some(to), ..with(ActionTask::MigrateTo, from) };
         let received = TransitionAction { peer: Some(from), ..with(ActionTask::MigrateFrom, to) };
-        let (sent, received) = (actions.add(sent), actions.add(received));
+        let sent = (of.sent_to != Some(to)).then(|| actions.add(sent));
+        let received = actions.add(received);
         actions.edge(sent, received, Strength::Must, why);
         before = Some(received);
     }
-    let of = set.resource(resource);
     let to = change.starts_on();
     for from in stops_on(set, change, resource) {
         let pseudo = set.host(from).state.unclean;
@@ -72,7 +73,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     for from in stops_on(set, change, resource).into_iter().filter(|_| !of.fences()) {
         let fence = actions.to(ActionTask::Fence, from);
         // all stops wait for the first host
-        match of.active == Some(from) {
+        match of.left_on.first().copied().or(of.active) == Some(from) {
             true => actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(from)),
             false => {
                 let stop = actions.stop_on(resource, from);
@@ -87,13 +88,16 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     }
 }
 
-/// All hosts on which a resource is stopped: where it runs on several, on each, but for the one on which it is to go on.
+/// All hosts on which a resource is stopped: where it runs on several, on each, but for the one on which it is to go on; and where
+/// something is left of it.
 fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
     let of = set.resource(resource);
-    let Some(first) = change.stops_on() else { return Vec::new() };
-    let goes_on = |host: &HostIdx| of.runs_twice() && of.spares_expected && change.starts_on() == Some(*host);
-    let all = std::iter::once(first).chain(of.also_on.iter().copied());
-    all.filter(|host| !goes_on(host)).collect()
+    let left = of.left_on.iter().copied().filter(|_| set.is_managed(resource));
+    let spares = of.runs_twice() && (of.spares_expected || change.migrates() && of.sent_to.is_some());
+    let goes_on = |host: &HostIdx| spares && change.starts_on() == Some(*host);
+    let others: &[HostIdx] = if of.condition == RunCondition::Supposed { &[] } else { &of.also_on };
+    let active = change.stops_on().map(|first| std::iter::once(first).chain(others.iter().copied()));
+    left.chain(active.into_iter().flatten().filter(|host| !goes_on(host))).collect()
 }
 
 /// Whether the start of a resource that runs on several hosts is only a mark: where it goes on. Without live migrations, Pacemaker

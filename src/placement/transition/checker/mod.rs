@@ -10,7 +10,7 @@ use super::action::ActionTask::{
 use super::{ActionTask, ResourceChange, Transition};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placement::placing::AllPlaced;
-use crate::placement::working_set::{OrderStrength, StartOrder, Strategy, WorkingSet};
+use crate::placement::working_set::{OrderStrength, RunCondition, StartOrder, Strategy, WorkingSet};
 use crate::plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
 
@@ -104,12 +104,21 @@ impl TransitionChecker<'_> {
         self.transition.changes.get(resource)
     }
 
+    /// Where a primitive is at first, and where else it is to be stopped.
+    fn beginning(&self, resource: ResourceIdx) -> (PrimitivePlace, Vec<HostIdx>) {
+        let (of, change) = (self.set.resource(resource), self.change(resource));
+        let is_supposed = of.condition == RunCondition::Supposed;
+        let runs = of.active.filter(|_| !is_supposed || change.stops_on().is_some());
+        let under_way = of.sent_to.filter(|to| change.migrates() && change.starts_on() == Some(*to));
+        let others = of.also_on.iter().filter(|host| !is_supposed && under_way != Some(**host));
+        let also_on = others.chain(&of.left_on).copied().collect();
+        (PrimitivePlace { runs, under_way, left: None }, also_on)
+    }
+
     /// Carries out one step after the other.
     fn walk(&mut self) {
-        let resources = self.set.resources.iter();
-        let mut now: Vec<PrimitivePlace> =
-            resources.map(|of| PrimitivePlace { runs: of.active, under_way: None, left: None }).collect();
-        let mut also_on: Vec<Vec<HostIdx>> = self.set.resources.iter().map(|of| of.also_on.clone()).collect();
+        let (mut now, mut also_on): (Vec<PrimitivePlace>, Vec<Vec<HostIdx>>) =
+            self.set.resource_indices().map(|resource| self.beginning(resource)).unzip();
         let mut last: Vec<Option<StepIdx>> = vec![None; now.len()];
         for step in self.possible() {
             let action = *self.transition.step(step);
