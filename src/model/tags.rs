@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub struct TagId(u32);
 
 /// The distinct tags that matter for placement, each with its number.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TagTable {
     names: Vec<String>,
     ids: HashMap<String, TagId>,

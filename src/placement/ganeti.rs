@@ -135,7 +135,7 @@ fn amounts<const N: usize>(of: [(usize, i64); N]) -> Capacities {
 }
 
 /// The nodes that can run an instance.
-fn reachable(cluster: &Cluster, storage: &StorageMap, instance: &Instance) -> Vec<NodeIdx> {
+pub(super) fn reachable(cluster: &Cluster, storage: &StorageMap, instance: &Instance) -> Vec<NodeIdx> {
     match instance.template.mirroring() {
         Mirroring::None => vec![instance.primary],
         Mirroring::Internal => instance.nodes().collect(),

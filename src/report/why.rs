@@ -127,6 +127,7 @@ fn bar_words(bar: &GroupBar, cluster: &Cluster, storage: Option<&StorageMap>) ->
         GroupBar::Expendability => {
             ("global-n+1", "a node could not be emptied any more (global N+1)".to_owned())
         }
+        GroupBar::NoPrimary => ("affinity", "its affinity keys leave no node".to_owned()),
         GroupBar::NoTime(stopped) => ("no-time", no_time("not looked at", *stopped)),
     };
     Words::new(name, text)

@@ -59,7 +59,7 @@ fn without_special(nodes: Vec<FleetNode>, machines: Vec<Machine>) -> Fleet {
     let keys =
         ["#RAM", "#CPU", "#LOAD"].map(|name| AffinityKey { name: name.to_owned(), value: 0.0, weight: 0.0 });
     let options = AffinityOptions { zero_disables: true, ..AffinityOptions::default() };
-    Fleet { nodes, machines, keys: keys.to_vec(), options }
+    Fleet { nodes, machines, keys: keys.to_vec(), options, ..Fleet::default() }
 }
 
 fn placed(fleet: &Fleet) -> Vec<MachineChoice> {

@@ -138,3 +138,57 @@ fn the_sample_is_placed_in_the_order_that_is_asked() {
     first(&[], "web2");
     first(&["--order", "ram"], "gold-db");
 }
+
+fn of_ganeti(words: &[&str], file: &str) -> Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").args(["hplace", "--strategy", "affinity", "-t", "-"]).args(words);
+    command.write_stdin(file).assert()
+}
+
+fn keys() -> String {
+    fs::read_to_string("data/keys.data").unwrap()
+}
+
+#[test]
+fn instances_that_should_run_are_placed_by_the_keys_in_tags() {
+    let told = of_ganeti(&[], &keys()).code(0).stderr(contains("the load of nodes is not known"));
+    let text = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let heads: Vec<&str> = text.lines().filter(|line| line.contains(" (")).collect();
+    let first =
+        |name: &str| heads.iter().find(|line| line.starts_with(&format!("{name}: "))).unwrap().to_string();
+    assert!(text.starts_with("Strategy affinity: 4 nodes, 8 machines, of which 4 run\n"), "{text}");
+    assert!(!first("web2").starts_with("web2: node1"), "{text}");
+    assert!(first("app2").starts_with("app2: node2"), "{text}");
+    assert!(
+        first("gold-db").starts_with("gold-db: gold1 (its first disk is there); takes pool along"),
+        "{text}"
+    );
+    assert!(text.contains("a machine runs there that is kept apart from it, by service:mail"), "{text}");
+    assert!(!text.contains("\nold: "), "what was stopped on purpose is left out: {text}");
+    of_ganeti(&["--json", "--verify"], &keys()).stdout(contains("\"htools.affinity/1\""));
+    of_ganeti(&["--ram-ratio", "0.1"], &keys()).code(2).stdout(contains("can be promised"));
+}
+
+#[test]
+fn tags_that_are_no_keys_are_named_and_do_nothing() {
+    let odd = keys().replace("htools:key:_ssd:1", "htools:key:_ssd:blue").replace(":web:1:-40", ":web:1");
+    of_ganeti(&[], &odd).code(0).stderr(
+        contains("htools:key:_ssd:blue of node node2: has a value that is no number")
+            .and(contains("htools:key:customer:web:1 of instance web1: is not of the form of a key"))
+            .and(contains("node node2 has no key '_ssd', which others have")),
+    );
+}
+
+#[test]
+fn options_of_one_kind_of_cluster_are_refused_for_the_other() {
+    hplace(&["--ram-ratio", "2"], small("", ""))
+        .code(1)
+        .stderr(contains("--ram-ratio is for Ganeti clusters"));
+    for (words, problem) in [
+        (&["--ram-ratio", "-1"][..], "between 0 and 1000"),
+        (&["--stickiness", "3"], "--stickiness means nothing"),
+        (&["-x", "data/pacemaker-small.xml"], "or one Ganeti cluster"),
+    ] {
+        of_ganeti(words, &keys()).code(1).stdout("").stderr(contains(problem));
+    }
+}

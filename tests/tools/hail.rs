@@ -484,3 +484,124 @@ fn when_the_time_is_up_the_answer_is_what_was_found() {
     let refused = hail(&["--time-limit=0", "-"], b"{}");
     assert_eq!((refused.status, refused.stdout.as_str()), (Some(1), ""));
 }
+
+/// The sample request for an instance with one node and with these tags.
+fn request_with(memory: u64, tags: &[&str]) -> Value {
+    let mut message: Value =
+        serde_json::from_str(&fs::read_to_string("data/allocate.json").unwrap()).unwrap();
+    let request = &mut message["request"];
+    request["disk_template"] = json!("rbd");
+    request["required_nodes"] = json!(1);
+    request["memory"] = json!(memory);
+    request["tags"] = json!(tags);
+    message
+}
+
+#[test]
+fn keys_choose_among_the_nodes_that_have_a_place() {
+    for memory in [512, 4096, 8192, 16384, 30000] {
+        for options in [
+            &["--affinity"][..],
+            &["--affinity", "--overhead", "0"],
+            &["--affinity", "--tie", "random", "--seed", "3"],
+        ] {
+            let answer = response(options, &request_with(memory, &[]));
+            let plain = response(&[], &request_with(memory, &[]));
+            let Some(node) = answer["result"][0].as_str() else {
+                assert_eq!(answer["success"], false, "{answer}");
+                continue;
+            };
+            assert_eq!(plain["success"], true);
+            let only = response(&["--restrict-allocation-to", node], &request_with(memory, &[]));
+            assert_eq!(only["result"], json!([node]), "{only}");
+        }
+    }
+    // without room for the overhead there is none, and the reason is told
+    let answer = response(&["--affinity", "--overhead", "4000000"], &request_with(512, &[]));
+    assert_eq!(answer["success"], false);
+    assert!(answer["info"].as_str().unwrap().contains("its affinity keys leave no node"), "{answer}");
+}
+
+#[test]
+fn keys_of_the_request_and_of_those_before_are_compared() {
+    // one round, which all nodes pass
+    let by_keys = ["--affinity", "--initial-msav=-10"];
+    let wish = ["htools:key:customer:web:1:-1000"];
+    let mut message = request_with(512, &wish);
+    let first = response(&by_keys, &message);
+    let first = first["result"][0].as_str().unwrap().to_owned();
+    // somebody of the same kind is there already
+    let neighbour =
+        message["instances"].as_object_mut().unwrap().values_mut().find(|of| of["nodes"][0] == json!(first));
+    if let Some(neighbour) = neighbour {
+        neighbour["tags"] = json!(wish);
+        let second = response(&by_keys, &message);
+        assert_ne!(second["result"][0].as_str(), Some(first.as_str()));
+    }
+    // several new ones keep apart, too, and are answered for one by one
+    let one = message["request"].clone();
+    let several: Vec<Value> = (0..3)
+        .map(|at| {
+            let mut one = one.clone();
+            one["name"] = json!(format!("new{at}"));
+            one
+        })
+        .collect();
+    let mut message = request_with(512, &wish);
+    message["request"] = json!({"type": "multi-allocate", "instances": several});
+    let answer = response(&by_keys, &message);
+    let nodes: std::collections::BTreeSet<String> =
+        answer["result"][0].as_array().unwrap().iter().map(|of| of[1][0].to_string()).collect();
+    assert_eq!(nodes.len(), 3, "{answer}");
+}
+
+#[test]
+fn pairs_get_the_best_secondary_for_their_primary() {
+    let message: Value = serde_json::from_str(&fs::read_to_string("data/allocate.json").unwrap()).unwrap();
+    let answer = response(&["--affinity"], &message);
+    let nodes: Vec<&str> = answer["result"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(nodes.len() == 2 && nodes[0] != nodes[1], "{answer}");
+    let only = response(&["--restrict-allocation-to", &nodes.join(",")], &message);
+    assert_eq!(only["success"], true, "{only}");
+}
+
+#[test]
+fn hostile_keys_are_no_keys() {
+    let long = format!("htools:key:customer:{}:1:1", "x".repeat(10_000));
+    let tags = [
+        "htools:key:",
+        "htools:key:customer:",
+        "htools:key:customer::1:1",
+        "htools:key:customer:a:NaN:1",
+        "htools:key:customer:a:1:inf",
+        "htools:key:customer:a:1e12:-1e12",
+        "htools:key:system:@RAM:-1e12:1e12",
+        "htools:key:system:_a:1:1",
+        "htools:key:customer:#a:1:1",
+        "htools:key:customer:a\n:1:1",
+        "htools:key:customer:\u{202e}:1:1",
+        "htools:key:system:=:=:=",
+        &long,
+    ];
+    let mut message = request_with(512, &tags);
+    message["cluster_tags"] = json!(tags);
+    for of in ["nodes", "instances", "nodegroups"] {
+        message[of].as_object_mut().unwrap().values_mut().for_each(|one| one["tags"] = json!(tags));
+    }
+    all_or_nothing(&hail(&["--affinity", "-v", "-v", "-"], message.to_string().as_bytes()));
+}
+
+#[test]
+fn options_about_keys_need_keys() {
+    let message = request_with(512, &[]).to_string();
+    for (words, problem) in [
+        (&["--overhead", "5", "-"][..], "--overhead means nothing without --affinity"),
+        (&["--affinity", "--make-room", "-"], "--make-room means nothing with --affinity"),
+        (&["--affinity", "--final-msav", "90", "-"], "initial_msav: at least final_msav"),
+        (&["--affinity", "--tie", "random", "-"], "--seed"),
+    ] {
+        let run = hail(words, message.as_bytes());
+        assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""));
+        assert!(run.stderr.contains(problem), "{}", run.stderr);
+    }
+}

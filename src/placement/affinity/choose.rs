@@ -103,21 +103,48 @@ pub fn choose(
             ChoiceDetail::Terms => occupancy.terms(fleet, &keys, node, absentee),
         },
     };
-    let mut verdicts: Vec<NodeVerdict> = scores.into_iter().zip(wishes).enumerate().map(of_node).collect();
+    let verdicts: Vec<NodeVerdict> = scores.into_iter().zip(wishes).enumerate().map(of_node).collect();
     let is_candidate = |verdict: &NodeVerdict| verdict.refusal.is_none();
     let local = machine.disk_node.filter(|node| verdicts.get(*node).is_some_and(is_candidate));
     let round = match machine.disk_node {
         Some(_) => None,
         None => first_round(&fleet.options, verdicts.iter().filter(|verdict| is_candidate(verdict))),
     };
-    if let Some(round) = round {
-        let threshold = fleet.options.threshold(round);
-        for verdict in verdicts.iter_mut().filter(|verdict| is_candidate(verdict)) {
-            verdict.passed = is_greater(verdict.system, threshold);
+    let mut choice = MachineChoice { machine: at, keys, verdicts, round, node: None, sticky: Vec::new() };
+    choice.mark_passed(&fleet.options);
+    choice.node = local.or_else(|| best(fleet, at, &choice.verdicts));
+    choice
+}
+
+impl MachineChoice {
+    /// Marks the nodes that pass in the round.
+    pub(super) fn mark_passed(&mut self, options: &AffinityOptions) {
+        let threshold = self.round.map(|round| options.threshold(round));
+        for verdict in &mut self.verdicts {
+            let is_above = threshold.is_some_and(|threshold| is_greater(verdict.system, threshold));
+            verdict.passed = verdict.refusal.is_none() && is_above;
         }
     }
-    let node = local.or_else(|| best(fleet, at, &verdicts));
-    MachineChoice { machine: at, keys, verdicts, round, node, sticky: Vec::new() }
+}
+
+/// The nodes that can be taken, best first: whichever of them are left out, the first of the others is the one that would be
+/// chosen without those. A node of an earlier round is better, then what the customer's keys say, then what tells equal ones apart.
+pub(super) fn ranking(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
+    let round = |node: usize| {
+        let verdict = &choice.verdicts[node];
+        verdict.refusal.is_none().then(|| first_round_of(&fleet.options, verdict.system)).flatten()
+    };
+    let mut nodes: Vec<(u32, usize)> =
+        (0..fleet.nodes.len()).filter_map(|node| Some((round(node)?, node))).collect();
+    nodes.sort_by(|(_, one), (_, other)| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
+    if let Some(seed) = fleet.options.tie_seed {
+        Random::stream(seed, choice.machine as u64).shuffle(&mut nodes);
+    }
+    let customer = |node: usize| choice.verdicts[node].customer + 0.0;
+    nodes.sort_by(|(round, one), (later, other)| {
+        round.cmp(later).then(customer(*other).total_cmp(&customer(*one)))
+    });
+    nodes.into_iter().map(|(_, node)| node).collect()
 }
 
 /// The first round in which the score of a candidate is greater than the threshold.
@@ -125,7 +152,11 @@ fn first_round<'v>(
     options: &AffinityOptions,
     candidates: impl Iterator<Item = &'v NodeVerdict>,
 ) -> Option<u32> {
-    let best = candidates.map(|verdict| verdict.system).max_by(f64::total_cmp)?;
+    first_round_of(options, candidates.map(|verdict| verdict.system).max_by(f64::total_cmp)?)
+}
+
+/// The first round in which a score is greater than the threshold.
+pub(super) fn first_round_of(options: &AffinityOptions, best: f64) -> Option<u32> {
     // thresholds only fall: the first that is low enough is looked for by halves
     let rounds: u32 = options.msav_steps.max(1);
     let (mut low, mut high) = (1, rounds + 1);

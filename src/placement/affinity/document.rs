@@ -152,10 +152,7 @@ pub fn parse(text: &str, source: &str) -> Result<(Fleet, Vec<String>)> {
         serde_json::from_str(text).map_err(|e| LoadError::one_line(source, &e.to_string()))?;
     let mut reader = FleetReader { source, warnings: Vec::new() };
     let fleet = reader.fleet(document)?;
-    let missing = fleet.missing_keys().into_iter().map(|(key, node)| {
-        format!("Warning: node {} has no key '{}', which others have", shown_name(node), shown_name(key))
-    });
-    reader.warnings.extend(missing.collect::<Vec<_>>());
+    reader.warnings.extend(fleet.missing_key_lines());
     Ok((fleet, reader.warnings))
 }
 
@@ -208,7 +205,7 @@ impl FleetReader<'_> {
         for (part, used) in document.nodes.into_iter().zip(used) {
             nodes.push(self.node(part, used)?);
         }
-        Ok(Fleet { nodes, machines, keys: keys.keys, options })
+        Ok(Fleet { nodes, machines, keys: keys.keys, options, ..Fleet::default() })
     }
 
     fn node(&mut self, part: NodePart, used: Mib) -> Result<FleetNode> {

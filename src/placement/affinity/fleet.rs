@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::Mib;
+use crate::model::shown::shown_name;
+use crate::model::{Mib, TagSet, TagTable};
 
 use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled};
 
@@ -47,6 +48,10 @@ pub struct Machine {
     pub node: Option<usize>,
     /// The node that has its first disk, where that cannot be elsewhere.
     pub disk_node: Option<usize>,
+    /// The nodes on which it can be at all, by ascending position; none: all.
+    pub reach: Option<Arc<[usize]>>,
+    /// It is not started where a machine with one of these tags runs.
+    pub exclusion: TagSet,
     /// The keys that were set for it, but for those of the whole cluster.
     pub keys: Vec<LevelKeys>,
     /// Keys that it has in common with others, beside the operator's for all machines.
@@ -107,6 +112,8 @@ pub struct Fleet {
     pub keys: Vec<AffinityKey>,
     /// How machines are placed.
     pub options: AffinityOptions,
+    /// What the tags are called that keep machines apart.
+    pub tag_table: TagTable,
 }
 
 impl Fleet {
@@ -122,6 +129,14 @@ impl Fleet {
         let lacks = |name: &str, node: &FleetNode| !node.keys.iter().any(|key| key.name == name);
         let of = |name| self.nodes.iter().filter(move |node| lacks(name, node));
         names.into_iter().flat_map(|name| of(name).map(move |node| (name, node.name.as_str()))).collect()
+    }
+
+    /// A warning for each of them.
+    pub fn missing_key_lines(&self) -> Vec<String> {
+        let line = |(key, node): (&str, &str)| {
+            format!("Warning: node {} has no key '{}', which others have", shown_name(node), shown_name(key))
+        };
+        self.missing_keys().into_iter().map(line).collect()
     }
 }
 

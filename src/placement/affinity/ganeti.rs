@@ -1,12 +1,17 @@
 //! Ganeti clusters: keys are in tags ([`crate::model::key_tags`]).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::fleet::compiled_over;
+use super::fleet::{AffinityOptions, Fleet, FleetNode, Machine, compiled_over};
 use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey};
 use crate::model::key_tags::{KeyRole, KeyTag, KeyTags};
 use crate::model::known_tags::Bearer;
-use crate::model::{Cluster, Group, GroupIdx, Instance, Node, NodeIdx};
+use crate::model::units::trunc_to_i64;
+use crate::model::{
+    Cluster, Group, GroupIdx, Instance, Mib, Mirroring, Node, NodeIdx, Outage, RunStatus, StorageMap,
+};
+use crate::placement::ganeti::reachable;
 
 /// The keys that the tags of a cluster, its groups and its nodes tell. What is no key is left out:
 /// [`idle_tags`](crate::load::tag_review::idle_tags) names it.
@@ -71,6 +76,130 @@ pub fn has_keys(cluster: &Cluster) -> bool {
         || cluster.groups.iter().any(|group| of(&group.tags, Bearer::Group))
         || cluster.nodes.iter().any(is_in_node)
         || cluster.instances.iter().any(|instance| of(&instance.tags, Bearer::Instance))
+}
+
+/// What the data of a cluster does not say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FleetFigures {
+    /// How often the memory of nodes may be promised.
+    pub ram_ratio: f64,
+    /// Whether the loads of instances were measured; if not, nodes are taken for idle.
+    pub is_load_known: bool,
+}
+
+impl Default for FleetFigures {
+    fn default() -> FleetFigures {
+        FleetFigures { ram_ratio: 1.0, is_load_known: false }
+    }
+}
+
+/// A cluster as nodes and machines. Nodes are where they are in the cluster. A machine is an instance that runs, or one that should run
+/// and does not; what was stopped on purpose is none, and what does not exist yet neither. Disks stay where they are: with local ones a machine stays on its node,
+/// with DRBD on its two, with others where their storage pool is reached, in its group.
+pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
+    let keys = ClusterKeys::of(cluster);
+    let mut loads = vec![0.0; cluster.nodes.len()];
+    for instance in cluster.instances.iter().filter(|of| is_up(cluster, of)) {
+        loads[instance.primary.get()] += instance.util.cpu;
+    }
+    let node = |node: &Node| {
+        let load = if figures.is_load_known { loads[node.spec.idx.get()] / node.spec.cpu_total } else { 0.0 };
+        FleetNode {
+            ram_ratio: figures.ram_ratio,
+            load: share(load),
+            ..bare_node(node, keys.of_node(node.spec.idx))
+        }
+    };
+    let storage = StorageMap::of(cluster);
+    let mut known: HashMap<Vec<usize>, Arc<[usize]>> = HashMap::new();
+    let mut machines = Vec::new();
+    for instance in cluster.instances.iter().filter(|of| !of.forthcoming) {
+        let runs = is_up(cluster, instance);
+        if !runs && !instance.status.uses_memory() && instance.status != RunStatus::ErrorDown {
+            continue;
+        }
+        let at = instance.primary.get();
+        let mut machine = Machine {
+            node: runs.then_some(at),
+            ..new_machine(&keys, instance, cluster.node(instance.primary).spec.group)
+        };
+        if instance.template.mirroring() == Mirroring::None {
+            machine.disk_node = Some(at);
+        } else {
+            let mut reach: Vec<usize> =
+                reachable(cluster, &storage, instance).iter().map(|of| of.get()).collect();
+            reach.sort_unstable();
+            if reach.len() < cluster.nodes.len() {
+                let shared = known.entry(reach).or_insert_with_key(|reach| reach.as_slice().into());
+                machine.reach = Some(Arc::clone(shared));
+            }
+        }
+        machines.push(machine);
+    }
+    Fleet {
+        nodes: cluster.nodes.iter().map(node).collect(),
+        machines,
+        keys: keys.system,
+        options: AffinityOptions::default(),
+        tag_table: cluster.tag_table.clone(),
+    }
+}
+
+/// Whether an instance runs. On a node that is out of use none does, unless it is only drained.
+fn is_up(cluster: &Cluster, instance: &Instance) -> bool {
+    let spec = &cluster.node(instance.primary).spec;
+    let is_lost = matches!(instance.status, RunStatus::ErrorNodeDown | RunStatus::ErrorNodeOffline);
+    let is_reached = !spec.offline || spec.outage == Outage::Drained;
+    !instance.forthcoming && instance.status.uses_memory() && !is_lost && is_reached
+}
+
+fn bare_node(node: &Node, keys: &[NodeKey]) -> FleetNode {
+    let spec = &node.spec;
+    FleetNode {
+        name: spec.name.clone(),
+        running: !spec.offline,
+        ram_total: Mib(trunc_to_i64(spec.mem_total).max(0)),
+        ram_free: node.mem_free(),
+        ram_ratio: 1.0,
+        // `as` ends at 0 and at the largest number
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        cpus: spec.cpu_total as u64,
+        cpu_ratio: spec.vcpu_ratio,
+        load: 0.0,
+        keys: keys.to_vec(),
+    }
+}
+
+/// An instance that has no node, in a group.
+fn new_machine(keys: &ClusterKeys, instance: &Instance, group: GroupIdx) -> Machine {
+    // sums of absurd sizes must not leave the numbers
+    let bounded = |size: i64| size.clamp(0, i64::from(u32::MAX));
+    Machine {
+        name: instance.name.clone(),
+        ram: Mib(bounded(instance.mem.0)),
+        vcpus: bounded(instance.vcpus).unsigned_abs(),
+        keys: server_keys(&instance.tags),
+        shared: keys.shared(group),
+        exclusion: instance.exclusion_tags.iter().copied().collect(),
+        ..Machine::default()
+    }
+}
+
+/// A new instance that may have one of these nodes of a group as its primary one.
+pub(super) fn newcomer(
+    cluster: &Cluster,
+    instance: &Instance,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+) -> Machine {
+    let mut reach: Vec<usize> = nodes.iter().map(|node| node.get()).collect();
+    reach.sort_unstable();
+    Machine { reach: Some(reach.into()), ..new_machine(&ClusterKeys::of(cluster), instance, group) }
+}
+
+/// A part of a whole; what is no number is nothing.
+fn share(part: f64) -> f64 {
+    if part > 0.0 { part.min(1.0) } else { 0.0 }
 }
 
 /// The keys that the tags of an instance tell: of the operator, and of the customer.

@@ -1,6 +1,7 @@
 //! Placement by affinity keys: the operator's keys and thresholds come first, the customers' wishes decide among what is left.
 //! The algorithm is Flexiant's, as docs/affinity.md reads it; there is no program to compare with.
 
+mod allocation;
 mod choose;
 pub mod document;
 mod fleet;
@@ -8,11 +9,12 @@ mod ganeti;
 mod keys;
 mod occupancy;
 
+pub use allocation::{AffinityRule, PrimaryRecord};
 pub use choose::{
     ChoiceDetail, MachineChoice, MachineOrder, Misplaced, NodeVerdict, by_worth, choose, misplaced, place_all,
 };
 pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL, SPECIAL_WEIGHT};
-pub use ganeti::{ClusterKeys, has_keys, server_keys};
+pub use ganeti::{ClusterKeys, FleetFigures, fleet_of, has_keys, server_keys};
 pub use keys::{
     AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
     check_number, compiled, proximity,

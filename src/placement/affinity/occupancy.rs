@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::fleet::{Fleet, FleetNode, Machine};
 use super::keys::{CompiledKey, CompiledKeys, proximity};
-use crate::model::Mib;
+use crate::model::{Mib, Occurrences, TagId};
 
 /// What runs on the nodes of a fleet. What is started and stopped again leaves no trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,8 @@ pub struct Occupancy {
     /// By name, what customers' keys are compared with: by node, the values. Only nodes that have some are there, as names
     /// can be as many as machines.
     customer: HashMap<String, BTreeMap<usize, KeyValues>>,
+    /// By node, how often the tags are there that keep machines apart.
+    exclusion: Vec<Occurrences<TagId>>,
 }
 
 /// The values of keys of one name on a node, smallest first, and how often they are there.
@@ -59,6 +61,12 @@ pub enum NodeRefusal {
     },
     /// The machine's first disk is on another node, and cannot be elsewhere.
     DiskElsewhere,
+    /// Ganeti's own rules leave no place there.
+    NoPlace,
+    /// The machine cannot be there at all.
+    OutOfReach,
+    /// A machine runs there that has this tag, too, which keeps them apart.
+    Excluded(TagId),
 }
 
 /// A machine that is looked at as if it did not run where it does.
@@ -86,6 +94,7 @@ impl Occupancy {
             vcpus: vec![0; count],
             system: HashMap::new(),
             customer: HashMap::new(),
+            exclusion: vec![Occurrences::new(); count],
         };
         for (at, node) in fleet.nodes.iter().enumerate() {
             for key in &node.keys {
@@ -115,6 +124,7 @@ impl Occupancy {
         self.free[node] += machine.ram;
         self.allocated[node] -= machine.ram;
         self.vcpus[node] -= machine.vcpus;
+        machine.exclusion.iter().for_each(|tag| self.exclusion[node].add(tag, -1));
         for (name, value) in keys {
             let Some(column) = self.customer.get_mut(name) else { continue };
             let Some(cell) = column.get_mut(&node) else { continue };
@@ -136,6 +146,7 @@ impl Occupancy {
     fn add(&mut self, node: usize, machine: &Machine, keys: &[(String, f64)]) {
         self.allocated[node] += machine.ram;
         self.vcpus[node] += machine.vcpus;
+        machine.exclusion.iter().for_each(|tag| self.exclusion[node].add(tag, 1));
         for (name, value) in keys {
             self.add_customer(node, name, *value);
         }
@@ -161,8 +172,19 @@ impl Occupancy {
         if machine.disk_node.is_some_and(|disk| disk != node) {
             return Some(NodeRefusal::DiskElsewhere);
         }
+        if machine.reach.as_ref().is_some_and(|reach| reach.binary_search(&node).is_err()) {
+            return Some(NodeRefusal::OutOfReach);
+        }
         if !of.running {
             return Some(NodeRefusal::NotRunning);
+        }
+        let own = absentee.filter(|own| own.node == node).map(|own| &own.machine.exclusion);
+        let is_there = |tag: &TagId| {
+            let own = i64::from(own.is_some_and(|own| own.contains(*tag)));
+            self.exclusion[node].get(*tag) > own
+        };
+        if let Some(tag) = machine.exclusion.iter().find(is_there) {
+            return Some(NodeRefusal::Excluded(tag));
         }
         let needed = machine.ram + fleet.options.overhead;
         let own = absentee.filter(|own| own.node == node).map_or(Mib(0), |own| own.machine.ram);

@@ -41,8 +41,7 @@ impl AffinityResult<'_> {
         )];
         for choice in self.choices {
             lines.push(String::new());
-            lines.push(self.head(choice));
-            lines.extend(self.table(choice));
+            lines.extend(choice_lines(self.fleet, choice));
             if explain {
                 lines.extend(keys(&choice.keys));
             }
@@ -96,10 +95,13 @@ impl AffinityResult<'_> {
             ("Terms", Align::Left),
         ];
         let mut table = Table::new(columns);
-        for at in by_worth(self.fleet, choice) {
+        let is_out = |at: &usize| choice.verdicts[*at].refusal == Some(NodeRefusal::OutOfReach);
+        let (out, tried): (Vec<usize>, Vec<usize>) =
+            by_worth(self.fleet, choice).into_iter().partition(is_out);
+        for at in tried {
             let verdict = &choice.verdicts[at];
             let cells = match verdict.refusal {
-                Some(why) => ["-".to_owned(), refusal(why), "-".to_owned(), String::new()],
+                Some(why) => ["-".to_owned(), self.refusal(why), "-".to_owned(), String::new()],
                 None => {
                     let customer = if verdict.passed { number(verdict.customer) } else { "-".to_owned() };
                     let wishes = if verdict.passed { terms(&verdict.terms[1]) } else { String::new() };
@@ -108,7 +110,30 @@ impl AffinityResult<'_> {
             };
             table.push(std::iter::once(self.node(at)).chain(cells).collect());
         }
-        table.trimmed_lines(" ")
+        let mut lines = table.trimmed_lines(" ");
+        if !out.is_empty() {
+            lines.push(format!("  Out of its reach: {}", counted(out.len(), "node")));
+        }
+        lines
+    }
+
+    fn refusal(&self, why: NodeRefusal) -> String {
+        match why {
+            NodeRefusal::NotRunning => "does not run".to_owned(),
+            NodeRefusal::Promised { free, needed } => {
+                format!("memory: {} MiB can be promised, more than {} are needed", number(free), needed.0)
+            }
+            NodeRefusal::Measured { free, needed } => {
+                format!("memory: {} MiB are free, more than {} are needed", free.0, needed.0)
+            }
+            NodeRefusal::DiskElsewhere => "its first disk is elsewhere".to_owned(),
+            NodeRefusal::NoPlace => "Ganeti's own rules leave no place there".to_owned(),
+            NodeRefusal::OutOfReach => "it cannot be there".to_owned(),
+            NodeRefusal::Excluded(tag) => {
+                let tag = shown_name(self.fleet.tag_table.name(tag));
+                format!("a machine runs there that is kept apart from it, by {tag}")
+            }
+        }
     }
 
     fn verified(&self, misplaced: &[Misplaced], running: usize) -> Vec<String> {
@@ -162,7 +187,7 @@ impl AffinityResult<'_> {
     fn choice_view<'s>(&'s self, choice: &'s MachineChoice) -> ChoiceView<'s> {
         let nodes = choice.verdicts.iter().enumerate().map(|(at, verdict)| VerdictView {
             node: &self.fleet.nodes[at].name,
-            refused: verdict.refusal.map(refusal),
+            refused: verdict.refusal.map(|why| self.refusal(why)),
             passed: verdict.passed,
             system: verdict.refusal.is_none().then(|| rounded(verdict.system)),
             customer: verdict.refusal.is_none().then(|| rounded(verdict.customer)),
@@ -192,6 +217,12 @@ impl AffinityResult<'_> {
             customer_gain: of.gain.map(|gain| rounded(gain.1)),
         }
     }
+}
+
+/// The lines about one machine.
+pub fn choice_lines(fleet: &Fleet, choice: &MachineChoice) -> Vec<String> {
+    let of = AffinityResult { fleet, choices: &[], misplaced: None };
+    std::iter::once(of.head(choice)).chain(of.table(choice)).collect()
 }
 
 /// The document about choices.
@@ -286,19 +317,6 @@ fn keys(keys: &CompiledKeys) -> Vec<String> {
     };
     let system = keys.system.iter().map(|key| line("system", key));
     system.chain(keys.customer.iter().map(|key| line("customer", key))).collect()
-}
-
-fn refusal(why: NodeRefusal) -> String {
-    match why {
-        NodeRefusal::NotRunning => "does not run".to_owned(),
-        NodeRefusal::Promised { free, needed } => {
-            format!("memory: {} MiB can be promised, more than {} are needed", number(free), needed.0)
-        }
-        NodeRefusal::Measured { free, needed } => {
-            format!("memory: {} MiB are free, more than {} are needed", free.0, needed.0)
-        }
-        NodeRefusal::DiskElsewhere => "its first disk is elsewhere".to_owned(),
-    }
 }
 
 fn terms(terms: &[KeyTerm]) -> String {

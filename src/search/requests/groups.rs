@@ -1,6 +1,7 @@
 //! Choosing the group for an instance.
 
-use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
+use super::PrimaryRule;
+use crate::model::{AllocPolicy, Cluster, FailCounts, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
 use crate::search::place::{Conditions, NoTargets, PlaceMetric, PlaceSearch, Targets, dedicated};
 use crate::search::why::GroupBar;
 use crate::search::{Deadline, place};
@@ -18,6 +19,8 @@ pub(super) struct Wanted<'a> {
     /// By lost allocations, not by score.
     pub dedicated: bool,
     pub conditions: &'a Conditions,
+    /// What chooses the primary node; none: the score.
+    pub rule: Option<&'a dyn PrimaryRule>,
     pub deadline: &'a Deadline,
 }
 
@@ -111,11 +114,49 @@ pub(super) fn search(
     wanted: &Wanted<'_>,
 ) -> Result<Box<PlaceSearch>, GroupBar> {
     let targets = targets(cluster, group, wanted).map_err(GroupBar::Nodes)?;
-    Ok(Box::new(if wanted.dedicated {
-        dedicated::find(cluster, wanted.instance, &targets, wanted.conditions)
+    match wanted.rule {
+        Some(rule) => search_by_rule(cluster, group, nodes, wanted, &targets, rule),
+        None => Ok(Box::new(search_among(cluster, nodes, wanted, &targets))),
+    }
+}
+
+fn search_among(cluster: &Cluster, nodes: &[NodeIdx], wanted: &Wanted<'_>, targets: &Targets) -> PlaceSearch {
+    if wanted.dedicated {
+        dedicated::find(cluster, wanted.instance, targets, wanted.conditions)
     } else {
-        place::find(cluster, nodes, wanted.instance.into(), &targets, wanted.conditions)
-    }))
+        place::find(cluster, nodes, wanted.instance.into(), targets, wanted.conditions)
+    }
+}
+
+/// The same, where a rule chooses the primary node: the first that has a place, with the best secondary for it.
+fn search_by_rule(
+    cluster: &Cluster,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    wanted: &Wanted<'_>,
+    targets: &Targets,
+    rule: &dyn PrimaryRule,
+) -> Result<Box<PlaceSearch>, GroupBar> {
+    let ranked = rule.ranked(cluster, wanted.instance, group, targets.primaries());
+    if ranked.is_empty() {
+        return Err(GroupBar::NoPrimary);
+    }
+    let mut failures = FailCounts::default();
+    for (tried, primary) in ranked.into_iter().enumerate() {
+        if let Some(stopped) = wanted.deadline.reached_before(tried) {
+            return Err(GroupBar::NoTime(stopped));
+        }
+        let one = match targets {
+            Targets::Singles(_) => Targets::Singles(vec![primary]),
+            _ => Targets::Partners(primary, targets.partners(cluster, primary).collect()),
+        };
+        let found = search_among(cluster, nodes, wanted, &one);
+        failures += found.failures;
+        if found.best.is_some() {
+            return Ok(Box::new(PlaceSearch { failures, ..found }));
+        }
+    }
+    Ok(Box::new(PlaceSearch { failures, ..PlaceSearch::default() }))
 }
 
 /// Tries several groups and chooses the best one in which something may be placed.

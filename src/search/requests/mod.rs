@@ -7,6 +7,8 @@ mod pools;
 pub mod room;
 pub(crate) mod why;
 
+use std::sync::Arc;
+
 pub use groups::{GroupChoice, GroupTrial};
 
 use self::room::RoomPlan;
@@ -17,8 +19,20 @@ use super::place::{Conditions, PlaceSearch};
 use super::why::GroupBar;
 use super::{Deadline, Stopped};
 use crate::load::iallocator::Request;
-use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx};
 use crate::redundancy::global::Scope;
+
+/// What decides which nodes may be the primary ones of new instances, in the place of the score.
+pub trait PrimaryRule: std::fmt::Debug + Send + Sync {
+    /// Of these nodes of a group those that may be the primary one of a new instance, best first.
+    fn ranked(
+        &self,
+        cluster: &Cluster,
+        instance: &Instance,
+        group: GroupIdx,
+        nodes: &[NodeIdx],
+    ) -> Vec<NodeIdx>;
+}
 
 /// What the command line says about answering.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +51,8 @@ pub struct Settings {
     pub explain: bool,
     /// Moves that make room for a new instance are looked for (`--make-room`).
     pub make_room: bool,
+    /// What chooses the primary nodes of new instances; none: the score.
+    pub primaries: Option<Arc<dyn PrimaryRule>>,
     /// When to answer with what was found.
     pub deadline: Deadline,
 }

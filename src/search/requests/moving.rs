@@ -194,6 +194,7 @@ fn to_another_group(
         avoided: others.avoided,
         dedicated: false,
         conditions: &others.conditions,
+        rule: None,
         deadline: &settings.deadline,
     };
     let choice = groups::choose(cluster, &others.groups, &wanted);

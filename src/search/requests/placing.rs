@@ -101,6 +101,7 @@ pub(super) fn allocate(
         avoided: &[],
         dedicated: is_dedicated(cluster, group),
         conditions: &settings.conditions(),
+        rule: settings.primaries.as_deref(),
         deadline: &settings.deadline,
     };
     let found = choose(cluster, group, &wanted);
@@ -141,6 +142,7 @@ pub(super) fn multi_allocate(
             avoided: &[],
             dedicated,
             conditions: &conditions,
+            rule: settings.primaries.as_deref(),
             deadline: &settings.deadline,
         };
         let found = match settings.deadline.reached_before(tried) {

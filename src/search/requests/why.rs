@@ -41,7 +41,7 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> Group
                 true => Bar::Expendability,
                 false => Bar::Primary(Rule::GroupReserve),
             };
-            let bar = bar.or_else(|| search.best.is_none().then(&mut whole));
+            let bar = bar.or_else(|| (search.best.is_none() && wanted.rule.is_none()).then(&mut whole));
             let hurdle = bar.map(|bar| Hurdle::of_place(cluster, wanted.instance, place, bar));
             hurdle.into_iter().for_each(|hurdle| nearest.push(hurdle));
         }

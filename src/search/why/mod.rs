@@ -67,6 +67,8 @@ pub enum GroupBar {
     Migration(NodeIdx),
     /// Nodes could not be emptied any more (global N+1).
     Expendability,
+    /// The rule by which primary nodes are chosen leaves none.
+    NoPrimary,
     /// The search ended before.
     NoTime(Stopped),
 }

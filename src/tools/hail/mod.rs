@@ -1,5 +1,6 @@
 //! `hail`: answers one allocator request of Ganeti's master.
 
+mod affinity;
 mod run;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use super::cli::option::ArgumentKind::{File, ManyNodes};
 use super::cli::{OperandWords, OptionDef, Spec, Stop};
 use super::options::Options;
+use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
@@ -58,6 +60,20 @@ pub const SPEC: Spec = Spec {
             |o| o.make_room = true,
         )
         .added(),
+        OptionDef::flag(
+            "affinity",
+            "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
+            |o| o.affinity.asked = true,
+        )
+        .added(),
+        TIE,
+        SEED,
+        ZERO_WEIGHT_DISABLES,
+        OVERHEAD,
+        RAM_RATIO,
+        INITIAL_MSAV,
+        FINAL_MSAV,
+        MSAV_STEPS,
         WEIGHTS,
         JSON.says("add to the response what was in the way, place by place"),
         TIME_LIMIT
@@ -110,10 +126,11 @@ impl Options {
 pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     options.check_rules()?;
+    let primaries = affinity::rule(&options)?;
     ahead::files(&options, &["pre-ialloc", "post-ialloc"])?;
     let (mut cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
     cluster.keep_reserve(options.load.nodes.keep_reserve);
-    run::run(&options, cluster, request, &mut output)?;
+    run::run(&options, primaries, cluster, request, &mut output)?;
     Ok(ExitStatus::Success)
 }
 

@@ -1,14 +1,17 @@
 //! One request: from the cluster to the response and its views.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 
-use super::Options;
+use super::{Options, affinity};
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, InstanceIdx, RunStatus};
+use crate::placement::affinity::AffinityRule;
 use crate::report::allocator::{Response, WishedAdditions, plan_lines, why_lines};
 use crate::report::text::cluster_text;
 use crate::search::Deadline;
-use crate::search::requests::{Reply, Settings, answer, is_dedicated};
+use crate::search::requests::{PrimaryRule, Reply, Settings, answer, is_dedicated};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
 use crate::tools::output::Output;
@@ -16,7 +19,13 @@ use crate::tools::save::save;
 
 /// Answers a request. The response is written last of all that can fail: whoever reads
 /// it gets either all of it or nothing.
-pub fn run(options: &Options, cluster: Cluster, request: Request, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(
+    options: &Options,
+    primaries: Option<Arc<AffinityRule>>,
+    cluster: Cluster,
+    request: Request,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     describe(options, &cluster, &request, output)?;
     let existing = cluster.all_instances();
     show("Initial", options, &cluster, output)?;
@@ -27,10 +36,15 @@ pub fn run(options: &Options, cluster: Cluster, request: Request, output: &mut O
     let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.json };
     let reply = {
         let interruptible = Interruptible::begin(Some(options.answer_within()))?;
-        answer(cluster, request, &settings(options, &interruptible))
+        let settings = settings(options, &interruptible);
+        let primaries = primaries.clone().map(|rule| -> Arc<dyn PrimaryRule> { rule });
+        answer(cluster, request, &Settings { primaries, ..settings })
     };
     let line = Response::of(&reply, wish).line().context("cannot write the response")?;
     explain(options, &reply, output)?;
+    if let Some(rule) = primaries.filter(|_| options.load.verbosity > 1) {
+        affinity::reasons(&rule, &reply).iter().try_for_each(|line| output.error_line(line))?;
+    }
     let order = in_order(&reply, existing, single);
     let note = saved(options, "post-ialloc", "after iallocator run", &reply.cluster, &order)?;
     output.write(&line)?;
@@ -51,6 +65,7 @@ fn settings(options: &Options, deadline: &Deadline) -> Settings {
         other_groups: options.other_groups,
         explain: options.json || options.load.verbosity > 1,
         make_room: options.make_room,
+        primaries: None,
         deadline: deadline.clone(),
     }
 }

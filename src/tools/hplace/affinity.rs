@@ -1,5 +1,7 @@
 //! `hplace --strategy affinity`: machines are placed by their keys.
 
+use std::path::Path;
+
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::opened;
@@ -7,12 +9,23 @@ use super::run::no_forms_but;
 use crate::execute::pacemaker::SIZE;
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
-use crate::placement::affinity::{ChoiceDetail, document, misplaced, place_all};
+use crate::load::merge::apply_node_options;
+use crate::load::tag_review::idle_tags;
+use crate::model::Cluster;
+use crate::model::known_tags::KEY;
+use crate::model::shown::printable;
+use crate::placement::affinity::{
+    ChoiceDetail, Fleet, FleetFigures, document, fleet_of, misplaced, place_all,
+};
+use crate::report::check::problems::tag_text;
 use crate::report::json;
 use crate::report::placement::affinity::AffinityResult;
-use crate::tools::ExitStatus;
-use crate::tools::options::{Options, PlacementCommand, PlacementOptions};
+use crate::tools::options::{Options, PlacementCommand, PlacementOptions, SourceOptions};
 use crate::tools::output::Output;
+use crate::tools::{ExitStatus, source};
+
+/// A tag in a warning is at most so long.
+const WARNING: usize = 300;
 
 /// Whether the options are about keys.
 pub(super) fn is_asked(options: &Options) -> bool {
@@ -26,25 +39,24 @@ pub(super) fn is_asked(options: &Options) -> bool {
 pub(super) fn check_not_asked(options: &Options) -> anyhow::Result<()> {
     match options.affinity.stray() {
         Some(name) => bail!("option {name} means nothing without --strategy affinity"),
+        None if options.load.utilisation.is_some() => {
+            bail!("option -U means nothing without --strategy affinity")
+        }
         None => Ok(()),
     }
 }
 
-/// Places the machines of a document.
+/// Places the machines of a document, or those of a Ganeti cluster that should run and do not.
 ///
 /// # Errors
 /// It cannot be read, or options do not go together.
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let (choices, placement) = (&all.affinity, &all.placement);
-    let Some(file) = &choices.file else {
-        bail!("the strategy 'affinity' needs a document with keys: -j FILE")
-    };
     check(all, placement)?;
-    let (document, source) = opened(file)?;
-    let unreadable = || format!("cannot read file '{source}'");
-    let bytes = read_limited(document, SIZE).with_context(unreadable)?;
-    let (mut fleet, warnings) = document::parse(decode(&bytes, &source)?, &source)?;
-    warnings.iter().try_for_each(|line| output.error_line(line))?;
+    let mut fleet = match &choices.file {
+        Some(file) => of_document(file, output)?,
+        None => of_ganeti(all, output)?,
+    };
     fleet.options = choices.over(&fleet.options).map_err(anyhow::Error::msg)?;
     let placed = place_all(&fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
     let elsewhere = choices.verify.then(|| misplaced(&fleet));
@@ -57,13 +69,58 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     Ok(if result.is_good() { ExitStatus::Success } else { ExitStatus::Unplaced })
 }
 
+fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {
+    let (document, source) = opened(file)?;
+    let unreadable = || format!("cannot read file '{source}'");
+    let bytes = read_limited(document, SIZE).with_context(unreadable)?;
+    let (fleet, warnings) = document::parse(decode(&bytes, &source)?, &source)?;
+    warnings.iter().try_for_each(|line| output.error_line(line))?;
+    Ok(fleet)
+}
+
+fn of_ganeti(all: &Options, output: &mut Output) -> anyhow::Result<Fleet> {
+    let mut cluster = source::load(&all.load, output)?;
+    apply_node_options(&mut cluster, &all.load.nodes)?;
+    warn_of_tags(&cluster, output)?;
+    let is_load_known = all.load.utilisation.is_some();
+    if !is_load_known {
+        output.error_line("Warning: the load of nodes is not known (-U FILE) and taken for 0")?;
+    }
+    let fleet =
+        fleet_of(&cluster, FleetFigures { ram_ratio: all.affinity.ram_ratio.unwrap_or(1.0), is_load_known });
+    fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
+    Ok(fleet)
+}
+
+/// Names the tags that should be keys and are none.
+fn warn_of_tags(cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+    let of_keys = idle_tags(cluster).into_iter().filter(|idle| idle.tag.starts_with(KEY));
+    for idle in of_keys {
+        output.error_line(&format!("Warning: tag {}", printable(&tag_text(&idle), WARNING)))?;
+    }
+    Ok(())
+}
+
 fn check(all: &Options, placement: &PlacementOptions) -> anyhow::Result<()> {
     ensure!(placement.command == PlacementCommand::Place, "this is not known of placement by keys");
     ensure!(placement.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
-    ensure!(
-        placement.file.is_none() && !placement.live && all.load.source == Default::default(),
-        "only one cluster can be named: -j stands alone"
-    );
+    let is_ganeti = all.load.source != SourceOptions::default();
+    let is_pacemaker = placement.file.is_some() || placement.live;
+    match all.affinity.file {
+        Some(_) => {
+            ensure!(!is_pacemaker && !is_ganeti, "only one cluster can be named: -j stands alone");
+            let own =
+                [(all.affinity.ram_ratio.is_some(), "--ram-ratio"), (all.load.utilisation.is_some(), "-U")];
+            if let Some((_, name)) = own.iter().find(|(given, _)| *given) {
+                bail!("option {name} is for Ganeti clusters; a document with keys says it itself");
+            }
+        }
+        None if !is_ganeti || is_pacemaker => bail!(
+            "the strategy 'affinity' needs a document with keys, -j FILE, or one Ganeti cluster: -t FILE, -m ADDRESS or -L"
+        ),
+        None => {}
+    }
+    ensure!(placement.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
     ensure!(!all.execution.exec && placement.now.is_none(), "--exec and --now are for Pacemaker clusters");
     no_forms_but(placement, "--explain", "placement by keys")
 }

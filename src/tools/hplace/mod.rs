@@ -60,7 +60,7 @@ pub const SPEC: Spec = Spec {
             Ok(())
         })
         .added(),
-        OptionDef::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j)")
+        OptionDef::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j), and for Ganeti clusters, whose keys are tags")
             .takes("WORD", Choices(STRATEGIES), |o, g| {
                 g.choice().map(|word| {
                     o.placement.method = word.parse().ok();
@@ -75,6 +75,8 @@ pub const SPEC: Spec = Spec {
         ZERO_WEIGHT_DISABLES,
         VERIFY,
         OVERHEAD,
+        RAM_RATIO,
+        DYNU_FILE.says("by keys: read the measured load of the instances from FILE"),
         INITIAL_MSAV,
         FINAL_MSAV,
         MSAV_STEPS,

@@ -27,6 +27,8 @@ pub struct AffinityChoices {
     pub initial_msav: Option<f64>,
     pub final_msav: Option<f64>,
     pub msav_steps: Option<u32>,
+    /// None: 1.
+    pub ram_ratio: Option<f64>,
 }
 
 impl AffinityChoices {
@@ -63,10 +65,14 @@ impl AffinityChoices {
             (self.initial_msav.is_some(), "--initial-msav"),
             (self.final_msav.is_some(), "--final-msav"),
             (self.msav_steps.is_some(), "--msav-steps"),
+            (self.ram_ratio.is_some(), "--ram-ratio"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 }
+
+/// Memory is promised at most so often.
+const MOST_PROMISED: f64 = 1000.0;
 
 pub const FLEET_FILE: OptionDef = OptionDef::new(
     "fleet",
@@ -118,6 +124,19 @@ pub const OVERHEAD: OptionDef =
             Ok(())
         })
         .added();
+pub const RAM_RATIO: OptionDef = OptionDef::new(
+    "ram-ratio",
+    "by keys, on Ganeti clusters: how often the memory of nodes may be promised [1]",
+)
+.takes("X", Float, |o, g| {
+    let ratio = g.float()?;
+    if !(0.0..=MOST_PROMISED).contains(&ratio) {
+        return Err(g.out_of_range("between 0 and 1000"));
+    }
+    o.affinity.ram_ratio = Some(ratio);
+    Ok(())
+})
+.added();
 pub const INITIAL_MSAV: OptionDef =
     OptionDef::new("initial-msav", "by keys: the threshold of the first round [80]")
         .takes("X", Float, |o, g| g.float().map(|x| o.affinity.initial_msav = Some(x)))

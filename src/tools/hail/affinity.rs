@@ -1,0 +1,58 @@
+//! `hail --affinity`: affinity keys choose the primary nodes of new instances.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::{bail, ensure};
+
+use crate::model::NodeIdx;
+use crate::placement::affinity::{AffinityOptions, AffinityRule, FleetFigures};
+use crate::report::placement::affinity::choice_lines;
+use crate::search::requests::{Answer, Reply};
+use crate::tools::options::Options;
+
+/// The rule by which primary nodes are chosen, if keys are asked for.
+///
+/// # Errors
+/// Options that do not go together.
+pub(super) fn rule(options: &Options) -> anyhow::Result<Option<Arc<AffinityRule>>> {
+    let choices = &options.affinity;
+    if !choices.asked {
+        return match choices.stray() {
+            Some(name) => bail!("option {name} means nothing without --affinity"),
+            None => Ok(None),
+        };
+    }
+    ensure!(
+        !options.make_room,
+        "option --make-room means nothing with --affinity: room is made for the best score"
+    );
+    let how = choices.over(&AffinityOptions::default()).map_err(anyhow::Error::msg)?;
+    let is_load_known = options.load.mond && !options.load.merge.ignore_dynu;
+    let figures = FleetFigures { ram_ratio: choices.ram_ratio.unwrap_or(1.0), is_load_known };
+    Ok(Some(Arc::new(AffinityRule::new(how, figures))))
+}
+
+/// What spoke for the nodes of each new instance and against them: of the group where it is, or of all where it has no place.
+pub(super) fn reasons(rule: &AffinityRule, reply: &Reply) -> Vec<String> {
+    let mut placed: HashMap<&str, NodeIdx> = HashMap::new();
+    match &reply.answer {
+        Ok(Answer::Allocated { choice, nodes }) => {
+            placed.extend(nodes.first().map(|node| (choice.instance.as_str(), *node)));
+        }
+        Ok(Answer::MultiAllocated { allocated, .. }) => {
+            placed
+                .extend(allocated.iter().filter_map(|(name, nodes)| Some((name.as_str(), *nodes.first()?))));
+        }
+        _ => {}
+    }
+    let mut lines = Vec::new();
+    for record in rule.records() {
+        let node = placed.get(record.instance()).copied();
+        if node.is_none_or(|node| reply.cluster.node(node).spec.group == record.group) {
+            let record = record.settled(node);
+            lines.extend(choice_lines(&record.fleet, &record.choice));
+        }
+    }
+    lines
+}
