@@ -21,6 +21,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.outside(constraint, reason);
                 continue;
             }
+            let role = constraint.attribute("role").unwrap_or_default();
+            if role != "Started" && !rules::is_role_of_all(role) {
+                continue;
+            }
             for resource in self.located(constraint)? {
                 self.locate(constraint, resource)?;
             }
@@ -33,7 +37,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !matches!(word("resource-discovery"), "" | "always") {
             return Some("a discovery mode");
         }
-        if !matches!(word("role"), "" | "Started") {
+        if !rules::is_role(word("role")) {
             return Some("a location for a role");
         }
         if word("rsc-pattern").strip_prefix('!').unwrap_or(word("rsc-pattern")).len() > 1000 {
@@ -80,7 +84,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.hosts.get(name).into_iter().for_each(|host| push(*host, score));
             return Ok(());
         }
-        for rule in children(constraint, "rule") {
+        let counts = |rule: &Node<'_, '_>| rules::is_role_of_all(rule.attribute("role").unwrap_or_default());
+        for rule in children(constraint, "rule").filter(counts) {
             let hosts = self.set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
             let mut scored = Vec::new();
             for (host, of) in hosts

@@ -40,10 +40,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         sets.sort_by_key(|node| (id(*node) != first || first.is_empty(), std::cmp::Reverse(score(node))));
         let mut properties = Properties::default();
         for node in sets {
-            match self.counts(node) {
+            match self.counts(node, parent) {
                 Some(true) => self.values(node, &mut properties),
                 Some(false) => {}
-                None => self.outside(node, "values by a rule about something other than dates"),
+                None => self.outside(node, "values by a rule about kinds of resources or operations"),
             }
         }
         properties
@@ -73,9 +73,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         by_id.get(name).copied().filter(|meant| meant.tag_name() == node.tag_name())
     }
 
-    /// Whether a set counts now; none if that hangs on more than the time.
-    fn counts(&self, set: Node<'a, 'i>) -> Option<bool> {
-        children(set, "rule").next().map_or(Some(true), |rule| rules::holds_by_date(rule, &self.clock))
+    /// Whether a set of an element counts now; none if that hangs on more than is known.
+    fn counts(&self, set: Node<'a, 'i>, parent: Node<'a, 'i>) -> Option<bool> {
+        let of_operations = matches!(parent.tag_name().name(), "op" | "op_defaults");
+        let by_kind = set.has_tag_name("meta_attributes");
+        let Some(rule) = children(set, "rule").next() else { return Some(true) };
+        rules::holds_for_values(rule, &self.clock, of_operations, by_kind)
     }
 }
 

@@ -16,7 +16,8 @@ pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
     for part in rule.descendants().filter(Node::is_element) {
         let word = |name| part.attribute(name).unwrap_or_default();
         let reason = match part.tag_name().name() {
-            "rule" if !matches!(word("role"), "" | "Started") => "a rule for a role",
+            "rule" if part != rule && part.has_attribute("role") => "a rule for a role in another rule",
+            "rule" if !is_role(word("role")) => "a rule for an unknown role",
             "rule" if part.has_attribute("id-ref") => "a rule by reference (id-ref)",
             "rule" => continue,
             "expression" if part.attribute("value-source").is_some_and(|from| from != "literal") => {
@@ -40,6 +41,17 @@ pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
     None
 }
 
+/// Whether a text names a role, or none.
+pub(super) fn is_role(text: &str) -> bool {
+    is_role_of_all(text) || matches!(text, "Started" | "Stopped" | "Master" | "Promoted")
+}
+
+/// Whether what is said for a role counts for all that cannot be promoted: they are taken for what is not promoted. Pacemaker
+/// takes them for started only where the role is the constraint's, not a rule's; who is stopped or promoted is no host's.
+pub(super) fn is_role_of_all(text: &str) -> bool {
+    matches!(text, "" | "Slave" | "Unpromoted")
+}
+
 fn known(operation: &str) -> bool {
     matches!(operation, "defined" | "not_defined" | "eq" | "ne" | "lt" | "lte" | "gt" | "gte")
 }
@@ -52,13 +64,27 @@ pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool, clock: &
     })
 }
 
-/// Whether a rule about nothing but dates holds; none if it is about anything else.
-pub(super) fn holds_by_date(rule: Node<'_, '_>, clock: &ClusterTime) -> Option<bool> {
-    let is_about_dates = |part: Node<'_, '_>| {
-        matches!(part.tag_name().name(), "rule" | "date_expression" | "date_spec" | "duration")
+/// Whether the rule of a set of values holds; none if that hangs on more than is known. Only dates can make it hold: Pacemaker asks
+/// without thinking of a node, so that nothing about the attributes of nodes is true, not even that one is not there; nor is
+/// anything about operations, where no operation asks (`of_operations`), or about kinds of resources, but for the metas of resources
+/// (`by_kind`).
+pub(super) fn holds_for_values(
+    rule: Node<'_, '_>,
+    clock: &ClusterTime,
+    of_operations: bool,
+    by_kind: bool,
+) -> Option<bool> {
+    let is_known = |part: Node<'_, '_>| match part.tag_name().name() {
+        "rule" => !part.has_attribute("id-ref") && matches!(part.attribute("role"), None | Some("Started")),
+        "date_expression" => dates::beyond(part).is_none(),
+        "expression" | "date_spec" | "duration" => true,
+        "op_expression" => !of_operations,
+        "rsc_expression" => !by_kind,
+        _ => false,
     };
-    let is_known = beyond(rule).is_none() && rule.descendants().filter(Node::is_element).all(is_about_dates);
-    is_known.then(|| is_true(rule, &|part| dates::holds(part, clock)))
+    let holds = |part: Node<'_, '_>| part.has_tag_name("date_expression") && dates::holds(part, clock);
+    let is_known = rule.descendants().filter(Node::is_element).all(is_known);
+    is_known.then(|| is_true(rule, &holds))
 }
 
 /// Whether enough of the expressions of a rule, and of the rules in it, hold.
