@@ -29,6 +29,7 @@ mod score;
 mod sequence;
 mod shift;
 mod shown_order;
+pub mod simulation;
 pub mod transition;
 pub mod why;
 mod wishes;

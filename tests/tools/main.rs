@@ -28,6 +28,7 @@ mod reports;
 mod reserve;
 mod saved;
 mod several_groups;
+mod simulation;
 mod week;
 mod weights;
 mod worked_example;

@@ -17,6 +17,7 @@ fn recorded_answers() {
         .case("docs/guide.md")
         .case("docs/pacemaker.md")
         .case("docs/affinity.md")
+        .case("docs/simulation.md")
         .case("docs/tour.md")
         .case("docs/execution.md")
         .case("docs/monitoring.md");

@@ -15,26 +15,26 @@ use crate::model::shown::{shown_name, shown_source};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FleetDocument {
+pub(in crate::placement) struct FleetDocument {
     #[serde(default)]
-    cluster: ClusterPart,
-    nodes: Vec<NodePart>,
+    pub(in crate::placement) cluster: ClusterPart,
+    pub(in crate::placement) nodes: Vec<NodePart>,
     #[serde(default)]
-    vms: Vec<MachinePart>,
+    pub(in crate::placement) vms: Vec<MachinePart>,
     #[serde(default)]
-    options: OptionsPart,
+    pub(in crate::placement) options: OptionsPart,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct ClusterPart {
+pub(in crate::placement) struct ClusterPart {
     #[serde(default)]
     keys: Vec<KeyPart>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NodePart {
+pub(in crate::placement) struct NodePart {
     name: String,
     #[serde(default)]
     state: Option<String>,
@@ -73,23 +73,23 @@ struct KeyPart {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MachinePart {
-    name: String,
-    ram: u32,
-    vcpus: u32,
+pub(in crate::placement) struct MachinePart {
+    pub(in crate::placement) name: String,
+    pub(in crate::placement) ram: u32,
+    pub(in crate::placement) vcpus: u32,
     #[serde(default)]
-    node: Option<String>,
+    pub(in crate::placement) node: Option<String>,
     #[serde(default)]
-    disk_node: Option<String>,
+    pub(in crate::placement) disk_node: Option<String>,
     #[serde(default)]
-    keys: LevelsPart,
+    pub(in crate::placement) keys: LevelsPart,
     #[serde(default)]
-    started_with: Option<Vec<StartedPart>>,
+    pub(in crate::placement) started_with: Option<Vec<StartedPart>>,
 }
 
 /// By level; none is there twice, where a map would keep the last and lose the keys of the others.
 #[derive(Default)]
-struct LevelsPart(BTreeMap<String, OwnersPart>);
+pub(in crate::placement) struct LevelsPart(BTreeMap<String, OwnersPart>);
 
 impl<'de> Deserialize<'de> for LevelsPart {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<LevelsPart, D::Error> {
@@ -128,14 +128,14 @@ struct OwnersPart {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StartedPart {
+pub(in crate::placement) struct StartedPart {
     name: String,
     value: f64,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct OptionsPart {
+pub(in crate::placement) struct OptionsPart {
     initial_msav: Option<f64>,
     final_msav: Option<f64>,
     msav_steps: Option<u32>,
@@ -150,6 +150,11 @@ pub fn parse(text: &str, source: &str) -> Result<(Fleet, Vec<String>)> {
     let source = &shown_source(source);
     let document: FleetDocument =
         serde_json::from_str(text).map_err(|e| LoadError::one_line(source, &e.to_string()))?;
+    fleet(document, source)
+}
+
+/// The fleet of a document that was read from `source`, and what is odd about it.
+pub(in crate::placement) fn fleet(document: FleetDocument, source: &str) -> Result<(Fleet, Vec<String>)> {
     let mut reader = FleetReader { source, warnings: Vec::new() };
     let fleet = reader.fleet(document)?;
     reader.warnings.extend(fleet.missing_key_lines());

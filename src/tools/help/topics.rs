@@ -27,6 +27,7 @@ topics! {
     "placing" "docs/placing.md",
     "pacemaker" "docs/pacemaker.md",
     "affinity" "docs/affinity.md",
+    "simulation" "docs/simulation.md",
     "search" "docs/search.md",
     "bounds" "docs/bounds.md",
     "figures" "docs/figures.md",

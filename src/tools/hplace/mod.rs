@@ -7,6 +7,7 @@ pub(super) mod cluster;
 mod follow;
 mod lint;
 mod run;
+mod simulate;
 mod what_if;
 
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ use super::cli::option::ArgumentKind::{Choices, Integer, Text};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
 use super::options::affinity::*;
 use super::options::catalogue::*;
+use super::options::simulation::*;
 use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
@@ -36,6 +38,7 @@ pub const SPEC: Spec = Spec {
         "fit [OPTION...] NAME=AMOUNT...",
         "lint [OPTION...]",
         "evacuate [OPTION...] NODE",
+        "simulate [OPTION...]",
     ],
     options: &[
         XML_FILE,
@@ -160,6 +163,12 @@ pub const SPEC: Spec = Spec {
             .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.placement.survive = nodes))
             .added()
             .only(FIT),
+        ARRIVALS,
+        POISSON,
+        LIFETIME,
+        DAYS,
+        NIGHTLY,
+        SVG_FILE,
         OptionDef::new(
             "commands",
             "print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back",
@@ -215,7 +224,7 @@ pub const SPEC: Spec = Spec {
 /// The strategies: those of the methods, and by keys.
 const STRATEGIES: &[&str] = &["default", "utilization", "balanced", "minimal", "optimal", "affinity"];
 /// The words that may come first.
-const COMMANDS: &[&str] = &["why", "survive", "fit", "lint", "evacuate"];
+const COMMANDS: &[&str] = &["why", "survive", "fit", "lint", "evacuate", "simulate"];
 const SURVIVE: &[&str] = &["survive"];
 const FIT: &[&str] = &["fit"];
 /// What can change a cluster; without a word: hplace itself.
@@ -247,6 +256,8 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
         ("fit", true) => return wrong("hplace fit needs a size, such as cpu=2,memory=4096."),
         ("lint", true) => PlacementCommand::Lint,
         ("lint", false) => return wrong("hplace lint takes no other words."),
+        ("simulate", true) => PlacementCommand::Simulate,
+        ("simulate", false) => return wrong("hplace simulate takes no other words."),
         ("evacuate", _) => match <[String; 1]>::try_from(rest) {
             Ok([node]) => PlacementCommand::Evacuate(node),
             Err(_) => return wrong("hplace evacuate needs the name of one node."),
@@ -267,6 +278,9 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let output = &mut output;
     if let Some(journal) = &options.execution.resume {
         return follow::resume(&options, journal, output);
+    }
+    if options.placement.command == PlacementCommand::Simulate {
+        return simulate::run(&options, output);
     }
     if affinity::is_asked(&options) {
         return affinity::run(&options, output);

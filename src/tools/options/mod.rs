@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod catalogue;
 pub mod pace;
+pub mod simulation;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use anyhow::bail;
 
 use self::affinity::AffinityChoices;
 use self::pace::{PlanForm, Window};
+use self::simulation::SimulationChoices;
 use super::cli::{Given, ValueError};
 use super::exporter::ExporterOptions;
 use super::hgroup::GroupCommand;
@@ -105,6 +107,8 @@ pub enum PlacementCommand {
     Evacuate(String),
     /// What is very likely not meant.
     Lint,
+    /// What the strategies come to with machines that come and go.
+    Simulate,
 }
 
 /// What a program is asked to do. One type for all of them, as an option means the same wherever it is
@@ -208,6 +212,8 @@ pub struct Options {
     // hplace
     pub placement: PlacementOptions,
     pub affinity: AffinityChoices,
+    /// Comparing strategies with machines that come and go.
+    pub simulation: SimulationChoices,
 
     // hroller
     /// What the maintenance has to respect.

@@ -133,6 +133,7 @@ fn the_schemas_are_schemas() {
         "htools.fit-1.json",
         "htools.lint-1.json",
         "htools.affinity-1.json",
+        "htools.simulation-1.json",
     ] {
         let schema = schema(name);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");

@@ -80,3 +80,24 @@ fn placements_by_keys() {
         assert_eq!(placed, ["node2", "node2", "gold1"]);
     }
 }
+
+#[test]
+fn strategies_with_machines_that_come_and_go() {
+    let (arrivals, printed) = (validator("htools.arrivals-1.json"), validator("htools.simulation-1.json"));
+    let sample: Value = serde_json::from_str(&fs::read_to_string("data/arrivals.json").unwrap()).unwrap();
+    assert!(arrivals.is_valid(&sample));
+    let drawn = ["--poisson=3", "-j", "data/affinity.json", "--days=20"];
+    for words in [&["--arrivals", "data/arrivals.json"][..], &drawn] {
+        for (nightly, made) in [(&[][..], false), (&["--nightly"][..], true)] {
+            let document = read(&[&["simulate", "--json"], words, nightly].concat(), &printed, &[0]);
+            assert_eq!(document["nightly_moves_made"], made);
+            for of in array(&document, "strategies") {
+                let days = array(of, "by_day");
+                assert_eq!(document["days"], days.len());
+                assert_eq!(days.last().unwrap()["refused"], of["refused"]);
+                let moves: u64 = days.iter().map(|day| day["moves"].as_u64().unwrap()).sum();
+                assert_eq!(of["moves"], moves);
+            }
+        }
+    }
+}

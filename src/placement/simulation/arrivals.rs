@@ -1,0 +1,67 @@
+//! Machines that come by chance.
+
+use super::timeline::{MOST_DAYS, MOST_RENTALS, Rental, Timeline, TimelineError};
+use crate::model::random::Random;
+use crate::placement::affinity::Fleet;
+
+/// Machines that come independently of each other, at the same rate all the time, and stay for a time that does not hang on how long
+/// they have been there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoissonArrivals {
+    /// How many come a day, on average.
+    pub per_day: f64,
+    /// How many days they stay, on average.
+    pub lifetime: f64,
+    /// How many days are looked at.
+    pub days: u32,
+    /// What names the numbers that are drawn.
+    pub seed: u64,
+}
+
+impl PoissonArrivals {
+    /// Draws who comes and goes. Each is like one of the machines of the fleet, all of which are as likely, whether they run or
+    /// not.
+    ///
+    /// # Errors
+    /// A number that is none, or too much; a fleet without machines.
+    pub fn draw(&self, fleet: Fleet) -> Result<Timeline, TimelineError> {
+        if !(1..=MOST_DAYS).contains(&self.days) {
+            return Err(TimelineError::Days);
+        }
+        let is_amount = |number: f64| number.is_finite() && number > 0.0;
+        if !is_amount(self.per_day) {
+            return Err(TimelineError::Rate);
+        }
+        if !is_amount(self.lifetime) {
+            return Err(TimelineError::Lifetime);
+        }
+        if fleet.machines.is_empty() {
+            return Err(TimelineError::NoKinds);
+        }
+        let end = f64::from(self.days);
+        #[allow(clippy::cast_precision_loss)] // far below 2^53
+        if self.per_day * end > MOST_RENTALS as f64 {
+            return Err(TimelineError::TooMany);
+        }
+        let mut random = Random::new(self.seed);
+        let mut rentals = Vec::new();
+        let mut now = 0.0;
+        loop {
+            now += waited(&mut random) / self.per_day;
+            if now >= end {
+                return Timeline::new(fleet, rentals, self.days);
+            }
+            let machine = random.below(fleet.machines.len());
+            // no time at all is drawn nearly never, and is none
+            let stays = (waited(&mut random) * self.lifetime).max(f64::MIN_POSITIVE);
+            let leaves = Some(now + stays).filter(|leaves| leaves.is_finite());
+            let leaves = leaves.map(|leaves| leaves.max(now.next_up()));
+            rentals.push(Rental { machine, arrives: now, leaves });
+        }
+    }
+}
+
+/// How long one waits for what comes once in a unit of time, on average.
+fn waited(random: &mut Random) -> f64 {
+    -(1.0 - random.unit()).ln()
+}

@@ -1,0 +1,111 @@
+//! `hplace simulate`: what the strategies come to with machines that come and go.
+
+use anyhow::{Context, bail, ensure};
+
+use super::cluster::opened;
+use super::run::no_forms;
+use crate::execute::pacemaker::SIZE;
+use crate::input::encoding::decode;
+use crate::input::local::read_limited;
+use crate::placement::affinity;
+use crate::placement::simulation::document::{self, DAYS};
+use crate::placement::simulation::{NightWork, PoissonArrivals, Timeline, simulate};
+use crate::report::file::write_whole;
+use crate::report::json;
+use crate::report::palette::Palette;
+use crate::report::placement::simulation::SimulationResult;
+use crate::tools::ExitStatus;
+use crate::tools::options::Options;
+use crate::tools::options::affinity::AffinityChoices;
+use crate::tools::output::Output;
+
+/// How many days machines stay on average, where nothing is said about it.
+const LIFETIME: f64 = 30.0;
+
+/// Compares the strategies.
+///
+/// # Errors
+/// A document cannot be read, or options do not go together.
+pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    check(all)?;
+    let timeline = timeline(all, output)?;
+    let nights = if all.simulation.nightly { NightWork::Made } else { NightWork::Counted };
+    let runs = simulate(&timeline, nights);
+    let result = SimulationResult { timeline: &timeline, nights, runs: &runs };
+    if let Some(file) = &all.simulation.svg {
+        write_whole(file, &result.svg(&Palette::PICTURE))?;
+    }
+    match all.json {
+        true => output.write(&json::text(&result.document())?)?,
+        false => result.lines().iter().try_for_each(|line| output.line(line))?,
+    }
+    output.flush()?;
+    Ok(ExitStatus::Success)
+}
+
+fn check(all: &Options) -> anyhow::Result<()> {
+    let (of, placement, keys) = (&all.simulation, &all.placement, &all.affinity);
+    no_forms(placement, "a simulation")?;
+    ensure!(
+        placement.method.is_none() && !keys.asked,
+        "a simulation compares all strategies: --strategy means nothing to it"
+    );
+    ensure!(
+        placement.file.is_none() && !placement.live && all.load.source == Default::default(),
+        "a simulation is about no cluster: --arrivals FILE, or --poisson N with -j FILE"
+    );
+    let strange = [
+        (keys.order.is_some(), "--order"),
+        (keys.verify, "--verify"),
+        (keys.ram_ratio.is_some(), "--ram-ratio"),
+        (all.load.utilisation.is_some(), "-U"),
+    ];
+    for (given, name) in strange {
+        ensure!(!given, "option {name} means nothing to a simulation");
+    }
+    match (&of.arrivals, of.per_day) {
+        (Some(_), Some(_)) => bail!("only one of --arrivals and --poisson can be given"),
+        (None, None) => bail!("who comes and goes? --arrivals FILE, or --poisson N with -j FILE"),
+        (Some(_), None) => {
+            ensure!(keys.file.is_none(), "the nodes are in the document of --arrivals: -j means nothing");
+            ensure!(of.lifetime.is_none(), "option --lifetime means nothing without --poisson");
+            let ties = keys.random_tie == Some(true);
+            ensure!(keys.seed.is_none() || ties, "--seed means nothing without --poisson or --tie random");
+        }
+        (None, Some(_)) => ensure!(keys.file.is_some(), "--poisson needs nodes and machines: -j FILE"),
+    }
+    Ok(())
+}
+
+/// Who comes and goes.
+fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
+    let (of, keys) = (&all.simulation, &all.affinity);
+    let file = of.arrivals.as_ref().or(keys.file.as_ref()).context("no document is given")?;
+    let (document, source) = opened(file)?;
+    let bytes = read_limited(document, SIZE).with_context(|| format!("cannot read file '{source}'"))?;
+    let text = decode(&bytes, &source)?;
+    // with --poisson, the seed is for who comes even where equal nodes are told apart by name
+    let ties = AffinityChoices { seed: keys.seed.filter(|_| keys.random_tie == Some(true)), ..keys.clone() };
+    let Some(per_day) = of.per_day else {
+        let arrivals = document::parse(text, &source)?;
+        arrivals.warnings.iter().try_for_each(|line| output.error_line(line))?;
+        let options = ties.over(&arrivals.fleet.options).map_err(anyhow::Error::msg)?;
+        let days = of.days.unwrap_or(arrivals.days);
+        let all = arrivals.rentals.len();
+        let timeline = arrivals.timeline(options, days, &source)?;
+        let late = all - timeline.rentals().len();
+        if late > 0 {
+            let days = timeline.days();
+            output.error_line(&format!(
+                "Warning: {late} of {all} machines arrive after the end of day {days}"
+            ))?;
+        }
+        return Ok(timeline);
+    };
+    let (mut fleet, warnings) = affinity::document::parse(text, &source)?;
+    warnings.iter().try_for_each(|line| output.error_line(line))?;
+    fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
+    let lifetime = of.lifetime.unwrap_or(LIFETIME);
+    let (days, seed) = (of.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
+    Ok(PoissonArrivals { per_day, lifetime, days, seed }.draw(fleet)?)
+}

@@ -1,0 +1,70 @@
+//! The options of the comparison of strategies with machines that come and go.
+
+use std::path::PathBuf;
+
+use crate::tools::cli::option::ArgumentKind::{File, Float, Integer};
+use crate::tools::cli::{Given, OptionDef, ValueError};
+
+use super::count;
+
+/// Who comes and goes, for how long, and what is done at night.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SimulationChoices {
+    /// `--arrivals`; `-` is standard input.
+    pub arrivals: Option<PathBuf>,
+    /// How many come a day.
+    pub per_day: Option<f64>,
+    /// How many days they stay.
+    pub lifetime: Option<f64>,
+    /// None: as the document says, or a year.
+    pub days: Option<u32>,
+    /// Whether hbal's moves are made.
+    pub nightly: bool,
+    /// Where the picture goes.
+    pub svg: Option<PathBuf>,
+}
+
+const SIMULATE: &[&str] = &["simulate"];
+
+fn amount(given: &Given) -> Result<f64, ValueError> {
+    let amount = given.float().ok().filter(|amount| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| given.out_of_range("a number above 0"))
+}
+
+pub const ARRIVALS: OptionDef = OptionDef::new(
+    "arrivals",
+    "simulate: who comes and goes, and on which nodes, is in this JSON document (htools.arrivals/1); - is standard input",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.simulation.arrivals = path))
+.added()
+.only(SIMULATE);
+pub const POISSON: OptionDef = OptionDef::new(
+    "poisson",
+    "simulate: on average N machines come a day, by chance, each like one of those in the document of -j, whose nodes are empty at first",
+)
+.takes("N", Float, |o, g| amount(g).map(|rate| o.simulation.per_day = Some(rate)))
+.added()
+.only(SIMULATE);
+pub const LIFETIME: OptionDef =
+    OptionDef::new("lifetime", "simulate: with --poisson, machines stay for so many days on average [30]")
+        .takes("DAYS", Float, |o, g| amount(g).map(|days| o.simulation.lifetime = Some(days)))
+        .added()
+        .only(SIMULATE);
+pub const DAYS: OptionDef = OptionDef::new("days", "simulate: look at so many days [365]")
+    .takes("N", Integer, |o, g| {
+        count(g).map(|days| o.simulation.days = Some(u32::try_from(days).unwrap_or(u32::MAX)))
+    })
+    .added()
+    .only(SIMULATE);
+pub const NIGHTLY: OptionDef = OptionDef::flag(
+    "nightly",
+    "simulate: make the moves that hbal finds every night, instead of only counting them",
+    |o| o.simulation.nightly = true,
+)
+.added()
+.only(SIMULATE);
+pub const SVG_FILE: OptionDef =
+    OptionDef::new("svg", "simulate: draw the days of all strategies, too, as an SVG picture in this file")
+        .takes("FILE", File, |o, g| g.path().map(|path| o.simulation.svg = path))
+        .added()
+        .only(SIMULATE);

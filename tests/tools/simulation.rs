@@ -1,0 +1,113 @@
+//! hplace simulate: what it prints, draws and refuses.
+
+use std::fs;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::{contains, starts_with};
+
+fn simulate(words: &[&str], document: &str) -> Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").args(["hplace", "simulate"]).args(words).write_stdin(document).assert()
+}
+
+const SAMPLE: [&str; 2] = ["--arrivals", "data/arrivals.json"];
+const FLEET: [&str; 6] = ["-j", "data/affinity.json", "--poisson", "2", "--lifetime", "6"];
+
+/// A document with one machine on one node.
+fn small(times: &str) -> String {
+    format!(
+        r#"{{"nodes": [{{"name": "n", "ram_total": 8192, "cpus": 4, "load": 0}}], "vms": [{{"name": "<vm>", {times}, "ram": 512, "vcpus": 1}}]}}"#
+    )
+}
+
+#[test]
+fn what_cannot_be_simulated_is_one_line() {
+    let one_line = || predicate::function(|text: &str| text.lines().count() == 1);
+    let cases = [
+        (String::new(), "EOF while parsing"),
+        ("{\"nodes\": []}".to_owned(), "missing field `vms`"),
+        (small("\"arrives\": -1"), "vm '<vm>': arrives: not a number of days, at least 0"),
+        (small("\"arrives\": NaN"), "expected value"),
+        (small("\"arrives\": 1e999"), "number out of range"),
+        (small("\"arrives\": \"1\""), "invalid type"),
+        (small("\"arrives\": 2, \"leaves\": 2"), "vm '<vm>': leaves: not a number of days after it arrives"),
+        (small("\"arrives\": 2, \"leaves\": 1"), "vm '<vm>': leaves: not a number of days after it arrives"),
+        (small("\"arrives\": 1, \"arrives\": 1"), "duplicate field"),
+        (small("\"arrives\": 1, \"node\": \"n\""), "unknown field"),
+        (small("\"arrives\": 1").replace("\"vms\"", "\"days\": 0, \"vms\""), "days: between 1 and 36525"),
+        (small("\"arrives\": 1").replace("\"vms\"", "\"days\": 99999999999, \"vms\""), "invalid value"),
+        (small("\"arrives\": 1").replace("\"<vm>\"", "\"\""), "it has none"),
+        (small("\"arrives\": 1").replace("\"ram\": 512", "\"ram\": -1"), "invalid value"),
+    ];
+    for (document, problem) in cases {
+        simulate(&["--arrivals", "-"], &document)
+            .code(1)
+            .stdout("")
+            .stderr(starts_with("Error: ").and(contains(problem)).and(one_line()));
+    }
+    let fleet = |words: &[&'static str]| [&["-j", "data/affinity.json"], words].concat();
+    for (words, problem) in [
+        (vec![], "who comes and goes?"),
+        (vec!["--poisson", "2"], "--poisson needs nodes and machines: -j FILE"),
+        (fleet(&["--arrivals", "data/arrivals.json"]), "-j means nothing"),
+        (fleet(&["--poisson", "1", "--arrivals", "-"]), "only one of --arrivals and --poisson"),
+        (fleet(&["--poisson", "1e9"]), "more than 1000000 machines would arrive"),
+        (fleet(&["--poisson", "1", "--days", "99999999999"]), "days: between 1 and 36525"),
+        (fleet(&["--poisson", "1", "--order", "ram"]), "option --order means nothing"),
+        (fleet(&["--poisson", "1", "--explain"]), "option --explain means nothing"),
+        (fleet(&["--poisson", "1", "--strategy", "affinity"]), "--strategy means nothing"),
+        ([&SAMPLE[..], &["--lifetime", "3"]].concat(), "--lifetime means nothing"),
+        ([&SAMPLE[..], &["--seed", "3"]].concat(), "--seed means nothing"),
+        ([&SAMPLE[..], &["-x", "data/pacemaker-small.xml"]].concat(), "a simulation is about no cluster"),
+        ([&SAMPLE[..], &["--svg", "/nowhere/at/all.svg"]].concat(), "/nowhere/at/all.svg"),
+    ] {
+        simulate(&words, "").code(1).stdout("").stderr(contains(problem).and(one_line()));
+    }
+    for words in [["--poisson", "nan"], ["--poisson", "-1"], ["--lifetime", "inf"], ["--days", "-1"]] {
+        simulate(&words, "").code(1).stdout("");
+    }
+    let elsewhere = Command::new(env!("CARGO_BIN_EXE_htools")).args(["hplace", "--poisson", "1"]).assert();
+    elsewhere.code(1).stderr(contains("simulate"));
+}
+
+#[test]
+fn a_seed_names_the_bytes_on_one_core_or_many() {
+    let run = |seed: &str, threads: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_remove("HTOOLS").env("RAYON_NUM_THREADS", threads);
+        let run = command.args(["hplace", "simulate", "--days", "60", "--seed", seed, "--json"]).args(FLEET);
+        run.assert().code(0).get_output().stdout.clone()
+    };
+    assert_eq!(run("1", "1"), run("1", "4"));
+    assert_ne!(run("1", "1"), run("2", "1"));
+}
+
+#[test]
+fn the_picture_is_well_formed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("days.svg");
+    let words = |file| [&SAMPLE[..], &["--svg", file]].concat();
+    simulate(&words(file.to_str().unwrap()), "").code(0).stdout(contains("Strategy"));
+    let text = fs::read_to_string(&file).unwrap();
+    let picture = roxmltree::Document::parse(&text).unwrap();
+    let lines = picture.descendants().filter(|node| node.has_tag_name("polyline"));
+    let points: Vec<usize> = lines.map(|line| line.attribute("points").unwrap().split(' ').count()).collect();
+    assert_eq!(points, [28; 15]);
+    assert!(!text.contains("NaN") && !text.contains("inf"));
+    // the one that the document shows
+    assert_eq!(text, fs::read_to_string("docs/simulation.svg").unwrap());
+    // nobody comes: lines at the bottom
+    let nobody = r#"{"nodes": [{"name": "n", "ram_total": 8192, "cpus": 4, "load": 0}], "vms": []}"#;
+    simulate(&["--arrivals", "-", "--svg", file.to_str().unwrap()], nobody).code(0);
+    assert!(roxmltree::Document::parse(&fs::read_to_string(&file).unwrap()).is_ok());
+}
+
+#[test]
+fn who_comes_too_late_is_told() {
+    simulate(&["--arrivals", "-", "--days", "3"], &small("\"arrives\": 3"))
+        .code(0)
+        .stdout(contains("0 requests on 1 node in 3 days"))
+        .stderr("Warning: 1 of 1 machines arrive after the end of day 3\n");
+}
