@@ -117,7 +117,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
             for name in &names {
                 // for instances the maintenance of their host does not count here
-                let places = self.whereabouts(name, &draft.rules, |_, _| draft.resource.managed, reasons);
+                let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
                 if places.are_guessed() {
                     add_reason(reasons, UNDER_WAY);
                 }

@@ -6,7 +6,7 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, HostState, Resource, ResourceForm, RunCondition};
+use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, RunCondition};
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
@@ -138,7 +138,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas } =
             self.draft_primitive(node, inherited)?;
         let name = resource.id.clone();
-        let managed_on = |host: HostState, blocked: bool| resource.managed && !host.maintenance && !blocked;
+        let managed_on = |blocked: bool| resource.managed && !blocked;
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
         if place.forgiven.is_empty() {
             resource.failed_on = failed_on(self.failures_of(&name, &rules), threshold);

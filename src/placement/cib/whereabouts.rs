@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
-use super::super::working_set::{HostState, Resource, RunCondition};
+use super::super::working_set::{Resource, RunCondition};
 use super::Reader;
 use super::failures::{PastOutcome, outcome};
 use super::history::Trace;
@@ -83,14 +83,14 @@ impl Reader<'_, '_> {
         traces
     }
 
-    /// Where a primitive runs, by what the status calls it; whether it is managed on a host, and after it was blocked on another
+    /// Where a primitive runs, by what the status calls it; whether it is managed, also after it was blocked on another
     /// one, is asked. On a host that is offline, only if it was lost. Hosts on which it failed so that they have to be fenced, or
     /// to be in standby, are so from now on.
     pub(super) fn whereabouts(
         &mut self,
         name: &str,
         rules: &FailureRules<'_>,
-        managed_on: impl Fn(HostState, bool) -> bool,
+        managed_on: impl Fn(bool) -> bool,
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
@@ -104,7 +104,7 @@ impl Reader<'_, '_> {
                 Trace::Active if is_known => places.suppose(*host, RunCondition::Sound),
                 Trace::Active | Trace::Inactive => {}
                 Trace::Troubled(operations) if is_known || self.set.fencing => {
-                    let managed = managed_on(state, places.blocked);
+                    let managed = managed_on(places.blocked);
                     let here = HistoryPlace {
                         name: &self.set.host(*host).name,
                         other: &|other| self.other_end(name, &traces, other),
