@@ -14,9 +14,9 @@ use super::tag_rules::TagRules;
 use crate::input::error::{LoadError, Result};
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupReserves, Hypervisor, Immobile, Instance,
-    InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState, Occurrences, Outage,
-    TagArrival, TagSet, TagTable, Utilisation, Weights,
+    CarriedKeys, Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupReserves, Hypervisor, Immobile,
+    Instance, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState, Occurrences,
+    Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -230,6 +230,7 @@ fn node(
         load: Utilisation::ZERO,
         tag_conflicts: 0,
         location_sum: 0,
+        key_cost: 0,
         primaries: 0,
         secondaries: 0,
     };
@@ -239,6 +240,7 @@ fn node(
         secondaries: Vec::new(),
         peers: Default::default(),
         tag_count: Occurrences::default(),
+        key_count: Occurrences::default(),
     };
     Node { spec, state }
 }
@@ -267,6 +269,7 @@ fn instance(
         spindle_use: raw.spindle_use,
         exclusion_tags: rules.exclusion_tags(&raw.tags, table),
         desired_locations,
+        keys: CarriedKeys::default(),
         tags: raw.tags,
         networks: raw.networks.into_iter().flatten().collect(),
         forthcoming: raw.forthcoming,

@@ -186,7 +186,9 @@ impl Draft {
         let new_mirror = to.secondary.filter(|_| moved.template.has_secondary());
         let need = moved.mem_reserved();
         for (node, by) in [(from.primary, -1), (to.primary, 1)] {
-            nodes[node.get()].state.tag_count.add_tags(&moved.exclusion_tags, by);
+            let state = &mut nodes[node.get()].state;
+            state.tag_count.add_tags(&moved.exclusion_tags, by);
+            state.key_count.add_keys(&moved.keys, by);
         }
         if !moved.forthcoming {
             if let Some(node) = old_mirror {
@@ -210,12 +212,13 @@ impl Draft {
     /// numbers become `left`. What the instance itself says stays.
     pub fn take_off(&mut self, instance: InstanceIdx, left: Ledger) {
         let moved = self.cluster.instance(instance);
-        let (node, tags) = (moved.primary, moved.exclusion_tags.clone());
+        let (node, tags, keys) = (moved.primary, moved.exclusion_tags.clone(), moved.keys.clone());
         self.note_states([node].into_iter());
         self.cluster.group_reserves.forget();
         let state = &mut self.cluster.nodes[node.get()].state;
         state.ledger = left;
         state.tag_count.add_tags(&tags, -1);
+        state.key_count.add_keys(&keys, -1);
         state.primaries.retain(|i| *i != instance);
     }
 
@@ -246,6 +249,7 @@ impl Draft {
         };
         let state = &mut nodes[at.primary.get()].state;
         state.tag_count.add_tags(&new.exclusion_tags, 1);
+        state.key_count.add_keys(&new.keys, 1);
         if !new.forthcoming {
             state.primaries.push(idx);
             if let Some(node) = new.mirror() {

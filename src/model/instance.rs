@@ -1,5 +1,6 @@
 //! Instances.
 
+use super::carried_keys::CarriedKeys;
 use super::index::{InstanceIdx, NodeIdx};
 use super::kinds::{DiskTemplate, RunStatus};
 use super::step::Placement;
@@ -65,6 +66,8 @@ pub struct Instance {
     pub exclusion_tags: ExclusionTags,
     /// The locations in which it would rather be.
     pub desired_locations: TagSet,
+    /// The customer's affinity keys, where they count in the score and it runs.
+    pub keys: CarriedKeys,
     /// UUIDs of the networks of its interfaces, where known.
     pub networks: Vec<String>,
     /// Planned, not yet created: counts in the planned view of nodes only.
@@ -101,6 +104,7 @@ impl Instance {
             tags: Vec::new(),
             exclusion_tags: ExclusionTags::default(),
             desired_locations: TagSet::default(),
+            keys: CarriedKeys::default(),
             networks: Vec::new(),
             forthcoming: false,
             immobile: None,

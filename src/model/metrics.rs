@@ -1,4 +1,5 @@
-//! The twenty metrics by which a set of nodes is judged, and what Ganeti lets each count for.
+//! The metrics by which a set of nodes is judged, and what Ganeti lets each count for: its twenty, and one that counts
+//! where that is asked for.
 
 /// How the values of the nodes become one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub enum Count {
     TagConflicts,
     /// Location costs.
     LocationSum,
+    /// What affinity keys cost.
+    KeyCost,
 }
 
 /// One metric.
@@ -46,7 +49,10 @@ pub struct Metric {
 }
 
 /// Number of metrics.
-pub const METRICS: usize = 20;
+pub const METRICS: usize = 21;
+
+/// The metric of affinity keys, which is no part of Ganeti's score.
+pub const AFFINITY: &str = "affinity_keys";
 
 /// Number of per-node real values that enter deviations and sums.
 pub const LANES: usize = 13;
@@ -86,7 +92,7 @@ const fn metric(name: &'static str, weight: f64, kind: Aggregate, meaning: &'sta
 }
 
 /// All metrics, in the order in which they are printed and summed up. Names and
-/// weights are Ganeti's.
+/// weights are Ganeti's, but for the last one.
 pub const TABLE: [Metric; METRICS] = [
     metric(
         "free_mem_cv",
@@ -203,4 +209,15 @@ pub const TABLE: [Metric; METRICS] = [
         Aggregate::Sum(lane::RESERVED_MEM),
         "Memory reserved for failovers, as a share of the total of each node.",
     ),
+    metric(
+        AFFINITY,
+        0.0,
+        Aggregate::OnlineCount(Count::KeyCost),
+        "What the customers' affinity keys are worth on their nodes, negated; counts with --affinity-weight only.",
+    ),
 ];
+
+/// The metrics whose weights can be chosen by name: Ganeti's.
+pub fn named() -> impl Iterator<Item = &'static Metric> {
+    TABLE.iter().filter(|metric| metric.name != AFFINITY)
+}

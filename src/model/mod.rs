@@ -3,6 +3,7 @@
 
 pub mod autorepair;
 pub(crate) mod bar;
+pub(crate) mod carried_keys;
 pub(crate) mod class;
 pub(crate) mod cluster;
 pub(crate) mod draft;
@@ -31,6 +32,7 @@ pub(crate) mod utilisation;
 pub(crate) mod weights;
 
 pub use bar::Bar;
+pub use carried_keys::{CarriedKey, CarriedKeys, KeyIdx, KeyTable, KeysTooHeavy, WORTH_PARTS, proximity};
 pub use class::{Class, loses_data};
 pub use cluster::{Cluster, Group, Members, Place};
 pub use draft::{Draft, Mark};

@@ -1,6 +1,7 @@
 //! Nodes: what is fixed after loading ([`NodeSpec`]) and what changes when
 //! instances are placed ([`Ledger`] for the numbers, [`NodeState`] for all).
 
+use super::carried_keys::KeyIdx;
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
 use super::kinds::Hypervisor;
@@ -142,6 +143,9 @@ pub struct Ledger {
     pub tag_conflicts: i64,
     /// Location costs of all primaries.
     pub location_sum: i64,
+    /// What the affinity keys of all primaries cost: the negated sum of what they are worth, in
+    /// [`WORTH_PARTS`](super::WORTH_PARTS).
+    pub key_cost: i64,
     /// Number of existing primaries.
     pub primaries: i64,
     /// Number of existing secondaries.
@@ -198,6 +202,8 @@ pub struct NodeState {
     pub peers: PeerMap,
     /// Primaries by exclusion tag, forthcoming ones included.
     pub tag_count: Occurrences<TagId>,
+    /// Affinity keys: the node's own, and those that its primaries carry.
+    pub key_count: Occurrences<KeyIdx>,
 }
 
 /// A node.

@@ -105,11 +105,13 @@ impl Strictness {
     }
 }
 
-/// What the exclusion tags of an arriving primary meet on a node.
+/// What the exclusion tags and affinity keys of a primary that comes to a node, or leaves it, meet there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TagArrival {
-    /// Conflicts that it adds.
+    /// Conflicts that it adds, or takes along.
     pub conflicts: i64,
+    /// What its keys and those that are there cost together, in [`WORTH_PARTS`](super::WORTH_PARTS).
+    pub key_cost: i64,
     /// Whether a primary with one of its tags is there already.
     pub clash: bool,
 }
@@ -123,12 +125,14 @@ impl TagArrival {
             // the first of a tag conflicts with nobody
             arrival.conflicts += if there > 0 { own } else { own - 1 };
         }
+        arrival.key_cost = instance.keys.cost(&state.key_count);
         arrival
     }
 
-    /// How many conflicts leave a node together with its primary `instance`.
-    pub fn conflicts_of_primary(state: &NodeState, instance: &Instance) -> i64 {
-        met(state, instance).map(|(own, there)| own.min(there - 1).max(0)).sum()
+    /// What leaves a node together with its primary `instance`, and comes back with it.
+    pub fn of_primary(state: &NodeState, instance: &Instance) -> TagArrival {
+        let conflicts = met(state, instance).map(|(own, there)| own.min(there - 1).max(0)).sum();
+        TagArrival { conflicts, key_cost: instance.keys.cost_among(&state.key_count), clash: false }
     }
 }
 
@@ -194,15 +198,16 @@ fn first_broken<const N: usize>(checks: [(bool, Rule); N]) -> Result<(), Rule> {
 
 impl Ledger {
     /// The node without its primary `instance`, which was there under the given
-    /// location score and takes `conflicts` tag conflicts along.
+    /// location score and takes along what its tags and keys met.
     pub fn remove_primary(
         mut self,
         spec: &NodeSpec,
         instance: &Instance,
         location_score: i64,
-        conflicts: i64,
+        tags: TagArrival,
     ) -> Ledger {
-        self.tag_conflicts -= conflicts;
+        self.tag_conflicts -= tags.conflicts;
+        self.key_cost -= tags.key_cost;
         self.change_planned_primary(spec, instance, Direction::Remove);
         if !instance.forthcoming {
             self.mem_instances -= instance.mem_in_use();
@@ -235,6 +240,7 @@ impl Ledger {
         let (strict, memory) = (strictness.is_strict(), strictness.asks_for_memory());
         let mut new = self;
         new.tag_conflicts += tags.conflicts;
+        new.key_cost += tags.key_cost;
         new.change_planned_primary(spec, instance, Direction::Add);
         if instance.forthcoming {
             if strict {
@@ -392,6 +398,7 @@ impl Ledger {
     /// disk and spindles include it, memory in use is summed up later.
     pub fn attach_primary(&mut self, spec: &NodeSpec, instance: &Instance, tags: TagArrival) {
         self.tag_conflicts += tags.conflicts;
+        self.key_cost += tags.key_cost;
         self.vcpus_planned = self.vcpus_planned.wrapping_add(instance.vcpus_in_use());
         self.spindles_used_planned =
             spindles_used(spec, self.spindles_used_planned, instance, Direction::Add);
@@ -447,10 +454,10 @@ mod tests {
         let [i, j, k] = [0, 1, 2].map(|i| &cluster.instances[i]);
         assert_eq!((a.ledger.tag_conflicts, b.ledger.tag_conflicts), (4, 2));
         // what an instance meets where it is not: s:1 and s:2 are there, the second s:4 meets the first
-        assert_eq!(TagArrival::of(a, k), TagArrival { conflicts: 4, clash: true });
-        assert_eq!(TagArrival::of(b, j), TagArrival { conflicts: 2, clash: true });
+        assert_eq!(TagArrival::of(a, k), TagArrival { conflicts: 4, clash: true, key_cost: 0 });
+        assert_eq!(TagArrival::of(b, j), TagArrival { conflicts: 2, clash: true, key_cost: 0 });
         // what leaves with one, and with the others after it
-        assert_eq!([i, j].map(|one| TagArrival::conflicts_of_primary(a, one)), [3, 2]);
-        assert_eq!(TagArrival::conflicts_of_primary(b, k), 2);
+        assert_eq!([i, j].map(|one| TagArrival::of_primary(a, one).conflicts), [3, 2]);
+        assert_eq!(TagArrival::of_primary(b, k).conflicts, 2);
     }
 }

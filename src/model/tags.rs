@@ -247,6 +247,13 @@ impl<K: Ord + Copy> Occurrences<K> {
         self.0.iter().copied()
     }
 
+    /// The keys from one on, up to but without another, with their counts.
+    pub fn between(&self, from: K, to: K) -> &[(K, i64)] {
+        let from = self.0.partition_point(|e| e.0 < from);
+        let count = self.0[from..].partition_point(|e| e.0 < to);
+        &self.0[from..from + count]
+    }
+
     /// Occurrences beyond the first of each key.
     pub fn surplus(&self) -> i64 {
         self.0.iter().map(|e| e.1 - 1).sum()

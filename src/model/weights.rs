@@ -1,6 +1,6 @@
 //! What each metric counts for in a score.
 
-use super::metrics::{Aggregate, LANES, METRICS, Metric, TABLE, lane};
+use super::metrics::{AFFINITY, Aggregate, LANES, METRICS, Metric, TABLE, lane};
 
 /// What each metric counts for in a score: Ganeti's weights, but for those that were chosen.
 ///
@@ -68,6 +68,11 @@ impl Weights {
             }
         }
         weights
+    }
+
+    /// The weight of the metric of affinity keys.
+    pub fn affinity(&self) -> f64 {
+        self.by_metric().find(|(metric, _)| metric.name == AFFINITY).map_or(0.0, |(_, weight)| weight)
     }
 
     /// The weight of the sum of the reserved memory, as shares of each node's total.

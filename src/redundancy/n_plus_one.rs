@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx};
+use crate::model::{Cluster, InstanceIdx, Mib, NodeIdx, WORTH_PARTS};
 
 /// The nodes that fail N+1, and the instances that depend on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,10 +36,20 @@ impl Failures {
     }
 }
 
+/// The part of the score that no placement avoids: that of [`unavoidable_reserve`], and what affinity keys, where they
+/// count, cost at least, which is less than 0.
+pub fn unavoidable_score(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
+    let reserve = unavoidable_reserve(cluster, nodes);
+    match cluster.weights.affinity() {
+        0.0 => reserve,
+        weight => reserve + weight * (cluster.least_key_cost(nodes) as f64 / WORTH_PARTS),
+    }
+}
+
 /// The part of the score that the unavoidable reservation of memory makes: all
 /// that is reserved today, spread evenly over all nodes but the largest, against
 /// spread over all. 0 where that cannot be said.
-pub fn unavoidable_score(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
+fn unavoidable_reserve(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
     let specs = || nodes.iter().map(|n| &cluster.node(*n).spec);
     let total = specs().fold(0.0, |sum, spec| sum + spec.mem_total);
     let largest = specs().map(|spec| spec.mem_total).fold(f64::NEG_INFINITY, f64::max);

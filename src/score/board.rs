@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, Metric, PADDED_LANES, TABLE, lanes};
 use super::spread::Spread;
+use crate::model::metrics::AFFINITY;
 use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec, Weights};
 
 /// The values of all metrics.
@@ -22,11 +23,12 @@ pub struct Components {
 }
 
 impl Components {
-    /// The metrics with their values and weights, in table order.
+    /// The metrics with their values and weights, in table order; what is no part of Ganeti's score only where it counts.
     pub fn parts(&self) -> impl Iterator<Item = (&'static Metric, f64, f64)> + '_ {
         let part =
             |(at, (metric, value)): (usize, (&'static Metric, &f64))| (metric, *value, self.weights.of(at));
-        TABLE.iter().zip(&self.values).enumerate().map(part)
+        let counts = |(metric, _, weight): &(&Metric, f64, f64)| metric.name != AFFINITY || *weight != 0.0;
+        TABLE.iter().zip(&self.values).enumerate().map(part).filter(counts)
     }
 
     /// The score: the weighted sum, in table order. 0 without components.
@@ -212,7 +214,7 @@ impl Board {
             Aggregate::Deviation(lane) => moments(lane).1,
             Aggregate::Sum(lane) => moments(lane).0,
             Aggregate::Spread => (self.spread.surplus() + spread_change) as f64,
-            kind => counted.get(kind) as f64,
+            kind => counted.value(kind),
         })
     }
 

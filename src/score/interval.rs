@@ -255,8 +255,8 @@ fn deviations(running: &Running, changes: &[ReplacedValues]) -> (f64, f64) {
 }
 
 /// Where the table has counts, in its order.
-const COUNTS: [usize; 6] = {
-    let (mut counts, mut found, mut at) = ([0; 6], 0, 0);
+const COUNTS: [usize; 7] = {
+    let (mut counts, mut found, mut at) = ([0; 7], 0, 0);
     while at < METRICS {
         if !matches!(TABLE[at].kind, Aggregate::Deviation(_) | Aggregate::Sum(_)) {
             counts[found] = at;
@@ -285,10 +285,10 @@ fn counted_parts<'a>(
 ) -> impl Iterator<Item = f64> + 'a {
     COUNTS.iter().map(move |at| {
         let value = match TABLE[*at].kind {
-            Aggregate::Spread => spread,
-            kind => counted.get(kind),
+            Aggregate::Spread => spread as f64,
+            kind => counted.value(kind),
         };
-        weights.of(*at) * value as f64
+        weights.of(*at) * value
     })
 }
 

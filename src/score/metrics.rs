@@ -1,6 +1,6 @@
 //! The figures of a node behind the metrics, and what is counted.
 
-use crate::model::{Ledger, Node, NodeSpec};
+use crate::model::{Ledger, Node, NodeSpec, WORTH_PARTS};
 
 pub use crate::model::metrics::{Aggregate, Count, LANES, METRICS, Metric, TABLE, lane};
 
@@ -40,6 +40,8 @@ pub struct Counted {
     pub tag_conflicts: i64,
     /// Location costs on online nodes.
     pub location_sum: i64,
+    /// What affinity keys cost on online nodes, in [`WORTH_PARTS`].
+    pub key_cost: i64,
     /// Instances on offline nodes.
     pub offline_instances: i64,
     /// Primaries on offline nodes.
@@ -61,6 +63,7 @@ impl Counted {
             on_failing: if ledger.n1_fail { instances } else { 0 },
             tag_conflicts: ledger.tag_conflicts,
             location_sum: ledger.location_sum,
+            key_cost: ledger.key_cost,
             ..Counted::default()
         }
     }
@@ -70,12 +73,20 @@ impl Counted {
         Counted::of(&node.spec, &node.state.ledger)
     }
 
-    /// The value of a count.
-    pub fn get(&self, kind: Aggregate) -> i64 {
+    /// The value of a count, as it enters the score.
+    pub fn value(&self, kind: Aggregate) -> f64 {
+        match kind {
+            Aggregate::OnlineCount(Count::KeyCost) => self.key_cost as f64 / WORTH_PARTS,
+            _ => self.number(kind) as f64,
+        }
+    }
+
+    fn number(&self, kind: Aggregate) -> i64 {
         match kind {
             Aggregate::OnlineCount(Count::OnFailingNodes) => self.on_failing,
             Aggregate::OnlineCount(Count::TagConflicts) => self.tag_conflicts,
             Aggregate::OnlineCount(Count::LocationSum) => self.location_sum,
+            Aggregate::OnlineCount(Count::KeyCost) => self.key_cost,
             Aggregate::OfflineCount(Count::Instances) => self.offline_instances,
             Aggregate::OfflineCount(Count::Primaries) => self.offline_primaries,
             _ => 0,
@@ -90,6 +101,7 @@ impl std::ops::Add for Counted {
             on_failing: self.on_failing + o.on_failing,
             tag_conflicts: self.tag_conflicts + o.tag_conflicts,
             location_sum: self.location_sum + o.location_sum,
+            key_cost: self.key_cost + o.key_cost,
             offline_instances: self.offline_instances + o.offline_instances,
             offline_primaries: self.offline_primaries + o.offline_primaries,
         }
@@ -103,6 +115,7 @@ impl std::ops::Sub for Counted {
             on_failing: self.on_failing - o.on_failing,
             tag_conflicts: self.tag_conflicts - o.tag_conflicts,
             location_sum: self.location_sum - o.location_sum,
+            key_cost: self.key_cost - o.key_cost,
             offline_instances: self.offline_instances - o.offline_instances,
             offline_primaries: self.offline_primaries - o.offline_primaries,
         }

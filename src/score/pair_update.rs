@@ -139,7 +139,7 @@ impl PairUpdate {
             Aggregate::Deviation(lane) => self.variances[lane].sqrt(),
             Aggregate::Sum(lane) => self.sums[lane],
             Aggregate::Spread => (self.surplus + spread_change) as f64,
-            kind => self.counted.get(kind) as f64,
+            kind => self.counted.value(kind),
         });
         weighted(weights, &values)
     }

@@ -137,11 +137,7 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn new(cluster: &'a Cluster, node: NodeIdx, instance: &Instance) -> Side<'a> {
         let node = cluster.node(node);
-        let tags = if instance.exclusion_tags.is_empty() {
-            TagArrival::default()
-        } else {
-            TagArrival::of(&node.state, instance)
-        };
+        let tags = TagArrival::of(&node.state, instance);
         Side { spec: &node.spec, before: &node.state.ledger, tags }
     }
 
@@ -170,8 +166,8 @@ pub struct Trial<'a> {
     primary: Side<'a>,
     /// P without the instance.
     primary_left: Ledger,
-    /// Conflicts that the instance has as a primary where it is.
-    own_conflicts: i64,
+    /// What the instance's tags and keys meet as a primary where it is.
+    own_tags: TagArrival,
     mirror: Option<Mirror<'a>>,
     soft: bool,
     crowded: bool,
@@ -190,9 +186,9 @@ impl<'a> Trial<'a> {
     pub fn new(cluster: &'a Cluster, instance: &'a Instance, rules: &MoveRules) -> Trial<'a> {
         let primary = Side::new(cluster, instance.primary, instance);
         let state = &cluster.node(instance.primary).state;
-        let own_conflicts = TagArrival::conflicts_of_primary(state, instance);
+        let own_tags = TagArrival::of_primary(state, instance);
         let primary_left =
-            primary.before.remove_primary(primary.spec, instance, instance.location_score, own_conflicts);
+            primary.before.remove_primary(primary.spec, instance, instance.location_score, own_tags);
         let mirror = instance.mirror().map(|node| {
             let side = Side::new(cluster, node, instance);
             let (reserve, _) = cluster.node(node).state.reserve_without(side.spec, instance);
@@ -204,7 +200,7 @@ impl<'a> Trial<'a> {
             instance,
             primary,
             primary_left,
-            own_conflicts,
+            own_tags,
             mirror,
             soft: rules.ignore_soft_errors,
             crowded: false,
@@ -359,10 +355,9 @@ impl<'a> Trial<'a> {
             new_t = Ledger { joint: t.before.joint, ..self.enter_as_secondary(s, &t, left)? };
         }
         // the primary is entered anew where it was, under its new location score
-        let back = TagArrival { conflicts: self.own_conflicts, clash: false };
         let new_p = self
             .primary_left
-            .add_primary(p.spec, i, location, back, Strictness::Forced)
+            .add_primary(p.spec, i, location, self.own_tags, Strictness::Forced)
             .map_err(p.refuse_primary())?;
         Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
     }
@@ -411,7 +406,7 @@ impl<'a> Trial<'a> {
             .left
             .add_primary(s.side.spec, i, location, s.side.tags, strictness)
             .map_err(s.side.refuse_primary())?;
-        let back = meanwhile.remove_primary(s.side.spec, i, location, s.side.tags.conflicts);
+        let back = meanwhile.remove_primary(s.side.spec, i, location, s.side.tags);
         let new_t =
             t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
         let peer = self.peer(s.side.spec.idx, target);

@@ -17,6 +17,7 @@ use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, Utilisation};
+use crate::placement::affinity::carry_keys;
 use crate::remote::luxi::Timeouts;
 use crate::remote::rapi::{Access, Address, FetchLimits};
 
@@ -62,6 +63,9 @@ fn merged(
         output.error_line(&format!("Warning: {warning}"))?;
     }
     let mut cluster = merge(raw, &additions).context(LOADING)?;
+    if cluster.weights.affinity() != 0.0 {
+        carry_keys(&mut cluster).context(LOADING)?;
+    }
     apply_monitoring(&mut cluster, options, output)?;
     complete(&mut cluster, options, output)?;
     tell_weights(&cluster, options, output)?;

@@ -2,9 +2,10 @@
 
 use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use htools::model::metrics::AFFINITY;
 use htools::model::{
-    AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx, Outage,
-    RunStatus, Utilisation, Weights,
+    AllocPolicy, CarriedKey, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib,
+    NodeIdx, Outage, RunStatus, Utilisation, Weights,
 };
 use htools::score::TABLE;
 use htools::search::{BalanceOptions, MoveRules};
@@ -183,7 +184,41 @@ impl Recipe {
         apply_node_options(&mut cluster, &of_nodes).expect("no names that could be unknown");
         finish(&mut cluster, Mib(0));
         cluster.weights = weights(&mut Dice::new(self.seed ^ 2));
+        self.carry_keys(&mut cluster, &mut Dice::new(self.seed ^ 3));
         cluster
+    }
+
+    /// Gives some clusters affinity keys.
+    fn carry_keys(&self, cluster: &mut Cluster, dice: &mut Dice) {
+        if !dice.chance(if self.symmetric() { 20 } else { 35 }) {
+            return;
+        }
+        let few = dice.chance(50);
+        let key = |dice: &mut Dice, name: usize, weight| CarriedKey {
+            name: format!("key{name}"),
+            value: dice.of(if few { &[1.0, 2.0] } else { &[0.0, 0.25, 1.0, 1.5, 2.0, 1e9] }),
+            weight,
+        };
+        let keys = |dice: &mut Dice, percent: usize, weights: &[f64]| -> Vec<CarriedKey> {
+            let here: Vec<usize> = (0..3).filter(|_| dice.chance(percent)).collect();
+            here.into_iter()
+                .map(|name| {
+                    let weight = dice.of(weights);
+                    key(dice, name, weight)
+                })
+                .collect()
+        };
+        let weights: &[f64] =
+            if few { &[0.5, -0.5] } else { &[0.01, 0.3, 1.0, -0.2, -1.0, 40.0, -0.000_001] };
+        let carried: Vec<_> = cluster
+            .instances
+            .iter()
+            .filter(|i| i.status == RunStatus::Running && !i.forthcoming)
+            .map(|i| (i.idx, keys(dice, 30, weights)))
+            .collect();
+        let own: Vec<_> = cluster.nodes.iter().map(|n| (n.spec.idx, keys(dice, 15, &[0.0]))).collect();
+        cluster.carry_keys(&carried, &own).expect("weights that are not too large");
+        cluster.weights.set(AFFINITY, dice.of(&[1.0, 1.0, 0.1, 7.0, 0.0])).expect("a weight");
     }
 }
 

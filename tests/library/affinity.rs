@@ -1,11 +1,10 @@
 //! Placement by affinity keys: the numbers of the specification, its properties, and a plain model.
 
 use htools::generate::random::Random;
-use htools::model::Mib;
+use htools::model::{Mib, proximity};
 use htools::placement::affinity::{
     AffinityKey, AffinityOptions, ChoiceDetail, CompiledKeys, Fleet, FleetNode, KeyLevel, KeyOwner,
     LevelKeys, Machine, MachineChoice, MachineOrder, NodeKey, NodeRefusal, Occupancy, misplaced, place_all,
-    proximity,
 };
 
 const GIB: i64 = 1024;

@@ -489,7 +489,7 @@ proptest! {
             let tags = TagArrival::of(&node.state, instance);
             for strictness in [Strictness::Strict, Strictness::Forced] {
                 if let Ok(added) = before.add_primary(spec, instance, 1, tags, strictness) {
-                    let back = added.remove_primary(spec, instance, 1, tags.conflicts);
+                    let back = added.remove_primary(spec, instance, 1, tags);
                     prop_assert_eq!(integers(node, back), integers(node, before));
                 }
                 let peer = node.state.peers.get(instance.primary);

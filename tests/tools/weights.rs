@@ -136,3 +136,69 @@ fn saved_plans_hold_their_weights() {
     assert_eq!(again, expected);
     assert_ne!(again, run(&["hbal", "-t", &end]).0);
 }
+
+/// hbal on a cluster with affinity keys.
+fn keyed(words: &[&str]) -> String {
+    run(&[&["hbal", "-t", "data/wishes.data"], words].concat()).0
+}
+
+#[test]
+fn affinity_keys_count_only_where_that_is_asked_for() {
+    assert_eq!(keyed(&["--affinity-weight", "0"]), keyed(&[]));
+    assert_ne!(keyed(&["--affinity-weight", "0.01"]), keyed(&[]));
+    // nothing has keys there
+    let plain = |words: &[&str]| run(&[&["hbal", SAMPLE[0], SAMPLE[1]], words].concat()).0;
+    assert_eq!(plain(&["--affinity-weight", "5"]), plain(&[]));
+    assert!(!keyed(&["-vvv", "-l0"]).contains("affinity_keys"));
+    // two web servers are on one node, and no database on a fast one
+    assert!(
+        keyed(&["-vvv", "-l0", "--affinity-weight", "0.5"])
+            .contains("affinity_keys            80.00000000  x0.50\n")
+    );
+}
+
+#[test]
+fn what_is_no_affinity_weight_is_refused() {
+    for value in ["-1", "NaN", "1e308", "x"] {
+        let failed = command(&["hbal", "-t", "data/wishes.data", "--affinity-weight", value])
+            .assert()
+            .code(1)
+            .stdout("");
+        assert!(!failed.get_output().stderr.is_empty());
+    }
+    let named = command(&["hbal", "-t", "data/wishes.data", "--weights", "affinity_keys=1"]).assert().code(1);
+    assert!(
+        String::from_utf8_lossy(&named.get_output().stderr).contains("there is no metric 'affinity_keys'")
+    );
+    let text = std::fs::read_to_string("data/wishes.data").unwrap().replace("web:1:-40", "web:1:-1e12");
+    let heavy =
+        command(&["hbal", "-t", "-", "--affinity-weight", "1"]).write_stdin(text).assert().code(1).stdout("");
+    let said = String::from_utf8_lossy(&heavy.get_output().stderr).into_owned();
+    assert!(said.contains("too large to be summed up exactly") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn plans_by_affinity_keys_end_where_they_say() {
+    let folder = tempfile::tempdir().unwrap();
+    for (form, weight) in
+        [(&[][..], "0.01"), (&["--deep"], "1"), (&["--deep", "--max-moves", "3"], "0.1"), (&["--merge"], "1")]
+    {
+        let saved = folder.path().join("state");
+        let words = [&["--json", "--affinity-weight", weight, "-S", saved.to_str().unwrap()], form].concat();
+        let found: Value = serde_json::from_str(&keyed(&words)).unwrap();
+        let last = found["final_score"]["total"].as_f64().unwrap();
+        assert!(last < found["initial_score"]["total"].as_f64().unwrap());
+        let balanced = folder.path().join("state.balanced");
+        let again = document(&[
+            "hbal",
+            "-t",
+            balanced.to_str().unwrap(),
+            "-l0",
+            "--json",
+            "--affinity-weight",
+            weight,
+        ]);
+        let first = again["initial_score"]["total"].as_f64().unwrap();
+        assert!((first - last).abs() < 1e-9, "{form:?}: {first} {last}");
+    }
+}

@@ -204,26 +204,12 @@ pub fn compiled<'a>(levels: impl IntoIterator<Item = &'a LevelKeys>, zero_disabl
     CompiledKeys { system, customer }
 }
 
-/// How near two values are: 1 if they are the same, 0 if they are 1 or more apart.
-pub fn proximity(one: f64, other: f64) -> f64 {
-    let apart = (one - other).abs();
-    if apart >= 1.0 { 0.0 } else { 1.0 - apart }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(level: KeyLevel, owner: KeyOwner, name: &str, value: f64, weight: f64) -> LevelKeys {
         LevelKeys { level, owner, keys: vec![AffinityKey { name: name.to_owned(), value, weight }] }
-    }
-
-    #[test]
-    fn values_less_than_one_apart_are_near() {
-        for (one, other, near) in [(2.0, 2.0, 1.0), (2.0, 2.25, 0.75), (2.0, 3.0, 0.0), (0.0, 0.4, 0.6)] {
-            assert_eq!(proximity(one, other), near);
-            assert_eq!(proximity(other, one), near);
-        }
     }
 
     #[test]

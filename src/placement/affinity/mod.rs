@@ -2,6 +2,7 @@
 //! The algorithm is Flexiant's, as docs/affinity.md reads it; there is no program to compare with.
 
 mod allocation;
+mod carry;
 mod choose;
 pub mod document;
 mod fleet;
@@ -10,6 +11,7 @@ mod keys;
 mod occupancy;
 
 pub use allocation::{AffinityRule, PrimaryRecord};
+pub use carry::carry_keys;
 pub use choose::{
     ChoiceDetail, MachineChoice, MachineOrder, Misplaced, NodeVerdict, by_worth, choose, misplaced, place_all,
 };
@@ -17,6 +19,6 @@ pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL, SPECIAL_WEI
 pub use ganeti::{ClusterKeys, FleetFigures, fleet_of, has_keys, server_keys};
 pub use keys::{
     AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
-    check_number, compiled, proximity,
+    check_number, compiled,
 };
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};

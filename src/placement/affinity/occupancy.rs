@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::fleet::{Fleet, FleetNode, Machine};
-use super::keys::{CompiledKey, CompiledKeys, proximity};
-use crate::model::{Mib, Occurrences, TagId};
+use super::keys::{CompiledKey, CompiledKeys};
+use crate::model::{Mib, Occurrences, TagId, proximity};
 
 /// What runs on the nodes of a fleet. What is started and stopped again leaves no trace.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use super::nights;
 use super::tenants::Tenants;
 use super::timeline::Timeline;
-use crate::model::{Draft, Instance, InstanceIdx, NodeIdx};
+use crate::model::{Draft, Instance, InstanceIdx, NodeIdx, TagArrival};
 use crate::placement::affinity::{ChoiceDetail, Fleet, choose};
 use crate::placement::preference::Preference;
 use crate::placement::working_set::{Host, HostState, Strategy, WorkingSet};
@@ -181,7 +181,8 @@ impl Chooser for ByScore<'_> {
     fn stopped(&mut self, rental: usize, node: usize) {
         let Some(idx) = self.instances.remove(&rental) else { return };
         let of = self.draft.node(NodeIdx::new(node));
-        let left = of.state.ledger.remove_primary(&of.spec, self.draft.instance(idx), 0, 0);
+        let left =
+            of.state.ledger.remove_primary(&of.spec, self.draft.instance(idx), 0, TagArrival::default());
         self.draft.take_off(idx, left);
         self.spare.push(idx);
     }

@@ -6,10 +6,11 @@ use super::choosers::{hosts, needed};
 use super::course::SimulatedDays;
 use super::timeline::Occurrence;
 use super::*;
+use crate::model::proximity;
 use crate::model::random::Random;
 use crate::placement::affinity::{
     AffinityKey, AffinityOptions, CompiledKey, Fleet, FleetNode, KeyLevel, KeyOwner, LevelKeys, Machine,
-    NodeKey, proximity,
+    NodeKey,
 };
 use crate::placement::working_set::{Resource, WorkingSet};
 use crate::placement::{AllocationScore, HostIdx, ResourceIdx, place};

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::placement::affinity::{CompiledKey, Fleet, proximity};
+use crate::model::proximity;
+use crate::placement::affinity::{CompiledKey, Fleet};
 
 /// Weight times days: what was at stake of wishes, and what of it was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

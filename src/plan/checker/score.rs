@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::state::{NodeFigures, ReplayedCluster};
-use crate::model::{Cluster, NodeIdx, Step, TagId, Weights};
+use crate::model::metrics::AFFINITY;
+use crate::model::{CarriedKeys, Cluster, NodeIdx, Step, TagId, WORTH_PARTS, Weights};
 
 /// A step claims a score that the cluster does not have after it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -57,7 +58,7 @@ fn disk_ratio(state: &ReplayedCluster<'_>, node: NodeIdx, disk: f64, spindles: i
     if total == 0.0 { 1.0 } else { free / total }
 }
 
-/// The weighted sum of the twenty metrics.
+/// The weighted sum of the metrics.
 fn score(weights: &Weights, state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f64 {
     let (offline, online): (Vec<NodeIdx>, Vec<NodeIdx>) = nodes.iter().partition(|n| state.spec(**n).offline);
     if online.is_empty() {
@@ -111,6 +112,7 @@ fn score(weights: &Weights, state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f
         ("location_score", 1.0, location_costs(state, &online) as f64),
         ("location_exclusion_score", 1.0, crowding(state, &online) as f64),
         ("reserved_mem_rtotal", 0.25, reserved_total),
+        (AFFINITY, 0.0, key_costs(state, &online) as f64 / WORTH_PARTS),
     ];
     let chosen: BTreeMap<&str, f64> =
         weights.chosen().map(|(metric, weight)| (metric.name, weight)).collect();
@@ -119,6 +121,18 @@ fn score(weights: &Weights, state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f
         weight => weight * value,
     };
     values.map(part).iter().sum()
+}
+
+/// What the affinity keys of each two primaries of a node cost together, and those of each beside the node's own.
+fn key_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
+    let cost = |node: NodeIdx| {
+        let here: Vec<&CarriedKeys> =
+            state.primaries(node).map(|i| &i.keys).filter(|keys| !keys.is_empty()).collect();
+        let beside = |at: usize| here[at + 1..].iter().map(|other| here[at].cost_beside(other)).sum::<i64>();
+        let own = state.own_keys(node);
+        (0..here.len()).map(|at| beside(at) + here[at].cost(&own)).sum::<i64>()
+    };
+    online.iter().map(|n| cost(*n)).sum()
 }
 
 /// Locations shared by both nodes of an instance, and desired ones that its

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Replay;
 use crate::model::units::trunc_to_i64;
-use crate::model::{Cluster, Instance, InstanceIdx, Mib, NodeIdx, NodeSpec, Placement, TagId, Utilisation};
+use crate::model::{
+    Cluster, Instance, InstanceIdx, KeyIdx, Mib, NodeIdx, NodeSpec, Occurrences, Placement, TagId,
+    Utilisation,
+};
 
 /// The instances of a node, forthcoming ones included.
 #[derive(Debug, Clone, Default)]
@@ -98,6 +101,14 @@ impl<'a> ReplayedCluster<'a> {
 
     pub fn instance(&self, idx: InstanceIdx) -> &'a Instance {
         self.cluster.instance(idx)
+    }
+
+    /// The affinity keys of a node itself.
+    pub fn own_keys(&self, node: NodeIdx) -> Occurrences<KeyIdx> {
+        let state = &self.cluster.node(node).state;
+        let mut keys = state.key_count.clone();
+        state.primaries.iter().for_each(|i| keys.add_keys(&self.instance(*i).keys, -1));
+        keys
     }
 
     pub fn spec(&self, node: NodeIdx) -> &'a NodeSpec {

@@ -217,8 +217,8 @@ impl<'c> Emptying<'c> {
 
     fn without_primary(&self, node: NodeIdx, instance: &Instance) -> Ledger {
         let state = self.state(node);
-        let conflicts = TagArrival::conflicts_of_primary(state, instance);
-        state.ledger.remove_primary(self.spec(node), instance, instance.location_score, conflicts)
+        let tags = TagArrival::of_primary(state, instance);
+        state.ledger.remove_primary(self.spec(node), instance, instance.location_score, tags)
     }
 
     /// Whether a node has the memory for one more primary.
@@ -391,8 +391,14 @@ impl<'c> Emptying<'c> {
             self.change(*node).ledger = *after;
         }
         for (node, by) in [(from, -1), (Some(to), 1)] {
-            let Some(node) = node.filter(|_| !instance.exclusion_tags.is_empty()) else { continue };
-            self.change(node).tag_count.add_tags(&instance.exclusion_tags, by);
+            let Some(node) =
+                node.filter(|_| !(instance.exclusion_tags.is_empty() && instance.keys.is_empty()))
+            else {
+                continue;
+            };
+            let state = self.change(node);
+            state.tag_count.add_tags(&instance.exclusion_tags, by);
+            state.key_count.add_keys(&instance.keys, by);
         }
     }
 }

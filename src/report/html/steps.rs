@@ -43,6 +43,7 @@ const PURPOSES: [&str; METRICS] = [
     "keeps to locations",
     "parts instances of one location with the same exclusion tag",
     "needs less reserve",
+    "meets affinity keys",
 ];
 
 /// A move, and what is known of it.

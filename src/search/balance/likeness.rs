@@ -214,7 +214,7 @@ impl<'a> Verdicts<'a> {
     /// than figures counts.
     pub fn start(&self, trial: &Trial<'_>) -> Option<Starts> {
         let instance = trial.instance();
-        if !instance.exclusion_tags.is_empty() {
+        if !instance.exclusion_tags.is_empty() || !instance.keys.is_empty() {
             return None;
         }
         let of = |node: NodeIdx| self.known.of[node.get()];

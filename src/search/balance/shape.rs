@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, DiskTemplate, ExclusionTags, Instance, InstanceIdx, Mib, TagSet};
+use crate::model::{Cluster, DiskTemplate, ExclusionTags, Instance, InstanceIdx, KeyIdx, Mib, TagSet};
 
 /// Everything about an instance that its moves and their scores depend on,
 /// except where it is.
@@ -19,6 +19,7 @@ struct Shape {
     util: [u64; 4],
     exclusion_tags: ExclusionTags,
     desired_locations: TagSet,
+    keys: Vec<KeyIdx>,
     forthcoming: bool,
 }
 
@@ -36,6 +37,7 @@ impl Shape {
             util: [i.util.cpu, i.util.mem, i.util.disk, i.util.net].map(f64::to_bits),
             exclusion_tags: i.exclusion_tags.clone(),
             desired_locations: i.desired_locations.clone(),
+            keys: i.keys.keys().to_vec(),
             forthcoming: i.forthcoming,
         }
     }

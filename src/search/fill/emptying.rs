@@ -209,7 +209,7 @@ pub(super) fn can_be_emptied(
     let spec = &floor.cluster.node(node).spec;
     for (instance, left) in instances.iter().zip((0..instances.len()).rev()) {
         let shelf = shelves.of(instance);
-        let without = state.ledger(node).remove_primary(spec, instance, 0, 0);
+        let without = state.ledger(node).remove_primary(spec, instance, 0, TagArrival::default());
         state.set(node, without);
         if left == 0 {
             return Some(state.has_room(instance, node, shelf));

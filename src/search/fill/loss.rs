@@ -3,7 +3,7 @@
 //! nodes found by kind.
 
 use super::emptying::{self, Shelves};
-use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place};
+use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place, TagArrival};
 use crate::redundancy::global::NodePool;
 use crate::search::Deadline;
 use crate::search::place::best_elsewhere;
@@ -15,8 +15,10 @@ use crate::search::place::offers::Offers;
 pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
     let one_group = cluster.groups_with_nodes().len() == 1;
     let usable = cluster.nodes.iter().all(|n| n.spec.offline || floor.usable[n.spec.idx.get()]);
-    let untagged =
-        |i: &Instance| i.exclusion_tags.is_empty() && i.desired_locations.is_empty() && i.location_score == 0;
+    let untagged = |i: &Instance| {
+        let known = i.exclusion_tags.is_empty() && i.keys.is_empty();
+        known && i.desired_locations.is_empty() && i.location_score == 0
+    };
     one_group && usable && cluster.instances.iter().all(untagged)
 }
 
@@ -36,7 +38,7 @@ fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) 
     for instance in instances {
         let spec = &floor.cluster.node(node).spec;
         let before = floor.ledgers[node.get()];
-        let left = before.remove_primary(spec, instance, 0, 0);
+        let left = before.remove_primary(spec, instance, 0, TagArrival::default());
         floor.replace(instance, node, left);
         let mut offers = Offers::forced(instance);
         let Some((place, clear)) = best_elsewhere(floor, &mut offers, node) else {

@@ -16,7 +16,8 @@ use super::detour::Course;
 use super::load::{LoadSource, LoadState, Loads};
 use super::{RegroupOptions, Setting, reach};
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, Mib, PoolIdx, Step, TagId, TagSet,
+    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, KeyIdx, Mib, PoolIdx, Step, TagId,
+    TagSet,
 };
 use crate::search::{BalanceOptions, Deadline, Stopped};
 
@@ -134,7 +135,7 @@ pub(super) fn step_by_step<'s>(
 type PlaceShape<'c> = (
     (DiskTemplate, Mib, Mib, Mib, Mib),
     (i64, i64, Option<i64>, Vec<Mib>),
-    (&'c [TagId], &'c TagSet, &'c [String], &'c [PoolIdx]),
+    (&'c [TagId], &'c [KeyIdx], &'c TagSet, &'c [String], &'c [PoolIdx]),
 );
 
 /// By instance a number that instances of the same shape share. Where nodes have migration
@@ -155,7 +156,13 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> PlaceShape<'c> {
     (
         (i.template, i.mem, i.mem_in_use(), i.mem_reserved(), i.disk),
         (i.vcpus_in_use(), i.spindle_use, i.spindles, i.disks.iter().map(|d| d.size).collect()),
-        (&i.exclusion_tags[..], &i.desired_locations, &i.networks, setting.storage.of_instance(i.idx)),
+        (
+            &i.exclusion_tags[..],
+            i.keys.keys(),
+            &i.desired_locations,
+            &i.networks,
+            setting.storage.of_instance(i.idx),
+        ),
     )
 }
 

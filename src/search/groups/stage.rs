@@ -84,7 +84,7 @@ impl<'c> PlaceStage<'c> {
 
 /// Whether nodes are alike for an instance if their numbers are: no tag of it counts.
 fn is_plain(instance: &Instance) -> bool {
-    instance.exclusion_tags.is_empty() && instance.desired_locations.is_empty()
+    instance.exclusion_tags.is_empty() && instance.keys.is_empty() && instance.desired_locations.is_empty()
 }
 
 /// Which nodes are targets, if of each group all online nodes are, or none. Nodes that are alike

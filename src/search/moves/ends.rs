@@ -2,7 +2,7 @@
 //! not depend on the new node.
 
 use super::Trial;
-use crate::model::{DiskCheck, Ledger, Mib, Strictness, TagArrival};
+use crate::model::{DiskCheck, Ledger, Mib, Strictness};
 use crate::search::place::kinds::bits;
 
 /// The instance's own nodes in the states in which its moves leave them. Where a
@@ -53,11 +53,10 @@ impl Trial<'_> {
                 reachable: p.spec.can_migrate_to(spec),
             }
         });
-        let back = TagArrival { conflicts: self.own_conflicts, clash: false };
         Ends {
             p_left: self.primary_left,
             p_as_secondary: secondary(&self.primary_left, p.spec, self.strictness(mirror_offline)),
-            p_stays: self.primary_left.add_primary(p.spec, i, 0, back, Strictness::Forced).is_ok(),
+            p_stays: self.primary_left.add_primary(p.spec, i, 0, self.own_tags, Strictness::Forced).is_ok(),
             mirror,
         }
     }
@@ -66,8 +65,7 @@ impl Trial<'_> {
     /// with which it has no locations in common. Rounding of its loads may forbid that.
     pub fn is_back_as_before(&self) -> bool {
         let (p, i) = (&self.primary, self.instance);
-        let back = TagArrival { conflicts: self.own_conflicts, clash: false };
-        let back = self.primary_left.add_primary(p.spec, i, 0, back, Strictness::Forced);
+        let back = self.primary_left.add_primary(p.spec, i, 0, self.own_tags, Strictness::Forced);
         back.is_ok_and(|back| bits(&back) == bits(p.before))
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
     let counted = floor.board.counted() + arrived.change.counted();
     let mut terms = Terms::new(floor.board.weights(), &twins, |kind| match kind {
         Aggregate::Spread => surplus as f64,
-        kind => counted.get(kind) as f64,
+        kind => counted.value(kind),
     });
     let rows = floor.board.rows().len();
     let mut lanes: Vec<(usize, Peekable<_>)> = Vec::with_capacity(LANES);

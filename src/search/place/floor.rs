@@ -48,7 +48,9 @@ impl<'c> Floor<'c> {
             }
         }
         // what an instance's tags meet is another thing on every node
-        let alone = !instance.exclusion_tags.is_empty() || !instance.desired_locations.is_empty();
+        let alone = !instance.exclusion_tags.is_empty()
+            || !instance.keys.is_empty()
+            || !instance.desired_locations.is_empty();
         let kinds = Kinds::of(cluster, nodes, &usable, alone);
         Floor {
             cluster,

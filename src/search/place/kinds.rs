@@ -61,7 +61,7 @@ impl Fixed {
 }
 
 /// All numbers of a ledger, bit by bit.
-pub(crate) type LedgerBits = [u64; 22];
+pub(crate) type LedgerBits = [u64; 23];
 
 /// See [`LedgerBits`].
 pub(crate) fn bits(ledger: &Ledger) -> LedgerBits {
@@ -87,6 +87,7 @@ pub(crate) fn bits(ledger: &Ledger) -> LedgerBits {
         l.load.net.to_bits(),
         l.tag_conflicts as u64,
         l.location_sum as u64,
+        l.key_cost as u64,
         l.primaries as u64,
         l.secondaries as u64,
     ]

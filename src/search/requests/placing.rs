@@ -193,9 +193,9 @@ pub(super) fn allocate_secondary(
     let mirrored = Instance { template: DiskTemplate::Drbd, ..before.clone() };
     let primary = before.primary;
     let node = cluster.node(primary);
-    let conflicts = TagArrival::conflicts_of_primary(&node.state, &before);
+    let tags = TagArrival::of_primary(&node.state, &before);
     let ledger = &node.state.ledger;
-    let left = ledger.remove_primary(&node.spec, &before, before.location_score, conflicts);
+    let left = ledger.remove_primary(&node.spec, &before, before.location_score, tags);
     cluster.take_off(idx, left);
     let group = cluster.node(primary).spec.group;
     let others: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(|n| *n != primary).collect();

@@ -66,7 +66,7 @@ impl<'a> Layout<'a> {
     pub fn offer(&self, instance: InstanceIdx, target: NodeIdx, how: Strictness) -> Option<(Ledger, Mib)> {
         let (moved, node) = (self.draft.instance(instance), self.draft.node(target));
         let clash = moved.exclusion_tags.iter().any(|tag| node.state.tag_count.get(*tag) > 0);
-        let tags = TagArrival { conflicts: 0, clash };
+        let tags = TagArrival { clash, ..TagArrival::default() };
         let new = node.state.ledger.add_primary(&node.spec, moved, moved.location_score, tags, how).ok()?;
         Some((new, new.mem_available(&node.spec)))
     }
@@ -111,7 +111,7 @@ impl<'a> Layout<'a> {
     fn without_primary(&self, instance: InstanceIdx) -> Ledger {
         let moved = self.draft.instance(instance);
         let node = self.draft.node(moved.primary);
-        node.state.ledger.remove_primary(&node.spec, moved, moved.location_score, 0)
+        node.state.ledger.remove_primary(&node.spec, moved, moved.location_score, TagArrival::default())
     }
 
     fn without_secondary(&self, instance: InstanceIdx, node: NodeIdx) -> Ledger {

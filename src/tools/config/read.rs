@@ -7,7 +7,7 @@ use toml_edit::{Document, Item, Table, TableLike, Value};
 
 use super::keys::{self, CLUSTER_KEYS, ConfigKey, ConfigSection, KEYS, KeyNeeds};
 use super::{ConfigError, ConfigSetting, Configuration, NamedCluster, SettingOrigin, SettingScope};
-use crate::model::metrics::TABLE;
+use crate::model::metrics::named;
 use crate::model::shown::printable;
 use crate::tools::TOOLS;
 use crate::tools::cli::hint::did_you_mean;
@@ -175,8 +175,8 @@ impl ConfigReader<'_> {
     fn weights(&mut self, section: &dyn TableLike) {
         for (name, item) in section.iter() {
             let at = start(section, name, item);
-            if !TABLE.iter().any(|metric| metric.name == name) {
-                self.unknown(at, "metric", name, TABLE.iter().map(|metric| metric.name).collect());
+            if !named().any(|metric| metric.name == name) {
+                self.unknown(at, "metric", name, named().map(|metric| metric.name).collect());
                 continue;
             }
             match number(item) {

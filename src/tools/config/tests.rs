@@ -210,7 +210,7 @@ fn the_sample_has_every_key_and_is_right() {
         let long = key.option.long;
         assert!(found.settings.iter().any(|setting| setting.given.option.long == long), "{long}");
     }
-    for metric in crate::model::metrics::TABLE {
+    for metric in crate::model::metrics::named() {
         assert!(
             found.settings.iter().any(|s| s.name == format!("weights.{}", metric.name)),
             "{}",

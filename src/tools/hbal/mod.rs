@@ -91,6 +91,7 @@ pub const SPEC: Spec = Spec {
         PRIORITY,
         SIMULATE,
         WEIGHTS,
+        AFFINITY_WEIGHT,
         JSON,
         METRICS,
         REPORT,

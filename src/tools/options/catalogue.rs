@@ -2,7 +2,8 @@
 //! means the same and reads the same wherever it is accepted. What one program alone takes is in its own list.
 
 use super::{
-    CommandTarget, Priority, at_least_one, count, node_fields, ratio_above_zero, time_above_zero, weights,
+    CommandTarget, Priority, affinity_weight, at_least_one, count, node_fields, ratio_above_zero,
+    time_above_zero, weights,
 };
 use crate::model::Mib;
 use crate::tools::cli::OptionDef;
@@ -282,6 +283,13 @@ pub const WEIGHTS: OptionDef = OptionDef::new(
     "what metrics count for in the score, as NAME=WEIGHT,..., instead of Ganeti's weights; 0 switches one off, no WEIGHTS at all is Ganeti's again",
 )
 .takes("WEIGHTS", Text, |o, g| weights(g, &mut o.load.merge.weights))
+.added();
+
+pub const AFFINITY_WEIGHT: OptionDef = OptionDef::new(
+    "affinity-weight",
+    "let the affinity keys of customers count in the score: what all running instances' keys are worth on their nodes, negated, times WEIGHT [0]",
+)
+.takes("WEIGHT", Float, |o, g| affinity_weight(g, &mut o.load.merge.weights))
 .added();
 
 // rolling maintenance

@@ -25,7 +25,7 @@ use crate::load::Detail;
 use crate::load::merge::{MergeOptions, NodeOptions};
 use crate::load::units::parse_size;
 use crate::model::kinds::words;
-use crate::model::metrics::TABLE;
+use crate::model::metrics::{AFFINITY, named};
 use crate::model::{DiskTemplate, Mib, WeightError, Weights};
 use crate::placement::optimal::ThenGoal;
 use crate::placement::{AllocationScore, PlacementMethod};
@@ -582,18 +582,25 @@ fn weights(given: &Given, chosen: &mut Weights) -> Result<(), ValueError> {
     if list.is_empty() {
         *chosen = Weights::default();
     }
+    let unknown = |name: &str| given.no_word_of("metric", name, named().map(|metric| metric.name).collect());
     for item in &list {
         let Some((name, weight)) = item.split_once('=') else {
             return Err(given.wrong_item(item, "NAME=WEIGHT"));
         };
+        if name == AFFINITY {
+            return Err(unknown(name));
+        }
         chosen.set(name, given.number(weight)?).map_err(|error| match error {
-            WeightError::UnknownMetric(name) => {
-                given.no_word_of("metric", &name, TABLE.map(|metric| metric.name).to_vec())
-            }
+            WeightError::UnknownMetric(name) => unknown(&name),
             WeightError::OutOfRange => given.wrong_item(item, "0 or a weight from 1e-6 to 1e6"),
         })?;
     }
     Ok(())
+}
+
+/// Chooses what affinity keys count for.
+fn affinity_weight(given: &Given, chosen: &mut Weights) -> Result<(), ValueError> {
+    chosen.set(AFFINITY, given.float()?).map_err(|_| given.out_of_range("0 or a weight from 1e-6 to 1e6"))
 }
 
 /// A number from 0 on.

@@ -2,6 +2,7 @@
 
 use multiversion::multiversion;
 
+use super::arrival_costs::ArrivalRole;
 use super::lane_loops::smallest_growth;
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
 use super::online_nodes::{COUNT_ERROR, OnlineNodes};
@@ -234,7 +235,11 @@ impl Departure {
         }
         for mv in repertoire.to_target {
             let slot = super::slot(mv(instance.primary));
-            if let Some((counts, reserve)) = self.states(scene, instance, ends, slot) {
+            if let Some((mut counts, reserve)) = self.states(scene, instance, ends, slot) {
+                // no node is nearer to what it wishes
+                if ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) {
+                    counts.key_cost -= instance.keys.most();
+                }
                 fixed[slot] = scene.fixed_score(counts, outlay.least(slot), reserve);
             }
         }

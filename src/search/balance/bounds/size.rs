@@ -11,7 +11,7 @@ use super::arrival_costs::ArrivalRole;
 use super::departure::VarianceReach;
 use super::lanes::{LaneRange, NONE, dot, lanewise, most};
 use super::online_nodes::{OnlineNodes, Present};
-use crate::model::{ExclusionTags, Instance, TagSet};
+use crate::model::{CarriedKeys, ExclusionTags, Instance, TagSet};
 use crate::score::interval::U;
 use crate::score::metrics::Lanes;
 
@@ -53,6 +53,7 @@ impl SizeBox {
         // these do not depend on the size
         smallest.exclusion_tags = ExclusionTags::default();
         smallest.desired_locations = TagSet::default();
+        smallest.keys = CarriedKeys::default();
         SizeBox {
             change: amounts.largest_change(ground),
             amounts,

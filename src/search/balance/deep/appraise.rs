@@ -63,6 +63,7 @@ impl Arrangement<'_> {
             + weights.offline_primaries * counts.offline_primaries as f64
             + weights.conflicts * counts.conflicts as f64
             + weights.locations * counts.locations as f64
+            + weights.keys * counts.keys as f64
             + weights.spread * counts.spread as f64
     }
 

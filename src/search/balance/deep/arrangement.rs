@@ -42,6 +42,7 @@ pub(super) struct Counts {
     pub offline_primaries: i64,
     pub conflicts: i64,
     pub locations: i64,
+    pub keys: i64,
     pub spread: i64,
 }
 
@@ -211,6 +212,7 @@ impl<'t> Arrangement<'t> {
                     counts.on_failing += if ledger.n1_fail { members } else { 0 };
                     counts.conflicts += ledger.tag_conflicts;
                     counts.locations += ledger.location_sum;
+                    counts.keys += ledger.key_cost;
                 }
                 SlotStanding::Offline => {
                     counts.offline += members;

@@ -204,10 +204,13 @@ impl Ledgers {
         changed: &[(u32, u32, i64)],
     ) {
         let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
-        let conflicts = if of.tagged { tags.departure(terrain, mobile, from.primary, changed) } else { 0 };
+        let met = match of.tagged {
+            true => tags.departure(terrain, mobile, from.primary, changed),
+            false => TagArrival::default(),
+        };
         let location = location_score(terrain, mobile, from);
         let ledger = &mut self.ledgers[from.primary as usize];
-        *ledger = ledger.remove_primary(terrain.spec(from.primary), instance, location, conflicts);
+        *ledger = ledger.remove_primary(terrain.spec(from.primary), instance, location, met);
         self.count_in(terrain, mobile, from, -1);
         if from.secondary != NOWHERE {
             let largest = Mib(self.reserve_with(from.secondary, &[]));
@@ -250,6 +253,7 @@ impl Ledgers {
             let seat = |m: u32| if m == mobile { Seat { secondary: NOWHERE, ..to } } else { seat_of(m) };
             let mut ledger = self.natives_only(terrain, to.primary, seat);
             ledger.tag_conflicts = before.tag_conflicts + arrival.conflicts;
+            ledger.key_cost = before.key_cost + arrival.key_cost;
             ledger.location_sum += of.counts * terrain.spec(to.primary).location_cost(instance, location);
             Some(ledger)
         } else {
@@ -265,7 +269,7 @@ impl Ledgers {
             let new = if returns {
                 let seat = |m: u32| if m == mobile { Seat { primary: NOWHERE, ..to } } else { seat_of(m) };
                 let mut ledger = self.natives_only(terrain, to.secondary, seat);
-                ledger.tag_conflicts = before.tag_conflicts;
+                (ledger.tag_conflicts, ledger.key_cost) = (before.tag_conflicts, before.key_cost);
                 ledger.mem_reserved = before.mem_reserved.max(Mib(peer + of.need));
                 ledger.joint = before.joint.raised(Mib(peer), Mib(of.need));
                 let node = terrain.cluster.node(terrain.nodes[to.secondary as usize]);
@@ -291,8 +295,8 @@ impl Ledgers {
         true
     }
 
-    /// The ledger of a slot on which there is nobody who is not at home there. NodeReserve and tag conflicts are
-    /// those of now.
+    /// The ledger of a slot on which there is nobody who is not at home there. NodeReserve, tag conflicts and what
+    /// keys cost are those of now.
     fn natives_only(&self, terrain: &Terrain<'_>, slot: u32, seat_of: impl Fn(u32) -> Seat) -> Ledger {
         let now = self.ledgers[slot as usize];
         let (spec, node) = (terrain.spec(slot), terrain.cluster.node(terrain.nodes[slot as usize]));
@@ -304,7 +308,8 @@ impl Ledgers {
                 ledger = ledger.remove_secondary(spec, instance, now.reserve());
                 complete = false;
             } else if !secondary && seat.primary != slot {
-                ledger = ledger.remove_primary(spec, instance, instance.location_score, 0);
+                ledger =
+                    ledger.remove_primary(spec, instance, instance.location_score, TagArrival::default());
                 complete = false;
             }
         }

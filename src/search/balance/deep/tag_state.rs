@@ -7,13 +7,15 @@ use smallvec::SmallVec;
 
 use super::arrangement::{Counts, Shift};
 use super::terrain::{Seat, Terrain};
-use crate::model::{NodeSpec, Occurrences, TagArrival, TagId};
+use crate::model::{KeyIdx, NodeSpec, Occurrences, TagArrival, TagId};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub struct TagState {
     /// By slot, how often each exclusion tag is there.
     here: Vec<Occurrences<TagId>>,
+    /// By slot, how often each affinity key is there.
+    keys: Vec<Occurrences<KeyIdx>>,
     /// How often each pair of a location and an exclusion tag is there.
     spread: HashMap<(TagId, TagId), i64, foldhash::fast::FixedState>,
 }
@@ -34,8 +36,12 @@ fn merged<K: Ord + Copy>(mut changes: CountChanges<K>) -> CountChanges<K> {
 impl TagState {
     /// Counts the tags at the start.
     pub fn of(terrain: &Terrain<'_>) -> TagState {
-        let here = terrain.nodes.iter().map(|n| terrain.cluster.node(*n).state.tag_count.clone());
-        let mut state = TagState { here: here.collect(), spread: HashMap::default() };
+        let states = || terrain.nodes.iter().map(|n| &terrain.cluster.node(*n).state);
+        let mut state = TagState {
+            here: states().map(|state| state.tag_count.clone()).collect(),
+            keys: states().map(|state| state.key_count.clone()).collect(),
+            spread: HashMap::default(),
+        };
         for slot in &terrain.online {
             let spec = terrain.spec(*slot);
             let primaries = &terrain.cluster.node(spec.idx).state.primaries;
@@ -78,7 +84,42 @@ impl TagState {
                 let count = self.spread.get(&pair).copied().unwrap_or(0);
                 counts.spread += surplus(count + by) - surplus(count);
             }
+            counts.keys += self.key_change(terrain, seats, proposal);
         }
+    }
+
+    /// By how much the costs of keys on online slots change with a proposal.
+    fn key_change(&self, terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> i64 {
+        let mut changed: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        let mut change = 0;
+        for (mobile, slot, by) in primary_changes(terrain, seats, proposal) {
+            if terrain.is_online(slot) {
+                change += match by {
+                    1 => self.key_cost(terrain, mobile, slot, &changed),
+                    _ => -self.own_key_cost(terrain, mobile, slot, &changed),
+                };
+            }
+            changed.push((mobile, slot, by));
+        }
+        change
+    }
+
+    /// What the keys of a mobile cost beside those on a slot, which some of the mobiles there have left (`-1`), or to which
+    /// others have come (`1`).
+    fn key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[(u32, u32, i64)]) -> i64 {
+        let keys = &terrain.instance(mobile).keys;
+        if keys.is_empty() {
+            return 0;
+        }
+        let others = others.iter().filter(|(_, at, _)| *at == slot);
+        let of = |other: u32| keys.cost_beside(&terrain.instance(other).keys);
+        keys.cost(&self.keys[slot as usize]) + others.map(|(other, _, by)| by * of(*other)).sum::<i64>()
+    }
+
+    /// The same for a mobile that is there.
+    fn own_key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[(u32, u32, i64)]) -> i64 {
+        let keys = &terrain.instance(mobile).keys;
+        self.key_cost(terrain, mobile, slot, others) - keys.cost_beside(keys)
     }
 
     /// Carries a proposal out.
@@ -92,11 +133,15 @@ impl TagState {
         for (pair, by) in spread_changes(terrain, seats, proposal) {
             *self.spread.entry(pair).or_default() += by;
         }
+        for (mobile, slot, by) in primary_changes(terrain, seats, proposal) {
+            self.keys[slot as usize].add_keys(&terrain.instance(mobile).keys, by);
+        }
     }
 
     /// Counts the tags of a mobile in a seat so many times more.
     pub(super) fn enter(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
         let spec = terrain.spec(seat.primary);
+        self.keys[seat.primary as usize].add_keys(&terrain.instance(mobile).keys, by);
         for (tag, own) in terrain.instance(mobile).exclusion_tags.counts().iter() {
             self.here[seat.primary as usize].add(tag, by * own);
             if terrain.is_online(seat.primary) && terrain.mobiles[mobile as usize].counts > 0 {
@@ -122,19 +167,22 @@ impl TagState {
             arrival.clash |= there > 0;
             arrival.conflicts += if there > 0 { own } else { own - 1 };
         }
+        arrival.key_cost = self.key_cost(terrain, mobile, slot, others);
         arrival
     }
 
-    /// How many conflicts leave a slot together with a mobile that is there.
+    /// What leaves a slot together with a mobile that is there.
     pub(super) fn departure(
         &self,
         terrain: &Terrain<'_>,
         mobile: u32,
         slot: u32,
         others: &[(u32, u32, i64)],
-    ) -> i64 {
+    ) -> TagArrival {
         let tags = terrain.instance(mobile).exclusion_tags.counts().iter();
-        tags.map(|(tag, own)| own.min(self.there(terrain, slot, tag, others) - 1).max(0)).sum()
+        let conflicts =
+            tags.map(|(tag, own)| own.min(self.there(terrain, slot, tag, others) - 1).max(0)).sum();
+        TagArrival { conflicts, key_cost: self.own_key_cost(terrain, mobile, slot, others), clash: false }
     }
 
     /// Whether a primary meets another of its exclusion tags on its node or at a location, or the location is not

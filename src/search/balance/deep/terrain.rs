@@ -7,7 +7,9 @@ use super::super::BalanceOptions;
 use super::super::bounds::lanes::{amounts, scales};
 use super::super::is_on_offline;
 use super::appraise::{LaneRow, MOST_LANES, stride};
-use crate::model::{Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, Weights};
+use crate::model::{
+    Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS, Weights,
+};
 use crate::score::Board;
 use crate::score::metrics::{Aggregate, Count, LANES, TABLE, lane};
 use crate::search::MoveRules;
@@ -46,7 +48,7 @@ pub struct Mobile {
     pub mirrored: bool,
     /// 1, or 0 for forthcoming ones: what it counts as.
     pub counts: i64,
-    /// Whether it has exclusion tags.
+    /// Whether it has exclusion tags or affinity keys.
     pub tagged: bool,
 }
 
@@ -82,6 +84,8 @@ pub struct CountWeights {
     pub conflicts: f64,
     /// Location costs.
     pub locations: f64,
+    /// What affinity keys cost, each of the parts of which costs are counted.
+    pub keys: f64,
     /// Instances on offline nodes.
     pub offline: f64,
     /// Primaries on offline nodes.
@@ -100,6 +104,7 @@ impl CountWeights {
                 Aggregate::OnlineCount(Count::OnFailingNodes) => &mut weights.on_failing,
                 Aggregate::OnlineCount(Count::TagConflicts) => &mut weights.conflicts,
                 Aggregate::OnlineCount(Count::LocationSum) => &mut weights.locations,
+                Aggregate::OnlineCount(Count::KeyCost) => &mut weights.keys,
                 Aggregate::OfflineCount(Count::Instances) => &mut weights.offline,
                 Aggregate::OfflineCount(Count::Primaries) => &mut weights.offline_primaries,
                 Aggregate::Spread => &mut weights.spread,
@@ -108,6 +113,7 @@ impl CountWeights {
             };
             *to += all.of(at);
         }
+        weights.keys /= WORTH_PARTS;
         weights
     }
 }
@@ -391,6 +397,6 @@ fn mobile(instance: &Instance, slot_of: &HashMap<NodeIdx, u32>) -> Mobile {
         need: if exists && instance.template.has_secondary() { instance.mem_reserved().0 } else { 0 },
         mirrored: instance.template.has_secondary(),
         counts: i64::from(exists),
-        tagged: !instance.exclusion_tags.is_empty(),
+        tagged: !instance.exclusion_tags.is_empty() || !instance.keys.is_empty(),
     }
 }

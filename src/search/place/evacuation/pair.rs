@@ -22,7 +22,7 @@ pub(super) struct Leaving<'a> {
     instance: &'a Instance,
     mirror: NodeIdx,
     soft: bool,
-    own_conflicts: i64,
+    own_tags: TagArrival,
     /// The primary node, once the instance is entered anew there for its first new
     /// secondary.
     reentered: Result<Ledger, Rule>,
@@ -51,15 +51,14 @@ impl<'a> Leaving<'a> {
     ) -> Option<Leaving<'a>> {
         let mirror = instance.mirror()?;
         let (p, s) = (cluster.node(instance.primary), cluster.node(mirror));
-        let own_conflicts = TagArrival::conflicts_of_primary(&p.state, instance);
+        let own_tags = TagArrival::of_primary(&p.state, instance);
         let (reserve, _) = s.state.reserve_without(&s.spec, instance);
         let mirror_left = s.state.ledger.remove_secondary(&s.spec, instance, reserve);
-        let left = p.state.ledger.remove_primary(&p.spec, instance, instance.location_score, own_conflicts);
-        let back = TagArrival { conflicts: own_conflicts, clash: false };
-        let reentered = left.add_primary(&p.spec, instance, 0, back, Strictness::Forced);
+        let left = p.state.ledger.remove_primary(&p.spec, instance, instance.location_score, own_tags);
+        let reentered = left.add_primary(&p.spec, instance, 0, own_tags, Strictness::Forced);
         // whatever the loads were, they go through the same additions
         let primary_left = reentered.map_or(left, |ledger| {
-            let without = ledger.remove_primary(&p.spec, instance, 0, own_conflicts);
+            let without = ledger.remove_primary(&p.spec, instance, 0, own_tags);
             let forced =
                 without.add_secondary(&p.spec, instance, Mib::ZERO, Strictness::Forced, DiskCheck::Ignored);
             forced.map_or(without, |l| l.remove_secondary(&p.spec, instance, p.state.ledger.reserve()))
@@ -69,7 +68,7 @@ impl<'a> Leaving<'a> {
             instance,
             mirror,
             soft: destination.ignore_soft_errors,
-            own_conflicts,
+            own_tags,
             reentered,
             primary_left,
             mirror_left,
@@ -117,14 +116,14 @@ impl<'a> Leaving<'a> {
             .map_err(refused(step))?;
         let disk = if p.spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
         reentered
-            .remove_primary(&p.spec, i, 0, self.own_conflicts)
+            .remove_primary(&p.spec, i, 0, self.own_tags)
             .add_secondary(&p.spec, i, p.state.peers.get(a), strictness, disk)
             .map_err(refused(step))?;
 
         // entered anew for its last secondary
-        let back = TagArrival { conflicts: tags.conflicts, clash: false };
+        let back = TagArrival { clash: false, ..tags };
         let ledger = first
-            .remove_primary(&node.spec, i, 0, tags.conflicts)
+            .remove_primary(&node.spec, i, 0, tags)
             .add_primary(&node.spec, i, 0, back, Strictness::Forced)
             .map_err(refused(PairStep::FinalSecondary))?;
         let change = || cluster.reserve_change(i, i.primary, a);

@@ -175,7 +175,7 @@ impl<'a> Lacks<'a> {
         if policy.accepts(instance, spec.exclusive_storage).is_err() {
             return f64::INFINITY;
         }
-        let tags = TagArrival { conflicts: 0, clash };
+        let tags = TagArrival { clash, ..TagArrival::default() };
         match ledger.add_primary(spec, instance, 0, tags, self.strictness) {
             Ok(_) => 0.0,
             Err(rule) => self.lack(node, ledger, Bar::Primary(rule)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::stays_online;
-use crate::model::TagId;
+use crate::model::{Instance, KeyIdx, NodeIdx, TagId};
 use crate::search::balance::deep::terrain::{NOWHERE, SlotStanding, Terrain};
 
 /// The score of the counts that no placement avoids: instances that stay on offline nodes, more instances of a
@@ -17,6 +17,39 @@ pub(super) fn unavoidable(terrain: &Terrain<'_>) -> f64 {
         + weights.conflicts * conflicts as f64
         + weights.spread * spread as f64
         + weights.locations * locations(terrain) as f64
+}
+
+/// What affinity keys cost wherever instances go, as a part of the score: everybody is with all that like it, on the node with
+/// the best keys, and of those that repel each other no node has more than it must.
+pub(super) fn keys(terrain: &Terrain<'_>) -> f64 {
+    if terrain.weights.keys == 0.0 || terrain.online.is_empty() {
+        return 0.0;
+    }
+    let set: Vec<NodeIdx> = (terrain.nodes.iter().zip(&terrain.standing))
+        .filter(|(_, standing)| **standing != SlotStanding::Outside)
+        .map(|(node, _)| *node)
+        .collect();
+    terrain.weights.keys * (crowds(terrain) + terrain.cluster.least_key_cost(&set)) as f64
+}
+
+/// What keys of one kind that repel each other cost at least, as there are so many of them for so many nodes.
+fn crowds(terrain: &Terrain<'_>) -> i64 {
+    let mut kinds: BTreeMap<KeyIdx, (i64, i64)> = BTreeMap::new();
+    let mut count = |instance: &Instance| {
+        for (key, cost) in instance.keys.own_costs().filter(|(_, cost)| *cost > 0) {
+            let (number, _) = *kinds.entry(key).or_insert((0, cost));
+            kinds.insert(key, (number + 1, cost));
+        }
+    };
+    (0..terrain.mobiles.len() as u32)
+        .filter(|mobile| stays_online(terrain, *mobile))
+        .for_each(|mobile| count(terrain.instance(mobile)));
+    let nodes = terrain.online.len() as i64;
+    let pairs = |of: i64| of * (of - 1) / 2;
+    let even = |count: i64| {
+        (count % nodes) * pairs(count / nodes + 1) + (nodes - count % nodes) * pairs(count / nodes)
+    };
+    kinds.values().map(|(count, cost)| even(*count) * cost).sum()
 }
 
 /// Instances, and primaries, of offline nodes that may not move.

@@ -32,7 +32,9 @@ pub fn floor(terrain: &Terrain<'_>) -> f64 {
     });
     let beyond = beyond.fold(0.0, f64::max);
     let sum = terrain.constant + deviations + counts::unavoidable(terrain) + reserve + beyond;
-    sum - ROUNDING * sum.abs()
+    // what keys are worth is less than nothing: the parts are larger than their sum
+    let keys = counts::keys(terrain);
+    sum + keys - ROUNDING * (sum.abs() + keys.abs())
 }
 
 /// Whether every role of a mobile is on an online node of the set wherever it goes.

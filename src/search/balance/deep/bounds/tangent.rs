@@ -26,14 +26,15 @@ impl MoveLine {
         self.bounds.get(moves).copied().unwrap_or(self.floor).max(self.floor)
     }
 
-    /// Takes in a tangent: its value at the start, and what each instance gains along it at most, best first.
-    fn take(&mut self, start: f64, gains: &[f64]) {
+    /// Takes in a tangent: its value at the start, what each instance gains along it at most, best first, and the sum of the
+    /// parts of the value without their signs, of which rounding is a share.
+    fn take(&mut self, start: f64, gains: &[f64], size: f64) {
         let mut value = start;
         for (moves, bound) in self.bounds.iter_mut().enumerate() {
             if moves > 0 {
                 value -= gains.get(moves - 1).copied().unwrap_or(0.0);
             }
-            *bound = bound.max(value - ROUNDING * start.abs());
+            *bound = bound.max(value - ROUNDING * size);
         }
     }
 }
@@ -52,6 +53,8 @@ struct Slopes<'t> {
     fullest: Vec<u32>,
     /// The score of everything that is not a deviation or the reserve's sum.
     rest: f64,
+    /// What affinity keys add to that, without its sign.
+    keys: f64,
     /// By slot: its place among the online nodes.
     row: Vec<usize>,
 }
@@ -79,7 +82,8 @@ impl<'t> Slopes<'t> {
         let counted = (0..terrain.mobiles.len() as u32).map(|m| most_counted(terrain, m)).collect();
         let fullest = terrain.online.iter().map(|slot| at.ledgers.fullest(*slot)).collect();
         let rest = at.now().score - at.deviations() + terrain.constant;
-        Slopes { terrain, start, counted, fullest, rest, row }
+        let keys = terrain.weights.keys * at.counts.keys.unsigned_abs() as f64;
+        Slopes { terrain, start, counted, fullest, rest, keys, row }
     }
 
     /// By lane: mean and population standard deviation of some values.
@@ -248,6 +252,9 @@ fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
     let spec = terrain.spec(of.home.primary);
     let locations = spec.location_tags.len() as f64;
     most += tags * (weights.conflicts + weights.spread * locations);
+    // it leaves what it dislikes, and meets all that it likes
+    let here = &terrain.cluster.node(spec.idx).state.key_count;
+    most += weights.keys * instance.keys.most().saturating_add(instance.keys.dislikes(here)) as f64;
     most + weights.locations * spec.location_cost(instance, instance.location_score).max(0) as f64
 }
 
@@ -272,7 +279,7 @@ pub fn line(terrain: &Terrain<'_>, floor: f64, most: usize) -> MoveLine {
         for _ in 0..steps {
             let response = slopes.tangent(&point);
             let gains: Vec<f64> = response.gains.iter().map(|gain| gain.0).collect();
-            line.take(response.value, &gains);
+            line.take(response.value, &gains, response.value.abs() + slopes.keys);
             let next = slopes.follow(&response, moves);
             point = slopes.between(&point, &next);
         }

@@ -1,0 +1,354 @@
+//! The affinity keys of customers that running instances carry to their nodes, as far as balancing goes: what each is worth
+//! beside the others there.
+//!
+//! A key of an instance is worth its weight times the nearness of its value to that of every key of its name on the node: of
+//! the other instances there, and of the node itself. Two instances on one node are worth something to each other whichever
+//! came first, so that only pairs of keys count. Worths are whole millionths: sums of them do not depend on any order, and what
+//! comes and goes again leaves nothing behind.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cluster::Cluster;
+use super::index::{InstanceIdx, NodeIdx};
+use super::tags::Occurrences;
+
+/// How many parts of a worth of 1 are counted.
+pub const WORTH_PARTS: f64 = 1e6;
+
+/// A kind of key, equal in name, value and weight, by its position in the [`KeyTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyIdx(u32);
+
+/// A key as it is told. Those of nodes weigh nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CarriedKey {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// What it counts for; below 0 it repels.
+    pub weight: f64,
+}
+
+/// All the weights of a cluster's keys together are too large for exact sums.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the weights of the affinity keys are too large to be summed up exactly")]
+pub struct KeysTooHeavy;
+
+/// The kinds of keys of a cluster, by name, value and weight.
+#[derive(Debug, Clone, Default)]
+pub struct KeyTable {
+    kinds: Vec<KeyKind>,
+}
+
+#[derive(Debug, Clone)]
+struct KeyKind {
+    value: f64,
+    weight: f64,
+    /// The kinds of its name that are near enough to be worth something.
+    near: Range<u32>,
+}
+
+/// How near two values are: 1 if they are the same, 0 if they are 1 or more apart.
+pub fn proximity(one: f64, other: f64) -> f64 {
+    let apart = (one - other).abs();
+    if apart >= 1.0 { 0.0 } else { 1.0 - apart }
+}
+
+impl KeyTable {
+    /// The kinds of some keys, which are sorted by name, value and weight.
+    fn of(keys: &[&CarriedKey]) -> KeyTable {
+        let mut kinds: Vec<KeyKind> = Vec::with_capacity(keys.len());
+        for of_name in keys.chunk_by(|a, b| a.name == b.name) {
+            let first = kinds.len();
+            let at = |count: usize| (first + count) as u32;
+            for key in of_name {
+                let is_far = |other: &CarriedKey| proximity(other.value, key.value) == 0.0;
+                let from = of_name.partition_point(|other| other.value < key.value && is_far(other));
+                let to = of_name.partition_point(|other| other.value <= key.value || !is_far(other));
+                let near = at(from)..at(to);
+                kinds.push(KeyKind { value: key.value, weight: key.weight, near });
+            }
+        }
+        KeyTable { kinds }
+    }
+
+    fn kind(&self, key: KeyIdx) -> &KeyKind {
+        &self.kinds[key.0 as usize]
+    }
+
+    /// What two keys on one node are worth to each other, in [`WORTH_PARTS`].
+    pub fn worth(&self, one: KeyIdx, other: KeyIdx) -> i64 {
+        let (one, other) = (self.kind(one), self.kind(other));
+        ((one.weight + other.weight) * proximity(one.value, other.value) * WORTH_PARTS).round() as i64
+    }
+
+    /// What a key is worth beside all those that are counted, each in [`WORTH_PARTS`], as `part` has it.
+    fn beside(&self, key: KeyIdx, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
+        let Range { start, end } = self.kind(key).near;
+        let near = there.between(KeyIdx(start), KeyIdx(end));
+        near.iter().map(|(other, count)| count * part(self.worth(key, *other))).sum()
+    }
+}
+
+/// The keys that an instance carries.
+#[derive(Debug, Clone, Default)]
+pub struct CarriedKeys {
+    keys: Vec<KeyIdx>,
+    /// See [`mates`](Self::mates), of all instances of the cluster.
+    mates: i64,
+    /// See [`home`](Self::home).
+    home: i64,
+    table: Option<Arc<KeyTable>>,
+}
+
+impl CarriedKeys {
+    /// Whether it carries none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Which.
+    pub fn keys(&self) -> &[KeyIdx] {
+        &self.keys
+    }
+
+    /// The most that they, and what others think of them, can be worth on any node, in [`WORTH_PARTS`]; at least 0.
+    pub fn most(&self) -> i64 {
+        self.mates + self.home
+    }
+
+    /// The most that the keys of nodes can be worth to them; at least 0.
+    pub fn home(&self) -> i64 {
+        self.home
+    }
+
+    /// What they and all others among those that are counted can be worth to each other at most; they are themselves among
+    /// those.
+    pub fn mates(&self, all: &Occurrences<KeyIdx>) -> i64 {
+        let own: i64 = self.own_costs().map(|(_, cost)| (-cost).max(0)).sum();
+        self.likes(all) - own
+    }
+
+    fn likes(&self, there: &Occurrences<KeyIdx>) -> i64 {
+        self.sum(there, |worth| worth.max(0))
+    }
+
+    /// What these keys cost beside those that are counted on a node, which are of others: less than 0 if they are welcome.
+    pub fn cost(&self, there: &Occurrences<KeyIdx>) -> i64 {
+        self.sum(there, |worth| -worth)
+    }
+
+    /// The same without what is worth something.
+    pub fn dislikes(&self, there: &Occurrences<KeyIdx>) -> i64 {
+        self.sum(there, |worth| (-worth).max(0))
+    }
+
+    /// What these keys cost on a node where they are counted among the others.
+    pub fn cost_among(&self, there: &Occurrences<KeyIdx>) -> i64 {
+        self.cost(there) - self.own_costs().map(|(_, cost)| cost).sum::<i64>()
+    }
+
+    /// Each key, and what it costs beside another of its kind.
+    pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
+        let table = self.table.iter();
+        table.flat_map(|table| self.keys.iter().map(|key| (*key, -table.worth(*key, *key))))
+    }
+
+    /// What these keys and others' on the same node cost together.
+    pub fn cost_beside(&self, other: &CarriedKeys) -> i64 {
+        let there = other.keys.iter().copied().collect();
+        self.cost(&there)
+    }
+
+    fn sum(&self, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
+        let Some(table) = self.table.as_ref().filter(|_| !there.is_empty()) else { return 0 };
+        self.keys.iter().map(|key| table.beside(*key, there, &part)).sum()
+    }
+}
+
+impl Occurrences<KeyIdx> {
+    /// Counts the keys of an instance so many times more (or fewer).
+    pub fn add_keys(&mut self, keys: &CarriedKeys, by: i64) {
+        keys.keys.iter().for_each(|key| self.add(*key, by));
+    }
+}
+
+impl Cluster {
+    /// Lets instances carry keys, each name once, and gives nodes keys of their own, all with finite numbers. What was
+    /// there before is forgotten.
+    ///
+    /// # Errors
+    /// Sums could be too large.
+    pub fn carry_keys(
+        &mut self,
+        instances: &[(InstanceIdx, Vec<CarriedKey>)],
+        nodes: &[(NodeIdx, Vec<CarriedKey>)],
+    ) -> Result<(), KeysTooHeavy> {
+        let told =
+            || instances.iter().flat_map(|(_, keys)| keys).chain(nodes.iter().flat_map(|(_, keys)| keys));
+        check_sums(told())?;
+        let mut kinds: Vec<&CarriedKey> = told().collect();
+        kinds.sort_by(|a, b| order(a, b));
+        kinds.dedup_by(|a, b| order(a, b).is_eq());
+        let table = Arc::new(KeyTable::of(&kinds));
+        let idx = |key: &CarriedKey| {
+            KeyIdx(kinds.binary_search_by(|kind| order(kind, key)).expect("every key has a kind") as u32)
+        };
+        self.nodes.iter_mut().for_each(|node| node.state.key_count = Occurrences::default());
+        self.instances.iter_mut().for_each(|instance| instance.keys = CarriedKeys::default());
+        for (node, keys) in nodes {
+            let there = &mut self.nodes[node.get()].state.key_count;
+            keys.iter().for_each(|key| there.add(idx(key), 1));
+        }
+        // what is only there once is found among the nodes' own keys before instances add theirs
+        let offers: Vec<Occurrences<KeyIdx>> = self.nodes.iter().map(|n| n.state.key_count.clone()).collect();
+        let mut all = Occurrences::default();
+        for (instance, keys) in instances {
+            let mut keys: Vec<KeyIdx> = keys.iter().map(idx).collect();
+            keys.sort_unstable();
+            keys.iter().for_each(|key| all.add(*key, 1));
+            let keys = CarriedKeys { keys, mates: 0, home: 0, table: Some(table.clone()) };
+            self.instances[instance.get()].keys = keys;
+        }
+        for (instance, _) in instances {
+            let keys = &mut self.instances[instance.get()].keys;
+            keys.home = offers.iter().map(|offer| keys.likes(offer)).max().unwrap_or(0);
+            keys.mates = keys.mates(&all);
+        }
+        self.count_keys();
+        Ok(())
+    }
+
+    /// What the affinity keys of the instances of some nodes cost at least wherever on them they go, in [`WORTH_PARTS`]:
+    /// everybody is with all that like it, on the node with the best keys.
+    pub fn least_key_cost(&self, nodes: &[NodeIdx]) -> i64 {
+        let primaries = nodes.iter().flat_map(|node| &self.node(*node).state.primaries);
+        let keys: Vec<&CarriedKeys> =
+            primaries.map(|i| &self.instance(*i).keys).filter(|keys| !keys.is_empty()).collect();
+        let mut all: Occurrences<KeyIdx> = Occurrences::default();
+        keys.iter().for_each(|keys| all.add_keys(keys, 1));
+        // of a pair each counts the other
+        let pairs = keys.iter().map(|keys| keys.mates(&all)).sum::<i64>() / 2;
+        -pairs - keys.iter().map(|keys| keys.home()).sum::<i64>()
+    }
+
+    fn count_keys(&mut self) {
+        let Cluster { nodes, instances, .. } = self;
+        for node in nodes.iter_mut() {
+            node.state.ledger.key_cost = 0;
+        }
+        for instance in instances.iter().filter(|instance| !instance.keys.is_empty()) {
+            let state = &mut nodes[instance.primary.get()].state;
+            state.ledger.key_cost += instance.keys.cost(&state.key_count);
+            state.key_count.add_keys(&instance.keys, 1);
+        }
+    }
+}
+
+/// By name, value and weight. Numbers are told apart by their bits.
+fn order(a: &CarriedKey, b: &CarriedKey) -> std::cmp::Ordering {
+    let values = a.value.total_cmp(&b.value);
+    a.name.cmp(&b.name).then(values).then(a.weight.total_cmp(&b.weight))
+}
+
+/// Whether all sums of so many keys can be exact.
+fn check_sums<'a>(keys: impl Iterator<Item = &'a CarriedKey>) -> Result<(), KeysTooHeavy> {
+    let (mut count, mut weight) = (0.0, 0.0);
+    for key in keys {
+        count += 1.0;
+        weight += key.weight.abs();
+    }
+    // each key meets each other one; room for differences of sums
+    let largest = 2.0 * weight * count * WORTH_PARTS;
+    if largest < (1_u64 << 60) as f64 { Ok(()) } else { Err(KeysTooHeavy) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cluster;
+
+    fn key(name: &str, value: f64, weight: f64) -> CarriedKey {
+        CarriedKey { name: name.to_owned(), value, weight }
+    }
+
+    /// Three instances on two nodes, of which the second has a key.
+    fn carrying(keys: [Vec<CarriedKey>; 3]) -> Cluster {
+        let mut cluster = cluster(
+            &["a|9000|0|9000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|N|u|1"],
+            &["i|1|0|1|running|Y|a||ext|", "j|1|0|1|running|Y|a||ext|", "k|1|0|1|running|Y|b||ext|"],
+            &[],
+        );
+        let carried: Vec<_> = (0..).map(InstanceIdx::new).zip(keys).collect();
+        let own = [(NodeIdx::new(1), vec![key("_ssd", 1.0, 0.0)])];
+        cluster.carry_keys(&carried, &own).unwrap();
+        cluster
+    }
+
+    fn costs(cluster: &Cluster) -> [i64; 2] {
+        [0, 1].map(|n| cluster.nodes[n].state.ledger.key_cost)
+    }
+
+    #[test]
+    fn pairs_of_keys_count_both_ways() {
+        // what i likes about j, and j dislikes about i, a quarter away from each other
+        let cluster = carrying([
+            vec![key("shop", 1.0, 8.0)],
+            vec![key("shop", 1.25, -2.0), key("other", 1.0, 50.0)],
+            vec![key("_ssd", 1.0, 3.0), key("shop", 9.0, 100.0)],
+        ]);
+        assert_eq!(costs(&cluster), [-4_500_000, -3_000_000]);
+        let [i, j, k] = [0, 1, 2].map(|at| &cluster.instances[at].keys);
+        assert_eq!((i.most(), j.most(), k.most()), (4_500_000, 4_500_000, 3_000_000));
+        assert_eq!((i.cost_beside(j), j.cost_beside(i), i.cost_beside(k)), (-4_500_000, -4_500_000, 0));
+        let there = &cluster.nodes[0].state.key_count;
+        assert_eq!((i.cost_among(there), k.cost(there)), (-4_500_000, 0));
+        assert_eq!(cluster.least_key_cost(&cluster.all_nodes()), -7_500_000);
+    }
+
+    #[test]
+    fn what_repels_costs_and_is_no_wish() {
+        let apart = || vec![key("web", 1.0, -5.0)];
+        let cluster = carrying([apart(), apart(), apart()]);
+        assert_eq!(costs(&cluster), [10_000_000, 0]);
+        let keys = &cluster.instances[0].keys;
+        assert_eq!((keys.most(), keys.dislikes(&cluster.nodes[0].state.key_count)), (0, 20_000_000));
+        assert_eq!(keys.own_costs().map(|(_, cost)| cost).collect::<Vec<_>>(), [10_000_000]);
+    }
+
+    #[test]
+    fn values_less_than_one_apart_are_near() {
+        for (one, other, near) in [(2.0, 2.0, 1.0), (2.0, 2.25, 0.75), (2.0, 3.0, 0.0), (0.0, 0.4, 0.6)] {
+            assert_eq!(proximity(one, other), near);
+            assert_eq!(proximity(other, one), near);
+        }
+    }
+
+    #[test]
+    fn nearness_is_the_same_from_both_sides() {
+        // a value and those about 1 away from it, to the last bit
+        let around = |x: f64| [x.next_down(), x, x.next_up()];
+        let values: Vec<f64> =
+            [0.1, -0.9, 1.1, 1e9 / 3.0, 1e9 / 3.0 + 1.0].into_iter().flat_map(around).collect();
+        let keys: Vec<CarriedKey> = values.iter().map(|value| key("k", *value, 1e12)).collect();
+        let mut kinds: Vec<&CarriedKey> = keys.iter().collect();
+        kinds.sort_by(|a, b| order(a, b));
+        let table = KeyTable::of(&kinds);
+        for (one, kind) in (0..).map(KeyIdx).zip(&kinds) {
+            for (other, other_kind) in (0..).map(KeyIdx).zip(&kinds) {
+                let is_near = proximity(kind.value, other_kind.value) > 0.0;
+                assert_eq!(table.kind(one).near.contains(&other.0), is_near, "{kind:?} {other_kind:?}");
+                assert_eq!(table.worth(one, other), table.worth(other, one));
+            }
+        }
+    }
+
+    #[test]
+    fn sums_that_are_not_exact_are_refused() {
+        let mut cluster = carrying([vec![], vec![], vec![]]);
+        let heavy = [(InstanceIdx::new(0), vec![key("k", 1.0, 1e12)])];
+        assert_eq!(cluster.carry_keys(&heavy, &[]), Err(KeysTooHeavy));
+    }
+}
