@@ -192,3 +192,20 @@ fn options_of_one_kind_of_cluster_are_refused_for_the_other() {
         of_ganeti(words, &keys()).code(1).stdout("").stderr(contains(problem));
     }
 }
+
+#[test]
+fn keys_that_are_not_met_are_a_problem_that_has_to_be_asked_for() {
+    let file = keys().replace("web2|8192|51200|4|ERROR_down", "web2|8192|51200|4|running");
+    let hcheck = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_remove("HTOOLS").args(["hcheck", "--no-simulation", "-t", "-"]).args(words);
+        command.write_stdin(file.clone()).assert().code(0)
+    };
+    hcheck(&["--list-problems"]).stdout(
+        contains("Affinity keys that are not met")
+            .and(contains("web2 on node1: web=1, weight -40: something there meets it"))
+            .and(contains("app1 on node2: shop=7, weight 30: nothing there meets it")),
+    );
+    hcheck(&["--json"]).stdout(contains("\"unmet_keys\""));
+    hcheck(&[]).stdout(contains("not met").not());
+}

@@ -268,4 +268,59 @@ mod tests {
         assert_eq!(keys.of_node(cluster.nodes[1].spec.idx), []);
         assert!(has_keys(&cluster));
     }
+
+    #[test]
+    fn machines_are_what_runs_and_what_should() {
+        let node = |name: &str, offline: &str| format!("{name}|9000|0|9000|9000|9000|9|{offline}|g|1|");
+        let states = [
+            ("up", "running", "a", "ext"),
+            ("broken", "ERROR_down", "a", "ext"),
+            ("stopped", "ADMIN_down", "a", "ext"),
+            ("parked", "ADMIN_offline", "a", "ext"),
+            ("done", "USER_down", "a", "ext"),
+            ("lost", "ERROR_nodedown", "b", "plain"),
+            ("there", "running", "off", "drbd"),
+        ];
+        let mut instances: Vec<String> = states
+            .iter()
+            .map(|(name, state, node, template)| {
+                format!("{name}|100|0|1|{state}|Y|{node}||{template}|s:{name},s:all")
+            })
+            .collect();
+        instances[6] = "there|100|0|1|running|Y|off|b|drbd|s:all".to_owned();
+        let nodes =
+            [node("a", "N"), node("b", "N"), node("off", "Y"), node("far", "N").replace("|g|", "|h|")];
+        let mut cluster = groups(&["g||", "h||"], &nodes, &instances, &["htools:iextags:s"]);
+        let fleet = fleet_of(&cluster, FleetFigures::default());
+        let shown: Vec<_> =
+            fleet.machines.iter().map(|of| (of.name.as_str(), of.node, of.disk_node)).collect();
+        assert_eq!(
+            shown,
+            [("up", Some(0), None), ("broken", None, None), ("lost", None, Some(1)), ("there", None, None)]
+        );
+        assert_eq!(fleet.machines[0].reach.as_deref(), Some(&[0, 1, 2][..]));
+        assert_eq!(fleet.machines[3].reach.as_deref(), Some(&[1, 2][..]));
+        assert_eq!((fleet.machines[0].exclusion.len(), fleet.nodes[2].running), (2, false));
+        // what is only drained runs on
+        cluster.nodes[2].spec.outage = Outage::Drained;
+        assert_eq!(fleet_of(&cluster, FleetFigures::default()).machines[3].node, Some(2));
+    }
+
+    #[test]
+    fn loads_are_parts_of_processors() {
+        let mut cluster = crate::testing::cluster(
+            &["a|9000|0|9000|9000|9000|8|N|u|1|", "b|9000|0|9000|9000|9000|0|N|u|1|"],
+            &["i|0|0|1|running|Y|a||ext|", "j|0|0|1|running|Y|a||ext|", "k|0|0|1|running|Y|b||ext|"],
+            &[],
+        );
+        cluster.instances[0].util.cpu = 2.0;
+        cluster.instances[1].util.cpu = 4.0;
+        cluster.instances[2].util.cpu = f64::NAN;
+        let load = |is_load_known| {
+            let fleet = fleet_of(&cluster, FleetFigures { ram_ratio: 2.0, is_load_known });
+            fleet.nodes.iter().map(|node| node.load).collect::<Vec<_>>()
+        };
+        assert_eq!(load(true), [0.75, 0.0]);
+        assert_eq!(load(false), [0.0, 0.0]);
+    }
 }

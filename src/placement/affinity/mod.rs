@@ -9,6 +9,7 @@ mod fleet;
 mod ganeti;
 mod keys;
 mod occupancy;
+mod unmet;
 
 pub use allocation::{AffinityRule, PrimaryRecord};
 pub use carry::carry_keys;
@@ -22,3 +23,4 @@ pub use keys::{
     check_number, compiled,
 };
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+pub use unmet::{UnmetKey, unmet};

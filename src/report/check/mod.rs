@@ -12,6 +12,7 @@ pub use statistics::{StatisticsEntry, entries};
 use super::shell::Assignments;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
+use crate::placement::affinity::UnmetKey;
 use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
@@ -55,6 +56,8 @@ pub struct CheckResult {
     pub without_simulation: bool,
     /// Tags that do nothing.
     pub idle_tags: Vec<IdleTag>,
+    /// Customers' affinity keys that are not met where the instance runs.
+    pub unmet_keys: Vec<UnmetKey>,
 }
 
 impl CheckResult {

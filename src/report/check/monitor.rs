@@ -202,6 +202,7 @@ mod tests {
             stopped: None,
             without_simulation: true,
             idle_tags: Vec::new(),
+            unmet_keys: Vec::new(),
         }
     }
 

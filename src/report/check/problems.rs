@@ -4,6 +4,7 @@ use super::{CheckResult, Snapshot, When};
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::placement::affinity::UnmetKey;
 use crate::search::health::GroupHealth;
 
 /// Most characters of a line.
@@ -19,6 +20,10 @@ pub fn problem_lines(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     if !check.idle_tags.is_empty() {
         lines.extend([String::new(), "Tags without effect".to_owned()]);
         lines.extend(check.idle_tags.iter().map(|tag| format!("    {}", tag_text(tag))));
+    }
+    if !check.unmet_keys.is_empty() {
+        lines.extend([String::new(), "Affinity keys that are not met".to_owned()]);
+        lines.extend(check.unmet_keys.iter().map(|of| format!("    {}", unmet_text(of))));
     }
     if lines.is_empty() {
         lines.extend([String::new(), "No problems found".to_owned()]);
@@ -78,6 +83,13 @@ pub fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Probl
     let stuck = "not all its instances would find a place without it";
     problems.extend(group.at_risk.iter().flatten().map(|n| of_node(*n, stuck.to_owned())));
     problems
+}
+
+/// A key that is not met, and why.
+pub fn unmet_text(of: &UnmetKey) -> String {
+    let UnmetKey { machine, node, key } = of;
+    let what = if key.weight > 0.0 { "nothing there meets it" } else { "something there meets it" };
+    format!("{machine} on {node}: {}={}, weight {}: {what}", key.name, key.value, key.weight)
 }
 
 /// A tag that does nothing, and why.

@@ -7,6 +7,7 @@ use super::why::RefusedView;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::key_tags::KeyTagFault;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::placement::affinity::UnmetKey;
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;
@@ -38,6 +39,8 @@ struct Checked {
     rebalanced: Option<CheckedState>,
     stopped: Option<Stopped>,
     tags_without_effect: Vec<Tag>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unmet_keys: Vec<UnmetView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -155,6 +158,7 @@ pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
             rebalanced: rebalanced.map(|found| state(found, cluster, &check.steps)),
             stopped: check.stopped,
             tags_without_effect: check.idle_tags.iter().map(tag).collect(),
+            unmet_keys: check.unmet_keys.iter().map(UnmetView::of).collect(),
         }),
         None,
         None,
@@ -257,6 +261,29 @@ fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> Check
         offline_primary: instances(cluster, &health.offline_primary),
         offline_secondary: instances(cluster, &health.offline_secondary),
         not_expendable: health.at_risk.as_ref().map(|at_risk| nodes(cluster, at_risk)),
+    }
+}
+
+/// A customer's affinity key that is not met where the instance runs.
+#[derive(Debug, Clone, Serialize)]
+struct UnmetView {
+    instance: String,
+    node: String,
+    key: String,
+    value: f64,
+    weight: f64,
+}
+
+impl UnmetView {
+    fn of(unmet: &UnmetKey) -> UnmetView {
+        let UnmetKey { machine, node, key } = unmet;
+        UnmetView {
+            instance: machine.clone(),
+            node: node.clone(),
+            key: key.name.clone(),
+            value: key.value,
+            weight: key.weight,
+        }
     }
 }
 

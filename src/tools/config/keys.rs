@@ -6,6 +6,7 @@
 
 use crate::model::kinds::words;
 use crate::tools::cli::{OptionDef, Spec};
+use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{
     COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN,
     MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON, STATIC_KVM_NODE_MEMORY,
@@ -64,7 +65,7 @@ const fn of_tools(option: OptionDef) -> ConfigKey {
 }
 
 /// All keys, in the order of the sample file.
-pub static KEYS: [ConfigKey; 29] = [
+pub static KEYS: [ConfigKey; 30] = [
     limit(STREAM, RUN),
     limit(MAX_PARALLEL, STREAMED),
     limit(MAX_OUT_PER_NODE, STREAMED),
@@ -82,6 +83,7 @@ pub static KEYS: [ConfigKey; 29] = [
     default(MAX_CPU),
     default(MIN_DISK),
     ConfigKey { needs: KeyNeeds::Without("ignore-soft-errors"), ..default(KEEP_RESERVE) },
+    ConfigKey { needs: KeyNeeds::Without("make-room"), ..default(AFFINITY) },
     default(NO_DISK_MOVES),
     default(NO_INSTANCE_MOVES),
     default(EXCLUSION_TAGS),

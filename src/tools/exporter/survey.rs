@@ -49,6 +49,7 @@ fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
         stopped: found.iter().find_map(|(_, found)| found.stopped),
         without_simulation: false,
         idle_tags: idle_tags(read),
+        unmet_keys: Vec::new(),
         initial,
     };
     check::tell(sheet, &result, read);

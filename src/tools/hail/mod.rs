@@ -60,12 +60,7 @@ pub const SPEC: Spec = Spec {
             |o| o.make_room = true,
         )
         .added(),
-        OptionDef::flag(
-            "affinity",
-            "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
-            |o| o.affinity.asked = true,
-        )
-        .added(),
+        AFFINITY,
         TIE,
         SEED,
         ZERO_WEIGHT_DISABLES,

@@ -81,6 +81,12 @@ pub const FLEET_FILE: OptionDef = OptionDef::new(
 .short('j')
 .takes("FILE", File, |o, g| g.path().map(|path| o.affinity.file = path))
 .added();
+pub const AFFINITY: OptionDef = OptionDef::flag(
+    "affinity",
+    "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
+    |o| o.affinity.asked = true,
+)
+.added();
 pub const ORDER: OptionDef = OptionDef::new(
     "order",
     "by keys: place machines as they are told, or those with more memory first [document]",
