@@ -74,7 +74,7 @@ pub const SPEC: Spec = Spec {
         FLEET_FILE,
         ORDER,
         TIE,
-        SEED,
+        SEED.says("with --tie random or --poisson: the same number draws the same [with --poisson 0]"),
         ZERO_WEIGHT_DISABLES,
         VERIFY,
         OVERHEAD,

@@ -106,12 +106,9 @@ pub const TIE: OptionDef = OptionDef::new(
     g.choice().map(|word| o.affinity.random_tie = Some(word == "random"))
 })
 .added();
-pub const SEED: OptionDef = OptionDef::new(
-    "seed",
-    "with --tie random or --poisson: the same number draws the same [with --poisson 0]",
-)
-.takes("N", Integer, |o, g| count(g).map(|seed| o.affinity.seed = Some(seed)))
-.added();
+pub const SEED: OptionDef = OptionDef::new("seed", "with --tie random: the same number gives the same nodes")
+    .takes("N", Integer, |o, g| count(g).map(|seed| o.affinity.seed = Some(seed)))
+    .added();
 pub const ZERO_WEIGHT_DISABLES: OptionDef = OptionDef::flag(
     "zero-weight-disables",
     "by keys: a key that weighs nothing takes its name away, instead of leaving it to the levels above",
