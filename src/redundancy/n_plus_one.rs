@@ -36,7 +36,7 @@ impl Failures {
     }
 }
 
-/// The part of the score that no placement avoids: that of [`unavoidable_reserve`], and what affinity keys, where they
+/// The part of the score that no placement avoids: that of the reserves of memory, and what affinity keys, where they
 /// count, cost at least, which is less than 0.
 pub fn unavoidable_score(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
     let reserve = unavoidable_reserve(cluster, nodes);

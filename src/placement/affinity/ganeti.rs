@@ -13,8 +13,8 @@ use crate::model::{
 };
 use crate::placement::ganeti::reachable;
 
-/// The keys that the tags of a cluster, its groups and its nodes tell. What is no key is left out:
-/// [`idle_tags`](crate::load::tag_review::idle_tags) names it.
+/// The keys that the tags of a cluster, its groups and its nodes tell. What is no key is left out; the
+/// review of tags names it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterKeys {
     /// The operator's keys for all instances.
