@@ -155,7 +155,7 @@ fn completion_list() {
         )
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
-            "\n--priority choices=low,normal,high\n--simulate string\n--weights string\n--json none\n--metrics none\n--report none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
+            "\n--priority choices=low,normal,high\n--simulate string\n--weights string\n--affinity-weight float\n--json none\n--metrics none\n--report none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
              --deep none\n--max-moves integer\n--max-data string\n\
                  --move-cost float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
