@@ -209,3 +209,29 @@ fn keys_that_are_not_met_are_a_problem_that_has_to_be_asked_for() {
     hcheck(&["--json"]).stdout(contains("\"unmet_keys\""));
     hcheck(&[]).stdout(contains("not met").not());
 }
+
+#[test]
+fn plans_are_shown_saved_and_read_again() {
+    let run =
+        |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_htools")).env_remove("HTOOLS").args(words).assert();
+    let planned = ["hplace", "--strategy", "affinity", "-t", "data/wishes.data", "--plan"];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan").display().to_string();
+    run(&[&planned[..], &["--save-plan", &file]].concat()).code(2).stdout(contains("Plan of "));
+    run(&["show", &file]).code(0).stdout(contains("Made by hplace").and(contains("Plan of ")));
+    for (form, start) in [("json", "{"), ("dot", "digraph"), ("svg", "<svg")] {
+        run(&[&planned[..], &["--print-plan", form]].concat()).code(2).stdout(starts_with(start));
+    }
+    for (words, problem) in [
+        (
+            &["--strategy", "affinity", "-j", "data/affinity.json", "--plan"][..],
+            "--plan is for Ganeti clusters",
+        ),
+        (&["--strategy", "affinity", "-t", "data/keys.data", "--plan", "--json"], "exclude each other"),
+        (&["--strategy", "affinity", "-t", "data/keys.data", "--print-plan", "dot"], "without --plan"),
+        (&["-t", "data/keys.data", "--save-plan", &file], "without --plan"),
+        (&["-t", "data/keys.data", "--plan"], "without --strategy affinity"),
+    ] {
+        run(&[&["hplace"], words].concat()).code(1).stdout("").stderr(contains(problem));
+    }
+}

@@ -218,12 +218,16 @@ pub struct Misplaced {
 
 /// The machines that run and would be started elsewhere, or nowhere, if each of them were started anew.
 pub fn misplaced(fleet: &Fleet) -> Vec<Misplaced> {
-    let occupancy = Occupancy::of(fleet);
+    misplaced_among(fleet, &Occupancy::of(fleet))
+}
+
+/// The same on nodes as they are now.
+pub(super) fn misplaced_among(fleet: &Fleet, occupancy: &Occupancy) -> Vec<Misplaced> {
     let of_machine = |at: usize| {
         let machine = &fleet.machines[at];
         let node = machine.node?;
         let keys = started_with(fleet, machine);
-        let choice = choose(fleet, &occupancy, at, Absentee::of(machine, &keys), ChoiceDetail::Scores);
+        let choice = choose(fleet, occupancy, at, Absentee::of(machine, &keys), ChoiceDetail::Scores);
         let gain = choice.node.map(|other| {
             let (now, then) = (&choice.verdicts[node], &choice.verdicts[other]);
             (then.system - now.system, then.customer - now.customer)

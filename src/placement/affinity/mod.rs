@@ -9,6 +9,7 @@ mod fleet;
 mod ganeti;
 mod keys;
 mod occupancy;
+mod relocations;
 mod unmet;
 
 pub use allocation::{AffinityRule, PrimaryRecord};
@@ -23,4 +24,5 @@ pub use keys::{
     check_number, compiled,
 };
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+pub use relocations::{KeyRelocations, StuckMachine, relocations};
 pub use unmet::{UnmetKey, unmet};

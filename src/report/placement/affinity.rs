@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use crate::model::shown::shown_name;
 use crate::placement::affinity::{
-    CompiledKey, CompiledKeys, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, by_worth,
+    CompiledKey, CompiledKeys, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, StuckMachine, by_worth,
 };
 use crate::report::json::Generator;
 use crate::report::number::counted;
 use crate::report::table::{Align, Table};
+use crate::report::why::rule_name;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.affinity/1";
@@ -22,6 +23,19 @@ pub struct AffinityResult<'a> {
     pub choices: &'a [MachineChoice],
     /// The machines that run elsewhere than they would be started today; none: that was not asked.
     pub misplaced: Option<&'a [Misplaced]>,
+}
+
+/// Why a machine stays where its keys would not have it.
+pub fn stuck_line(fleet: &Fleet, of: &StuckMachine) -> String {
+    let name = shown_name(&fleet.machines[of.machine].name);
+    let node = |at: usize| shown_name(&fleet.nodes[at].name);
+    match (of.node, of.rule) {
+        (None, _) => format!("{name} stays: no node would take it today"),
+        (Some(to), Some(rule)) => {
+            format!("{name} stays: Ganeti's rules keep it from {} ({})", node(to), rule_name(rule))
+        }
+        (Some(to), None) => format!("{name} stays: it cannot be moved to {}", node(to)),
+    }
 }
 
 impl AffinityResult<'_> {

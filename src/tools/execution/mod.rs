@@ -24,7 +24,7 @@ pub use lock::Lock;
 pub use pace::{check as check_pace, never_replans, rates};
 pub use place::{JournalName, check as check_journal, journal_path, state as state_directory, unwritable};
 pub use present::shown;
-pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute};
+pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute, touched_groups};
 pub use question::{Consent, ask};
 pub use resume::{resume, resume_with};
 pub use saving::{PlanToSave, options_of, save_plan};

@@ -12,7 +12,7 @@ use super::{Consent, ExecutionOrder, Ran, Undertaking, ask, carry_out, client, c
 use crate::execute::journal::OnFailure;
 use crate::execute::{Ending, JobClient};
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, Immobile};
+use crate::model::{Cluster, GroupIdx, Immobile, Step};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
@@ -278,4 +278,13 @@ fn excluding(mut cluster: Cluster, names: &[String]) -> Cluster {
     let named = cluster.instances.iter_mut().filter(|instance| names.contains(&instance.name));
     named.for_each(|instance| instance.immobile = Some(Immobile::Excluded));
     cluster
+}
+
+/// The groups that moves touch.
+pub fn touched_groups(cluster: &Cluster, steps: &[Step]) -> Vec<GroupIdx> {
+    let mut groups: Vec<GroupIdx> =
+        steps.iter().map(|step| step.groups(cluster)).flat_map(<[GroupIdx; 2]>::from).collect();
+    groups.sort();
+    groups.dedup();
+    groups
 }

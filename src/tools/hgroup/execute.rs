@@ -1,14 +1,14 @@
 //! `hgroup -X`: what there is to carry out, and by which rules.
 
 use super::Options;
-use crate::model::{Cluster, GroupIdx, Step};
+use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::work::Work;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
-use crate::tools::execution::{Proposal, Undertaking, crossing_violation};
+use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};
 
 /// What carrying plans out goes by.
 pub fn undertaking(options: &Options) -> Undertaking<'_> {
@@ -41,7 +41,7 @@ pub fn proposed(
     let work = Work::of(cluster, steps, jobsets, CheckOptions::default())?;
     Ok(Proposal {
         before: cluster.clone(),
-        groups: groups(cluster, steps),
+        groups: touched_groups(cluster, steps),
         group: String::new(),
         purpose: format!("{} by hgroup", options.group_command.as_str()),
         question: match work.steps.len() {
@@ -54,13 +54,4 @@ pub fn proposed(
         complete,
         status,
     })
-}
-
-/// The groups that a plan touches.
-fn groups(cluster: &Cluster, steps: &[Step]) -> Vec<GroupIdx> {
-    let mut groups: Vec<GroupIdx> =
-        steps.iter().map(|step| step.groups(cluster)).flat_map(<[GroupIdx; 2]>::from).collect();
-    groups.sort();
-    groups.dedup();
-    groups
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::opened;
+use super::relocation;
 use super::run::no_forms_but;
 use crate::execute::pacemaker::SIZE;
 use crate::input::encoding::decode;
@@ -42,6 +43,17 @@ pub(super) fn check_not_asked(options: &Options) -> anyhow::Result<()> {
         None if options.load.utilisation.is_some() => {
             bail!("option -U means nothing without --strategy affinity")
         }
+        None => no_plan(options),
+    }
+}
+
+/// Refuses options about a plan where none is made.
+fn no_plan(options: &Options) -> anyhow::Result<()> {
+    let execution = &options.execution;
+    let given =
+        [(execution.print_plan.is_some(), "--print-plan"), (execution.save_plan.is_some(), "--save-plan")];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, name)) => bail!("option {name} means nothing without --plan"),
         None => Ok(()),
     }
 }
@@ -51,22 +63,36 @@ pub(super) fn check_not_asked(options: &Options) -> anyhow::Result<()> {
 /// # Errors
 /// It cannot be read, or options do not go together.
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let (choices, placement) = (&all.affinity, &all.placement);
-    check(all, placement)?;
+    let choices = &all.affinity;
+    check(all, &all.placement)?;
     let mut fleet = match &choices.file {
         Some(file) => of_document(file, output)?,
-        None => of_ganeti(all, output)?,
+        None if choices.plan => return relocation::run(all, output),
+        None => of_ganeti(all, output)?.1,
     };
     fleet.options = choices.over(&fleet.options).map_err(anyhow::Error::msg)?;
-    let placed = place_all(&fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
-    let elsewhere = choices.verify.then(|| misplaced(&fleet));
-    let result = AffinityResult { fleet: &fleet, choices: &placed, misplaced: elsewhere.as_deref() };
+    let is_good = tell(all, &fleet, output)?;
+    output.flush()?;
+    Ok(status(is_good))
+}
+
+/// How a run ends, by whether all machines are, or can be, where they should be.
+pub(super) fn status(is_good: bool) -> ExitStatus {
+    if is_good { ExitStatus::Success } else { ExitStatus::Unplaced }
+}
+
+/// Places the machines of a fleet and tells where they go. Whether all is as it should be.
+pub(super) fn tell(all: &Options, fleet: &Fleet, output: &mut Output) -> anyhow::Result<bool> {
+    let choices = &all.affinity;
+    let placed = place_all(fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
+    let elsewhere = choices.verify.then(|| misplaced(fleet));
+    let result = AffinityResult { fleet, choices: &placed, misplaced: elsewhere.as_deref() };
     match all.json {
         true => output.write(&json::text(&result.document())?)?,
-        false => result.lines(placement.explain).iter().try_for_each(|line| output.line(line))?,
+        false if all.execution.prints_document() => {}
+        false => result.lines(all.placement.explain).iter().try_for_each(|line| output.line(line))?,
     }
-    output.flush()?;
-    Ok(if result.is_good() { ExitStatus::Success } else { ExitStatus::Unplaced })
+    Ok(result.is_good())
 }
 
 fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {
@@ -78,8 +104,18 @@ fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {
     Ok(fleet)
 }
 
-fn of_ganeti(all: &Options, output: &mut Output) -> anyhow::Result<Fleet> {
-    let mut cluster = source::load(&all.load, output)?;
+/// A Ganeti cluster, and its machines.
+pub(super) fn of_ganeti(all: &Options, output: &mut Output) -> anyhow::Result<(Cluster, Fleet)> {
+    let cluster = source::load(&all.load, output)?;
+    of_cluster(all, cluster, output)
+}
+
+/// The same of one that has been read.
+pub(super) fn of_cluster(
+    all: &Options,
+    mut cluster: Cluster,
+    output: &mut Output,
+) -> anyhow::Result<(Cluster, Fleet)> {
     apply_node_options(&mut cluster, &all.load.nodes)?;
     warn_of_tags(&cluster, output)?;
     let is_load_known = all.load.utilisation.is_some();
@@ -89,7 +125,7 @@ fn of_ganeti(all: &Options, output: &mut Output) -> anyhow::Result<Fleet> {
     let fleet =
         fleet_of(&cluster, FleetFigures { ram_ratio: all.affinity.ram_ratio.unwrap_or(1.0), is_load_known });
     fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
-    Ok(fleet)
+    Ok((cluster, fleet))
 }
 
 /// Names the tags that should be keys and are none.
@@ -119,6 +155,19 @@ fn check(all: &Options, placement: &PlacementOptions) -> anyhow::Result<()> {
             "the strategy 'affinity' needs a document with keys, -j FILE, or one Ganeti cluster: -t FILE, -m ADDRESS or -L"
         ),
         None => {}
+    }
+    match all.affinity.plan {
+        false => no_plan(all)?,
+        true => {
+            ensure!(
+                all.affinity.file.is_none(),
+                "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L"
+            );
+            ensure!(
+                !all.json,
+                "options --plan and --json exclude each other; --print-plan json prints a plan"
+            );
+        }
     }
     ensure!(placement.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
     ensure!(!all.execution.exec && placement.now.is_none(), "--exec and --now are for Pacemaker clusters");

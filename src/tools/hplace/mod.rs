@@ -6,6 +6,7 @@ pub(super) mod carry;
 pub(super) mod cluster;
 mod follow;
 mod lint;
+mod relocation;
 mod run;
 mod simulate;
 mod what_if;
@@ -18,6 +19,7 @@ use super::cli::option::ArgumentKind::{Choices, Integer, Text};
 use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
 use super::options::affinity::*;
 use super::options::catalogue::*;
+use super::options::pace::{PRINT_PLAN, SAVE_PLAN};
 use super::options::simulation::*;
 use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
@@ -77,6 +79,9 @@ pub const SPEC: Spec = Spec {
         SEED.says("with --tie random or --poisson: the same number draws the same [with --poisson 0]"),
         ZERO_WEIGHT_DISABLES,
         VERIFY,
+        PLAN,
+        PRINT_PLAN.says("with --plan, show it in this form: text, or nothing but json, dot or an svg time table [text]"),
+        SAVE_PLAN.says("with --plan, write the plan to FILE, for htools show and htools apply"),
         OVERHEAD,
         RAM_RATIO,
         DYNU_FILE.says("by keys: read the measured load of the instances from FILE"),

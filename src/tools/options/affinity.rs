@@ -29,6 +29,8 @@ pub struct AffinityChoices {
     pub msav_steps: Option<u32>,
     /// None: 1.
     pub ram_ratio: Option<f64>,
+    /// Whether moves are planned.
+    pub plan: bool,
 }
 
 impl AffinityChoices {
@@ -66,6 +68,7 @@ impl AffinityChoices {
             (self.final_msav.is_some(), "--final-msav"),
             (self.msav_steps.is_some(), "--msav-steps"),
             (self.ram_ratio.is_some(), "--ram-ratio"),
+            (self.plan, "--plan"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
@@ -119,6 +122,12 @@ pub const VERIFY: OptionDef = OptionDef::flag(
     "verify",
     "by keys: tell which machines that run would be started elsewhere today, and what moving them would gain",
     |o| o.affinity.verify = true,
+)
+.added();
+pub const PLAN: OptionDef = OptionDef::flag(
+    "plan",
+    "by keys, on a Ganeti cluster: as --verify, and the moves that bring instances to where they would be started today, with what waits for what; htools apply carries them out (--save-plan)",
+    |o| (o.affinity.verify, o.affinity.plan) = (true, true),
 )
 .added();
 pub const OVERHEAD: OptionDef =

@@ -63,7 +63,7 @@ pub fn word(spec: &Spec) -> &'static str {
 fn maker(name: &str) -> anyhow::Result<(&'static Tool, WorkCheck)> {
     let tool = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?;
     let check: WorkCheck = match tool.spec.name {
-        "hbal" => violation,
+        "hbal" | "hplace" => violation,
         "hgroup" => crossing_violation,
         other => bail!("plans of {other} are not carried out like that"),
     };

@@ -1,0 +1,85 @@
+//! `hplace --strategy affinity --plan`: instances are to go where they would be started today.
+
+use std::ops::ControlFlow::{Break, Continue};
+
+use super::affinity::{of_cluster, status, tell};
+use crate::model::{Cluster, Draft, Step};
+use crate::placement::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
+use crate::plan::checker::CheckOptions;
+use crate::plan::jobset::jobsets;
+use crate::plan::work::Work;
+use crate::report::number::counted;
+use crate::report::placement::affinity::stuck_line;
+use crate::tools::execution::{Planned, Proposal, Undertaking, plan_and_execute, touched_groups, violation};
+use crate::tools::options::Options;
+use crate::tools::options::pace::PlanForm;
+use crate::tools::output::Output;
+use crate::tools::{ExitStatus, source};
+
+/// Plans the moves, tells them, and saves them if that is wanted.
+///
+/// # Errors
+/// The cluster cannot be read, or a file not written.
+pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let mut options = all.clone();
+    options.execution.print_plan.get_or_insert(PlanForm::Text);
+    let options = &options;
+    let cluster = source::load(&options.load, output)?;
+    let undertaking = Undertaking {
+        tool: super::SPEC.name,
+        deadline: None,
+        typed: &options.typed,
+        load: &options.load,
+        execution: &options.execution,
+        silent: options.execution.prints_document(),
+        takes_back: false,
+        ignore_soft_errors: false,
+        detailed_status: false,
+        obstacle: violation,
+    };
+    let plan = |cluster: Cluster, output: &mut Output| planned(options, cluster, output);
+    let status = plan_and_execute(&undertaking, cluster, plan, output)?;
+    output.flush()?;
+    Ok(status)
+}
+
+fn planned(options: &Options, cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+    let (cluster, mut fleet) = of_cluster(options, cluster, output)?;
+    fleet.options = options.affinity.over(&fleet.options).map_err(anyhow::Error::msg)?;
+    let is_good = tell(options, &fleet, output)?;
+    let KeyRelocations { steps, stuck } = relocations(&mut Draft::of(&cluster), &fleet);
+    let silent = options.execution.prints_document();
+    if !silent {
+        describe(&fleet, &steps, &stuck, output)?;
+    }
+    if steps.is_empty() && !options.execution.prints_document() && options.execution.save_plan.is_none() {
+        return Ok(Break(status(is_good)));
+    }
+    let work = Work::of(&cluster, &steps, &jobsets(&cluster, &steps), CheckOptions::default())?;
+    Ok(Continue(Box::new(Proposal {
+        groups: touched_groups(&cluster, &steps),
+        before: cluster,
+        work,
+        purpose: "affinity keys via hplace".to_owned(),
+        group: String::new(),
+        question: String::new(),
+        stopped: None,
+        document: None,
+        complete: stuck.is_empty(),
+        status: status(is_good),
+    })))
+}
+
+fn describe(
+    fleet: &Fleet,
+    steps: &[Step],
+    stuck: &[StuckMachine],
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    output.line("")?;
+    for of in stuck {
+        output.line(&stuck_line(fleet, of))?;
+    }
+    output.line(&format!("{} to where instances would be started today", counted(steps.len(), "move")))?;
+    Ok(())
+}
