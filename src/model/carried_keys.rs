@@ -20,14 +20,15 @@ pub const WORTH_PARTS: f64 = 1e6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyIdx(u32);
 
-/// A key as it is told. Those of nodes weigh nothing.
+/// A key of a machine: how much it counts where another key of this name has a value less than 1 away. Numbers of at most
+/// [`LARGEST`](super::key_tags::LARGEST).
 #[derive(Debug, Clone, PartialEq)]
-pub struct CarriedKey {
+pub struct AffinityKey {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: f64,
-    /// What it counts for; below 0 it repels.
+    /// How much it counts; less than 0: it repels.
     pub weight: f64,
 }
 
@@ -58,13 +59,13 @@ pub fn proximity(one: f64, other: f64) -> f64 {
 
 impl KeyTable {
     /// The kinds of some keys, which are sorted by name, value and weight.
-    fn of(keys: &[&CarriedKey]) -> KeyTable {
+    fn of(keys: &[&AffinityKey]) -> KeyTable {
         let mut kinds: Vec<KeyKind> = Vec::with_capacity(keys.len());
         for of_name in keys.chunk_by(|a, b| a.name == b.name) {
             let first = kinds.len();
             let at = |count: usize| (first + count) as u32;
             for key in of_name {
-                let is_far = |other: &CarriedKey| proximity(other.value, key.value) == 0.0;
+                let is_far = |other: &AffinityKey| proximity(other.value, key.value) == 0.0;
                 let from = of_name.partition_point(|other| other.value < key.value && is_far(other));
                 let to = of_name.partition_point(|other| other.value <= key.value || !is_far(other));
                 let near = at(from)..at(to);
@@ -127,8 +128,7 @@ impl CarriedKeys {
     /// What they and all others among those that are counted can be worth to each other at most; they are themselves among
     /// those.
     pub fn mates(&self, all: &Occurrences<KeyIdx>) -> i64 {
-        let own: i64 = self.own_costs().map(|(_, cost)| (-cost).max(0)).sum();
-        self.likes(all) - own
+        self.likes(all) - self.own_costs().map(|(_, cost)| (-cost).max(0)).sum::<i64>()
     }
 
     fn likes(&self, there: &Occurrences<KeyIdx>) -> i64 {
@@ -147,7 +147,7 @@ impl CarriedKeys {
 
     /// What these keys cost on a node where they are counted among the others.
     pub fn cost_among(&self, there: &Occurrences<KeyIdx>) -> i64 {
-        self.cost(there) - self.own_costs().map(|(_, cost)| cost).sum::<i64>()
+        self.cost(there) - self.cost_beside(self)
     }
 
     /// Each key, and what it costs beside another of its kind.
@@ -158,8 +158,12 @@ impl CarriedKeys {
 
     /// What these keys and others' on the same node cost together.
     pub fn cost_beside(&self, other: &CarriedKeys) -> i64 {
-        let there = other.keys.iter().copied().collect();
-        self.cost(&there)
+        let Some(table) = &self.table else { return 0 };
+        let near = |key: &KeyIdx| {
+            let near = table.kind(*key).near.clone();
+            other.keys.iter().filter(move |of| near.contains(&of.0))
+        };
+        self.keys.iter().flat_map(|key| near(key).map(|of| -table.worth(*key, *of))).sum()
     }
 
     fn sum(&self, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
@@ -176,24 +180,24 @@ impl Occurrences<KeyIdx> {
 }
 
 impl Cluster {
-    /// Lets instances carry keys, each name once, and gives nodes keys of their own, all with finite numbers. What was
-    /// there before is forgotten.
+    /// Lets instances carry keys, each name once, and gives nodes keys of their own, which weigh nothing. What was there
+    /// before is forgotten.
     ///
     /// # Errors
     /// Sums could be too large.
     pub fn carry_keys(
         &mut self,
-        instances: &[(InstanceIdx, Vec<CarriedKey>)],
-        nodes: &[(NodeIdx, Vec<CarriedKey>)],
+        instances: &[(InstanceIdx, Vec<AffinityKey>)],
+        nodes: &[(NodeIdx, Vec<AffinityKey>)],
     ) -> Result<(), KeysTooHeavy> {
         let told =
             || instances.iter().flat_map(|(_, keys)| keys).chain(nodes.iter().flat_map(|(_, keys)| keys));
         check_sums(told())?;
-        let mut kinds: Vec<&CarriedKey> = told().collect();
+        let mut kinds: Vec<&AffinityKey> = told().collect();
         kinds.sort_by(|a, b| order(a, b));
         kinds.dedup_by(|a, b| order(a, b).is_eq());
         let table = Arc::new(KeyTable::of(&kinds));
-        let idx = |key: &CarriedKey| {
+        let idx = |key: &AffinityKey| {
             KeyIdx(kinds.binary_search_by(|kind| order(kind, key)).expect("every key has a kind") as u32)
         };
         self.nodes.iter_mut().for_each(|node| node.state.key_count = Occurrences::default());
@@ -202,7 +206,6 @@ impl Cluster {
             let there = &mut self.nodes[node.get()].state.key_count;
             keys.iter().for_each(|key| there.add(idx(key), 1));
         }
-        // what is only there once is found among the nodes' own keys before instances add theirs
         let offers: Vec<Occurrences<KeyIdx>> = self.nodes.iter().map(|n| n.state.key_count.clone()).collect();
         let mut all = Occurrences::default();
         for (instance, keys) in instances {
@@ -217,7 +220,13 @@ impl Cluster {
             keys.home = offers.iter().map(|offer| keys.likes(offer)).max().unwrap_or(0);
             keys.mates = keys.mates(&all);
         }
-        self.count_keys();
+        let Cluster { nodes, instances, .. } = self;
+        nodes.iter_mut().for_each(|node| node.state.ledger.key_cost = 0);
+        for instance in instances.iter().filter(|instance| !instance.keys.is_empty()) {
+            let state = &mut nodes[instance.primary.get()].state;
+            state.ledger.key_cost += instance.keys.cost(&state.key_count);
+            state.key_count.add_keys(&instance.keys, 1);
+        }
         Ok(())
     }
 
@@ -233,28 +242,16 @@ impl Cluster {
         let pairs = keys.iter().map(|keys| keys.mates(&all)).sum::<i64>() / 2;
         -pairs - keys.iter().map(|keys| keys.home()).sum::<i64>()
     }
-
-    fn count_keys(&mut self) {
-        let Cluster { nodes, instances, .. } = self;
-        for node in nodes.iter_mut() {
-            node.state.ledger.key_cost = 0;
-        }
-        for instance in instances.iter().filter(|instance| !instance.keys.is_empty()) {
-            let state = &mut nodes[instance.primary.get()].state;
-            state.ledger.key_cost += instance.keys.cost(&state.key_count);
-            state.key_count.add_keys(&instance.keys, 1);
-        }
-    }
 }
 
 /// By name, value and weight. Numbers are told apart by their bits.
-fn order(a: &CarriedKey, b: &CarriedKey) -> std::cmp::Ordering {
+fn order(a: &AffinityKey, b: &AffinityKey) -> std::cmp::Ordering {
     let values = a.value.total_cmp(&b.value);
     a.name.cmp(&b.name).then(values).then(a.weight.total_cmp(&b.weight))
 }
 
 /// Whether all sums of so many keys can be exact.
-fn check_sums<'a>(keys: impl Iterator<Item = &'a CarriedKey>) -> Result<(), KeysTooHeavy> {
+fn check_sums<'a>(keys: impl Iterator<Item = &'a AffinityKey>) -> Result<(), KeysTooHeavy> {
     let (mut count, mut weight) = (0.0, 0.0);
     for key in keys {
         count += 1.0;
@@ -270,12 +267,12 @@ mod tests {
     use super::*;
     use crate::testing::cluster;
 
-    fn key(name: &str, value: f64, weight: f64) -> CarriedKey {
-        CarriedKey { name: name.to_owned(), value, weight }
+    fn key(name: &str, value: f64, weight: f64) -> AffinityKey {
+        AffinityKey { name: name.to_owned(), value, weight }
     }
 
     /// Three instances on two nodes, of which the second has a key.
-    fn carrying(keys: [Vec<CarriedKey>; 3]) -> Cluster {
+    fn carrying(keys: [Vec<AffinityKey>; 3]) -> Cluster {
         let mut cluster = cluster(
             &["a|9000|0|9000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|N|u|1"],
             &["i|1|0|1|running|Y|a||ext|", "j|1|0|1|running|Y|a||ext|", "k|1|0|1|running|Y|b||ext|"],
@@ -332,8 +329,8 @@ mod tests {
         let around = |x: f64| [x.next_down(), x, x.next_up()];
         let values: Vec<f64> =
             [0.1, -0.9, 1.1, 1e9 / 3.0, 1e9 / 3.0 + 1.0].into_iter().flat_map(around).collect();
-        let keys: Vec<CarriedKey> = values.iter().map(|value| key("k", *value, 1e12)).collect();
-        let mut kinds: Vec<&CarriedKey> = keys.iter().collect();
+        let keys: Vec<AffinityKey> = values.iter().map(|value| key("k", *value, 1e12)).collect();
+        let mut kinds: Vec<&AffinityKey> = keys.iter().collect();
         kinds.sort_by(|a, b| order(a, b));
         let table = KeyTable::of(&kinds);
         for (one, kind) in (0..).map(KeyIdx).zip(&kinds) {

@@ -1,5 +1,7 @@
 //! What drawings are painted with: by themselves on white, or in a page whose style names the colours.
 
+use crate::model::shown::escaped;
+
 /// The colours of a drawing.
 #[derive(Debug, Clone, Copy)]
 pub struct Palette {
@@ -44,5 +46,17 @@ impl Palette {
     /// The attribute of letters, if they need one.
     pub fn letters(&self) -> String {
         self.ink.map(|ink| format!(" fill=\"{ink}\"")).unwrap_or_default()
+    }
+
+    /// The beginning of a picture of this size, with a title for readers of screens and, at this place, for all.
+    pub fn begin(&self, (width, height): (f64, f64), title: &str, (x, y): (f64, f64)) -> String {
+        let (ground, ink, title) = (self.ground, self.letters(), escaped(title));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\"{ink}>\n\
+             <title>{title}</title>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"{ground}\"/>\n\
+             <text x=\"{x}\" y=\"{y}\" font-size=\"13\">{title}</text>\n"
+        )
     }
 }

@@ -4,7 +4,7 @@ use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish,
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::metrics::AFFINITY;
 use htools::model::{
-    AllocPolicy, CarriedKey, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib,
+    AffinityKey, AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib,
     NodeIdx, Outage, RunStatus, Utilisation, Weights,
 };
 use htools::score::TABLE;
@@ -194,12 +194,12 @@ impl Recipe {
             return;
         }
         let few = dice.chance(50);
-        let key = |dice: &mut Dice, name: usize, weight| CarriedKey {
+        let key = |dice: &mut Dice, name: usize, weight| AffinityKey {
             name: format!("key{name}"),
             value: dice.of(if few { &[1.0, 2.0] } else { &[0.0, 0.25, 1.0, 1.5, 2.0, 1e9] }),
             weight,
         };
-        let keys = |dice: &mut Dice, percent: usize, weights: &[f64]| -> Vec<CarriedKey> {
+        let keys = |dice: &mut Dice, percent: usize, weights: &[f64]| -> Vec<AffinityKey> {
             let here: Vec<usize> = (0..3).filter(|_| dice.chance(percent)).collect();
             here.into_iter()
                 .map(|name| {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::choose::{ChoiceDetail, MachineChoice, choose, first_round_of, ranking};
 use super::fleet::{AffinityOptions, Fleet};
-use super::ganeti::{FleetFigures, fleet_of, newcomer};
+use super::ganeti::{ClusterKeys, FleetFigures, fleet_with, newcomer};
 use super::occupancy::{NodeRefusal, Occupancy};
 use crate::model::{Cluster, GroupIdx, Instance, NodeIdx};
 use crate::search::requests::PrimaryRule;
@@ -72,9 +72,10 @@ impl PrimaryRule for AffinityRule {
         group: GroupIdx,
         nodes: &[NodeIdx],
     ) -> Vec<NodeIdx> {
-        let mut fleet = fleet_of(cluster, self.figures);
+        let keys = ClusterKeys::of(cluster);
+        let mut fleet = fleet_with(cluster, &keys, self.figures);
         fleet.options = self.options.clone();
-        fleet.machines.push(newcomer(cluster, instance, group, nodes));
+        fleet.machines.push(newcomer(&keys, instance, group, nodes));
         let occupancy = Occupancy::of(&fleet);
         let choice = choose(&fleet, &occupancy, fleet.machines.len() - 1, None, ChoiceDetail::Terms);
         let ranked = ranking(&fleet, &choice);

@@ -1,7 +1,7 @@
 //! Balancing a Ganeti cluster by its customers' keys.
 
 use super::ganeti::ClusterKeys;
-use crate::model::{CarriedKey, Cluster, Instance, KeysTooHeavy};
+use crate::model::{AffinityKey, Cluster, Instance, KeysTooHeavy};
 
 /// Lets every instance that runs carry its customer's keys, so that they count in the score, beside the keys of nodes that
 /// customers may name.
@@ -14,13 +14,13 @@ pub fn carry_keys(cluster: &mut Cluster) -> Result<(), KeysTooHeavy> {
     let carried = |instance: &Instance| {
         let group = cluster.node(instance.primary).spec.group;
         let keys = keys.compiled(group, &instance.tags, false).customer.into_iter();
-        keys.map(|key| CarriedKey { name: key.name, value: key.value, weight: key.weight }).collect()
+        keys.map(|key| AffinityKey { name: key.name, value: key.value, weight: key.weight }).collect()
     };
     let instances: Vec<_> =
         cluster.instances.iter().filter(runs).map(|instance| (instance.idx, carried(instance))).collect();
     let own = |node| {
         let reserved = keys.reserved(node);
-        reserved.map(|key| CarriedKey { name: key.name.clone(), value: key.value, weight: 0.0 }).collect()
+        reserved.map(|key| AffinityKey { name: key.name.clone(), value: key.value, weight: 0.0 }).collect()
     };
     let nodes: Vec<_> = cluster.all_nodes().into_iter().map(|node| (node, own(node))).collect();
     cluster.carry_keys(&instances, &nodes)

@@ -60,12 +60,6 @@ impl ClusterKeys {
         let own = server_keys(tags);
         compiled_over(&self.system, [&self.shared[group.get()], &own], zero_disables)
     }
-
-    /// By instance of the cluster, what its keys come to in the group where it is.
-    pub fn of_instances(&self, cluster: &Cluster, zero_disables: bool) -> Vec<CompiledKeys> {
-        let group = |of: &Instance| cluster.node(of.primary).spec.group;
-        cluster.instances.iter().map(|of| self.compiled(group(of), &of.tags, zero_disables)).collect()
-    }
 }
 
 /// Whether anything in a cluster has a tag that tells a key.
@@ -97,7 +91,11 @@ impl Default for FleetFigures {
 /// and does not; what was stopped on purpose is none, and what does not exist yet neither. Disks stay where they are: with local ones a machine stays on its node,
 /// with DRBD on its two, with others where their storage pool is reached, in its group.
 pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
-    let keys = ClusterKeys::of(cluster);
+    fleet_with(cluster, &ClusterKeys::of(cluster), figures)
+}
+
+/// The same where the keys of the cluster have been read.
+pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFigures) -> Fleet {
     let mut loads = vec![0.0; cluster.nodes.len()];
     for instance in cluster.instances.iter().filter(|of| is_up(cluster, of)) {
         loads[instance.primary.get()] += instance.util.cpu;
@@ -121,7 +119,7 @@ pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
         let at = instance.primary.get();
         let mut machine = Machine {
             node: runs.then_some(at),
-            ..new_machine(&keys, instance, cluster.node(instance.primary).spec.group)
+            ..new_machine(keys, instance, cluster.node(instance.primary).spec.group)
         };
         if instance.template.mirroring() == Mirroring::None {
             machine.disk_node = Some(at);
@@ -139,7 +137,7 @@ pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
     Fleet {
         nodes: cluster.nodes.iter().map(node).collect(),
         machines,
-        keys: keys.system,
+        keys: keys.system.clone(),
         options: AffinityOptions::default(),
         tag_table: cluster.tag_table.clone(),
     }
@@ -187,14 +185,14 @@ fn new_machine(keys: &ClusterKeys, instance: &Instance, group: GroupIdx) -> Mach
 
 /// A new instance that may have one of these nodes of a group as its primary one.
 pub(super) fn newcomer(
-    cluster: &Cluster,
+    keys: &ClusterKeys,
     instance: &Instance,
     group: GroupIdx,
     nodes: &[NodeIdx],
 ) -> Machine {
     let mut reach: Vec<usize> = nodes.iter().map(|node| node.get()).collect();
     reach.sort_unstable();
-    Machine { reach: Some(reach.into()), ..new_machine(&ClusterKeys::of(cluster), instance, group) }
+    Machine { reach: Some(reach.into()), ..new_machine(keys, instance, group) }
 }
 
 /// A part of a whole; what is no number is nothing.
@@ -246,7 +244,8 @@ mod tests {
             &["htools:key:system:@RAM:0:50", "htools:key:system:ds:1:10", "htools:key:customer:all:1:7"],
         );
         let keys = ClusterKeys::of(&cluster);
-        let all = keys.of_instances(&cluster, false);
+        let compiled = |of: &Instance| keys.compiled(cluster.node(of.primary).spec.group, &of.tags, false);
+        let all: Vec<CompiledKeys> = cluster.instances.iter().map(compiled).collect();
         let shown = |of: &[super::super::keys::CompiledKey]| {
             of.iter()
                 .map(|key| format!("{}={}:{}@{}", key.name, key.value, key.weight, key.level))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::model::AffinityKey;
 pub use crate::model::key_tags::LARGEST;
 use crate::model::kinds::words;
 
@@ -56,17 +57,6 @@ words!(
         Billing = "billing",
     }
 );
-
-/// A key of a machine: how much it counts where a node's key of this name has a value less than 1 away. Numbers of at most [`LARGEST`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct AffinityKey {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// How much it counts; less than 0: it repels.
-    pub weight: f64,
-}
 
 /// A key of a node.
 #[derive(Debug, Clone, PartialEq)]

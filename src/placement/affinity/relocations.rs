@@ -44,7 +44,10 @@ pub fn relocations(cluster: &mut Draft, fleet: &Fleet) -> KeyRelocations {
         let before = found.steps.len();
         let waiting = by_gain(misplaced_among(&fleet, &occupancy));
         found.stuck.clear();
-        for machine in waiting.into_iter().filter(|machine| !moved.contains(machine)).collect::<Vec<_>>() {
+        for machine in waiting {
+            if moved.contains(&machine) {
+                continue;
+            }
             let Some(node) = elsewhere(&fleet, &occupancy, machine) else { continue };
             let stuck = |rule| StuckMachine { machine, node, rule };
             let Some((instance, to)) = instances[machine].zip(node.map(NodeIdx::new)) else {

@@ -1,5 +1,7 @@
 //! How each strategy chooses a node for a machine that comes.
 
+use std::collections::HashMap;
+
 use super::nights;
 use super::tenants::Tenants;
 use super::timeline::Timeline;
@@ -9,7 +11,6 @@ use crate::placement::preference::Preference;
 use crate::placement::working_set::{Host, HostState, Strategy, WorkingSet};
 use crate::placement::{AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable};
 use crate::search::place::{Conditions, Fit, Newcomer, Targets, find};
-use std::collections::HashMap;
 
 /// A strategy, and what it keeps in mind of the machines that run.
 pub(super) trait Chooser {

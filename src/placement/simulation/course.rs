@@ -4,7 +4,7 @@ use super::choosers::{ByKeys, ByPreference, ByScore, Chooser, hosts};
 use super::gauge::Gauge;
 use super::nights;
 use super::tenants::Tenants;
-use super::timeline::{Occurrence, Timeline};
+use super::timeline::{Timeline, TimelineEvent};
 use super::{Contender, NightWork, SimulatedDay, SimulatedRun};
 use crate::model::Mib;
 use crate::placement::affinity::CompiledKey;
@@ -66,12 +66,12 @@ impl<'t> SimulatedDays<'t> {
     }
 
     /// Time goes by, and then something happens.
-    pub(super) fn go_on(&mut self, time: f64, event: Occurrence) {
+    pub(super) fn go_on(&mut self, time: f64, event: TimelineEvent) {
         self.gauge.wait_until(time);
         match event {
-            Occurrence::Leave(rental) => self.leave(rental, time),
-            Occurrence::Night => self.night(time),
-            Occurrence::Arrive(rental) => self.arrive(rental, time),
+            TimelineEvent::Leave(rental) => self.leave(rental, time),
+            TimelineEvent::Night => self.night(time),
+            TimelineEvent::Arrive(rental) => self.arrive(rental, time),
         }
         self.gauge.read(&self.tenants);
     }

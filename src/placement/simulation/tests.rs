@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::choosers::{hosts, needed};
 use super::course::SimulatedDays;
-use super::timeline::Occurrence;
+use super::timeline::TimelineEvent;
 use super::*;
 use crate::model::proximity;
 use crate::model::random::Random;
@@ -319,7 +319,7 @@ fn every_choice_is_that_of_the_program_itself_and_no_node_is_overfull() {
                     let full = used as f64 >= promised || used >= node.ram_free.0;
                     assert!(rentals.count() == 0 || (!full && node.running), "case {case} {contender}");
                 }
-                let Occurrence::Arrive(rental) = event else { continue };
+                let TimelineEvent::Arrive(rental) = event else { continue };
                 let place = course.tenants.running.get(&rental).copied();
                 choices += 1;
                 let wanted = match contender.strategy() {

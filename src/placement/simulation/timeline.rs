@@ -51,7 +51,7 @@ pub enum TimelineError {
 
 /// What happens at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Occurrence {
+pub(super) enum TimelineEvent {
     /// One goes: its room is there for those that come at the same time.
     Leave(usize),
     /// A day ends.
@@ -127,14 +127,14 @@ impl Timeline {
     }
 
     /// What happens, in order.
-    pub(super) fn events(&self) -> Vec<(f64, Occurrence)> {
+    pub(super) fn events(&self) -> Vec<(f64, TimelineEvent)> {
         let end = f64::from(self.days);
-        let mut events: Vec<(f64, Occurrence)> =
-            (1..=self.days).map(|day| (f64::from(day), Occurrence::Night)).collect();
+        let mut events: Vec<(f64, TimelineEvent)> =
+            (1..=self.days).map(|day| (f64::from(day), TimelineEvent::Night)).collect();
         for (at, rental) in self.rentals.iter().enumerate() {
-            events.push((rental.arrives, Occurrence::Arrive(at)));
+            events.push((rental.arrives, TimelineEvent::Arrive(at)));
             let leaves = rental.leaves.filter(|leaves| *leaves <= end);
-            events.extend(leaves.map(|leaves| (leaves, Occurrence::Leave(at))));
+            events.extend(leaves.map(|leaves| (leaves, TimelineEvent::Leave(at))));
         }
         events.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         events

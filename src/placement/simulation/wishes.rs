@@ -50,11 +50,9 @@ struct NamedKeys {
 struct KeyGroup {
     value: f64,
     node: usize,
-    /// How many machines have it.
-    machines: u32,
     /// Whether the node itself has it.
     of_node: bool,
-    /// The weights, and how many machines give it each.
+    /// The weights that machines give it, and how many give it each.
     weights: Vec<(f64, u32)>,
 }
 
@@ -73,13 +71,9 @@ impl KeptWishes {
     /// A machine with such keys was started.
     pub(super) fn start(&mut self, node: usize, keys: &[CompiledKey], now: f64) {
         for key in keys {
-            if !self.0.contains_key(&key.name) {
-                self.0.insert(key.name.clone(), NamedKeys::default());
-            }
-            let Some(named) = self.0.get_mut(&key.name) else { continue };
+            let named = self.0.entry(key.name.clone()).or_default();
             named.settle(now);
             let group = named.group(key.value, node);
-            group.machines += 1;
             match group.weights.iter_mut().find(|(weight, _)| weight.total_cmp(&key.weight).is_eq()) {
                 Some((_, count)) => *count += 1,
                 None => group.weights.push((key.weight, 1)),
@@ -94,14 +88,13 @@ impl KeptWishes {
             let Some(named) = self.0.get_mut(&key.name) else { continue };
             named.settle(now);
             let group = named.group(key.value, node);
-            group.machines = group.machines.saturating_sub(1);
             if let Some((_, count)) =
                 group.weights.iter_mut().find(|(weight, _)| weight.total_cmp(&key.weight).is_eq())
             {
                 *count -= 1;
             }
             group.weights.retain(|(_, count)| *count > 0);
-            named.groups.retain(|group| group.machines > 0 || group.of_node);
+            named.groups.retain(|group| !group.weights.is_empty() || group.of_node);
             named.look();
         }
     }
@@ -123,7 +116,7 @@ impl NamedKeys {
         let place =
             self.groups.binary_search_by(|group| group.value.total_cmp(&value).then(group.node.cmp(&node)));
         let at = place.unwrap_or_else(|at| {
-            let new = KeyGroup { value, node, machines: 0, of_node: false, weights: Vec::new() };
+            let new = KeyGroup { value, node, of_node: false, weights: Vec::new() };
             self.groups.insert(at, new);
             at
         });
@@ -157,7 +150,7 @@ impl NamedKeys {
     /// How near the nearest value is to that of a machine of a group: on its node, and anywhere.
     fn nearness(&self, at: usize) -> (f64, f64) {
         let group = &self.groups[at];
-        if group.of_node || group.machines > 1 {
+        if group.of_node || group.weights.iter().map(|(_, count)| count).sum::<u32>() > 1 {
             return (1.0, 1.0);
         }
         let (below, above) = (&self.groups[..at], &self.groups[at + 1..]);

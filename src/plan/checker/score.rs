@@ -128,6 +128,9 @@ fn key_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     let cost = |node: NodeIdx| {
         let here: Vec<&CarriedKeys> =
             state.primaries(node).map(|i| &i.keys).filter(|keys| !keys.is_empty()).collect();
+        if here.is_empty() {
+            return 0;
+        }
         let beside = |at: usize| here[at + 1..].iter().map(|other| here[at].cost_beside(other)).sum::<i64>();
         let own = state.own_keys(node);
         (0..here.len()).map(|at| beside(at) + here[at].cost(&own)).sum::<i64>()

@@ -101,7 +101,6 @@ pub fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
     let total = table.stream.total();
     let x = |seconds: f64| LEFT + if total > 0.0 { WIDTH * seconds / total } else { 0.0 };
     let (width, height) = (LEFT + WIDTH + MARGIN, y + 30.0);
-    let mut out = String::new();
     let title = format!(
         "{} steps: {} as a stream, {} by jobsets, critical path {}",
         table.work.steps.len(),
@@ -109,18 +108,11 @@ pub fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
         duration(table.by_jobsets.total()),
         duration(table.critical_seconds)
     );
-    let (Palette { ground: paper, grid, .. }, ink) = (colours, colours.letters());
-    // writing to a string cannot fail
-    let _ = writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\"{ink}>\n\
-         <title>{title}</title>\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>\n\
-         <text x=\"{MARGIN}\" y=\"20\" font-size=\"13\">{title}</text>"
-    );
+    let mut out = colours.begin((width, height), &title, (MARGIN, 20.0));
+    let grid = colours.grid;
     for quarter in 0..=4 {
         let at = total * f64::from(quarter) / 4.0;
+        // writing to a string cannot fail
         let _ = writeln!(
             out,
             "<path d=\"M {0:.1} {TOP} V {y:.1}\" stroke=\"{grid}\"/><text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",

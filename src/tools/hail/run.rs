@@ -36,9 +36,7 @@ pub fn run(
     let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.json };
     let reply = {
         let interruptible = Interruptible::begin(Some(options.answer_within()))?;
-        let settings = settings(options, &interruptible);
-        let primaries = primaries.clone().map(|rule| -> Arc<dyn PrimaryRule> { rule });
-        answer(cluster, request, &Settings { primaries, ..settings })
+        answer(cluster, request, &settings(options, primaries.clone(), &interruptible))
     };
     let line = Response::of(&reply, wish).line().context("cannot write the response")?;
     explain(options, &reply, output)?;
@@ -57,7 +55,7 @@ pub fn run(
     Ok(())
 }
 
-fn settings(options: &Options, deadline: &Deadline) -> Settings {
+fn settings(options: &Options, primaries: Option<Arc<AffinityRule>>, deadline: &Deadline) -> Settings {
     Settings {
         ignore_soft_errors: options.balance.rules.ignore_soft_errors,
         no_capacity_checks: options.no_capacity_checks,
@@ -65,7 +63,7 @@ fn settings(options: &Options, deadline: &Deadline) -> Settings {
         other_groups: options.other_groups,
         explain: options.json || options.load.verbosity > 1,
         make_room: options.make_room,
-        primaries: None,
+        primaries: primaries.map(|rule| -> Arc<dyn PrimaryRule> { rule }),
         deadline: deadline.clone(),
     }
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::opened;
-use super::relocation;
 use super::run::no_forms_but;
 use crate::execute::pacemaker::SIZE;
 use crate::input::encoding::decode;
@@ -21,7 +20,7 @@ use crate::placement::affinity::{
 use crate::report::check::problems::tag_text;
 use crate::report::json;
 use crate::report::placement::affinity::AffinityResult;
-use crate::tools::options::{Options, PlacementCommand, PlacementOptions, SourceOptions};
+use crate::tools::options::{Options, PlacementCommand, SourceOptions};
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
 
@@ -64,11 +63,10 @@ fn no_plan(options: &Options) -> anyhow::Result<()> {
 /// It cannot be read, or options do not go together.
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let choices = &all.affinity;
-    check(all, &all.placement)?;
+    check(all)?;
     let mut fleet = match &choices.file {
         Some(file) => of_document(file, output)?,
-        None if choices.plan => return relocation::run(all, output),
-        None => of_ganeti(all, output)?.1,
+        None => of_cluster(all, source::load(&all.load, output)?, output)?.1,
     };
     fleet.options = choices.over(&fleet.options).map_err(anyhow::Error::msg)?;
     let is_good = tell(all, &fleet, output)?;
@@ -104,13 +102,7 @@ fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {
     Ok(fleet)
 }
 
-/// A Ganeti cluster, and its machines.
-pub(super) fn of_ganeti(all: &Options, output: &mut Output) -> anyhow::Result<(Cluster, Fleet)> {
-    let cluster = source::load(&all.load, output)?;
-    of_cluster(all, cluster, output)
-}
-
-/// The same of one that has been read.
+/// A Ganeti cluster that has been read, and its machines.
 pub(super) fn of_cluster(
     all: &Options,
     mut cluster: Cluster,
@@ -137,7 +129,12 @@ fn warn_of_tags(cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check(all: &Options, placement: &PlacementOptions) -> anyhow::Result<()> {
+/// Refuses options that do not go together.
+///
+/// # Errors
+/// Such options.
+pub(super) fn check(all: &Options) -> anyhow::Result<()> {
+    let placement = &all.placement;
     ensure!(placement.command == PlacementCommand::Place, "this is not known of placement by keys");
     ensure!(placement.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
     let is_ganeti = all.load.source != SourceOptions::default();

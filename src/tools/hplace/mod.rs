@@ -288,7 +288,10 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
         return simulate::run(&options, output);
     }
     if affinity::is_asked(&options) {
-        return affinity::run(&options, output);
+        return match options.affinity.plan {
+            true => relocation::run(&options, output),
+            false => affinity::run(&options, output),
+        };
     }
     affinity::check_not_asked(&options)?;
     match &options.placement.command {

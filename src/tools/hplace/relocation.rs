@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use super::affinity::{of_cluster, status, tell};
+use super::affinity::{check, of_cluster, status, tell};
 use crate::model::{Cluster, Draft, Step};
 use crate::placement::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::plan::checker::CheckOptions;
@@ -21,6 +21,7 @@ use crate::tools::{ExitStatus, source};
 /// # Errors
 /// The cluster cannot be read, or a file not written.
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    check(all)?;
     let mut options = all.clone();
     options.execution.print_plan.get_or_insert(PlanForm::Text);
     let options = &options;

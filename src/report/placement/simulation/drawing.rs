@@ -79,20 +79,10 @@ impl SimulationResult<'_> {
     /// The picture.
     pub fn svg(&self, colours: &Palette) -> String {
         let (width, height) = (LEFT + WIDTH + RIGHT, TOP + PITCH * PANELS.len() as f64);
-        let (Palette { ground, .. }, ink) = (colours, colours.letters());
-        let title = escaped(&self.title());
-        let mut out = String::new();
-        // writing to a string cannot fail
-        let _ = writeln!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\"{ink}>\n\
-             <title>{title}</title>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"{ground}\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"13\">{title}</text>"
-        );
+        let mut out = colours.begin((width, height), &self.title(), (LEFT, 24.0));
         for (at, (run, (colour, dashes))) in self.runs.iter().zip(LINES).enumerate() {
             let x = LEFT + 130.0 * at as f64;
+            // writing to a string cannot fail
             let _ = writeln!(
                 out,
                 "<path d=\"M {x} 44 h 28\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\"/>\

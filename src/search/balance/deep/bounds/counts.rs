@@ -37,8 +37,7 @@ fn crowds(terrain: &Terrain<'_>) -> i64 {
     let mut kinds: BTreeMap<KeyIdx, (i64, i64)> = BTreeMap::new();
     let mut count = |instance: &Instance| {
         for (key, cost) in instance.keys.own_costs().filter(|(_, cost)| *cost > 0) {
-            let (number, _) = *kinds.entry(key).or_insert((0, cost));
-            kinds.insert(key, (number + 1, cost));
+            kinds.entry(key).or_insert((0, cost)).0 += 1;
         }
     };
     (0..terrain.mobiles.len() as u32)
