@@ -6,6 +6,7 @@
 pub mod affinity;
 mod belonging;
 pub mod capacity;
+mod choice;
 pub mod cib;
 mod clones;
 pub mod fit;

@@ -5,6 +5,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use crate::model::kinds::words;
 
+pub use super::choice::ChoiceOrder;
 pub use super::resource::{Resource, ResourceForm, RunCondition};
 
 words!(
@@ -199,6 +200,8 @@ pub struct WorkingSet {
     pub exclusions: Vec<ExclusionGroup>,
     /// What is started after what; the orders of groups are in the groups.
     pub orders: Vec<StartOrder>,
+    /// What is started after some of several others.
+    pub choices: Vec<ChoiceOrder>,
     /// What is outside.
     pub outside: Vec<Outside>,
     /// What resources that are outside take where they run.

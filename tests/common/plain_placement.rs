@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use htools::placement::optimal::ThenGoal;
-use htools::placement::working_set::{Colocation, OrderStrength};
+use htools::placement::working_set::{Colocation, OrderStrength, StartOrder};
 use htools::placement::{AllocationScore, AttributeIdx, HostIdx, ResourceIdx, WorkingSet};
 
 /// Where every resource is, by resource.
@@ -136,7 +136,39 @@ pub fn faults(set: &WorkingSet, at: &Places) -> Vec<String> {
             }
         }
     }
+    for choice in &set.choices {
+        let runs = |first: ResourceIdx| {
+            set.resource(first).is_group() || members(set, first).iter().any(|one| at[one.get()].is_some())
+        };
+        for then in choice.thens.iter().flat_map(|then| members(set, *then)) {
+            let others = choice.firsts.iter().filter(|first| **first != then && runs(**first));
+            if is_placed_by_us(set, then) && at[then.get()].is_some() && others.count() < choice.enough {
+                faults.push(format!("{} needs some of {}", id(then), choice.mark));
+            }
+        }
+    }
     faults
+}
+
+/// Of which two the later one gives its live migration up where the other one goes down, beside those who need each other.
+fn gives_up(set: &WorkingSet) -> Vec<(ResourceIdx, ResourceIdx)> {
+    let is_mandatory = |strength: OrderStrength| strength == OrderStrength::Mandatory;
+    let of_choices = set.choices.iter().filter(|choice| is_mandatory(choice.strength));
+    let mut pairs: Vec<_> = of_choices.flat_map(|choice| choice.stops.iter().copied()).collect();
+    for order in set.orders.iter().filter(|order| order.symmetrical && is_mandatory(order.strength)) {
+        let same = |other: &&_| is_same_pair(order, other);
+        let before: Vec<_> =
+            set.orders.iter().take_while(|other| !std::ptr::eq(*other, order)).filter(same).collect();
+        let binds = |other: &&StartOrder| other.symmetrical || is_mandatory(other.strength);
+        if !before.is_empty() && !before.iter().any(binds) {
+            pairs.push((order.first, order.then));
+        }
+    }
+    pairs
+}
+
+fn is_same_pair(one: &StartOrder, other: &StartOrder) -> bool {
+    (one.first, one.then) == (other.first, other.then)
 }
 
 /// The stages: how many of each priority, highest first; the score; stops and migrations; what decides then.
@@ -207,6 +239,14 @@ pub fn disruption(set: &WorkingSet, at: &Places) -> (usize, usize) {
                 } else if stays && set.is_managed(one) && (starts || migrates) {
                     down.insert(one);
                 }
+            }
+        }
+        for (first, then) in gives_up(set) {
+            let is_group = set.resource(first).is_group();
+            let goes = |one: &ResourceIdx| down.contains(one) || (is_group && lives.contains(one));
+            let is_single = !set.resource(then).is_group();
+            if is_single && members(set, first).iter().any(goes) && lives.remove(&then) {
+                down.insert(then);
             }
         }
         if before == (down.len(), lives.len()) {

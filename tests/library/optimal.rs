@@ -254,9 +254,15 @@ fn less_room_never_runs_more_and_fewer_rules_never_run_fewer() {
             looser.colocations.remove(at);
             looser
         }));
-        looser.extend((0..set.orders.len()).map(|at| {
+        // of several orders of the same two, the first counts
+        looser.extend(set.orders.iter().map(|order| {
             let mut looser = set.clone();
-            looser.orders.remove(at);
+            looser.orders.retain(|other| (other.first, other.then) != (order.first, order.then));
+            looser
+        }));
+        looser.extend((0..set.choices.len()).map(|at| {
+            let mut looser = set.clone();
+            looser.choices.remove(at);
             looser
         }));
         for looser in looser {

@@ -62,7 +62,7 @@ fn same_actions_same_order_as_crm_simulate() {
         assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{name}");
         with_order += usize::from(!theirs.order.is_empty());
     }
-    assert_eq!(with_order, 85);
+    assert_eq!(with_order, 90);
 }
 
 #[test]
@@ -312,6 +312,32 @@ fn a_failure_takes_what_must_follow_and_nothing_else() {
     assert!(
         dropped > 100 && spared > 0,
         "{dropped} dropped, {spared} done after an order that only should hold"
+    );
+}
+
+#[test]
+fn what_some_are_enough_for_is_lost_with_all_of_them() {
+    let (set, _, plan) = case("rules/one-of-a-set");
+    let start = |name: &str| {
+        let is_it = |step: &StepIdx| {
+            let action = plan.step(*step);
+            let of = action.resource.map(|of| set.resource(of).id.as_str());
+            of == Some(name) && action.task.as_str() == "start"
+        };
+        plan.all().find(is_it).unwrap()
+    };
+    // db2 has no room, and the group beside app counts as soon as it begins
+    let fates = plan.if_fails(start("db1"));
+    assert_eq!(
+        [start("app"), start("redis"), start("web")].map(|step| fates[step.get()]),
+        [StepFate::Dropped; 3]
+    );
+    let fates = plan.if_fails(start("app"));
+    assert_eq!([start("redis"), start("web")].map(|step| fates[step.get()]), [StepFate::Done; 2]);
+    let text = views::lines(&set, &plan).join("\n");
+    assert!(text.contains("order one-is-enough, for which 1 of 2 is enough"), "{text}");
+    assert!(
+        views::xml(&set, &plan).contains(r#"operation="one-or-more:apps" operation_key="one-or-more:apps""#)
     );
 }
 

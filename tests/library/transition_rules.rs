@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use htools::generate::random::Random;
 use htools::placement::transition::ActionTask::{
-    Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
 };
 use htools::placement::transition::{ActionTask, Transition, TransitionAction, WaitReason};
 use htools::placement::working_set::OrderStrength;
@@ -53,6 +53,19 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
             is_strong == (order.strength == OrderStrength::Mandatory)
                 && ((forwards && comes(before.task) && comes(after.task))
                     || (backwards && order.symmetrical && goes(before.task) && goes(after.task)))
+        }
+        WaitReason::Choice(at) => {
+            let choice = &set.choices[at];
+            let is_mark = |action: &TransitionAction| action.choice.is_some_and(|mark| mark.at == at);
+            let is_one = |action: &TransitionAction, of: &[ResourceIdx]| {
+                action.task == Start && of.iter().any(|one| action.resource == Some(*one))
+            };
+            let backwards = |(first, then): &(ResourceIdx, ResourceIdx)| {
+                with(set, before, *then) && with(set, after, *first)
+            };
+            (is_one(before, &choice.firsts) && is_mark(after) && after.task == EnoughStarted)
+                || (is_mark(before) && is_one(after, &choice.thens))
+                || (goes(before.task) && goes(after.task) && choice.stops.iter().any(backwards))
         }
         WaitReason::Group(group) | WaitReason::Clone(group) => {
             let turn = (before.task, after.task) == (Stopped, Start);
@@ -185,6 +198,7 @@ fn placing_does_not_look_at_orders() {
         let (set, placed, _) = planned(&text, "random");
         let mut plain = set.clone();
         plain.orders.clear();
+        plain.choices.clear();
         without += usize::from(!set.orders.is_empty());
         assert_eq!(placed, place(&plain, plain.strategy()).unwrap(), "{number}");
     }

@@ -90,6 +90,7 @@ impl PlacementProgram {
         program.capacities(set);
         program.colocations(set);
         program.orders(set);
+        program.choices(set);
         Some(program)
     }
 
@@ -182,6 +183,25 @@ impl PlacementProgram {
                     let [then, first] = [one, other].map(|one| self.on(set, one, |_| true));
                     self.at_most(&then.with(&first, -1), 0);
                 }
+            }
+        }
+    }
+
+    /// Of several that are started first, so many have to run that they are enough. A group counts in any case.
+    fn choices(&mut self, set: &WorkingSet) {
+        for choice in &set.choices {
+            let thens = choice.thens.iter().flat_map(|then| members(set, *then));
+            for then in thens.filter(|then| is_placed_by_us(set, *then)) {
+                let one = self.on(set, then, |_| true);
+                let times = i64::try_from(choice.enough).expect("few are enough");
+                let mut lack = LinearGoal::default().with(&one, times);
+                for first in choice.firsts.iter().filter(|first| **first != then) {
+                    match set.resource(*first).is_group() {
+                        true => lack.constant -= 1,
+                        false => lack = lack.with(&self.on(set, *first, |_| true), -1),
+                    }
+                }
+                self.at_most(&lack, 0);
             }
         }
     }

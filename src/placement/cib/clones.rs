@@ -91,6 +91,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
         }
         let clone = self.add(node, resource)?;
+        let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
+        self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
         for number in 0..count {
             self.add_instance(clone, number, hosts.get(number).copied(), &parts);
         }
@@ -235,9 +237,6 @@ fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
         flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();
     if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {
         reasons.push("no instance is allowed on any node");
-    }
-    if metas.get("clone-min").and_then(leading).is_some_and(|count| count > 0) {
-        reasons.push("a number of instances is enough for others (clone-min)");
     }
     reasons
 }

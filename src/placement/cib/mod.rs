@@ -77,6 +77,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         templates: HashMap::new(),
         resources: HashMap::new(),
         inner: HashSet::new(),
+        enough: HashMap::new(),
         kinds: HashMap::new(),
         together: Vec::new(),
         taken: &histories.taken,
@@ -125,6 +126,8 @@ struct Reader<'a, 'i> {
     resources: HashMap<&'a str, ResourceIdx>,
     /// The ids of what clones are made of.
     inner: HashSet<&'a str>,
+    /// Of clones of which some instances are enough for those that are started after them, how many.
+    enough: HashMap<ResourceIdx, usize>,
     kinds: HashMap<String, AttributeIdx>,
     /// What the order of groups means for where their members run.
     together: Vec<Colocation>,

@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::super::index::ResourceIdx;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, StartOrder};
+use super::super::working_set::{ChoiceOrder, OrderStrength, StartOrder};
 use super::Reader;
 use super::document::{children, id, required};
 use super::sets::is_sequential;
@@ -38,21 +38,46 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Orders the members of each set, and all of a set before all of the next one. An oddity of Pacemaker's: where it is said, and
     /// not only so by default, that a set is sequential, its first and its last member stand for all.
     fn order_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
-        let mut before: Vec<ResourceIdx> = Vec::new();
+        let mut before: Option<(Node<'a, 'i>, Vec<ResourceIdx>)> = None;
         for set in sets {
             let members = self.members_of_set(constraint, *set)?;
-            let is_said = set.attribute("sequential").is_some_and(is_true);
             self.order_members(constraint, *set, &members);
-            let (first, last) = match (is_said, &members[..]) {
-                (true, [_, ..]) => (&members[..1], &members[members.len() - 1..]),
-                (_, all) => (all, all),
-            };
-            for one in &before {
-                first.iter().for_each(|then| self.order(constraint, *one, *then));
+            if let Some((earlier, firsts)) = before {
+                let lasts = standing_for_all(earlier, &firsts, <[ResourceIdx]>::last);
+                let beginners = standing_for_all(*set, &members, <[ResourceIdx]>::first);
+                let pairs = lasts.iter().flat_map(|first| beginners.iter().map(|then| (*first, *then)));
+                if is_choice(earlier) {
+                    self.choose(constraint, earlier, (&firsts, &members), pairs.collect());
+                } else {
+                    pairs.for_each(|(first, then)| self.order(constraint, first, then));
+                }
             }
-            before = last.to_vec();
+            before = Some((*set, members));
         }
         Ok(())
+    }
+
+    /// Starts the members of a set after some of the one before it.
+    fn choose(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        earlier: Node<'a, 'i>,
+        (firsts, thens): (&[ResourceIdx], &[ResourceIdx]),
+        pairs: Vec<(ResourceIdx, ResourceIdx)>,
+    ) {
+        if firsts.is_empty() || thens.is_empty() {
+            return;
+        }
+        let strength = strength(constraint);
+        self.set.choices.push(ChoiceOrder {
+            id: id(constraint).to_owned(),
+            mark: format!("one-or-more:{}", id(earlier)),
+            firsts: firsts.to_vec(),
+            enough: 1,
+            thens: thens.to_vec(),
+            strength,
+            stops: if is_symmetrical(constraint, strength) { pairs } else { Vec::new() },
+        });
     }
 
     fn order_members(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>, members: &[ResourceIdx]) {
@@ -69,9 +94,20 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn order(&mut self, constraint: Node<'a, 'i>, first: ResourceIdx, then: ResourceIdx) {
         let strength = strength(constraint);
-        let symmetrical =
-            constraint.attribute("symmetrical").map_or(strength != OrderStrength::Serialize, is_true);
+        let symmetrical = is_symmetrical(constraint, strength);
         let id = id(constraint).to_owned();
+        if let Some(enough) = self.enough.get(&first).copied() {
+            self.set.choices.push(ChoiceOrder {
+                mark: format!("clone-one-or-more:{id}"),
+                id,
+                firsts: self.set.resource(first).members.clone(),
+                enough,
+                thens: vec![then],
+                strength,
+                stops: symmetrical.then_some((first, then)).into_iter().collect(),
+            });
+            return;
+        }
         self.set.orders.push(StartOrder { id, first, then, strength, symmetrical });
     }
 
@@ -99,6 +135,29 @@ fn strength(constraint: Node<'_, '_>) -> OrderStrength {
     }
 }
 
+/// Whether those that are started first are stopped last.
+fn is_symmetrical(constraint: Node<'_, '_>, strength: OrderStrength) -> bool {
+    constraint.attribute("symmetrical").map_or(strength != OrderStrength::Serialize, is_true)
+}
+
+/// Whether one member of a set is enough for what comes after it.
+fn is_choice(set: Node<'_, '_>) -> bool {
+    set.attribute("require-all").is_some_and(|all| !is_true(all))
+}
+
+/// The members of a set that stand for all of it.
+fn standing_for_all<'m>(
+    set: Node<'_, '_>,
+    members: &'m [ResourceIdx],
+    one: impl Fn(&'m [ResourceIdx]) -> Option<&'m ResourceIdx>,
+) -> &'m [ResourceIdx] {
+    let is_said = set.attribute("sequential").is_some_and(is_true);
+    match one(members).filter(|_| is_said) {
+        Some(one) => std::slice::from_ref(one),
+        None => members,
+    }
+}
+
 /// Why an order is outside, if it is.
 fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
     let action = |name| constraint.attribute(name).is_some_and(|action| action != "start");
@@ -108,9 +167,6 @@ fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
     children(constraint, "resource_set").find_map(|set| {
         if set.attribute("action").is_some_and(|action| action != "start") {
             return Some("an order of other actions than starts");
-        }
-        if set.attribute("require-all").is_some_and(|all| !is_true(all)) {
-            return Some("an order in which one of a set is enough (require-all)");
         }
         set.has_attribute("id-ref").then_some("a set by reference (id-ref)")
     })

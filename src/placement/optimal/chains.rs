@@ -229,7 +229,8 @@ impl<'d, 'r> Chains<'d, 'r> {
         let mut at = 0;
         while let Some(next) = out.get(at).copied() {
             let ties = rules.followers[next.get()].iter().map(|tie| tie.other);
-            let lost = ties.chain(rules.thens[next.get()].iter().copied());
+            let thens = rules.thens[next.get()].iter().copied();
+            let lost = ties.chain(thens.filter(|then| self.draft.lacks(*then, &out)));
             let lost: Vec<ResourceIdx> =
                 lost.filter(|other| self.draft.host(*other).is_some() && !out.contains(other)).collect();
             out.extend(lost);

@@ -32,7 +32,9 @@ impl<'d, 'r> Disturbances<'d, 'r> {
         let set = draft.rules.set;
         let own: Vec<Disturbance> = set.resource_indices().map(|one| own(draft, one)).collect();
         let mut found = Disturbances { draft, all: own.clone(), own };
-        while draft.rules.interrupting.iter().any(|need| found.follow(need)) {}
+        while draft.rules.interrupting.iter().any(|need| found.follow(need))
+            || draft.rules.giving_up.iter().any(|need| found.give_up(need))
+        {}
         found
     }
 
@@ -64,6 +66,23 @@ impl<'d, 'r> Disturbances<'d, 'r> {
             }
         }
         changed
+    }
+
+    fn give_up(&mut self, need: &Need) -> bool {
+        let set = self.draft.rules.set;
+        let of_group = set.resource(need.first).is_group();
+        let goes_down = |first: &ResourceIdx| match self.all[first.get()] {
+            Disturbance::Stops | Disturbance::Restarts => true,
+            Disturbance::Migrates => of_group,
+            _ => false,
+        };
+        let gives_up = set.resource(need.then).is_primitive()
+            && self.all[need.then.get()] == Disturbance::Migrates
+            && set.primitives(&need.first).iter().any(goes_down);
+        if gives_up {
+            self.all[need.then.get()] = Disturbance::Restarts;
+        }
+        gives_up
     }
 
     /// The numbers of stops and of live migrations, given what they are without orders.

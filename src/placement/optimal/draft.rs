@@ -178,7 +178,15 @@ impl<'r> PlacingDraft<'r> {
             && rules.primaries[resource.get()].iter().all(|tie| near(tie) == Some(true))
             && rules.followers[resource.get()].iter().all(|tie| near(tie) != Some(false))
             && rules.apart[resource.get()].iter().all(|tie| near(tie) != Some(true))
-            && rules.firsts[resource.get()].iter().all(|first| self.host(*first).is_some())
+            && !self.lacks(resource, &[])
+    }
+
+    /// Whether something that a resource needs to run is not there, or would not be without some others.
+    pub(super) fn lacks(&self, resource: ResourceIdx, without: &[ResourceIdx]) -> bool {
+        let rules = self.rules;
+        let runs = |first: ResourceIdx| self.host(first).is_some() && !without.contains(&first);
+        let all = rules.firsts[resource.get()].iter().all(|first| runs(*first));
+        !all || !rules.choices[resource.get()].iter().all(|some| some.is_met(runs))
     }
 
     /// Whether a resource can be on a host, as the others are.
@@ -189,7 +197,7 @@ impl<'r> PlacingDraft<'r> {
     /// How good the placement is.
     pub(super) fn value(&self) -> PlacementValue {
         let (mut stops, mut migrations) = (self.stops, self.migrations);
-        if !self.rules.interrupting.is_empty() {
+        if !self.rules.interrupting.is_empty() || !self.rules.giving_up.is_empty() {
             (stops, migrations) = Disturbances::of(self).count(stops, migrations);
         }
         PlacementValue {

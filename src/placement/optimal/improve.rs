@@ -280,7 +280,9 @@ impl<'d, 'r> Improvement<'d, 'r> {
             self.keep_if_better(value, |this| {
                 let rules = this.draft.rules;
                 let dependents = rules.followers[resource.get()].iter().map(|tie| tie.other);
-                let mut dependents = dependents.chain(rules.thens[resource.get()].iter().copied());
+                let thens = rules.thens[resource.get()].iter().copied();
+                let without = [resource];
+                let mut dependents = dependents.chain(thens.filter(|then| this.draft.lacks(*then, &without)));
                 if dependents.any(|other| this.draft.host(other).is_some()) {
                     return false;
                 }

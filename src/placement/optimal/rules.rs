@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::transition::induced::Need;
+use super::super::transition::induced::{Need, only_stops};
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Resource, WorkingSet};
 use super::clones::PlacedBefore;
@@ -17,6 +17,20 @@ pub(super) struct ZoneTie {
     pub(super) zone: usize,
     /// What it is worth; nothing where it is a must.
     pub(super) score: i64,
+}
+
+/// That some of several resources are needed.
+#[derive(Debug, Clone)]
+pub(super) struct NeededSome {
+    pub(super) firsts: Vec<ResourceIdx>,
+    pub(super) enough: usize,
+}
+
+impl NeededSome {
+    /// Whether enough of them are as asked.
+    pub(super) fn is_met(&self, is: impl Fn(ResourceIdx) -> bool) -> bool {
+        self.firsts.iter().filter(|first| is(**first)).count() >= self.enough
+    }
 }
 
 /// The rules of a cluster, for a search.
@@ -50,10 +64,14 @@ pub(super) struct PlacingRules<'a> {
     pub(super) wishes: Vec<Vec<ZoneTie>>,
     /// By resource, what has to run for it to run.
     pub(super) firsts: Vec<Vec<ResourceIdx>>,
-    /// By resource, what cannot run without it.
+    /// By resource, of which some have to run for it to run.
+    pub(super) choices: Vec<Vec<NeededSome>>,
+    /// By resource, what cannot run without it, or without others in its place.
     pub(super) thens: Vec<Vec<ResourceIdx>>,
     /// The mandatory orders that interrupt the later one when the first is.
     pub(super) interrupting: Vec<Need>,
+    /// Those in which only a live migration of the later one is given up when the first goes down.
+    pub(super) giving_up: Vec<Need>,
     /// By host, whether something that is fixed is there.
     pub(super) occupied: Vec<bool>,
     /// By resource, itself and those with which it forms sets that must share a host.
@@ -80,8 +98,10 @@ impl<'a> PlacingRules<'a> {
             apart: vec![Vec::new(); count],
             wishes: vec![Vec::new(); count],
             firsts: vec![Vec::new(); count],
+            choices: vec![Vec::new(); count],
             thens: vec![Vec::new(); count],
             interrupting: Vec::new(),
+            giving_up: only_stops(set),
             occupied: vec![false; set.hosts.len()],
             crews: vec![Vec::new(); count],
             zones: vec![AgreeingHosts::themselves(set)],
@@ -90,6 +110,7 @@ impl<'a> PlacingRules<'a> {
         rules.measure();
         rules.tie();
         rules.order();
+        rules.choose();
         rules.settle_what_is_fixed();
         rules.rank();
         rules
@@ -165,8 +186,10 @@ impl<'a> PlacingRules<'a> {
         let apart = self.apart[resource.get()].iter().all(|tie| {
             is_free(tie.other) || fixed(tie.other).is_none_or(|there| !self.agree(tie.zone, host, there))
         });
+        let may_run = |first: ResourceIdx| is_free(first) || fixed(first).is_some();
         let firsts = &self.firsts[resource.get()];
-        with && apart && firsts.iter().all(|first| is_free(*first) || fixed(*first).is_some())
+        let some = self.choices[resource.get()].iter().all(|some| some.is_met(may_run));
+        with && apart && some && firsts.iter().all(|first| may_run(*first))
     }
 
     /// Whether a resource is one of those of which as many as possible should run.

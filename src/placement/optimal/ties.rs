@@ -7,7 +7,7 @@ use super::super::score::AllocationScore;
 use super::super::transition::induced::needs;
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Colocation, WorkingSet};
-use super::rules::{PlacingRules, ZoneTie};
+use super::rules::{NeededSome, PlacingRules, ZoneTie};
 
 impl PlacingRules<'_> {
     /// Who is to be with whom.
@@ -92,6 +92,29 @@ impl PlacingRules<'_> {
                     self.firsts[then.get()].push(*first);
                     self.thens[first.get()].push(*then);
                 }
+            }
+        }
+    }
+
+    /// Who needs some of several others to run.
+    pub(super) fn choose(&mut self) {
+        let set = self.set;
+        for choice in &set.choices {
+            let (single, whole): (Vec<ResourceIdx>, Vec<ResourceIdx>) =
+                choice.firsts.iter().partition(|first| set.resource(**first).is_primitive());
+            // a group counts in any case; clones have their places
+            let counts = |one: &&ResourceIdx| {
+                let is_placed = |part: &ResourceIdx| self.fixed[part.get()].is_some();
+                set.resource(**one).is_group() || set.primitives(one).iter().any(is_placed)
+            };
+            let enough = choice.enough.saturating_sub(whole.iter().filter(counts).count());
+            let is_ours = |then: &&ResourceIdx| enough > 0 && !set.resource(**then).is_clone();
+            let thens: Vec<ResourceIdx> = choice.thens.iter().filter(is_ours).copied().collect();
+            for then in thens.iter().flat_map(|then| set.primitives(then).into_owned()) {
+                let firsts: Vec<ResourceIdx> =
+                    single.iter().copied().filter(|first| *first != then).collect();
+                firsts.iter().for_each(|first| self.thens[first.get()].push(then));
+                self.choices[then.get()].push(NeededSome { firsts, enough });
             }
         }
     }

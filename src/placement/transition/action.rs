@@ -22,6 +22,8 @@ words!(
         Start = "start",
         /// All members of a group are started.
         Running = "running",
+        /// Enough of several resources are started for what comes after them.
+        EnoughStarted = "one-or-more",
         /// Lets a host leave the cluster.
         Shutdown = "do_shutdown",
     }
@@ -40,22 +42,40 @@ pub struct TransitionAction {
     pub peer: Option<HostIdx>,
     /// Whether it only marks a point in the order, and nothing is sent anywhere.
     pub pseudo: bool,
+    /// Of which choice it is the mark.
+    pub choice: Option<ChoiceMark>,
+}
+
+/// A point at which enough of several resources are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChoiceMark {
+    /// The choice, by its position in [`WorkingSet::choices`](crate::placement::WorkingSet::choices).
+    pub at: usize,
+    /// How many of the steps before it have to be done: none if enough run already.
+    pub enough: usize,
 }
 
 impl TransitionAction {
     /// What is done to a host.
     pub(super) fn to_host(task: ActionTask, host: HostIdx) -> TransitionAction {
         let pseudo = task == ActionTask::LoadStopped;
-        TransitionAction { task, resource: None, host: Some(host), peer: None, pseudo }
+        TransitionAction { task, resource: None, host: Some(host), peer: None, pseudo, choice: None }
     }
 
     /// What is done with a primitive.
     pub(super) fn with(task: ActionTask, resource: ResourceIdx, host: HostIdx) -> TransitionAction {
-        TransitionAction { task, resource: Some(resource), host: Some(host), peer: None, pseudo: false }
+        let (resource, host) = (Some(resource), Some(host));
+        TransitionAction { task, resource, host, peer: None, pseudo: false, choice: None }
     }
 
     /// A point in what is done with a group.
     pub(super) fn mark(task: ActionTask, group: ResourceIdx) -> TransitionAction {
-        TransitionAction { task, resource: Some(group), host: None, peer: None, pseudo: true }
+        TransitionAction { task, resource: Some(group), host: None, peer: None, pseudo: true, choice: None }
+    }
+
+    /// The point at which enough of several resources are started.
+    pub(super) fn enough(choice: ChoiceMark) -> TransitionAction {
+        let task = ActionTask::EnoughStarted;
+        TransitionAction { task, resource: None, host: None, peer: None, pseudo: true, choice: Some(choice) }
     }
 }

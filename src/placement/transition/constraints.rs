@@ -22,11 +22,16 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
         let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
         for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
             if starts {
-                constraints.starts(pair, strength(order), WaitReason::Order(at));
+                constraints.starts(pair, strength(order.strength), WaitReason::Order(at));
             }
             if stops {
-                constraints.stops(pair, strength(order), WaitReason::Order(at));
+                constraints.stops(pair, strength(order.strength), WaitReason::Order(at));
             }
+        }
+    }
+    for (at, choice) in set.choices.iter().enumerate() {
+        for pair in choice.stops.iter().filter(|pair| stopped.insert(**pair)) {
+            constraints.stops(*pair, strength(choice.strength), WaitReason::Choice(at));
         }
     }
     set.groups().for_each(|group| constraints.group(group));
@@ -41,8 +46,8 @@ fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
 }
 
 /// What happens to the later action if the earlier one fails.
-fn strength(order: &StartOrder) -> Strength {
-    match order.strength {
+fn strength(order: OrderStrength) -> Strength {
+    match order {
         OrderStrength::Mandatory => Strength::Must,
         OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
     }

@@ -22,8 +22,11 @@ impl Transition {
         for step in self.all() {
             let needs = |before: &StepIdx| fates.get(before.get()) != Some(&StepFate::Done);
             let edges = self.before(step).filter(|edge| edge.strength != Strength::Should);
-            let is_lost =
-                step.get() >= self.possible || edges.map(|edge| edge.before).any(|before| needs(&before));
+            let befores: Vec<StepIdx> = edges.map(|edge| edge.before).collect();
+            let lost = befores.iter().filter(|before| needs(before)).count();
+            let spare =
+                self.step(step).choice.map_or(0, |choice| befores.len().saturating_sub(choice.enough));
+            let is_lost = step.get() >= self.possible || lost > spare;
             fates.push(match is_lost {
                 true => StepFate::Dropped,
                 false if step == failing => StepFate::Failed,

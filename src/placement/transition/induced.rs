@@ -1,6 +1,10 @@
 //! What the change of one resource does to others, until nothing changes any more. Every turn takes something
 //! away from a resource (its peace, its live migration, its start), so that there is an end.
 
+mod partial;
+
+pub(in crate::placement) use self::partial::only_stops;
+
 use std::collections::HashSet;
 
 use super::super::index::{HostIdx, ResourceIdx};
@@ -35,10 +39,14 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         awaited: vec![false; count],
         again: true,
     };
-    set.orders.iter().for_each(|order| induced.awaited[order.first.get()] = true);
-    let needs = needs(set);
+    let awaited = set.orders.iter().map(|order| order.first);
+    let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
+    awaited.for_each(|first| induced.awaited[first.get()] = true);
+    let (needs, stops) = (needs(set), only_stops(set));
     while std::mem::take(&mut induced.again) {
         needs.iter().for_each(|need| induced.follow_need(need));
+        set.choices.iter().enumerate().for_each(|(at, choice)| induced.follow_choice(at, choice));
+        stops.iter().for_each(|stop| induced.follow_stop(stop));
         induced.follow_colocations();
         induced.hold();
     }
@@ -145,9 +153,11 @@ impl InducedChanges<'_> {
             {
                 ResourceChange::Restart(host)
             }
-            // a group has no live migration to give up; one that is waited for stops, whatever its members do
+            // a group has no live migration to give up; one that is waited for stops, whatever its members do, unless nobody manages it
             ResourceChange::Migrate { from, to }
-                if !is_group(need.then) && firsts().any(|first| stops(self.of(*first))) =>
+                if !is_group(need.then)
+                    && (!is_group(need.first) || self.set.resource(need.first).managed)
+                    && firsts().any(|first| stops(self.of(*first))) =>
             {
                 ResourceChange::Move { from, to }
             }

@@ -5,6 +5,7 @@ pub mod action;
 mod actions;
 pub mod change;
 pub mod checker;
+mod choices;
 mod constraints;
 mod fallout;
 pub(super) mod induced;
@@ -13,7 +14,7 @@ mod room;
 mod sequence;
 pub mod wait;
 
-pub use self::action::{ActionTask, TransitionAction};
+pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
 pub use self::change::ResourceChange;
 pub use self::fallout::StepFate;
 pub use self::wait::WaitReason;
@@ -67,6 +68,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let mut actions = Actions::default();
     own::add(set, &changes.by_resource, &mut actions);
     constraints::add(set, &changes.by_resource, &mut actions);
+    choices::add(set, &changes.by_resource, &mut actions);
     if strategy != Strategy::Default {
         room::add(set, &mut actions);
         room::break_circles(set, placed, &mut actions);

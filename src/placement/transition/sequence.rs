@@ -47,7 +47,7 @@ fn rank<'a>(set: &'a WorkingSet, action: &TransitionAction) -> (i32, &'a str, &'
     let name = match (action.resource, action.host) {
         (Some(resource), _) => set.resource(resource).id.as_str(),
         (None, Some(host)) => set.host(host).name.as_str(),
-        (None, None) => "",
+        (None, None) => action.choice.map_or("", |choice| set.choices[choice.at].mark.as_str()),
     };
     (priority, name, action.task.as_str())
 }

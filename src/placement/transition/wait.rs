@@ -9,6 +9,8 @@ pub enum WaitReason {
     Change(ResourceIdx),
     /// An order, by its position in [`WorkingSet::orders`](crate::placement::WorkingSet::orders).
     Order(usize),
+    /// An order in which some are enough, by its position in [`WorkingSet::choices`](crate::placement::WorkingSet::choices).
+    Choice(usize),
     /// This group starts its members one after the other.
     Group(ResourceIdx),
     /// This clone stops and starts its instances together, or in order.

@@ -318,5 +318,15 @@ fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
         },
         symmetrical: order.symmetrical,
     });
-    given.chain(of_groups).collect()
+    let of_choices = set.choices.iter().flat_map(|choice| {
+        let pairs = choice.firsts.iter().flat_map(|first| choice.thens.iter().map(|then| (*first, *then)));
+        pairs.map(|pair| NormalizedOrder {
+            constraint: choice.id.clone(),
+            first: id(pair.0),
+            then: id(pair.1),
+            kind: "one_of",
+            symmetrical: choice.stops.contains(&pair),
+        })
+    });
+    given.chain(of_choices).chain(of_groups).collect()
 }

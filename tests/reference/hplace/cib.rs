@@ -271,6 +271,7 @@ fn begin_wholes(xml: &mut String, primitive: &Primitive, flavour: &Flavour, rand
         };
         sometimes(0.4, "interleave", "true".to_owned());
         sometimes(0.2, "ordered", "true".to_owned());
+        sometimes(0.15, "clone-min", (1 + primitive.active.len() % 3).to_string());
         let least = primitive.most.max(1);
         sometimes(0.35, "clone-max", (least + primitive.active.len() % 2).to_string());
         attributes(xml, "meta_attributes", &format!("C{clone}"), &metas);
@@ -344,6 +345,9 @@ fn constraints(
     }
     for at in 0..if flavour.orders { random.below(2 + count) } else { 0 } {
         order(xml, at, (&any(random), &any(random)), random);
+    }
+    if flavour.orders && random.chance(0.3) {
+        sets_of_orders(xml, &targets, random);
     }
     xml.push_str("</constraints>\n");
 }
@@ -430,6 +434,28 @@ fn order(xml: &mut String, at: usize, (first, then): (&str, &str), random: &mut 
     }
     let kind = random.pick(&["", "", r#" kind="Mandatory""#, r#" kind="Optional""#, r#" kind="Serialize""#]);
     let _ = writeln!(xml, r#"<rsc_order id="o{at}" first="{first}" then="{then}"{kind}/>"#);
+}
+
+/// An order of two or three sets. Of some, one member is enough.
+fn sets_of_orders(xml: &mut String, targets: &[String], random: &mut Random) {
+    let mut members: Vec<String> = targets.to_vec();
+    members.sort();
+    members.dedup();
+    random.shuffle(&mut members);
+    let kind = random.pick(&["", "", "", r#" kind="Optional""#, r#" symmetrical="false""#]);
+    let _ = write!(xml, r#"<rsc_order id="os"{kind}>"#);
+    for number in 0..2 + random.below(2) {
+        let set = members.split_off(members.len().saturating_sub(1 + random.below(3)));
+        let all = *random.pick(&[r#" require-all="false""#, r#" require-all="false""#, ""]);
+        let sequential =
+            random.pick(&[r#" sequential="false""#, r#" sequential="false""#, r#" sequential="true""#, ""]);
+        let references: String = set.iter().map(|id| format!(r#"<resource_ref id="{id}"/>"#)).collect();
+        if !set.is_empty() {
+            let _ =
+                write!(xml, r#"<resource_set id="os{number}"{sequential}{all}>{references}</resource_set>"#);
+        }
+    }
+    xml.push_str("</rsc_order>\n");
 }
 
 fn status(

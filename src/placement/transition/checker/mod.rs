@@ -5,12 +5,14 @@
 mod room;
 
 use super::action::ActionTask::{
-    Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
 };
 use super::{ActionTask, ResourceChange, Transition};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placement::placing::AllPlaced;
-use crate::placement::working_set::{OrderStrength, RunCondition, StartOrder, Strategy, WorkingSet};
+use crate::placement::working_set::{
+    ChoiceOrder, OrderStrength, RunCondition, StartOrder, Strategy, WorkingSet,
+};
 use crate::plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
 
@@ -71,6 +73,7 @@ pub fn check(
     checker.walk();
     checker.ends(placed);
     checker.orders();
+    set.choices.iter().for_each(|choice| checker.choice(choice));
     if strategy != Strategy::Default {
         checker.room();
     }
@@ -232,6 +235,29 @@ impl TransitionChecker<'_> {
         }
     }
 
+    /// Some of several are enough; all that start are waited for.
+    fn choice(&mut self, choice: &ChoiceOrder) {
+        let set = self.set;
+        let runs = |first: &&ResourceIdx| {
+            let runs = |part: &ResourceIdx| self.change(*part).runs_on().is_some();
+            set.resource(**first).is_group() || set.primitives(first).iter().any(runs)
+        };
+        let are_enough = choice.firsts.iter().filter(runs).count() >= choice.enough;
+        for then in choice.thens.iter().flat_map(|then| set.primitives(then).into_owned()) {
+            let change = self.change(then);
+            let held = matches!(change, ResourceChange::Held(_)) || !set.is_managed(then);
+            if !are_enough && !held && change.runs_on().is_some() {
+                self.faults.push(TransitionFault::WithoutNeeded(choice.firsts[0], then));
+            }
+            // the beginning of a group, or of a clone, is enough
+            for first in choice.firsts.iter().filter(|first| set.resource(**first).is_primitive()) {
+                if !self.change(*first).migrates() && !change.migrates() {
+                    self.precedes(self.step(Start, *first), self.step(Start, then));
+                }
+            }
+        }
+    }
+
     /// Members of a group that waits as a whole migrate without waiting.
     fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool, of_group: bool) {
         let group = self.set.resource(first).group;
@@ -304,6 +330,7 @@ fn after(
         MigrateFrom if now.under_way == Some(host) && now.runs == peer => {
             Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
         }
-        Start | Stop | MigrateTo | MigrateFrom | Fence | LoadStopped | Running | Shutdown | Stopped => None,
+        Start | Stop | MigrateTo | MigrateFrom | Fence | LoadStopped | Running | Shutdown | Stopped
+        | EnoughStarted => None,
     }
 }

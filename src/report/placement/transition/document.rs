@@ -118,6 +118,7 @@ fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {
     let (why, id) = match why {
         WaitReason::Change(resource) => ("resource", Some(set.resource(resource).id.as_str())),
         WaitReason::Order(at) => ("order", Some(set.orders[at].id.as_str())),
+        WaitReason::Choice(at) => ("order", Some(set.choices[at].id.as_str())),
         WaitReason::Group(group) => ("group", Some(set.resource(group).id.as_str())),
         WaitReason::Clone(clone) => ("clone", Some(set.resource(clone).id.as_str())),
         WaitReason::Colocation(at) => ("colocation", Some(set.colocations[at].id.as_str())),

@@ -21,7 +21,9 @@ fn key(set: &WorkingSet, action: &TransitionAction) -> String {
         (ActionTask::Fence, _) => "stonith 'reboot'".to_owned(),
         (ActionTask::LoadStopped, _) => format!("load_stopped_{host}"),
         (task, Some(resource)) => format!("{}_{task}_0", set.resource(resource).id),
-        (task, None) => task.to_string(),
+        (task, None) => {
+            action.choice.map_or_else(|| task.to_string(), |choice| set.choices[choice.at].mark.clone())
+        }
     }
 }
 
@@ -35,6 +37,11 @@ pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
     match why {
         WaitReason::Change(of) => format!("the same resource, {}", resource(of)),
         WaitReason::Order(at) => format!("order {}", shown_name(&set.orders[at].id)),
+        WaitReason::Choice(at) => {
+            let choice = &set.choices[at];
+            let (id, enough, all) = (shown_name(&choice.id), choice.enough, choice.firsts.len());
+            format!("order {id}, for which {enough} of {all} is enough")
+        }
         WaitReason::Group(group) => format!("group {}", resource(group)),
         WaitReason::Clone(clone) => format!("clone {}", resource(clone)),
         WaitReason::Colocation(at) => format!("colocation {}", shown_name(&set.colocations[at].id)),

@@ -52,7 +52,9 @@ fn head(set: &WorkingSet, action: &TransitionAction, step: StepIdx) -> (&'static
     let (element, operation, key) = match action.task {
         ActionTask::Fence => ("crm_event", "stonith".to_owned(), format!("stonith-{name}-reboot")),
         ActionTask::Shutdown => ("crm_event", "do_shutdown".to_owned(), format!("do_shutdown-{name}")),
-        ActionTask::LoadStopped => ("pseudo_event", key(set, action), key(set, action)),
+        ActionTask::LoadStopped | ActionTask::EnoughStarted => {
+            ("pseudo_event", key(set, action), key(set, action))
+        }
         task if action.pseudo => ("pseudo_event", task.to_string(), key(set, action)),
         task => ("rsc_op", task.to_string(), key(set, action)),
     };
