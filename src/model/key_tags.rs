@@ -160,14 +160,18 @@ pub struct KeyTags {
 impl KeyTags {
     /// Reads tags. They are a set: their order means nothing, and where two contradict each other, neither counts.
     pub fn of(tags: &[String], bearer: Bearer) -> KeyTags {
-        let read: Vec<(&String, Result<KeyTag, KeyTagFault>)> =
-            tags.iter().filter_map(|tag| Some((tag, KeyTag::read(tag, bearer)?))).collect();
+        KeyTags::settled(tags.iter().filter_map(|tag| Some((tag.clone(), KeyTag::read(tag, bearer)?))))
+    }
+
+    /// What keys that were read come to, each with the words that tell it: where two contradict each other, neither counts.
+    pub(crate) fn settled(read: impl IntoIterator<Item = (String, Result<KeyTag, KeyTagFault>)>) -> KeyTags {
+        let read: Vec<(String, Result<KeyTag, KeyTagFault>)> = read.into_iter().collect();
         let mut by_name: BTreeMap<(KeyRole, &str), Option<&KeyTag>> = BTreeMap::new();
         for key in read.iter().filter_map(|(_, key)| key.as_ref().ok()) {
             let said = by_name.entry((key.side(), &key.name)).or_insert(Some(key));
             *said = said.filter(|other| *other == key);
         }
-        let fault = |(tag, key): &(&String, Result<KeyTag, KeyTagFault>)| {
+        let fault = |(tag, key): &(String, Result<KeyTag, KeyTagFault>)| {
             let fault = match key {
                 Err(fault) => Some(*fault),
                 Ok(key) => {
@@ -175,7 +179,7 @@ impl KeyTags {
                     is_gone.then_some(KeyTagFault::Contradiction)
                 }
             };
-            fault.map(|fault| ((*tag).clone(), fault))
+            fault.map(|fault| (tag.clone(), fault))
         };
         KeyTags {
             faults: read.iter().filter_map(fault).collect(),

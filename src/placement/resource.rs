@@ -90,6 +90,9 @@ pub struct Resource {
     pub failed_on: Vec<(HostIdx, AllocationScore)>,
     /// Whether it is outside, and stays where it runs.
     pub outside: bool,
+    /// Those of its instance attributes, and of its template's, whose names begin as those of affinity keys do, and their values
+    /// (docs/affinity.md). A name is there twice if the document says two things of it.
+    pub key_attributes: Vec<(String, String)>,
 }
 
 impl Resource {
@@ -121,6 +124,7 @@ impl Resource {
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,
+            key_attributes: Vec::new(),
         }
     }
 

@@ -228,6 +228,11 @@ impl AgreeingHosts {
         AgreeingHosts(set.host_indices().map(HostIdx::get).collect())
     }
 
+    /// By host, the number of its zone.
+    pub(super) fn zones(&self) -> &[usize] {
+        &self.0
+    }
+
     /// Whether two hosts agree.
     pub(super) fn agree(&self, one: HostIdx, other: HostIdx) -> bool {
         self.0[one.get()] == self.0[other.get()]

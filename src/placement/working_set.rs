@@ -206,6 +206,8 @@ pub struct WorkingSet {
     pub outside: Vec<Outside>,
     /// What resources that are outside take where they run.
     pub charges: Vec<Charge>,
+    /// The options whose names begin as those of affinity keys do, and their values (docs/affinity.md).
+    pub key_attributes: Vec<(String, String)>,
 }
 
 impl WorkingSet {

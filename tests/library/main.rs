@@ -8,6 +8,7 @@ mod common;
 mod affinity;
 mod allocation;
 mod allocator;
+mod cib_keys;
 mod concessions;
 mod deep;
 mod drafts;

@@ -1,12 +1,14 @@
 //! On which node a machine is started.
 
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
 use super::fleet::{AffinityOptions, Fleet};
 use super::keys::{AffinityKey, CompiledKeys};
 use super::occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+use crate::model::TagId;
 use crate::model::random::Random;
 
 /// The choice of a node for a machine, and how it came about.
@@ -78,7 +80,36 @@ pub fn place_all(fleet: &Fleet, order: MachineOrder, detail: ChoiceDetail) -> Ve
         }
         choice
     };
-    waiting.into_iter().map(choose_one).collect()
+    partners_first(fleet, waiting).into_iter().map(choose_one).collect()
+}
+
+/// The same machines in the same order, but for those that others have to be with: they come before these.
+fn partners_first(fleet: &Fleet, waiting: Vec<usize>) -> Vec<usize> {
+    let mut bearers: HashMap<TagId, Vec<usize>> = HashMap::new();
+    for at in &waiting {
+        fleet.machines[*at].marks.iter().for_each(|mark| bearers.entry(mark).or_default().push(*at));
+    }
+    if bearers.is_empty() {
+        return waiting;
+    }
+    let partners = |at: usize| {
+        let marks = fleet.machines[at].beside.iter().filter_map(|mark| bearers.get(&mark));
+        marks.flatten().copied().collect::<Vec<usize>>()
+    };
+    let (mut order, mut seen) = (Vec::new(), HashSet::new());
+    for first in waiting {
+        // whom to go on with when its partners have come; a chain may be as long as the fleet is large
+        let mut open = vec![(first, false)];
+        while let Some((at, is_done)) = open.pop() {
+            if is_done {
+                order.push(at);
+            } else if seen.insert(at) {
+                open.push((at, true));
+                open.extend(partners(at).into_iter().rev().map(|partner| (partner, false)));
+            }
+        }
+    }
+    order
 }
 
 /// Chooses a node for a machine among the nodes as they are, without the one that is looked at as if it did not run.
@@ -225,7 +256,7 @@ pub fn misplaced(fleet: &Fleet) -> Vec<Misplaced> {
 pub(super) fn misplaced_among(fleet: &Fleet, occupancy: &Occupancy) -> Vec<Misplaced> {
     let of_machine = |at: usize| {
         let machine = &fleet.machines[at];
-        let node = machine.node?;
+        let node = machine.node.filter(|_| !machine.fixed)?;
         let keys = started_with(fleet, machine);
         let choice = choose(fleet, occupancy, at, Absentee::of(machine, &keys), ChoiceDetail::Scores);
         let gain = choice.node.map(|other| {

@@ -1,9 +1,10 @@
 //! The machines and the nodes, as they are told.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::shown::shown_name;
-use crate::model::{Mib, TagSet, TagTable};
+use crate::model::{Mib, TagId, TagSet, TagTable};
 
 use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled};
 
@@ -52,6 +53,14 @@ pub struct Machine {
     pub reach: Option<Arc<[usize]>>,
     /// It is not started where a machine with one of these tags runs.
     pub exclusion: TagSet,
+    /// Marks that it bears where it runs, for those that have to be with it.
+    pub marks: TagSet,
+    /// It is only started where something runs that bears each of these marks.
+    pub beside: TagSet,
+    /// Nodes on which a rule forbids it, by ascending position, and what the rule is called.
+    pub forbidden: Arc<[(usize, TagId)]>,
+    /// Whether it stays where it runs in any case: it counts there, and is never asked where it would be started.
+    pub fixed: bool,
     /// The keys that were set for it, but for those of the whole cluster.
     pub keys: Vec<LevelKeys>,
     /// Keys that it has in common with others, beside the operator's for all machines.
@@ -112,8 +121,10 @@ pub struct Fleet {
     pub keys: Vec<AffinityKey>,
     /// How machines are placed.
     pub options: AffinityOptions,
-    /// What the tags are called that keep machines apart.
+    /// What the tags and rules are called that keep machines apart, together, or from nodes.
     pub tag_table: TagTable,
+    /// Tags and marks that hold for all nodes of a zone as soon as one of them has them: by node, the number of its zone.
+    pub zones: HashMap<TagId, Arc<[usize]>>,
 }
 
 impl Fleet {

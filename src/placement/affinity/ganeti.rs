@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::fleet::{AffinityOptions, Fleet, FleetNode, Machine, compiled_over};
+use super::fleet::{Fleet, FleetNode, Machine, compiled_over};
 use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey};
 use crate::model::key_tags::{KeyRole, KeyTag, KeyTags};
 use crate::model::known_tags::Bearer;
@@ -138,8 +138,8 @@ pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFi
         nodes: cluster.nodes.iter().map(node).collect(),
         machines,
         keys: keys.system.clone(),
-        options: AffinityOptions::default(),
         tag_table: cluster.tag_table.clone(),
+        ..Fleet::default()
     }
 }
 
@@ -208,20 +208,30 @@ pub fn server_keys(tags: &[String]) -> Vec<LevelKeys> {
 
 /// The operator's keys and the customer's.
 fn levels(tags: &[String], bearer: Bearer, level: KeyLevel) -> [LevelKeys; 2] {
+    levels_of(KeyTags::of(tags, bearer), level)
+}
+
+/// The same of keys that were read.
+pub(super) fn levels_of(keys: KeyTags, level: KeyLevel) -> [LevelKeys; 2] {
     let mut sides =
         [KeyOwner::System, KeyOwner::Customer].map(|owner| LevelKeys { level, owner, keys: Vec::new() });
-    for KeyTag { role, name, value, weight } in KeyTags::of(tags, bearer).keys {
+    for KeyTag { role, name, value, weight } in keys.keys {
         sides[usize::from(role == KeyRole::Customer)].keys.push(AffinityKey { name, value, weight });
     }
     sides
 }
 
 fn node_keys(tags: &[String]) -> Vec<NodeKey> {
+    node_keys_of(KeyTags::of(tags, Bearer::Node))
+}
+
+/// The keys of a node that were read.
+pub(super) fn node_keys_of(keys: KeyTags) -> Vec<NodeKey> {
     let key = |KeyTag { role, name, value, weight }| {
         let sticky = (role == KeyRole::Sticky).then_some(weight);
         NodeKey { name, value, sticky }
     };
-    KeyTags::of(tags, Bearer::Node).keys.into_iter().map(key).collect()
+    keys.keys.into_iter().map(key).collect()
 }
 
 #[cfg(test)]

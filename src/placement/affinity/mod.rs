@@ -4,12 +4,15 @@
 mod allocation;
 mod carry;
 mod choose;
+mod colocated;
 pub mod document;
 mod fleet;
 mod ganeti;
 mod keys;
 mod occupancy;
+mod pacemaker;
 mod relocations;
+mod units;
 mod unmet;
 
 pub use allocation::{AffinityRule, PrimaryRecord};
@@ -24,5 +27,6 @@ pub use keys::{
     check_number, compiled,
 };
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+pub use pacemaker::{AttributeBearer, KeyAttributeFault, PacemakerFleet, fleet_of_set};
 pub use relocations::{KeyRelocations, StuckMachine, relocations};
 pub use unmet::{UnmetKey, unmet};

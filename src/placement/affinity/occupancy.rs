@@ -1,6 +1,7 @@
 //! What runs on each node, while machines come and go.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::fleet::{Fleet, FleetNode, Machine};
 use super::keys::{CompiledKey, CompiledKeys};
@@ -20,8 +21,10 @@ pub struct Occupancy {
     /// By name, what customers' keys are compared with: by node, the values. Only nodes that have some are there, as names
     /// can be as many as machines.
     customer: HashMap<String, BTreeMap<usize, KeyValues>>,
-    /// By node, how often the tags are there that keep machines apart.
-    exclusion: Vec<Occurrences<TagId>>,
+    /// By node, how often the tags are there that keep machines apart, and the marks.
+    tags: Vec<Occurrences<TagId>>,
+    /// What holds for zones, as in the fleet.
+    zones: HashMap<TagId, Arc<[usize]>>,
 }
 
 /// The values of keys of one name on a node, smallest first, and how often they are there.
@@ -67,6 +70,10 @@ pub enum NodeRefusal {
     OutOfReach,
     /// A machine runs there that has this tag, too, which keeps them apart.
     Excluded(TagId),
+    /// A rule forbids the node.
+    Forbidden(TagId),
+    /// Nothing runs there that bears this mark, which the machine has to be with.
+    Alone(TagId),
 }
 
 /// A machine that is looked at as if it did not run where it does.
@@ -94,7 +101,8 @@ impl Occupancy {
             vcpus: vec![0; count],
             system: HashMap::new(),
             customer: HashMap::new(),
-            exclusion: vec![Occurrences::new(); count],
+            tags: vec![Occurrences::new(); count],
+            zones: fleet.zones.clone(),
         };
         for (at, node) in fleet.nodes.iter().enumerate() {
             for key in &node.keys {
@@ -124,7 +132,7 @@ impl Occupancy {
         self.free[node] += machine.ram;
         self.allocated[node] -= machine.ram;
         self.vcpus[node] -= machine.vcpus;
-        machine.exclusion.iter().for_each(|tag| self.exclusion[node].add(tag, -1));
+        self.count(node, machine, -1);
         for (name, value) in keys {
             let Some(column) = self.customer.get_mut(name) else { continue };
             let Some(cell) = column.get_mut(&node) else { continue };
@@ -146,10 +154,33 @@ impl Occupancy {
     fn add(&mut self, node: usize, machine: &Machine, keys: &[(String, f64)]) {
         self.allocated[node] += machine.ram;
         self.vcpus[node] += machine.vcpus;
-        machine.exclusion.iter().for_each(|tag| self.exclusion[node].add(tag, 1));
+        self.count(node, machine, 1);
         for (name, value) in keys {
             self.add_customer(node, name, *value);
         }
+    }
+
+    /// Counts the tags and marks of a machine on a node, and on those that are one zone with it.
+    fn count(&mut self, node: usize, machine: &Machine, by: i64) {
+        for tag in machine.exclusion.iter().chain(machine.marks.iter()) {
+            match self.zones.get(&tag) {
+                None => self.tags[node].add(tag, by),
+                Some(zones) => {
+                    let mates = (0..zones.len()).filter(|other| zones[*other] == zones[node]);
+                    mates.for_each(|other| self.tags[other].add(tag, by));
+                }
+            }
+        }
+    }
+
+    /// How often a tag or mark is on a node, without that of a machine that is looked at as if it did not run.
+    fn tagged(&self, node: usize, tag: TagId, absentee: Option<Absentee<'_>>) -> i64 {
+        let is_here = |own: &Absentee<'_>| match self.zones.get(&tag) {
+            None => own.node == node,
+            Some(zones) => zones[own.node] == zones[node],
+        };
+        let has = |own: Absentee<'_>| own.machine.exclusion.contains(tag) || own.machine.marks.contains(tag);
+        self.tags[node].get(tag) - i64::from(absentee.filter(is_here).is_some_and(has))
     }
 
     fn add_customer(&mut self, node: usize, name: &str, value: f64) {
@@ -172,19 +203,21 @@ impl Occupancy {
         if machine.disk_node.is_some_and(|disk| disk != node) {
             return Some(NodeRefusal::DiskElsewhere);
         }
+        if let Ok(at) = machine.forbidden.binary_search_by_key(&node, |(node, _)| *node) {
+            return Some(NodeRefusal::Forbidden(machine.forbidden[at].1));
+        }
         if machine.reach.as_ref().is_some_and(|reach| reach.binary_search(&node).is_err()) {
             return Some(NodeRefusal::OutOfReach);
         }
         if !of.running {
             return Some(NodeRefusal::NotRunning);
         }
-        let own = absentee.filter(|own| own.node == node).map(|own| &own.machine.exclusion);
-        let is_there = |tag: &TagId| {
-            let own = i64::from(own.is_some_and(|own| own.contains(*tag)));
-            self.exclusion[node].get(*tag) > own
-        };
+        let is_there = |tag: &TagId| self.tagged(node, *tag, absentee) > 0;
         if let Some(tag) = machine.exclusion.iter().find(is_there) {
             return Some(NodeRefusal::Excluded(tag));
+        }
+        if let Some(mark) = machine.beside.iter().find(|mark| !is_there(mark)) {
+            return Some(NodeRefusal::Alone(mark));
         }
         let needed = machine.ram + fleet.options.overhead;
         let own = absentee.filter(|own| own.node == node).map_or(Mib(0), |own| own.machine.ram);

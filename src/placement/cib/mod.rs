@@ -11,6 +11,7 @@ mod failures;
 mod health;
 mod history;
 mod hosts;
+mod keys;
 mod locations;
 mod migrations;
 mod on_fail;
@@ -41,6 +42,7 @@ pub use dates::parse_date;
 use document::{child, id};
 use health::HealthScores;
 use history::{NameMark, Trace};
+pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
 pub(super) use properties::amount;
 
@@ -188,6 +190,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.outside(self.root, "the cluster has no quorum");
         }
         self.health = HealthScores::of(&options);
+        let keys = options.iter().filter(|(name, _)| tag_name(name).is_some());
+        self.set.key_attributes = keys.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         if options.flag("shutdown-lock", false) {
             self.outside(self.root, "resources locked to nodes that were shut down (shutdown-lock)");
         }

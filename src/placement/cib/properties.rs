@@ -64,7 +64,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// What is meant by an element: itself, or the one of its kind to which it refers.
-    fn meant(&self, node: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
+    pub(super) fn meant(&self, node: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
         let Some(name) = node.attribute("id-ref") else { return Some(node) };
         let all = || self.configuration.descendants().filter(Node::is_element);
         let by_id = self

@@ -113,6 +113,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut resource = self.bare(node, &metas);
         resource.form = ResourceForm::Group;
         resource.managed = self.is_managed(&metas);
+        resource.key_attributes = self.key_attributes(&[node]);
         if !metas.flag("ordered", true) {
             self.outside(node, "a group whose members are started in any order");
         }
@@ -179,6 +180,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.group = inherited.group;
         resource.managed = self.is_managed(&metas);
         resource.utilization = self.utilization(node, template);
+        resource.key_attributes =
+            self.key_attributes(&[Some(node), template].into_iter().flatten().collect::<Vec<_>>());
         let mut reasons: Vec<&'static str> = METAS
             .iter()
             .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
@@ -256,6 +259,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             outside: false,
+            key_attributes: Vec::new(),
         }
     }
 

@@ -62,7 +62,8 @@ impl AffinityResult<'_> {
         }
         if let Some(misplaced) = self.misplaced {
             lines.push(String::new());
-            lines.extend(self.verified(misplaced, running));
+            let asked = self.fleet.machines.iter().filter(|machine| machine.node.is_some() && !machine.fixed);
+            lines.extend(self.verified(misplaced, asked.count()));
         }
         lines
     }
@@ -132,6 +133,7 @@ impl AffinityResult<'_> {
     }
 
     fn refusal(&self, why: NodeRefusal) -> String {
+        let name = |tag| shown_name(self.fleet.tag_table.name(tag));
         match why {
             NodeRefusal::NotRunning => "does not run".to_owned(),
             NodeRefusal::Promised { free, needed } => {
@@ -144,23 +146,23 @@ impl AffinityResult<'_> {
             NodeRefusal::NoPlace => "Ganeti's own rules leave no place there".to_owned(),
             NodeRefusal::OutOfReach => "it cannot be there".to_owned(),
             NodeRefusal::Excluded(tag) => {
-                let tag = shown_name(self.fleet.tag_table.name(tag));
-                format!("a machine runs there that is kept apart from it, by {tag}")
+                format!("a machine runs there that is kept apart from it, by {}", name(tag))
+            }
+            NodeRefusal::Forbidden(rule) => format!("{} forbids it", name(rule)),
+            NodeRefusal::Alone(mark) => {
+                format!("nothing runs there that it has to be with, by {}", name(mark))
             }
         }
     }
 
-    fn verified(&self, misplaced: &[Misplaced], running: usize) -> Vec<String> {
+    fn verified(&self, misplaced: &[Misplaced], asked: usize) -> Vec<String> {
         if misplaced.is_empty() {
-            return vec![format!(
-                "All of the {} would be started where they run",
-                counted(running, "machine")
-            )];
+            return vec![format!("All of the {} would be started where they run", counted(asked, "machine"))];
         }
         let mut lines = vec![format!(
             "{} of the {} would not be started where they run:",
             misplaced.len(),
-            counted(running, "machine")
+            counted(asked, "machine")
         )];
         let mut table = Table::new([
             ("Machine", Align::Left),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
+use super::attributes;
 use super::cluster::opened;
 use super::run::no_forms_but;
 use crate::execute::pacemaker::SIZE;
@@ -57,13 +58,16 @@ fn no_plan(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Places the machines of a document, or those of a Ganeti cluster that should run and do not.
+/// Places the machines of a document, or those of a cluster that should run and do not.
 ///
 /// # Errors
 /// It cannot be read, or options do not go together.
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let choices = &all.affinity;
     check(all)?;
+    if is_pacemaker(all) {
+        return attributes::run(all, output);
+    }
     let mut fleet = match &choices.file {
         Some(file) => of_document(file, output)?,
         None => of_cluster(all, source::load(&all.load, output)?, output)?.1,
@@ -138,28 +142,30 @@ pub(super) fn check(all: &Options) -> anyhow::Result<()> {
     ensure!(placement.command == PlacementCommand::Place, "this is not known of placement by keys");
     ensure!(placement.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
     let is_ganeti = all.load.source != SourceOptions::default();
-    let is_pacemaker = placement.file.is_some() || placement.live;
+    let is_pacemaker = is_pacemaker(all);
+    let own = [(all.affinity.ram_ratio.is_some(), "--ram-ratio"), (all.load.utilisation.is_some(), "-U")];
+    let own = own.iter().find(|(given, _)| *given).map(|(_, name)| *name);
     match all.affinity.file {
         Some(_) => {
             ensure!(!is_pacemaker && !is_ganeti, "only one cluster can be named: -j stands alone");
-            let own =
-                [(all.affinity.ram_ratio.is_some(), "--ram-ratio"), (all.load.utilisation.is_some(), "-U")];
-            if let Some((_, name)) = own.iter().find(|(given, _)| *given) {
+            if let Some(name) = own {
                 bail!("option {name} is for Ganeti clusters; a document with keys says it itself");
             }
         }
-        None if !is_ganeti || is_pacemaker => bail!(
-            "the strategy 'affinity' needs a document with keys, -j FILE, or one Ganeti cluster: -t FILE, -m ADDRESS or -L"
+        None if is_ganeti == is_pacemaker => bail!(
+            "the strategy 'affinity' needs a document with keys, -j FILE, or one cluster: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
         ),
+        None if is_pacemaker && let Some(name) = own => {
+            bail!(
+                "option {name} is for Ganeti clusters; a CIB tells neither loads nor what is free by measure"
+            )
+        }
         None => {}
     }
     match all.affinity.plan {
         false => no_plan(all)?,
         true => {
-            ensure!(
-                all.affinity.file.is_none(),
-                "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L"
-            );
+            ensure!(is_ganeti, "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L");
             ensure!(
                 !all.json,
                 "options --plan and --json exclude each other; --print-plan json prints a plan"
@@ -167,6 +173,21 @@ pub(super) fn check(all: &Options) -> anyhow::Result<()> {
         }
     }
     ensure!(placement.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
-    ensure!(!all.execution.exec && placement.now.is_none(), "--exec and --now are for Pacemaker clusters");
-    no_forms_but(placement, "--explain", "placement by keys")
+    ensure!(!placement.no_keep && !placement.undo, "--no-keep and --undo mean nothing to placement by keys");
+    if !is_pacemaker {
+        ensure!(
+            !all.execution.exec && placement.now.is_none(),
+            "--exec and --now are for Pacemaker clusters"
+        );
+        return no_forms_but(placement, &["--explain"], "placement by keys");
+    }
+    ensure!(
+        !all.execution.exec,
+        "placement by keys is not carried out: --commands FORM tells what has to be typed"
+    );
+    no_forms_but(placement, &["--explain", "--commands"], "placement by keys")
+}
+
+fn is_pacemaker(all: &Options) -> bool {
+    all.placement.file.is_some() || all.placement.live
 }

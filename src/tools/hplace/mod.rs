@@ -1,6 +1,7 @@
 //! `hplace`: where Pacemaker places the resources of a cluster, and why.
 
 mod affinity;
+mod attributes;
 mod best;
 pub(super) mod carry;
 pub(super) mod cluster;
@@ -65,7 +66,7 @@ pub const SPEC: Spec = Spec {
             Ok(())
         })
         .added(),
-        OptionDef::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j), and for Ganeti clusters, whose keys are tags")
+        OptionDef::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j), for Ganeti clusters, whose keys are tags, and for CIBs, whose keys are attributes")
             .takes("WORD", Choices(STRATEGIES), |o, g| {
                 g.choice().map(|word| {
                     o.placement.method = word.parse().ok();

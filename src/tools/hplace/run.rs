@@ -82,13 +82,13 @@ pub(super) fn forms(options: &PlacementOptions) -> ([PlacementForm; 5], [Placeme
 
 /// Refuses the forms of a placement where no placement is shown; `what` is shown there.
 pub(super) fn no_forms(options: &PlacementOptions, what: &str) -> anyhow::Result<()> {
-    no_forms_but(options, "", what)
+    no_forms_but(options, &[], what)
 }
 
-/// The same, but for the form of one option.
-pub(super) fn no_forms_but(options: &PlacementOptions, known: &str, what: &str) -> anyhow::Result<()> {
+/// The same, but for the forms of some options.
+pub(super) fn no_forms_but(options: &PlacementOptions, known: &[&str], what: &str) -> anyhow::Result<()> {
     let (alone, others) = forms(options);
-    match alone.iter().chain(&others).find(|(given, name)| *given && *name != known) {
+    match alone.iter().chain(&others).find(|(given, name)| *given && !known.contains(name)) {
         Some((_, name)) => bail!("option {name} means nothing to {what}"),
         None => Ok(()),
     }

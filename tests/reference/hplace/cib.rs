@@ -1,7 +1,7 @@
 //! Random clusters of Pacemaker's, as XML documents.
 
 #[path = "../../common/cib_text.rs"]
-mod cib_text;
+pub mod cib_text;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

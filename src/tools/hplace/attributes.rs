@@ -1,0 +1,84 @@
+//! `hplace --strategy affinity` on a Pacemaker cluster: keys are in its attributes.
+
+use std::collections::HashMap;
+
+use anyhow::{bail, ensure};
+
+use super::affinity::{check, status, tell};
+use super::cluster::read_cib;
+use crate::model::shown::{printable, shown_name};
+use crate::placement::affinity::{ChoiceDetail, PacemakerFleet, fleet_of_set, place_all};
+use crate::placement::cib::change::CibChange;
+use crate::placement::pinning::pin_running;
+use crate::placement::quantity::MeasuredCapacity;
+use crate::report::placement::commands;
+use crate::tools::ExitStatus;
+use crate::tools::options::Options;
+use crate::tools::output::Output;
+
+/// Most characters of a warning about an attribute.
+const WARNING: usize = 300;
+
+/// Places what should run and does not, or must leave its node.
+///
+/// # Errors
+/// The document cannot be read, or options do not go together.
+pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    check(all)?;
+    let commands = all.placement.commands;
+    ensure!(
+        commands.is_none() || !(all.json || all.affinity.verify || all.placement.explain),
+        "--commands is printed alone: no --json, --verify or --explain with it"
+    );
+    let cib = read_cib(all, output)?;
+    let mut of = fleet_of_set(&cib.set);
+    for fault in &of.faults {
+        output.error_line(&format!("Warning: {}", printable(&fault.to_string(), WARNING)))?;
+    }
+    say_figures(&of, output)?;
+    if cib.set.frozen {
+        output.error_line("Warning: fencing is on and there is no device for it: Pacemaker starts nothing, and all stays as it is")?;
+    }
+    of.fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
+    of.fleet.options = all.affinity.over(&of.fleet.options).map_err(anyhow::Error::msg)?;
+    let is_good = match commands {
+        Some(form) => {
+            let order = all.affinity.order.unwrap_or_default();
+            let choices = place_all(&of.fleet, order, ChoiceDetail::Scores);
+            let nodes: HashMap<usize, Option<usize>> =
+                choices.iter().map(|choice| (choice.machine, choice.node)).collect();
+            for choice in choices.iter().filter(|choice| choice.node.is_none()) {
+                let name = shown_name(&of.fleet.machines[choice.machine].name);
+                output.error_line(&format!(
+                    "Warning: {name} gets no node by its keys, which does not keep Pacemaker from starting it"
+                ))?;
+            }
+            let pinning = pin_running(&cib.text, &cib.source, of.hosts(&cib.set, &nodes))?;
+            let lines = commands::lines(form, &CibChange::Pin(pinning.pins))?;
+            lines.iter().try_for_each(|line| output.line(line))?;
+            nodes.values().all(Option::is_some)
+        }
+        None => tell(all, &of.fleet, output)?,
+    };
+    output.flush()?;
+    Ok(status(is_good))
+}
+
+/// Tells what is taken for memory and processors, and what is not known.
+fn say_figures(of: &PacemakerFleet, output: &mut Output) -> anyhow::Result<()> {
+    let Some(memory) = &of.memory else {
+        let names = MeasuredCapacity::Memory.names().join(", ");
+        bail!(
+            "placement by keys needs to know the memory of nodes: a utilization attribute called one of {names}"
+        );
+    };
+    let processors = match &of.processors {
+        Some(name) => format!("processors are '{}'", shown_name(name)),
+        None => "there are no processors".to_owned(),
+    };
+    output.error_line(&format!(
+        "Of the utilization, memory is '{}' and {processors}; what has none of it counts as 0, and so does the load of nodes",
+        shown_name(memory)
+    ))?;
+    Ok(())
+}
