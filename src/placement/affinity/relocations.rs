@@ -34,17 +34,18 @@ pub struct StuckMachine {
 
 /// Moves each instance that would be started elsewhere today, the one with the largest gain first, as long as there are such whose
 /// move the rules allow; none for which its node is as good. After every move the others are looked at as things are then.
-pub fn relocations(cluster: &mut Draft, fleet: &Fleet) -> KeyRelocations {
+/// `misplaced` is [what would be elsewhere](super::misplaced) before the first.
+pub fn relocations(cluster: &mut Draft, fleet: &Fleet, misplaced: Vec<Misplaced>) -> KeyRelocations {
     let mut fleet = fleet.clone();
     let mut occupancy = Occupancy::of(&fleet);
     let instances = instances(cluster, &fleet);
     let mut found = KeyRelocations::default();
     let mut moved: HashSet<usize> = HashSet::new();
+    let mut waiting = by_gain(misplaced);
     loop {
         let before = found.steps.len();
-        let waiting = by_gain(misplaced_among(&fleet, &occupancy));
         found.stuck.clear();
-        for machine in waiting {
+        for machine in std::mem::take(&mut waiting) {
             if moved.contains(&machine) {
                 continue;
             }
@@ -66,6 +67,7 @@ pub fn relocations(cluster: &mut Draft, fleet: &Fleet) -> KeyRelocations {
         if found.steps.len() == before {
             return found;
         }
+        waiting = by_gain(misplaced_among(&fleet, &occupancy));
     }
 }
 
@@ -134,14 +136,15 @@ mod tests {
 
     use super::*;
     use crate::model::Cluster;
-    use crate::placement::affinity::{FleetFigures, fleet_of};
+    use crate::placement::affinity::{FleetFigures, fleet_of, misplaced};
     use crate::plan::checker::{CheckOptions, check};
     use crate::testing::cluster;
 
     fn planned(cluster: &Cluster) -> (KeyRelocations, Draft) {
         let mut draft = Draft::of(cluster);
         let fleet = fleet_of(cluster, FleetFigures::default());
-        (relocations(&mut draft, &fleet), draft)
+        let misplaced = misplaced(&fleet);
+        (relocations(&mut draft, &fleet, misplaced), draft)
     }
 
     fn nodes(count: usize) -> Vec<String> {

@@ -16,7 +16,7 @@ use crate::model::Cluster;
 use crate::model::known_tags::KEY;
 use crate::model::shown::printable;
 use crate::placement::affinity::{
-    ChoiceDetail, Fleet, FleetFigures, document, fleet_of, misplaced, place_all,
+    ChoiceDetail, Fleet, FleetFigures, Misplaced, document, fleet_of, misplaced, place_all,
 };
 use crate::report::check::problems::tag_text;
 use crate::report::json;
@@ -73,7 +73,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         None => of_cluster(all, source::load(&all.load, output)?, output)?.1,
     };
     fleet.options = choices.over(&fleet.options).map_err(anyhow::Error::msg)?;
-    let is_good = tell(all, &fleet, output)?;
+    let is_good = tell(all, &fleet, output)?.is_good;
     output.flush()?;
     Ok(status(is_good))
 }
@@ -83,8 +83,16 @@ pub(super) fn status(is_good: bool) -> ExitStatus {
     if is_good { ExitStatus::Success } else { ExitStatus::Unplaced }
 }
 
-/// Places the machines of a fleet and tells where they go. Whether all is as it should be.
-pub(super) fn tell(all: &Options, fleet: &Fleet, output: &mut Output) -> anyhow::Result<bool> {
+/// What was told of a fleet.
+pub(super) struct ToldFleet {
+    /// Whether all is as it should be.
+    pub(super) is_good: bool,
+    /// What would be elsewhere today; none: that was not asked.
+    pub(super) misplaced: Option<Vec<Misplaced>>,
+}
+
+/// Places the machines of a fleet and tells where they go.
+pub(super) fn tell(all: &Options, fleet: &Fleet, output: &mut Output) -> anyhow::Result<ToldFleet> {
     let choices = &all.affinity;
     let placed = place_all(fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
     let elsewhere = choices.verify.then(|| misplaced(fleet));
@@ -94,7 +102,8 @@ pub(super) fn tell(all: &Options, fleet: &Fleet, output: &mut Output) -> anyhow:
         false if all.execution.prints_document() => {}
         false => result.lines(all.placement.explain).iter().try_for_each(|line| output.line(line))?,
     }
-    Ok(result.is_good())
+    let is_good = result.is_good();
+    Ok(ToldFleet { is_good, misplaced: elsewhere })
 }
 
 fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {

@@ -58,7 +58,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
             lines.iter().try_for_each(|line| output.line(line))?;
             nodes.values().all(Option::is_some)
         }
-        None => tell(all, &of.fleet, output)?,
+        None => tell(all, &of.fleet, output)?.is_good,
     };
     output.flush()?;
     Ok(status(is_good))

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use super::affinity::{check, of_cluster, status, tell};
+use super::affinity::{ToldFleet, check, of_cluster, status, tell};
 use crate::model::{Cluster, Draft, Step};
 use crate::placement::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::plan::checker::CheckOptions;
@@ -47,8 +47,9 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
 fn planned(options: &Options, cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let (cluster, mut fleet) = of_cluster(options, cluster, output)?;
     fleet.options = options.affinity.over(&fleet.options).map_err(anyhow::Error::msg)?;
-    let is_good = tell(options, &fleet, output)?;
-    let KeyRelocations { steps, stuck } = relocations(&mut Draft::of(&cluster), &fleet);
+    let ToldFleet { is_good, misplaced } = tell(options, &fleet, output)?;
+    let misplaced = misplaced.unwrap_or_default();
+    let KeyRelocations { steps, stuck } = relocations(&mut Draft::of(&cluster), &fleet, misplaced);
     let silent = options.execution.prints_document();
     if !silent {
         describe(&fleet, &steps, &stuck, output)?;
