@@ -207,6 +207,24 @@ fn keys_that_are_not_met_are_a_problem_that_has_to_be_asked_for() {
             .and(contains("app1 on node2: shop=7, weight 30: nothing there meets it")),
     );
     hcheck(&["--json"]).stdout(contains("\"unmet_keys\""));
+    let folder = tempfile::tempdir().unwrap();
+    let written = |option: &str| {
+        let path = folder.path().join("written").display().to_string();
+        hcheck(&["-q", option, &path]);
+        fs::read_to_string(path).unwrap()
+    };
+    let page = written("--report");
+    assert!(
+        page.contains("Affinity keys that are not met") && page.contains("something there meets it"),
+        "{page}"
+    );
+    let metrics = written("--metrics");
+    for (wish, count) in [("together", 1), ("apart", 2)] {
+        let line = format!("wish=\"{wish}\"}} {count}\n");
+        let of =
+            metrics.lines().filter(|line| line.starts_with("htools_check_unmet_keys{")).collect::<Vec<_>>();
+        assert!(of.iter().any(|found| format!("{found}\n").ends_with(&line)), "{of:?}");
+    }
     hcheck(&[]).stdout(contains("not met").not());
 }
 

@@ -29,4 +29,4 @@ pub use keys::{
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
 pub use pacemaker::{AttributeBearer, KeyAttributeFault, PacemakerFleet, fleet_of_set};
 pub use relocations::{KeyRelocations, StuckMachine, relocations};
-pub use unmet::{UnmetKey, unmet};
+pub use unmet::{UnmetKey, unmet, unmet_in};

@@ -1,8 +1,10 @@
 //! Customers' keys that are not met where a machine runs.
 
 use super::fleet::Fleet;
+use super::ganeti::{FleetFigures, fleet_of, has_keys};
 use super::keys::CompiledKey;
 use super::occupancy::{Absentee, Occupancy, started_with};
+use crate::model::Cluster;
 
 /// A customer's key of a machine that runs on a node that it did not wish.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +15,21 @@ pub struct UnmetKey {
     pub node: String,
     /// The key.
     pub key: CompiledKey,
+}
+
+impl UnmetKey {
+    /// Whether something is missing on the machine's node; otherwise, something is there that should not be.
+    pub fn is_missing(&self) -> bool {
+        self.key.weight > 0.0
+    }
+}
+
+/// The keys that are not met in a Ganeti cluster.
+pub fn unmet_in(cluster: &Cluster) -> Vec<UnmetKey> {
+    match has_keys(cluster) {
+        true => unmet(&fleet_of(cluster, FleetFigures::default())),
+        false => Vec::new(),
+    }
 }
 
 /// The keys that are not met, by machine: those of a weight above 0 that find nothing on the machine's node whose value is less than 1 away,

@@ -88,8 +88,12 @@ pub fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Probl
 /// A key that is not met, and why.
 pub fn unmet_text(of: &UnmetKey) -> String {
     let UnmetKey { machine, node, key } = of;
-    let what = if key.weight > 0.0 { "nothing there meets it" } else { "something there meets it" };
-    format!("{machine} on {node}: {}={}, weight {}: {what}", key.name, key.value, key.weight)
+    format!("{machine} on {node}: {}={}, weight {}: {}", key.name, key.value, key.weight, unmet_reason(of))
+}
+
+/// Why a key is not met.
+pub fn unmet_reason(of: &UnmetKey) -> &'static str {
+    if of.is_missing() { "nothing there meets it" } else { "something there meets it" }
 }
 
 /// A tag that does nothing, and why.

@@ -6,8 +6,9 @@ use super::grid::{Grid, GridCell, GridRow};
 use super::nodes::NodeRows;
 use super::{PageAnswer, ReportPage, Section, problems};
 use crate::model::{Cluster, InstanceIdx};
+use crate::placement::affinity::UnmetKey;
 use crate::report::check::loss::refusals;
-use crate::report::check::problems::tag_text;
+use crate::report::check::problems::{tag_text, unmet_reason};
 use crate::report::check::{CheckResult, When};
 use crate::report::number::{counted, fixed};
 use crate::report::table::Align;
@@ -37,6 +38,7 @@ pub fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
         groups(found, cluster),
         NodeRows { before: cluster, after: None, nodes: &nodes }.section(),
         idle_tags(found),
+        unmet_keys(found),
     ];
     ReportPage {
         title: "Health of the cluster".to_owned(),
@@ -105,6 +107,38 @@ fn idle_tags(found: &CheckResult) -> Option<Section> {
     let lines: Vec<String> = found.idle_tags.iter().map(tag_text).collect();
     let list = html! { ul { @for line in &lines { li { (line) } } } };
     Section::of("tags", "Tags without effect", Some(list).filter(|_| !lines.is_empty()))
+}
+
+/// The customers' affinity keys that are not met.
+fn unmet_keys(found: &CheckResult) -> Option<Section> {
+    let row = |of: &UnmetKey| {
+        let UnmetKey { machine, node, key } = of;
+        let number = |number: f64| GridCell::number(number.to_string(), number);
+        let cells = vec![
+            GridCell::text(machine),
+            GridCell::text(node),
+            GridCell::text(&key.name),
+            number(key.value),
+            number(key.weight),
+            GridCell::text(unmet_reason(of)),
+        ];
+        GridRow { cells, changes: false }
+    };
+    let grid = Grid {
+        id: "key-table",
+        caption: "Affinity keys that are not met",
+        columns: vec![
+            ("Instance", Align::Left),
+            ("Node", Align::Left),
+            ("Key", Align::Left),
+            ("Value", Align::Right),
+            ("Weight", Align::Right),
+            ("Why", Align::Left),
+        ],
+        rows: found.unmet_keys.iter().map(row).collect(),
+        noun: Some("key"),
+    };
+    Section::of("keys", "Affinity keys that are not met", grid.some())
 }
 
 /// What the loss of nodes would mean.

@@ -18,6 +18,10 @@ pub fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
         }
     }
     sheet.count(Family::CheckIdleTags, &[], check.idle_tags.len());
+    let missing = check.unmet_keys.iter().filter(|of| of.is_missing()).count();
+    for (wish, count) in [("together", missing), ("apart", check.unmet_keys.len() - missing)] {
+        sheet.count(Family::CheckUnmetKeys, &[wish], count);
+    }
 }
 
 fn tell_problems(sheet: &mut Sheet, state: &Snapshot, groups: &GroupLabels, when: &str) {

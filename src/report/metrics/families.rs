@@ -118,6 +118,8 @@ families! {
         "Moves of the balancing on trial; 0 if nothing had to be mended.";
     CheckIdleTags Gauge "check_idle_tags" ["cluster"] "hcheck"
         "Tags for htools that do nothing: unknown, malformed or unused.";
+    CheckUnmetKeys Gauge "check_unmet_keys" ["cluster", "wish"] "hcheck"
+        "Customers' affinity keys that are not met where an instance runs: together (nothing on its node meets one), apart (something does that should not).";
     CheckLoss Gauge "check_loss_instances" ["cluster", "outcome"] "hcheck"
         "Instances by what the loss of the nodes of --without-node would mean to them: placed elsewhere, unmirrored, stranded.";
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, Draft, GroupIdx};
+use crate::placement::affinity::unmet_in;
 use crate::report::check::{CheckResult, Snapshot};
 use crate::report::info::Information;
 use crate::report::metrics::balance::BalanceFigures;
@@ -49,7 +50,7 @@ fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
         stopped: found.iter().find_map(|(_, found)| found.stopped),
         without_simulation: false,
         idle_tags: idle_tags(read),
-        unmet_keys: Vec::new(),
+        unmet_keys: unmet_in(read),
         initial,
     };
     check::tell(sheet, &result, read);

@@ -3,7 +3,7 @@
 use super::{ExitStatus, Options, SPEC};
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
-use crate::placement::affinity::{FleetFigures, fleet_of, has_keys, unmet};
+use crate::placement::affinity::unmet_in;
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::{html, json, metrics};
@@ -66,11 +66,7 @@ pub fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
         stopped,
         without_simulation: options.no_simulation,
         idle_tags: if named { idle_tags(cluster) } else { Vec::new() },
-        unmet_keys: if named && has_keys(cluster) {
-            unmet(&fleet_of(cluster, FleetFigures::default()))
-        } else {
-            Vec::new()
-        },
+        unmet_keys: if named { unmet_in(cluster) } else { Vec::new() },
     };
     output.figures(|sheet| metrics::check::tell(sheet, &found, cluster));
     Ok(found)
