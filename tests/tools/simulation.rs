@@ -60,7 +60,17 @@ fn what_cannot_be_simulated_is_one_line() {
         (fleet(&["--poisson", "1", "--strategy", "affinity"]), "--strategy means nothing"),
         ([&SAMPLE[..], &["--lifetime", "3"]].concat(), "--lifetime means nothing"),
         ([&SAMPLE[..], &["--seed", "3"]].concat(), "--seed means nothing"),
-        ([&SAMPLE[..], &["-x", "data/pacemaker-small.xml"]].concat(), "a simulation is about no cluster"),
+        (
+            [&SAMPLE[..], &["-x", "data/pacemaker-small.xml"]].concat(),
+            "a simulation is about no Pacemaker cluster",
+        ),
+        ([&SAMPLE[..], &["-t", "data/wishes.data"]].concat(), "-t, -m and -L mean nothing"),
+        (fleet(&["--poisson", "1", "-t", "data/wishes.data"]), "-j stands alone"),
+        (fleet(&["--poisson", "1", "--ram-ratio", "2"]), "option --ram-ratio means nothing"),
+        (
+            vec!["--poisson", "1", "-t", "data/wishes.data", "-U", "data/utilisation.txt"],
+            "option -U means nothing",
+        ),
         ([&SAMPLE[..], &["--svg", "/nowhere/at/all.svg"]].concat(), "/nowhere/at/all.svg"),
     ] {
         simulate(&words, "").code(1).stdout("").stderr(contains(problem).and(one_line()));
@@ -110,4 +120,33 @@ fn who_comes_too_late_is_told() {
         .code(0)
         .stdout(contains("0 requests on 1 node in 3 days"))
         .stderr("Warning: 1 of 1 machines arrive after the end of day 3\n");
+}
+
+/// What runs in a Ganeti cluster is there at the beginning, and goes.
+#[test]
+fn a_ganeti_cluster_is_the_beginning() {
+    let run = |words: &[&str]| {
+        let words = [&["-t", "data/wishes.data", "--poisson", "1", "--days", "30", "--json"], words].concat();
+        let run = simulate(&words, "").code(0);
+        serde_json::from_slice::<serde_json::Value>(&run.get_output().stdout).unwrap()
+    };
+    // nobody leaves in a month who stays for a million days
+    let full = run(&["--lifetime", "1e6"]);
+    let empty = run(&["--lifetime", "0.01"]);
+    assert_eq!((&full["residents"], &empty["residents"]), (&20.into(), &20.into()));
+    assert_eq!(full["requests"], empty["requests"]);
+    let used = |of: &serde_json::Value, at: usize, day: usize| {
+        of["strategies"][at]["by_day"][day]["used"].as_f64().unwrap()
+    };
+    for strategy in 0..5 {
+        assert!(used(&full, strategy, 0) > 0.2 && used(&empty, strategy, 29) < 0.1, "{strategy}");
+        // all of them run at the beginning
+        assert!(empty["strategies"][strategy]["peak"].as_f64().unwrap() > 0.35, "{strategy}");
+    }
+    simulate(&["-t", "data/wishes.data", "--poisson", "1", "--days", "3"], "")
+        .code(0)
+        .stdout(contains("; 20 machines there at the beginning;"))
+        .stderr("");
+    // all of the memory of nodes promised twice
+    simulate(&["-t", "data/wishes.data", "--poisson", "1", "--days", "3", "--ram-ratio", "2"], "").code(0);
 }

@@ -4,6 +4,9 @@ use super::timeline::{MOST_DAYS, MOST_RENTALS, Rental, Timeline, TimelineError};
 use crate::model::random::Random;
 use crate::placement::affinity::Fleet;
 
+/// The stream of numbers that says when those go that are there at the beginning.
+const RESIDENTS: u64 = 1;
+
 /// Machines that come independently of each other, at the same rate all the time, and stay for a time that does not hang on how long
 /// they have been there.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +28,21 @@ impl PoissonArrivals {
     /// # Errors
     /// A number that is none, or too much; a fleet without machines.
     pub fn draw(&self, fleet: Fleet) -> Result<Timeline, TimelineError> {
+        let rentals = self.rentals(&fleet)?;
+        Timeline::new(fleet, rentals, self.days)
+    }
+
+    /// The same where what runs in the fleet is there at the beginning, and goes as those do that come. The same come as to empty nodes.
+    ///
+    /// # Errors
+    /// As [`PoissonArrivals::draw`].
+    pub fn draw_beside(&self, fleet: Fleet) -> Result<Timeline, TimelineError> {
+        let rentals = self.rentals(&fleet)?;
+        let mut random = Random::stream(self.seed, RESIDENTS);
+        Timeline::inhabited(fleet, rentals, self.days, || self.leaves(0.0, &mut random))
+    }
+
+    fn rentals(&self, fleet: &Fleet) -> Result<Vec<Rental>, TimelineError> {
         if !(1..=MOST_DAYS).contains(&self.days) {
             return Err(TimelineError::Days);
         }
@@ -49,15 +67,19 @@ impl PoissonArrivals {
         loop {
             now += waited(&mut random) / self.per_day;
             if now >= end {
-                return Timeline::new(fleet, rentals, self.days);
+                return Ok(rentals);
             }
             let machine = random.below(fleet.machines.len());
-            // no time at all is drawn nearly never, and is none
-            let stays = (waited(&mut random) * self.lifetime).max(f64::MIN_POSITIVE);
-            let leaves = Some(now + stays).filter(|leaves| leaves.is_finite());
-            let leaves = leaves.map(|leaves| leaves.max(now.next_up()));
-            rentals.push(Rental { machine, arrives: now, leaves });
+            rentals.push(Rental { machine, arrives: now, leaves: self.leaves(now, &mut random) });
         }
+    }
+
+    /// When one goes that is there now.
+    fn leaves(&self, now: f64, random: &mut Random) -> Option<f64> {
+        // no time at all is drawn nearly never, and is none
+        let stays = (waited(random) * self.lifetime).max(f64::MIN_POSITIVE);
+        let leaves = Some(now + stays).filter(|leaves| leaves.is_finite());
+        leaves.map(|leaves| leaves.max(now.next_up()))
     }
 }
 

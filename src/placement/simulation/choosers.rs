@@ -12,7 +12,7 @@ use crate::placement::working_set::{Host, HostState, Strategy, WorkingSet};
 use crate::placement::{AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable};
 use crate::search::place::{Conditions, Fit, Newcomer, Targets, find};
 
-/// A strategy, and what it keeps in mind of the machines that run.
+/// A strategy, and what it keeps in mind of the machines that run; it knows those that are there at the beginning.
 pub(super) trait Chooser {
     /// The node for one that comes, if there is one.
     fn choose(&mut self, rental: usize, tenants: &Tenants<'_>) -> Option<usize>;
@@ -96,7 +96,9 @@ pub(super) struct ByPreference<'t> {
 
 impl<'t> ByPreference<'t> {
     pub(super) fn new(timeline: &'t Timeline, set: &'t WorkingSet, strategy: Strategy) -> ByPreference<'t> {
-        ByPreference { timeline, preference: Preference::new(set, strategy) }
+        let mut chooser = ByPreference { timeline, preference: Preference::new(set, strategy) };
+        timeline.residents().for_each(|(rental, node)| chooser.started(rental, node));
+        chooser
     }
 }
 
@@ -139,7 +141,7 @@ pub(super) struct ByScore<'t> {
 
 impl<'t> ByScore<'t> {
     pub(super) fn new(timeline: &'t Timeline) -> ByScore<'t> {
-        let draft = Draft::from(nights::cluster(timeline, std::iter::empty()));
+        let draft = Draft::from(nights::cluster(timeline, timeline.residents()));
         let nodes = draft.all_nodes();
         let usable = nodes.iter().copied().filter(|node| !draft.node(*node).spec.offline).collect();
         ByScore {
@@ -147,7 +149,7 @@ impl<'t> ByScore<'t> {
             draft,
             nodes,
             targets: Targets::Singles(usable),
-            instances: HashMap::new(),
+            instances: timeline.residents().map(|(rental, _)| (rental, InstanceIdx::new(rental))).collect(),
             spare: Vec::new(),
         }
     }

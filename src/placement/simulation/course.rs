@@ -55,11 +55,15 @@ impl<'t> SimulatedDays<'t> {
             None if contender == Contender::Affinity => Box::new(ByKeys::new(timeline)),
             None => Box::new(ByScore::new(timeline)),
         };
+        let mut tenants = Tenants::none(timeline, wishes);
+        timeline.residents().for_each(|(rental, node)| tenants.settle(rental, node, 0.0));
+        let mut gauge = Gauge::default();
+        gauge.read(&tenants);
         SimulatedDays {
-            tenants: Tenants::none(timeline, wishes),
+            tenants,
             chooser,
             nights,
-            gauge: Gauge::default(),
+            gauge,
             refused: RefusedRentals::default(),
             days: Vec::new(),
         }

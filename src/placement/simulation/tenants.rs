@@ -48,9 +48,14 @@ impl<'t> Tenants<'t> {
         self.occupancy.refusal(self.timeline.fleet(), node, machine, None).is_none()
     }
 
-    /// Starts one.
+    /// Starts one on a node that can take it.
     pub(super) fn start(&mut self, rental: usize, node: usize, now: f64) {
         debug_assert!(self.can_take(rental, node), "no node takes more than it has room for");
+        self.settle(rental, node, now);
+    }
+
+    /// Has one run on a node, whether that could take it or not.
+    pub(super) fn settle(&mut self, rental: usize, node: usize, now: f64) {
         let kind = self.timeline.rentals()[rental].machine;
         let machine = self.timeline.machine(rental);
         self.occupancy.start(node, machine, &self.started_with[kind]);

@@ -385,3 +385,31 @@ fn moves_that_are_made_even_things_out() {
     assert_eq!(moves(NightWork::Counted), (vec![3; 4], 1.0));
     assert_eq!(moves(NightWork::Made), (vec![3, 0, 0, 0], 0.0));
 }
+
+/// What runs at the beginning need not fit by the rule; who comes does.
+#[test]
+fn what_runs_is_there_at_the_beginning() {
+    let on = |node: usize, of: Machine| Machine { node: Some(node), ..of };
+    let machines = vec![
+        on(0, machine("large", 90, &[])),
+        on(0, machine("too-much", 30, &[])),
+        on(1, machine("small", 10, &[])),
+        machine("new", 60, &[]),
+    ];
+    let mut fleet = fleet(vec![node("b", 100, &[]), node("a", 100, &[])], machines);
+    fleet.nodes[0].ram_free = Mib(-20);
+    fleet.nodes[1].ram_free = Mib(90);
+    let rental = |arrives| Rental { machine: 3, arrives, leaves: None };
+    let mut leaves = [Some(1.5), None, None].into_iter();
+    let next = || leaves.next().flatten();
+    let timeline = Timeline::inhabited(fleet, vec![rental(0.5), rental(1.0), rental(1.75)], 2, next).unwrap();
+    assert_eq!((timeline.resident_count(), timeline.requests(), timeline.ram()), (3, 3, Mib(180)));
+    // a is the first by name; large goes from b, and what comes then has room there
+    for contender in Contender::ALL {
+        let found = places(&timeline, *contender);
+        assert_eq!(found, [None, Some(1), Some(0), Some(0), None, Some(1)], "{contender}");
+    }
+    for run in simulate(&timeline, NightWork::Made) {
+        assert_eq!((run.refused, run.peak), (1, 0.95), "{}", run.contender);
+    }
+}

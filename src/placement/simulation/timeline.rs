@@ -1,7 +1,7 @@
 //! Which machines come, when, and when they go.
 
-use crate::model::Mib;
 use crate::model::shown::shown_name;
+use crate::model::{Mib, TagSet};
 use crate::placement::affinity::{CompiledKey, Fleet, Machine};
 
 /// The most machines that come.
@@ -60,17 +60,21 @@ pub(super) enum TimelineEvent {
     Arrive(usize),
 }
 
-/// Nodes, and the machines that come and go there. At the beginning the nodes are empty.
+/// Nodes, and the machines that come and go there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     fleet: Fleet,
+    /// First those that are there at the beginning, then those that come.
     rentals: Vec<Rental>,
+    /// The nodes, by position, of those that are there at the beginning.
+    homes: Vec<usize>,
     days: u32,
 }
 
 impl Timeline {
     /// Machines that come to the nodes of a fleet, for so many days. What runs in the fleet makes place first; those that would come
-    /// later than the last day are left out. Local disks are not known: there is a choice for all.
+    /// later than the last day are left out. What keeps machines on some nodes, such as local disks, is not known, nor who may not be with whom: there is a choice for
+    /// all.
     ///
     /// # Errors
     /// A time that is none, or too much.
@@ -93,7 +97,41 @@ impl Timeline {
             name()?;
         }
         rentals.retain(|rental| rental.arrives < f64::from(days));
-        Ok(Timeline { fleet: emptied(fleet), rentals, days })
+        Ok(Timeline { fleet: emptied(fleet), rentals, homes: Vec::new(), days })
+    }
+
+    /// The same where what runs in the fleet is there at the beginning; `leaves` tells when each of them goes.
+    ///
+    /// # Errors
+    /// As [`Timeline::new`].
+    pub fn inhabited(
+        fleet: Fleet,
+        rentals: Vec<Rental>,
+        days: u32,
+        mut leaves: impl FnMut() -> Option<f64>,
+    ) -> Result<Timeline, TimelineError> {
+        let mut places = vec![0; fleet.nodes.len()];
+        by_name(&fleet).into_iter().enumerate().for_each(|(place, node)| places[node] = place);
+        let homes = fleet.machines.iter().enumerate().filter_map(|(at, of)| Some((at, of.node?)));
+        let (machines, homes): (Vec<usize>, Vec<usize>) = homes.map(|(at, node)| (at, places[node])).unzip();
+        let there = machines.into_iter().map(|machine| Rental { machine, arrives: 0.0, leaves: leaves() });
+        let rentals = there.chain(rentals).collect();
+        Ok(Timeline { homes, ..Timeline::new(fleet, rentals, days)? })
+    }
+
+    /// Those that are there at the beginning, by number, with the position of their node.
+    pub(super) fn residents(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.homes.iter().copied().enumerate()
+    }
+
+    /// How many are there at the beginning.
+    pub fn resident_count(&self) -> usize {
+        self.homes.len()
+    }
+
+    /// How many come.
+    pub fn requests(&self) -> usize {
+        self.rentals.len() - self.homes.len()
     }
 
     /// The nodes, by name, and what machines are like.
@@ -101,7 +139,7 @@ impl Timeline {
         &self.fleet
     }
 
-    /// Who comes.
+    /// Who is there at the beginning, and then who comes.
     pub fn rentals(&self) -> &[Rental] {
         &self.rentals
     }
@@ -113,10 +151,10 @@ impl Timeline {
 
     /// The memory of all that come.
     pub fn ram(&self) -> Mib {
-        (0..self.rentals.len()).map(|rental| self.machine(rental).ram).sum()
+        (self.homes.len()..self.rentals.len()).map(|rental| self.machine(rental).ram).sum()
     }
 
-    /// What a machine that comes is like.
+    /// What a machine is like.
     pub(super) fn machine(&self, rental: usize) -> &Machine {
         &self.fleet.machines[self.rentals[rental].machine]
     }
@@ -132,7 +170,9 @@ impl Timeline {
         let mut events: Vec<(f64, TimelineEvent)> =
             (1..=self.days).map(|day| (f64::from(day), TimelineEvent::Night)).collect();
         for (at, rental) in self.rentals.iter().enumerate() {
-            events.push((rental.arrives, TimelineEvent::Arrive(at)));
+            if at >= self.homes.len() {
+                events.push((rental.arrives, TimelineEvent::Arrive(at)));
+            }
             let leaves = rental.leaves.filter(|leaves| *leaves <= end);
             events.extend(leaves.map(|leaves| (leaves, TimelineEvent::Leave(at))));
         }
@@ -148,8 +188,18 @@ fn emptied(mut fleet: Fleet) -> Fleet {
             node.ram_free += machine.ram;
         }
         machine.disk_node = None;
+        machine.reach = None;
+        machine.exclusion = TagSet::default();
         machine.started_with = None;
     }
-    fleet.nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    let order = by_name(&fleet);
+    fleet.nodes = order.into_iter().map(|node| fleet.nodes[node].clone()).collect();
     fleet
+}
+
+/// The positions of the nodes, by name.
+fn by_name(fleet: &Fleet) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..fleet.nodes.len()).collect();
+    order.sort_by(|one, other| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
+    order
 }

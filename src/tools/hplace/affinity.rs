@@ -124,7 +124,8 @@ pub(super) fn of_cluster(
     apply_node_options(&mut cluster, &all.load.nodes)?;
     warn_of_tags(&cluster, output)?;
     let is_load_known = all.load.utilisation.is_some();
-    if !is_load_known {
+    // a simulation has none in any case
+    if !is_load_known && all.placement.command == PlacementCommand::Place {
         output.error_line("Warning: the load of nodes is not known (-U FILE) and taken for 0")?;
     }
     let fleet =

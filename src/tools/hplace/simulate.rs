@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 
+use super::affinity::of_cluster;
 use super::cluster::opened;
 use super::run::no_forms;
 use crate::execute::pacemaker::SIZE;
@@ -15,9 +16,10 @@ use crate::report::json;
 use crate::report::palette::Palette;
 use crate::report::placement::simulation::SimulationResult;
 use crate::tools::ExitStatus;
-use crate::tools::options::Options;
 use crate::tools::options::affinity::AffinityChoices;
+use crate::tools::options::{Options, SourceOptions};
 use crate::tools::output::Output;
+use crate::tools::source;
 
 /// How many days machines stay on average, where nothing is said about it.
 const LIFETIME: f64 = 30.0;
@@ -51,13 +53,14 @@ fn check(all: &Options) -> anyhow::Result<()> {
         "a simulation compares all strategies: --strategy means nothing to it"
     );
     ensure!(
-        placement.file.is_none() && !placement.live && all.load.source == Default::default(),
-        "a simulation is about no cluster: --arrivals FILE, or --poisson N with -j FILE"
+        placement.file.is_none() && !placement.live,
+        "a simulation is about no Pacemaker cluster: --arrivals FILE, or --poisson N with -j FILE or a Ganeti cluster, -t FILE, -m ADDRESS or -L"
     );
+    let is_ganeti = is_ganeti(all);
     let strange = [
         (keys.order.is_some(), "--order"),
         (keys.verify, "--verify"),
-        (keys.ram_ratio.is_some(), "--ram-ratio"),
+        (keys.ram_ratio.is_some() && !is_ganeti, "--ram-ratio"),
         (all.load.utilisation.is_some(), "-U"),
     ];
     for (given, name) in strange {
@@ -68,24 +71,47 @@ fn check(all: &Options) -> anyhow::Result<()> {
         (None, None) => bail!("who comes and goes? --arrivals FILE, or --poisson N with -j FILE"),
         (Some(_), None) => {
             ensure!(keys.file.is_none(), "the nodes are in the document of --arrivals: -j means nothing");
+            ensure!(!is_ganeti, "the nodes are in the document of --arrivals: -t, -m and -L mean nothing");
             ensure!(of.lifetime.is_none(), "option --lifetime means nothing without --poisson");
             let ties = keys.random_tie == Some(true);
             ensure!(keys.seed.is_none() || ties, "--seed means nothing without --poisson or --tie random");
         }
-        (None, Some(_)) => ensure!(keys.file.is_some(), "--poisson needs nodes and machines: -j FILE"),
+        (None, Some(_)) => match (&keys.file, is_ganeti) {
+            (None, false) => {
+                bail!(
+                    "--poisson needs nodes and machines: -j FILE, or a Ganeti cluster, -t FILE, -m ADDRESS or -L"
+                )
+            }
+            (Some(_), true) => bail!("only one cluster can be named: -j stands alone"),
+            _ => {}
+        },
     }
     Ok(())
+}
+
+fn is_ganeti(all: &Options) -> bool {
+    all.load.source != SourceOptions::default()
 }
 
 /// Who comes and goes.
 fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
     let (of, keys) = (&all.simulation, &all.affinity);
+    // with --poisson, the seed is for who comes even where equal nodes are told apart by name
+    let ties = AffinityChoices { seed: keys.seed.filter(|_| keys.random_tie == Some(true)), ..keys.clone() };
+    let drawn = |per_day| {
+        let lifetime = of.lifetime.unwrap_or(LIFETIME);
+        let (days, seed) = (of.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
+        PoissonArrivals { per_day, lifetime, days, seed }
+    };
+    if let Some(per_day) = of.per_day.filter(|_| is_ganeti(all)) {
+        let (_, mut fleet) = of_cluster(all, source::load(&all.load, output)?, output)?;
+        fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
+        return Ok(drawn(per_day).draw_beside(fleet)?);
+    }
     let file = of.arrivals.as_ref().or(keys.file.as_ref()).context("no document is given")?;
     let (document, source) = opened(file)?;
     let bytes = read_limited(document, SIZE).with_context(|| format!("cannot read file '{source}'"))?;
     let text = decode(&bytes, &source)?;
-    // with --poisson, the seed is for who comes even where equal nodes are told apart by name
-    let ties = AffinityChoices { seed: keys.seed.filter(|_| keys.random_tie == Some(true)), ..keys.clone() };
     let Some(per_day) = of.per_day else {
         let arrivals = document::parse(text, &source)?;
         arrivals.warnings.iter().try_for_each(|line| output.error_line(line))?;
@@ -105,7 +131,5 @@ fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
     let (mut fleet, warnings) = affinity::document::parse(text, &source)?;
     warnings.iter().try_for_each(|line| output.error_line(line))?;
     fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
-    let lifetime = of.lifetime.unwrap_or(LIFETIME);
-    let (days, seed) = (of.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
-    Ok(PoissonArrivals { per_day, lifetime, days, seed }.draw(fleet)?)
+    Ok(drawn(per_day).draw(fleet)?)
 }

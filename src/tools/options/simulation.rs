@@ -40,7 +40,7 @@ pub const ARRIVALS: OptionDef = OptionDef::new(
 .only(SIMULATE);
 pub const POISSON: OptionDef = OptionDef::new(
     "poisson",
-    "simulate: on average N machines come a day, by chance, each like one of those in the document of -j, whose nodes are empty at first",
+    "simulate: on average N machines come a day, by chance, each like one of those in the document of -j, whose nodes are empty at first, or of a Ganeti cluster, where what runs is there at first",
 )
 .takes("N", Float, |o, g| amount(g).map(|rate| o.simulation.per_day = Some(rate)))
 .added()

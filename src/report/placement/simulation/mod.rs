@@ -28,7 +28,7 @@ pub struct SimulationResult<'a> {
 
 impl SimulationResult<'_> {
     fn requests(&self) -> usize {
-        self.timeline.rentals().len()
+        self.timeline.requests()
     }
 
     fn days(&self) -> usize {
@@ -41,8 +41,12 @@ impl SimulationResult<'_> {
             NightWork::Counted => "counted only",
             NightWork::Made => "made",
         };
+        let residents = match self.timeline.resident_count() {
+            0 => String::new(),
+            count => format!("; {} there at the beginning", counted(count, "machine")),
+        };
         format!(
-            "{} on {} in {}, {} GiB of memory together; hbal's moves at night are {nights}",
+            "{} on {} in {}, {} GiB of memory together{residents}; hbal's moves at night are {nights}",
             counted(self.requests(), "request"),
             counted(self.timeline.fleet().nodes.len(), "node"),
             counted(self.days(), "day"),
@@ -99,6 +103,7 @@ impl SimulationResult<'_> {
             nodes: self.timeline.fleet().nodes.len(),
             requests: self.requests(),
             requested_ram: self.timeline.ram().0,
+            residents: Some(self.timeline.resident_count()).filter(|count| *count > 0),
             nightly_moves_made: self.nights == NightWork::Made,
             strategies: self.runs.iter().map(SimulatedRunView::of).collect(),
             conclusion: self.conclusion(),
@@ -133,6 +138,8 @@ pub struct SimulationDocument {
     nodes: usize,
     requests: usize,
     requested_ram: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    residents: Option<usize>,
     nightly_moves_made: bool,
     strategies: Vec<SimulatedRunView>,
     conclusion: Vec<String>,
