@@ -16,6 +16,7 @@ mod fuzz_parsers;
 mod ganeti_placing;
 mod house;
 mod instances;
+mod keyed_allocation;
 mod lint;
 mod mend;
 mod merge;
