@@ -22,7 +22,7 @@ fn found(text: &str) -> Vec<LintFinding> {
 }
 
 /// By rule: what is changed into what, whose element is named, and a part of what is said.
-const WRONG: [(&str, &str, &str, &str, &str); 14] = [
+const WRONG: [(&str, &str, &str, &str, &str); 16] = [
     (
         "no-fencing",
         r#"name="stonith-enabled" value="false""#,
@@ -92,6 +92,22 @@ const WRONG: [(&str, &str, &str, &str, &str); 14] = [
         "<constraints><rsc_colocation id=\"x\" score=\"1\">\n<resource_set id=\"s\"><resource_ref id=\"web\"/><resource_ref id=\"no\"/></resource_set></rsc_colocation>",
         "x",
         "no resource 'no'",
+    ),
+    (
+        "tag-ignored",
+        r#"<constraints>"#,
+        r#"<tags><tag id="t"><obj_ref id="u"/></tag><tag id="u"><obj_ref id="web"/></tag></tags>
+<constraints><rsc_location id="x" rsc="t" node="alpha" score="1"/>"#,
+        "x",
+        "tag 't' has 'u', which is no resource",
+    ),
+    (
+        "tag-ignored",
+        r#"<constraints>"#,
+        r#"<tags><tag id="t"><obj_ref id="db"/></tag><tag id="u"><obj_ref id="web"/></tag></tags>
+<constraints><rsc_colocation id="x" rsc="t" with-rsc="u" score="1"/>"#,
+        "x",
+        "with another one: the constraint is ignored",
     ),
     (
         "circle",

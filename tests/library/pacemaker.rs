@@ -35,6 +35,13 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     clones
 }
 
+/// Clusters whose documents say things by reference, in other units, or for several at once.
+pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/notation");
+    assert_eq!(clusters.len(), 6);
+    clusters
+}
+
 /// The documents in a directory.
 fn documents(directory: &str) -> BTreeSet<PathBuf> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -43,7 +50,8 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 
 #[test]
 fn same_scores_same_places_same_order() {
-    for file in clusters().into_iter().chain(with_clones()).chain(with_failures()).chain(on_several_nodes()) {
+    let others = [with_clones(), with_failures(), on_several_nodes(), in_other_words()];
+    for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
         assert_eq!(set.outside, [], "{name}");

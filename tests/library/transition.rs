@@ -52,6 +52,7 @@ fn same_actions_same_order_as_crm_simulate() {
         crate::pacemaker::with_failures(),
         crate::pacemaker::with_clones(),
         crate::pacemaker::on_several_nodes(),
+        crate::pacemaker::in_other_words(),
     ];
     for file in crate::pacemaker::clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
@@ -62,7 +63,7 @@ fn same_actions_same_order_as_crm_simulate() {
         assert_eq!(check(&set, set.strategy(), &placed, &plan), [], "{name}");
         with_order += usize::from(!theirs.order.is_empty());
     }
-    assert_eq!(with_order, 90);
+    assert_eq!(with_order, 95);
 }
 
 #[test]

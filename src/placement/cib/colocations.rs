@@ -11,7 +11,7 @@ use super::super::working_set::{Colocation, Outside};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::locations::score;
-use super::sets::is_sequential;
+use super::sets::{NamedResources, is_sequential};
 use crate::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -29,15 +29,38 @@ impl<'a, 'i> Reader<'a, 'i> {
                 true => {
                     let name = |attribute| required(self.source, constraint, attribute);
                     let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
-                    let dependent = self.resource_of(constraint, dependent)?;
-                    let primary = self.resource_of(constraint, primary)?;
-                    if let (Some(dependent), Some(primary)) = (dependent, primary) {
-                        self.colocate(constraint, dependent, primary, score(self.source, constraint)?)?;
-                    }
+                    let (dependents, primaries) =
+                        (self.named(constraint, dependent)?, self.named(constraint, primary)?);
+                    self.colocate_named(constraint, &dependents, &primaries)?;
                 }
             }
         }
         self.leave_out_circles();
+        Ok(())
+    }
+
+    /// Colocates each of some with each of others. An oddity of Pacemaker's: a constraint of one tag or template with another is
+    /// ignored.
+    fn colocate_named(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        dependents: &NamedResources,
+        primaries: &NamedResources,
+    ) -> Result<()> {
+        if dependents.shared && primaries.shared {
+            return Ok(());
+        }
+        let is_shared = dependents.shared || primaries.shared;
+        if is_shared && dependents.all.iter().any(|dependent| primaries.all.contains(dependent)) {
+            self.outside(constraint, "a resource with a tag that it has itself");
+            return Ok(());
+        }
+        let score = score(self.source, constraint)?;
+        for dependent in &dependents.all {
+            for primary in &primaries.all {
+                self.colocate(constraint, *dependent, *primary, score)?;
+            }
+        }
         Ok(())
     }
 

@@ -106,12 +106,21 @@ impl<'a, 'i> Reader<'a, 'i> {
         // what the status says holds
         let pairs = own.iter().chain(transient.iter());
         host.attributes = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self.add_names(&mut host);
         host.health = self.health.map(|health| health.worth(&host)).unwrap_or_default();
         for (kind, value) in utilization.iter() {
             let kind = self.kind_of_capacity(kind);
             host.capacity.set(kind, amount(value));
         }
         host
+    }
+
+    /// Adds to the attributes of a host the names of the cluster and of the site, for which the former stands in.
+    fn add_names(&self, host: &mut Host) {
+        let site = host.attribute("site-name").or(self.cluster_name).map(str::to_owned);
+        let cluster = self.cluster_name.map(str::to_owned);
+        let named = [("#cluster-name", cluster), ("#site-name", site)];
+        host.attributes.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
 
     fn host_state(
@@ -132,13 +141,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         if let Some(reason) = self.unclear_state(state, in_ccm, crmd, transient) {
             self.outside(node, reason);
         }
+        // of a host without a state it may be said that it is not fenced for that; of others not
+        let never_seen = match state {
+            Some(state) => !state.has_attribute("in_ccm"),
+            None => self.startup_fencing,
+        };
         let lost = !online && word("expected") == "member";
         HostState {
             online,
             standby: is_set("standby"),
             maintenance: is_set("maintenance"),
             shutting_down: shutdown,
-            unclean: self.set.fencing && (lost || (state.is_none() && self.startup_fencing)),
+            unclean: self.set.fencing && (lost || never_seen),
         }
     }
 

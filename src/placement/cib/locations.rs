@@ -53,7 +53,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn located(&mut self, constraint: Node<'a, 'i>) -> Result<Vec<ResourceIdx>> {
         let mut located = Vec::new();
         if let Some(name) = constraint.attribute("rsc") {
-            located.extend(self.resource_of(constraint, name)?);
+            located.extend(self.named(constraint, name)?.all);
         } else if let Some(pattern) = constraint.attribute("rsc-pattern") {
             let (pattern, inverted) = match pattern.strip_prefix('!') {
                 Some(rest) => (rest, true),
@@ -141,7 +141,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Whether a name is that of a clone or bundle, or of something in it.
-    fn is_inside_outsider(&self, name: &str) -> bool {
+    pub(super) fn is_inside_outsider(&self, name: &str) -> bool {
         let section = self.section("resources");
         section.is_some_and(|section| section.descendants().any(|node| id(node) == name && node.is_element()))
     }

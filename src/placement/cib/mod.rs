@@ -21,6 +21,7 @@ mod properties;
 mod resources;
 mod rules;
 mod sets;
+mod spans;
 pub mod underway;
 mod whereabouts;
 
@@ -75,8 +76,11 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         health: None,
         maintenance_mode: false,
         startup_fencing: true,
+        watchdog: false,
+        cluster_name: None,
         hosts: HashMap::new(),
         templates: HashMap::new(),
+        tags: HashMap::new(),
         resources: HashMap::new(),
         inner: HashSet::new(),
         enough: HashMap::new(),
@@ -93,6 +97,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     reader.read_options();
     reader.read_hosts()?;
     reader.read_resources()?;
+    reader.read_tags();
     reader.read_locations()?;
     reader.read_colocations()?;
     reader.set.colocations.append(&mut reader.together);
@@ -122,9 +127,15 @@ struct Reader<'a, 'i> {
     maintenance_mode: bool,
     /// Whether hosts of which nothing is known are fenced.
     startup_fencing: bool,
+    /// Whether hosts fence themselves, by their watchdogs.
+    watchdog: bool,
+    /// The name of the cluster.
+    cluster_name: Option<&'a str>,
     hosts: HashMap<String, HostIdx>,
     /// The templates of primitives, by id.
     templates: HashMap<&'a str, Node<'a, 'i>>,
+    /// What tags and templates stand for in constraints, by id.
+    tags: HashMap<&'a str, Vec<&'a str>>,
     resources: HashMap<&'a str, ResourceIdx>,
     /// The ids of what clones are made of.
     inner: HashSet<&'a str>,
@@ -185,6 +196,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);
+        self.cluster_name = options.get("cluster-name");
+        self.watchdog = options.flag("have-watchdog", false);
         let quorum = self.root.attribute("have-quorum").is_some_and(is_true);
         if !quorum && options.get("no-quorum-policy") != Some("ignore") {
             self.outside(self.root, "the cluster has no quorum");

@@ -4,6 +4,7 @@ use roxmltree::Node;
 
 use super::Reader;
 use super::document::{child, children};
+use super::spans::milliseconds;
 
 /// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -26,8 +27,8 @@ pub(super) enum OnFail {
 /// What operations are to do when they fail, where a resource says it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FailureRules<'a> {
-    /// By name and interval in milliseconds, the word.
-    of_operations: Vec<(&'a str, u64, &'a str)>,
+    /// By name and interval in milliseconds, the word, if there is one: of operations that are there twice, the first holds.
+    of_operations: Vec<(&'a str, u64, Option<&'a str>)>,
     /// The word for all others.
     of_all: Option<&'a str>,
     /// After how many seconds a failure is forgotten.
@@ -38,7 +39,7 @@ impl FailureRules<'_> {
     /// What is done about a failed operation.
     pub(super) fn of(&self, name: &str, interval: u64, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, every, _)| *other == name && *every == interval);
-        let word = own.map(|(.., word)| *word).or(self.of_all);
+        let word = own.and_then(|(.., word)| *word).or(self.of_all);
         let stops = name == "stop";
         let usual = match (stops, fencing) {
             (false, _) => OnFail::Restart,
@@ -70,31 +71,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         let defaults = defaults.map(|of| self.properties(of, "meta_attributes"));
         rules.of_all = defaults.and_then(|of| of.get("on-fail"));
         let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
-        for operation in lists.flat_map(|list| children(list, "op")) {
+        let lists: Vec<Node<'a, 'i>> = lists.filter_map(|list| self.meant(list)).collect();
+        for operation in lists.into_iter().flat_map(|list| children(list, "op")) {
             let metas = self.properties(operation, "meta_attributes");
             let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let name = operation.attribute("name").unwrap_or_default();
-            let every = operation.attribute("interval").and_then(milliseconds).unwrap_or(0);
-            rules.of_operations.extend(word.map(|word| (name, every, word)));
+            let every = operation.attribute("interval").map_or(0, milliseconds);
+            rules.of_operations.push((name, every, word));
         }
         rules
     }
-}
-
-/// A span of time in milliseconds; without a unit, it is in seconds.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..end].parse().ok()?;
-    let factor = match text[end..].trim() {
-        "" | "s" | "sec" => 1000,
-        "ms" | "msec" => 1,
-        "us" | "usec" => return Some(number / 1000),
-        "m" | "min" => 60_000,
-        "h" | "hr" => 3_600_000,
-        _ => return None,
-    };
-    number.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -102,20 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_of_time_have_units() {
-        let spans =
-            [("10", Some(10_000)), ("10s", Some(10_000)), ("250ms", Some(250)), ("2min", Some(120_000))];
-        for (text, span) in spans.into_iter().chain([("1h", Some(3_600_000)), ("x", None), ("5 days", None)])
-        {
-            assert_eq!(milliseconds(text), span, "{text}");
-        }
-        assert_eq!(milliseconds("18446744073709551615h"), None);
-    }
-
-    #[test]
     fn a_failed_stop_asks_for_more_than_other_failures() {
         let rules = FailureRules {
-            of_operations: vec![("monitor", 10_000, "standby"), ("stop", 0, "standby")],
+            of_operations: vec![("monitor", 10_000, Some("standby")), ("stop", 0, Some("standby"))],
             ..FailureRules::default()
         };
         assert_eq!(rules.of("monitor", 10_000, false), OnFail::Standby);

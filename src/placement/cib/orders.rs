@@ -24,10 +24,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             if sets.is_empty() {
                 let name = |attribute| required(self.source, constraint, attribute);
                 let (first, then) = (name("first")?, name("then")?);
-                let (first, then) =
-                    (self.resource_of(constraint, first)?, self.resource_of(constraint, then)?);
-                if let (Some(first), Some(then)) = (first, then) {
-                    self.order(constraint, first, then);
+                let (first, then) = (self.named(constraint, first)?, self.named(constraint, then)?);
+                for first in &first.all {
+                    then.all.iter().for_each(|then| self.order(constraint, *first, *then));
                 }
             }
             self.order_sets(constraint, &sets)?;

@@ -11,8 +11,9 @@ use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
 use super::migrations::HistoryPlace;
-use super::on_fail::{FailureRules, milliseconds};
+use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
+use super::spans::milliseconds;
 use super::{FailCount, Reader};
 use crate::input::error::Result;
 
@@ -68,7 +69,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             .descendants()
             .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
         // without a device to fence with, nothing is started or stopped
-        self.set.frozen = self.set.fencing && !has_fencing;
+        self.set.frozen = self.set.fencing && !has_fencing && !self.watchdog;
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "primitive" => {
@@ -190,17 +191,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         if resource.agent == "ocf:pacemaker:remote" {
             reasons.push("it makes a remote node");
         }
-        let after = metas.get("failure-timeout").unwrap_or_default();
-        let timeout = milliseconds(after);
-        if timeout.is_none() && after.starts_with(|letter: char| letter == 'P' || letter.is_ascii_digit()) {
-            reasons.push("a time after which failures are forgotten that is written in an unknown way");
-        }
         let threshold = metas
             .get("migration-threshold")
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
         let mut rules = self.failure_rules(node, template);
-        let seconds = timeout.and_then(|span| i64::try_from(span / 1000).ok());
-        rules.timeout = seconds.filter(|seconds| *seconds > 0);
+        let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
+        rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
         Ok(PrimitiveDraft { resource, reasons, threshold, metas, rules })
     }
 

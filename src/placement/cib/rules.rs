@@ -8,9 +8,6 @@ use super::super::number::leading;
 use super::super::working_set::Host;
 use super::dates::{self, ClusterTime};
 
-/// Attributes that every host has, and what Pacemaker calls them.
-const BUILT_IN: [&str; 3] = ["#uname", "#id", "#is_dc"];
-
 /// Why a rule is outside, if it is.
 pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
     for part in rule.descendants().filter(Node::is_element) {
@@ -22,9 +19,6 @@ pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
             "rule" => continue,
             "expression" if part.attribute("value-source").is_some_and(|from| from != "literal") => {
                 "a value from the resource"
-            }
-            "expression" if word("attribute").starts_with('#') && !BUILT_IN.contains(&word("attribute")) => {
-                "an attribute that no node has by itself"
             }
             "expression" if matches!(word("type"), "version") => "a comparison of versions",
             "expression" if known(word("operation")) => continue,
@@ -108,6 +102,7 @@ pub(super) fn is_any(rule: Node<'_, '_>) -> bool {
 fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) -> bool {
     let name = expression.attribute("attribute").unwrap_or_default();
     let actual = match name {
+        "#kind" => Some("cluster"),
         "#uname" => Some(host.name.as_str()),
         "#id" => Some(host.id.as_str()),
         "#is_dc" => Some(if coordinator { "true" } else { "false" }),

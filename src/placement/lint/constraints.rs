@@ -13,12 +13,17 @@ use crate::model::shown::shown_name;
 use crate::placement::cib::document::id;
 
 /// What the elements are in which resources are defined.
-const RESOURCES: [&str; 6] = ["primitive", "group", "clone", "master", "bundle", "tag"];
+const RESOURCES: [&str; 5] = ["primitive", "group", "clone", "master", "bundle"];
+/// What the elements are that stand for some of them.
+const SHARED: [&str; 2] = ["tag", "template"];
 
-/// The resources that there are, and the tags that stand for some.
+/// The resources that there are, and the tags and templates that stand for some.
 fn resources<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
-    RESOURCES.iter().flat_map(|kind| elements(document, kind)).map(id).collect()
+    RESOURCES.iter().chain(&SHARED).flat_map(|kind| elements(document, kind)).map(id).collect()
 }
+
+/// The attributes of constraints that name resources.
+const PLACES: [&str; 4] = ["rsc", "with-rsc", "first", "then"];
 
 /// All constraints.
 fn constraints<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d, 'd>> {
@@ -27,8 +32,7 @@ fn constraints<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d, 
 
 /// The resources that a constraint names.
 fn named<'d>(constraint: Node<'d, 'd>) -> impl Iterator<Item = &'d str> {
-    let words = ["rsc", "with-rsc", "first", "then"].into_iter();
-    let words = words.filter_map(move |name| constraint.attribute(name));
+    let words = PLACES.into_iter().filter_map(move |name| constraint.attribute(name));
     words.chain(constraint.descendants().filter(|node| node.has_tag_name("resource_ref")).map(id))
 }
 
@@ -56,6 +60,38 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
         }
         if let Some(node) = constraint.attribute("node").filter(|node| !nodes.contains(node)) {
             missing("node", node, &nodes);
+        }
+    }
+    Ok(complaints)
+}
+
+/// A constraint that is ignored for what a tag or template stands for: outside of sets, something that is no resource, be it a tag;
+/// or in both places of a colocation.
+pub(super) fn tags(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let ids = |kinds: &'static [&'static str]| kinds.iter().flat_map(|kind| cib.elements(kind)).map(id);
+    let (known, shared) = (ids(&RESOURCES).collect::<HashSet<_>>(), ids(&SHARED).collect::<HashSet<_>>());
+    let mut complaints = Vec::new();
+    for constraint in constraints(cib.document) {
+        let mut complain = |problem: String, advice: &str| {
+            complaints.push(Complaint::about(constraint, problem, advice.to_owned()));
+        };
+        let names: Vec<&str> = PLACES.iter().filter_map(|place| constraint.attribute(*place)).collect();
+        for tag in cib.elements("tag").filter(|tag| names.contains(&id(*tag))) {
+            let strangers = tag.children().filter(|inner| inner.has_tag_name("obj_ref")).map(id);
+            if let Some(stranger) = strangers.into_iter().find(|name| !known.contains(name)) {
+                let (tag, stranger) = (shown_name(id(tag)), shown_name(stranger));
+                let problem =
+                    format!("tag '{tag}' has '{stranger}', which is no resource: the constraint is ignored");
+                complain(problem, "name the tag in a resource_set, or have only resources in it");
+            }
+        }
+        let is_colocation = constraint.has_tag_name("rsc_colocation") && names.len() == 2;
+        if is_colocation && names.iter().all(|name| shared.contains(name)) {
+            let problem = "a tag or template with another one: the constraint is ignored".to_owned();
+            complain(
+                problem,
+                "name one of the two by its resources, in constraints of their own, or both in resource_sets",
+            );
         }
     }
     Ok(complaints)

@@ -88,7 +88,7 @@ const fn rule(
 }
 
 /// All rules, in the order in which findings are shown.
-const RULES: [LintRule; 10] = [
+const RULES: [LintRule; 11] = [
     rule("no-fencing", LintSeverity::Error, options::no_fencing),
     rule("utilization-ignored", LintSeverity::Warning, options::utilization_ignored),
     rule("needless-moves", LintSeverity::Warning, options::needless_moves),
@@ -97,6 +97,7 @@ const RULES: [LintRule; 10] = [
     rule("unused-capacity", LintSeverity::Warning, capacities::unused),
     rule("not-a-number", LintSeverity::Error, capacities::not_a_number),
     rule("absent", LintSeverity::Error, constraints::absent),
+    rule("tag-ignored", LintSeverity::Error, constraints::tags),
     rule("circle", LintSeverity::Warning, constraints::circles),
     rule("contradiction", LintSeverity::Error, constraints::contradictions),
 ];
