@@ -7,7 +7,7 @@ use anyhow::{bail, ensure};
 
 use super::ExitStatus;
 use super::execution::check_journal;
-use super::hplace::carry::carry_out_pinning;
+use super::hplace::carry::{carry_out_change, carry_out_pinning};
 use super::hplace::cluster::{ReadCib, read_cib};
 use super::options::Options;
 use super::output::Output;
@@ -19,10 +19,10 @@ use crate::placement::cib::change::{CibChange, LocationPin};
 use crate::placement::instances::{
     HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
 };
-use crate::placement::pinning::pin_running;
+use crate::placement::pinning::{Foresight, Pinning, pin_running};
 use crate::placement::{HostIdx, Strategy};
 use crate::report::number::counted;
-use crate::report::placement::commands::{CommandForm, lines, lines_of_all, making};
+use crate::report::placement::commands::{CommandForm, lines, making};
 use crate::search::Stopped;
 use crate::search::moves::{MoveRules, perform_step};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
@@ -42,6 +42,13 @@ pub(super) struct CibOrigin {
     planned: OnceCell<(Vec<Step>, Option<Stopped>)>,
 }
 
+/// What switches the nodes of a plan, and what the cluster does then.
+struct Switching {
+    /// In the order in which they can be made one by one.
+    parts: Vec<CibChange>,
+    outlook: Foresight,
+}
+
 /// Whether the options name a cluster of Pacemaker's.
 pub(super) fn is_named(options: &Options) -> bool {
     options.placement.file.is_some() || options.placement.live
@@ -53,11 +60,11 @@ pub(super) fn label(options: &Options) -> Option<String> {
     options.placement.file.as_deref().map(source::file_label).or(local)
 }
 
-/// Refuses what does not go together with a Pacemaker cluster, if it is one; `carries_out` if the tool has plans carried out there.
+/// Refuses what does not go together with a Pacemaker cluster, if it is one.
 ///
 /// # Errors
 /// Such an option.
-pub(super) fn check(tool: &str, options: &Options, carries_out: bool) -> anyhow::Result<()> {
+pub(super) fn check(options: &Options) -> anyhow::Result<()> {
     let Options { placement, load, balance, execution, .. } = options;
     if !is_named(options) {
         let given =
@@ -68,10 +75,6 @@ pub(super) fn check(tool: &str, options: &Options, carries_out: bool) -> anyhow:
         };
     }
     if execution.exec {
-        ensure!(
-            carries_out,
-            "{tool} changes no Pacemaker cluster: -C prints the commands for it, and hplace --live evacuate NODE -X does so for one node"
-        );
         ensure!(placement.live, "--exec needs the cluster itself: --live");
         ensure!(!options.json, "only one of --json and --exec can be given");
         check_journal(execution.journal.as_deref())?;
@@ -226,23 +229,50 @@ impl CibOrigin {
     /// # Errors
     /// As [`commands`](Self::commands).
     pub(super) fn switch_commands(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
-        let ReadCib { text, source, set } = &self.read;
-        let name = |node: &NodeIdx| set.host(host(*node)).name.clone();
-        let change: fn(String) -> CibChange = match plan.decision {
-            Decision::Nothing => return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?),
-            Decision::Condense => CibChange::Standby,
-            Decision::Expand => CibChange::Online,
-        };
-        let switches: Vec<CibChange> = plan.nodes.iter().map(|node| change(name(node))).collect();
-        let mut switched = text.clone();
-        for switch in &switches {
-            switched = switch.made_in(&switched, source)?;
+        Ok(lines(CommandForm::Cib, &CibChange::Together(self.switching(plan)?.parts))?)
+    }
+
+    /// The same as calls, each of them whole, and without how they are taken back.
+    ///
+    /// # Errors
+    /// As [`commands`](Self::commands).
+    pub(super) fn switch_calls(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
+        let mut calls = Vec::new();
+        for part in self.switching(plan)?.parts.iter().filter(|part| !part.is_empty()) {
+            calls.push(making(CommandForm::Cib, part)?.join("\n"));
+            calls.push("crm_resource --wait".to_owned());
         }
-        let pins = CibChange::Pin(pin_running(&switched, source, self.hosts_after(&plan.steps))?.pins);
-        let mut changes: Vec<CibChange> = switches;
-        let at = if plan.decision == Decision::Expand { changes.len() } else { 0 };
-        changes.insert(at, pins);
-        Ok(lines_of_all(CommandForm::Cib, &changes)?)
+        Ok(calls)
+    }
+
+    /// Has the cluster switch the nodes of a plan and come to where the plan ends.
+    ///
+    /// # Errors
+    /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
+    pub(super) fn carry_out_switching(
+        &self,
+        options: &Options,
+        plan: &GroupPlan,
+        output: &mut Output,
+    ) -> anyhow::Result<ExitStatus> {
+        let Switching { parts, outlook } = self.switching(plan)?;
+        carry_out_change(options, &self.read, (CibChange::Together(parts), outlook), output)
+    }
+
+    fn switching(&self, plan: &GroupPlan) -> anyhow::Result<Switching> {
+        let ReadCib { text, source, set } = &self.read;
+        if plan.is_idle() {
+            let outlook = Foresight::of(text, source)?;
+            return Ok(Switching { parts: Vec::new(), outlook });
+        }
+        let name = |node: &NodeIdx| set.host(host(*node)).name.clone();
+        let switch = if plan.decision == Decision::Expand { CibChange::Online } else { CibChange::Standby };
+        let switches: Vec<CibChange> = plan.nodes.iter().map(|node| switch(name(node))).collect();
+        let switched = CibChange::Together(switches.clone()).made_in(text, source)?;
+        let Pinning { pins, outlook, .. } = pin_running(&switched, source, self.hosts_after(&plan.steps))?;
+        let pins = vec![CibChange::Pin(pins)];
+        let parts = if plan.decision == Decision::Expand { [switches, pins] } else { [pins, switches] };
+        Ok(Switching { parts: parts.concat(), outlook })
     }
 
     /// By resource, where it is to run after some steps; none where nobody has to care.

@@ -85,6 +85,16 @@ fn hsqueeze_puts_nodes_in_standby_and_takes_them_out() {
     let output = String::from_utf8(more.get_output().stdout.clone()).unwrap();
     let position = |text: &str| output.find(text).unwrap_or_else(|| panic!("{text}: {output}"));
     assert!(position("<rsc_location ") < position("crm_attribute --name standby --node "));
+    // the document has the same commands, and no others
+    let document = fed("hsqueeze", &[&words[1..], &["--allow-restarts", "--json"]].concat(), vms.as_str());
+    let document: Value = serde_json::from_slice(&document.code(0).get_output().stdout).unwrap();
+    let group = &document["groups"][0];
+    let commands: Vec<&str> =
+        group["commands"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let (script, _) = output.split_once("\n# To take it back:").unwrap();
+    let (_, script) = script.split_once("Commands to run:\n").unwrap();
+    assert_eq!(commands.join("\n"), script);
+    assert_eq!(group["steps"][0]["commands"][0], "crm_resource --move -r web2 -N node3");
 }
 
 #[test]
@@ -100,7 +110,6 @@ fn options_of_ganeti_are_refused() {
         ("hspace", "--disk-template=drbd"),
         ("hcheck", "--without-node=alpha"),
         ("hcheck", "--survive=1"),
-        ("hsqueeze", "--json"),
         ("hsqueeze", "--ignore-soft-errors"),
         ("hsqueeze", "--standby-data=x"),
     ] {
@@ -113,8 +122,10 @@ fn options_of_ganeti_are_refused() {
         let alone = run(tool, &["-tdata/offline-nodes.data", "--skip-unsupported"]).code(1).stdout("");
         alone.stderr(contains("option --skip-unsupported is for Pacemaker clusters"));
     }
-    let exec = run("hsqueeze", &["-x", SIX, "-X"]).code(1).stdout("");
-    exec.stderr(contains("hsqueeze changes no Pacemaker cluster: -C prints the commands for it"));
+    for tool in ["hbal", "hsqueeze"] {
+        let exec = run(tool, &["-x", SIX, "-X"]).code(1).stdout("");
+        exec.stderr(contains("--exec needs the cluster itself: --live"));
+    }
 }
 
 #[test]

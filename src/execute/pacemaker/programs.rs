@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::NamedTempFile;
+
 use super::client::{CibCallError, CibClient};
 use crate::execute::program::{ProgramCall, ProgramProblem};
 use crate::model::shown::printable;
@@ -55,6 +57,14 @@ impl CibClient for Suite {
                 let node = format!("--node={node}");
                 good(&["crm_attribute", "--name=standby", &node, "--delete"], "")?;
             }
+            CibChange::Together(_) => {
+                let before = self.document()?;
+                let made = change.made_in(&before, SOURCE);
+                let made = made.map_err(|error| CibCallError::Nonsense(error.to_string()))?;
+                if let Some(patch) = patch(&before, &made)? {
+                    good(&[SOURCE, "--patch", "--xml-pipe"], &patch)?;
+                }
+            }
         }
         Ok(())
     }
@@ -93,6 +103,35 @@ fn has_nothing_to_begin(at_most: Duration) -> Result<bool, CibCallError> {
     }
 }
 
+/// What makes one document of another, as the cluster takes it in one step; none if they say the same.
+fn patch(before: &str, after: &str) -> Result<Option<String>, CibCallError> {
+    let (before, after) = (written(before)?, written(after)?);
+    let (from, to) = (before.path().to_string_lossy(), after.path().to_string_lossy());
+    // what the nodes say of themselves meanwhile is no obstacle
+    let words = ["crm_diff", "--no-version", "--original", &from, "--new", &to];
+    let answer = ProgramCall { words: &words, input: "", limit: LIMIT, most: SIZE }.run()?;
+    match answer.status.code() {
+        Some(0) => Ok(None),
+        Some(1) => Ok(Some(answer.text)),
+        _ => Err(CibCallError::Nonsense(format!("crm_diff failed: {}{}", answer.status, answer.last_words))),
+    }
+}
+
+/// A temporary file with a text.
+fn written(text: &str) -> Result<NamedTempFile, CibCallError> {
+    let mut file = temporary()?;
+    file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(problem)?;
+    Ok(file)
+}
+
+fn temporary() -> Result<NamedTempFile, CibCallError> {
+    tempfile::Builder::new().prefix("hplace").suffix(".xml").tempfile().map_err(problem)
+}
+
+fn problem(error: io::Error) -> CibCallError {
+    CibCallError::Nonsense(printable(&error.to_string(), 200))
+}
+
 /// What Pacemaker's own simulation says about a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Simulation {
@@ -107,10 +146,7 @@ pub enum Simulation {
 /// # Errors
 /// It cannot.
 pub fn simulate(document: &str) -> Result<Simulation, CibCallError> {
-    let problem = |error: io::Error| CibCallError::Nonsense(printable(&error.to_string(), 200));
-    let mut before = tempfile::Builder::new().prefix("hplace").suffix(".xml").tempfile().map_err(problem)?;
-    before.write_all(document.as_bytes()).and_then(|()| before.flush()).map_err(problem)?;
-    let after = tempfile::Builder::new().prefix("hplace").suffix(".xml").tempfile().map_err(problem)?;
+    let (before, after) = (written(document)?, temporary()?);
     let (from, to) = (before.path().to_string_lossy(), after.path().to_string_lossy());
     let words = ["crm_simulate", "-S", "-Q", "-x", &from, "-O", &to];
     match (ProgramCall { words: &words, input: "", limit: LIMIT * 10, most: SIZE }).good() {

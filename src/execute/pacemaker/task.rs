@@ -25,18 +25,11 @@ pub enum CibTask<'a> {
 impl fmt::Display for CibTask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CibTask::Make(CibChange::Pin(pins)) => write!(f, "set {}", constraints(pins.len())),
-            CibTask::Make(CibChange::Unpin(pins)) => write!(f, "take {} away", constraints(pins.len())),
-            CibTask::Make(CibChange::Standby(node)) => write!(f, "put {} in standby", shown_name(node)),
-            CibTask::Make(CibChange::Online(node)) => write!(f, "take {} out of standby", shown_name(node)),
+            CibTask::Make(change) => change.fmt(f),
             CibTask::Await => f.write_str("wait until the cluster is at rest"),
             CibTask::Compare => f.write_str("compare where resources run with the plan"),
         }
     }
-}
-
-fn constraints(count: usize) -> String {
-    if count == 1 { "1 constraint".to_owned() } else { format!("{count} constraints") }
 }
 
 /// Why a change must not be made in the cluster of a document: its resources no longer run where they did, or it would not

@@ -2,6 +2,7 @@
 //! nothing. A document is changed as the cluster would change its own, so that what follows can be looked at first.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -63,6 +64,28 @@ pub enum CibChange {
     Standby(String),
     /// It may run resources again.
     Online(String),
+    /// All of these, none of which takes back what one before it makes.
+    Together(Vec<CibChange>),
+}
+
+/// What it is, for people.
+impl fmt::Display for CibChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let constraints = |pins: &[LocationPin]| match pins.len() {
+            1 => "1 constraint".to_owned(),
+            count => format!("{count} constraints"),
+        };
+        match self {
+            CibChange::Pin(pins) => write!(f, "set {}", constraints(pins)),
+            CibChange::Unpin(pins) => write!(f, "take {} away", constraints(pins)),
+            CibChange::Standby(node) => write!(f, "put {} in standby", shown_name(node)),
+            CibChange::Online(node) => write!(f, "take {} out of standby", shown_name(node)),
+            CibChange::Together(parts) => {
+                let parts: Vec<String> = parts.iter().map(CibChange::to_string).collect();
+                f.write_str(&parts.join(", "))
+            }
+        }
+    }
 }
 
 impl CibChange {
@@ -82,6 +105,9 @@ impl CibChange {
             CibChange::Online(name) => {
                 let node = node(&document, name, source)?;
                 standby_pairs(node).map(|pair| (pair.range(), String::new())).collect()
+            }
+            CibChange::Together(parts) => {
+                return parts.iter().try_fold(text.to_owned(), |text, part| part.made_in(&text, source));
             }
         };
         splices.sort_by_key(|(range, _)| range.start);
@@ -111,6 +137,23 @@ impl CibChange {
             CibChange::Unpin(pins) => Ok(pins.iter().all(|pin| found(pin).is_none())),
             CibChange::Standby(name) => is_on(name),
             CibChange::Online(name) => is_on(name).map(|on| !on),
+            CibChange::Together(parts) => {
+                for part in parts {
+                    if !part.is_made_in(text, source)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Whether there is nothing to make.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            CibChange::Pin(pins) | CibChange::Unpin(pins) => pins.is_empty(),
+            CibChange::Standby(_) | CibChange::Online(_) => false,
+            CibChange::Together(parts) => parts.iter().all(CibChange::is_empty),
         }
     }
 }

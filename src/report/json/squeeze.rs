@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::plan::{PlanStep, ganeti_commands, jobsets, steps};
+use super::plan::{PlanStep, jobsets, steps};
 use super::{Generator, node_name, texts};
 use crate::model::standby::NodeSize;
-use crate::model::{Cluster, NodeIdx};
+use crate::model::{Cluster, NodeIdx, Step};
 use crate::plan::jobset;
 use crate::plan::names::Impossible;
 use crate::plan::power::group_commands;
@@ -97,15 +97,17 @@ struct KeptNode {
     missing: Option<i64>,
 }
 
-/// The document of some plans, as they are before anything is done.
+/// The document of some plans, as they are before anything is done. `commands` are those of a step and of a whole plan:
+/// for Ganeti, [`ganeti_commands`](super::plan::ganeti_commands) and [`group_lines`].
 ///
 /// # Errors
-/// A name that Ganeti cannot have: there would be commands with it.
-pub fn document(
+/// Those of `commands`.
+pub fn document<E>(
     cluster: &Cluster,
     asked: &SqueezeOptions,
     found: &Squeeze,
-) -> Result<SqueezeDocument, Impossible> {
+    commands: (&dyn Fn(&Step) -> Result<Vec<String>, E>, &dyn Fn(&GroupPlan) -> Result<Vec<String>, E>),
+) -> Result<SqueezeDocument, E> {
     let reserve = |factor: f64| {
         let reserve = Reserve::of(&cluster.policy, factor);
         ReserveSize { factor, memory: reserve.memory().0, vcpus: reserve.vcpus() }
@@ -118,14 +120,29 @@ pub fn document(
         idle: found.plans.iter().all(GroupPlan::is_idle),
         summary: summary(&planned(found, cluster), Tense::Planned),
         stopped: found.stopped,
-        groups: found.plans.iter().map(|plan| group(cluster, plan)).collect::<Result<_, _>>()?,
+        groups: found.plans.iter().map(|plan| group(cluster, plan, commands)).collect::<Result<_, _>>()?,
     })
 }
 
-fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossible> {
+/// The commands that have Ganeti carry a plan out.
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn group_lines(cluster: &Cluster, plan: &GroupPlan) -> Result<Vec<String>, Impossible> {
+    let lines = switching(plan).map_or(Ok(Vec::new()), |plan| group_commands(cluster, &plan))?;
+    Ok(texts(lines.iter().filter(|line| line.is_command())))
+}
+
+fn group<E>(
+    cluster: &Cluster,
+    plan: &GroupPlan,
+    (of_step, of_plan): (
+        &dyn Fn(&Step) -> Result<Vec<String>, E>,
+        &dyn Fn(&GroupPlan) -> Result<Vec<String>, E>,
+    ),
+) -> Result<SqueezedGroup, E> {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
-    let lines = switching(plan).map_or(Ok(Vec::new()), |plan| group_commands(cluster, &plan))?;
     Ok(SqueezedGroup {
         name: there.name.clone(),
         uuid: there.uuid.clone(),
@@ -142,9 +159,9 @@ fn group(cluster: &Cluster, plan: &GroupPlan) -> Result<SqueezedGroup, Impossibl
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps, |step| ganeti_commands(cluster, step))?,
+        steps: steps(cluster, &plan.steps, of_step)?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
-        commands: texts(lines.iter().filter(|line| line.is_command())),
+        commands: of_plan(plan)?,
     })
 }
 

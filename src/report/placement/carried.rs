@@ -21,12 +21,9 @@ pub fn pins(pins: &[LocationPin]) -> Vec<String> {
 
 /// A change, in a few words.
 pub fn change(change: &CibChange) -> String {
-    match change {
-        CibChange::Pin(pins) => format!("Set {}", counted(pins.len(), "constraint")),
-        CibChange::Unpin(pins) => format!("Take {} away", counted(pins.len(), "constraint")),
-        CibChange::Standby(node) => format!("Put {} in standby", shown_name(node)),
-        CibChange::Online(node) => format!("Take {} out of standby", shown_name(node)),
-    }
+    let words = change.to_string();
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 /// What a cluster goes on to do when it has done all that it would do first.

@@ -25,33 +25,26 @@ words!(
 #[error("'{}': no commands are written with such a name", shown_name(.0))]
 pub struct UnfitName(String);
 
-/// The lines of a script: the change, the wait until it is done, and as comments how it is taken back.
+/// The lines of a script: the change, the wait until it is done, and as comments how it is taken back. Of what a change has
+/// several of, each is made when the one before it is done, and taken back in the opposite order.
 ///
 /// # Errors
 /// A name that may mean something to a shell or an option parser.
 pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
-    lines_of_all(form, std::slice::from_ref(change))
-}
-
-/// The same for several changes, each when the one before it is done; they are taken back in the opposite order.
-///
-/// # Errors
-/// As [`lines`].
-pub fn lines_of_all(form: CommandForm, changes: &[CibChange]) -> Result<Vec<String>, UnfitName> {
-    let is_nothing = |change: &&CibChange| matches!(change, CibChange::Pin(pins) | CibChange::Unpin(pins) if pins.is_empty());
-    let changes: Vec<&CibChange> = changes.iter().filter(|change| !is_nothing(change)).collect();
-    if changes.is_empty() {
+    if change.is_empty() {
         return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
     }
+    let parts = match change {
+        CibChange::Together(parts) => parts,
+        one => std::slice::from_ref(one),
+    };
     let mut lines = Vec::new();
-    for change in &changes {
-        lines.extend(making(form, change)?);
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        lines.extend(making(form, part)?);
         lines.push("crm_resource --wait".to_owned());
     }
     lines.push("# To take it back:".to_owned());
-    for change in changes.into_iter().rev() {
-        lines.extend(making(form, &opposite(change))?.into_iter().map(|line| format!("# {line}")));
-    }
+    lines.extend(making(form, &opposite(change))?.into_iter().map(|line| format!("# {line}")));
     Ok(lines)
 }
 
@@ -62,6 +55,7 @@ fn opposite(change: &CibChange) -> CibChange {
         CibChange::Unpin(pins) => CibChange::Pin(pins),
         CibChange::Standby(node) => CibChange::Online(node),
         CibChange::Online(node) => CibChange::Standby(node),
+        CibChange::Together(parts) => CibChange::Together(parts.iter().rev().map(opposite).collect()),
     }
 }
 
@@ -76,6 +70,8 @@ pub fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, Unfi
 
 fn made(form: CommandForm, change: &CibChange) -> Vec<String> {
     match (form, change) {
+        (_, CibChange::Together(parts)) => parts.iter().flat_map(|part| made(form, part)).collect(),
+        (_, change) if change.is_empty() => Vec::new(),
         (_, CibChange::Pin(pins)) => pinning(form, pins),
         (_, CibChange::Unpin(pins)) => unpinning(form, pins),
         (CommandForm::Pcs, CibChange::Standby(node)) => vec![format!("pcs node standby {}", quoted(node))],
@@ -152,6 +148,7 @@ fn check(change: &CibChange) -> Result<(), UnfitName> {
             pins.iter().flat_map(|pin| [&pin.id, &pin.resource, &pin.node]).collect()
         }
         CibChange::Standby(node) | CibChange::Online(node) => vec![node],
+        CibChange::Together(parts) => return parts.iter().try_for_each(check),
     };
     match names.into_iter().find(|name| !fits(name)) {
         Some(name) => Err(UnfitName(name.clone())),

@@ -186,7 +186,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 }
 
 fn balance_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    pacemaker::check(SPEC.name, options, true)?;
+    pacemaker::check(options)?;
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::undertaking(options), journal, output)
     } else {

@@ -228,7 +228,7 @@ fn check_together(options: &Options) -> anyhow::Result<()> {
 }
 
 fn loaded(options: &Options, output: &mut Output) -> anyhow::Result<Cluster> {
-    pacemaker::check(SPEC.name, options, false)?;
+    pacemaker::check(options)?;
     let mut cluster = pacemaker::load(options, ClusterUse::Moving, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     Ok(cluster)

@@ -95,9 +95,20 @@ pub(in crate::tools) fn carry_out_pinning(
     if pinning.pins.is_empty() {
         return Ok(ExitStatus::Success);
     }
-    let change = CibChange::Pin(pinning.pins);
-    let proposed = ProposedChange { cib, change, then: None, outlook: pinning.outlook };
-    proposed.carry_out(options, ExitStatus::Success, output)
+    carry_out_change(options, cib, (CibChange::Pin(pinning.pins), pinning.outlook), output)
+}
+
+/// Has the cluster make a change that another tool has found, of which it is known what it does then.
+///
+/// # Errors
+/// Why it was not begun, or what went wrong.
+pub(in crate::tools) fn carry_out_change(
+    options: &Options,
+    cib: &ReadCib,
+    (change, outlook): (CibChange, Foresight),
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    ProposedChange { cib, change, then: None, outlook }.carry_out(options, ExitStatus::Success, output)
 }
 
 /// Takes away all constraints that this tool has set, or a node out of standby.

@@ -102,7 +102,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 
 fn estimate(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
-    pacemaker::check(SPEC.name, options, false)?;
+    pacemaker::check(options)?;
     ahead::files(options, &["tiered", "standard"])?;
     let mut cluster = pacemaker::load(options, ClusterUse::Looking, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;

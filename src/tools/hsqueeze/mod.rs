@@ -8,8 +8,6 @@ mod squeeze_run;
 #[cfg(test)]
 mod tests;
 
-use anyhow::ensure;
-
 use self::planning::Planning;
 use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use super::cli::value::shown_time;
@@ -162,11 +160,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 }
 
 fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    pacemaker::check(SPEC.name, options, false)?;
-    ensure!(
-        !options.json || !pacemaker::is_named(options),
-        "option --json means nothing for a Pacemaker cluster"
-    );
+    pacemaker::check(options)?;
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(options, journal, output);
         output.flush()?;
@@ -176,9 +170,13 @@ fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<Exit
     let planning = Planning::new(options, run::known_sizes(options)?);
     execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
-    ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+    // Ganeti's jobs and power are nothing to a Pacemaker cluster
+    let on_ganeti = options.execution.exec && !pacemaker::is_named(options);
+    if on_ganeti {
+        ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+    }
     ahead::files(options, &["original", "squeezed"])?;
-    let access = options.execution.exec.then(|| execute::access(options)).transpose()?;
+    let access = on_ganeti.then(|| execute::access(options)).transpose()?;
     let LoadedCluster { cluster, cib } = pacemaker::load(options, ClusterUse::Emptying, output)?;
     let result = run::run(&planning, access, (&cluster, cib.as_ref()), output);
     // what was said before an error stays said

@@ -14,6 +14,7 @@ use crate::plan::work::Work;
 use crate::report::file::write_whole;
 use crate::report::html::plan::PlanReport;
 use crate::report::html::steps::PlannedMove;
+use crate::report::squeeze::GroupResult;
 use crate::report::summary::Moment;
 use crate::report::timetable::Timetable;
 use crate::report::{html, json, metrics, squeeze as view};
@@ -108,11 +109,14 @@ pub fn run(
         true => ExitStatus::Planned,
         false => ExitStatus::Success,
     };
+    if options.execution.exec && !idle && found.stopped == Some(Stopped::Interrupt) {
+        output.error_line("The search was interrupted, so nothing is executed.")?;
+        return Ok(ExitStatus::Failure);
+    }
+    if let Some(cib) = cib.filter(|_| options.execution.exec && !idle) {
+        return switch_in_pacemaker(options, cib, cluster, &found, output);
+    }
     if let Some(access) = access.filter(|_| !idle) {
-        if found.stopped == Some(Stopped::Interrupt) {
-            output.error_line("The search was interrupted, so nothing is executed.")?;
-            return Ok(ExitStatus::Failure);
-        }
         let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
         if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Consent::No {
             output.error_line("Nothing was executed.")?;
@@ -167,6 +171,32 @@ fn search(
     Ok(squeeze_watched(cluster, groups, asked, SqueezeWatch { deadline: &deadline, progress: &tell }))
 }
 
+/// Has Pacemaker switch the nodes.
+fn switch_in_pacemaker(
+    options: &Options,
+    cib: &CibOrigin,
+    cluster: &Cluster,
+    found: &Squeeze,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    for plan in found.plans.iter().filter(|plan| !plan.is_idle()) {
+        match cib.carry_out_switching(options, plan, output)? {
+            ExitStatus::Success => {}
+            status => return Ok(status),
+        }
+    }
+    tell_done(options, &view::planned(found, cluster), output)?;
+    Ok(if options.detailed_status { ExitStatus::Done } else { ExitStatus::Success })
+}
+
+fn tell_done(options: &Options, results: &[GroupResult], output: &mut Output) -> anyhow::Result<()> {
+    let summary = view::summary(results, view::Tense::Done);
+    Ok(match options.load.verbosity < 1 && !options.json {
+        true => output.line(&summary)?,
+        false => output.error_line(&summary)?,
+    })
+}
+
 fn carry_out(
     planning: &Planning<'_>,
     mut access: ClusterAccess,
@@ -176,11 +206,7 @@ fn carry_out(
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
     let HsqueezeEnd { results, problems, stopped } = execute(planning, &mut access, cluster, found, output)?;
-    let summary = view::summary(&results, view::Tense::Done);
-    match options.load.verbosity < 1 && !options.json {
-        true => output.line(&summary)?,
-        false => output.error_line(&summary)?,
-    }
+    tell_done(options, &results, output)?;
     if !problems.is_empty() {
         output.flush()?;
         bail!("hsqueeze: {}", problems.join("; "));
@@ -249,8 +275,19 @@ fn show(
         view::reasons(found, cluster).iter().try_for_each(|line| output.error_line(line))?;
     }
     if options.json {
-        output.write(&json::text(&json::squeeze::document(cluster, asked, found)?)?)?;
-        return Ok(());
+        let document = match cib {
+            None => {
+                let of_step = |step: &Step| json::plan::ganeti_commands(cluster, step);
+                let of_plan = |plan: &GroupPlan| json::squeeze::group_lines(cluster, plan);
+                json::squeeze::document(cluster, asked, found, (&of_step, &of_plan))?
+            }
+            Some(cib) => {
+                let of_step = |step: &Step| cib.step_commands(step);
+                let of_plan = |plan: &GroupPlan| cib.switch_calls(plan);
+                json::squeeze::document(cluster, asked, found, (&of_step, &of_plan))?
+            }
+        };
+        return Ok(output.write(&json::text(&document)?)?);
     }
     if level >= 1 {
         show_text(options, cluster, found, output)?;

@@ -181,6 +181,7 @@ pub const ALL: &[Scenario] = &[
     reads("pacemaker-places", Kind::Pacemaker, pacemaker::placed_as_said),
     changes("pacemaker-placed", Kind::Pacemaker, pacemaker_carried::placed_otherwise),
     changes("pacemaker-evacuate", Kind::Pacemaker, pacemaker_carried::evacuated),
+    changes("pacemaker-switched", Kind::Pacemaker, pacemaker_carried::switched),
     changes("pacemaker-fails", Kind::Pacemaker, pacemaker_carried::fails),
     changes("pacemaker-killed", Kind::Pacemaker, pacemaker_carried::killed),
     changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),

@@ -68,10 +68,15 @@ fn text(value: &Value) -> String {
 
 /// hplace on a node.
 pub fn hplace(cluster: &Cluster, node: usize, words: &[&str]) -> Command {
+    of_suite(cluster, "hplace", node, words)
+}
+
+/// A tool on a node.
+pub fn of_suite(cluster: &Cluster, tool: &str, node: usize, words: &[&str]) -> Command {
     let node = format!("node{node}");
     let mut command = match are_installed() {
-        true => cluster.command(&[&node, "hplace"]),
-        false => cluster.command(&[&node, "HTOOLS=hplace", &program().to_string_lossy()]),
+        true => cluster.command(&[&node, tool]),
+        false => cluster.command(&[&node, &format!("HTOOLS={tool}"), &program().to_string_lossy()]),
     };
     command.args(words);
     command

@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use super::failure::said;
-use super::pacemaker::{Places, hplace, running, said_of, settled};
+use super::pacemaker::{Places, hplace, of_suite, running, said_of, settled};
 use crate::child::{self, Output, Running};
 use crate::cluster::{Cluster, wait_for};
 use crate::tools::READING;
@@ -58,6 +59,45 @@ pub fn evacuated(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(goal.values().all(|node| node != "node2"), "{goal:?}");
     said(&run(&["node2"])?.expect(1)?.stderr, &["node2 is in standby already"])?;
     run(&["--undo", "node2"])?.expect(2)?;
+    is_at(cluster, &before)
+}
+
+/// Two resources on one node are spread by hbal, and brought together again by hsqueeze, which puts the others in standby; then
+/// all is taken back.
+pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
+    let before = running(cluster)?;
+    let run = |tool: &str, words: &[&str]| {
+        let words = [&["--live", "--allow-restarts", "--no-capacity-checks"], words].concat();
+        child::run(&mut of_suite(cluster, tool, 1, &words), RUN)
+    };
+    let document = run("hbal", &["--json"])?.good()?;
+    let document: Value = serde_json::from_str(&document.stdout)?;
+    let mut goal = before.clone();
+    for step in document["steps"].as_array().context("steps")? {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        goal.insert(text(&step["instance"]), text(&step["to"]["primary"]));
+    }
+    ensure!(goal != before, "hbal has nothing to do: {document}");
+    run("hbal", &["-X", "--yes"])?.good()?;
+    is_at(cluster, &goal)?;
+    let freed = ["--minimal-resources=0", "--target-resources=0"];
+    let output = run("hsqueeze", &[&freed[..], &["-X", "--yes"]].concat())?.good()?;
+    said(&output.stdout, &["'Nodes to offline'\nnode1\n"])?;
+    said(&output.stderr, &["Step 1 of 3: set 1 constraint, put node1 in standby", "hsqueeze: powered down"])?;
+    is_at(cluster, &before)?;
+    said(&run("hsqueeze", &freed)?.good()?.stdout, &["'No action'"])?;
+    let output =
+        run("hsqueeze", &["--minimal-resources=1", "--target-resources=2", "-X", "--yes"])?.good()?;
+    said(&output.stdout, &["'Nodes to online'", "node1"])?;
+    let nodes = cluster.exec(&["node2", "cibadmin", "-Q", "-o", "nodes"])?.good()?;
+    let on = |node: &str| {
+        let document = roxmltree::Document::parse(&nodes.stdout)?;
+        let node = document.descendants().find(|found| found.attribute("uname") == Some(node));
+        let mut pairs = node.into_iter().flat_map(|node| node.descendants());
+        anyhow::Ok(pairs.any(|pair| pair.attribute("name") == Some("standby")))
+    };
+    ensure!(!on("node1")?, "node1 is in standby{}", nodes.streams());
+    undo(cluster, &[])?;
     is_at(cluster, &before)
 }
 
