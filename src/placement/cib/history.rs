@@ -1,5 +1,6 @@
 //! Where resources run: what their operations left on each host.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use roxmltree::Node;
@@ -9,10 +10,10 @@ use super::document::{child, children, id};
 /// What the operations of a resource on one host say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
-    /// It does not run there.
-    Inactive,
-    /// It runs there.
-    Active,
+    /// It does not run there; when that changed or was found last, in seconds since 1970, if that is known.
+    Inactive(Option<i64>),
+    /// It runs there; since when, if that is known.
+    Active(Option<i64>),
     /// Not all went well, or has ended: the operations in the order of their calls.
     Troubled(Vec<KeptOperation>),
 }
@@ -53,6 +54,11 @@ impl KeptOperation {
     /// Whether it came to what was meant.
     pub(super) fn is_done(&self) -> bool {
         self.is_judged() && self.code == 0
+    }
+
+    /// Whether it changes whether the resource runs, or found that it does not.
+    pub(super) fn tells_most(&self) -> bool {
+        tells_most(self.name.as_bytes(), self.code)
     }
 
     /// Whether it came to something else than was meant, or to nothing yet.
@@ -113,6 +119,10 @@ impl PastOperation<'_> {
         number(self.0[5].split(|byte| *byte == b':').nth(2)?)
     }
 
+    fn changed(&self) -> Option<i64> {
+        number(self.0[7])
+    }
+
     fn keep(&self) -> KeptOperation {
         let peer = self.0[if self.name() == b"migrate_from" { 8 } else { 6 }];
         KeptOperation {
@@ -122,7 +132,7 @@ impl PastOperation<'_> {
             code: self.code(),
             expected: self.expected(),
             peer: String::from_utf8_lossy(peer).into_owned(),
-            changed: number(self.0[7]),
+            changed: self.changed(),
             forgotten: false,
         }
     }
@@ -138,12 +148,42 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// Whether an operation changes whether a resource runs, or found that it does not.
+fn tells_most(name: &[u8], code: i64) -> bool {
+    match name {
+        b"monitor" => code == 7,
+        _ => matches!(name, b"start" | b"stop" | b"migrate_to" | b"migrate_from" | b"promote" | b"demote"),
+    }
+}
+
+/// What is known not to run on a host, by when that changed or was found last. Much of it was at the same time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct IdleMarks(BTreeMap<Option<i64>, Vec<NameMark>>);
+
+impl IdleMarks {
+    pub(super) fn add(&mut self, name: &[u8], when: Option<i64>) {
+        self.0.entry(when).or_default().push(NameMark::of(name));
+    }
+
+    pub(super) fn append(&mut self, other: IdleMarks) {
+        for (when, mut marks) in other.0 {
+            self.0.entry(when).or_default().append(&mut marks);
+        }
+    }
+
+    /// When a resource was last known not to run, if it is one of these.
+    pub(super) fn when(&self, name: &[u8]) -> Option<Option<i64>> {
+        let mark = NameMark::of(name);
+        self.0.iter().find(|(_, marks)| marks.contains(&mark)).map(|(when, _)| *when)
+    }
+}
+
 /// What a name is known by where there are too many to keep them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NameMark(u64);
+struct NameMark(u64);
 
 impl NameMark {
-    pub(super) fn of(name: &[u8]) -> NameMark {
+    fn of(name: &[u8]) -> NameMark {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         NameMark(hasher.finish())
@@ -173,11 +213,14 @@ pub(super) fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     if let [only] = operations
         && only.found_nothing()
     {
-        return Trace::Inactive;
+        return Trace::Inactive(only.changed());
     }
     operations.sort_by_key(|operation| operation.call());
-    let mut active = false;
+    let (mut active, mut newest) = (false, None);
     for of in operations.iter() {
+        if tells_most(of.name(), of.code()) {
+            newest = newest.max(of.changed());
+        }
         match (of.name(), of.status(), of.code()) {
             // cancelled, and what tells nothing about where it runs
             (_, 1, _)
@@ -189,5 +232,5 @@ pub(super) fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
             _ => return Trace::Troubled(operations.iter().map(PastOperation::keep).collect()),
         }
     }
-    if active { Trace::Active } else { Trace::Inactive }
+    if active { Trace::Active(newest) } else { Trace::Inactive(newest) }
 }

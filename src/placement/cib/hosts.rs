@@ -10,7 +10,7 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
 use super::Reader;
 use super::document::{child, children, required, wrong};
-use super::history::{self, NameMark, Trace};
+use super::history::{self, Trace};
 use super::properties::{Properties, amount};
 use crate::input::error::Result;
 
@@ -55,7 +55,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let taken = taken.map(|(name, trace)| (name.as_str(), trace.clone()));
         for (name, trace) in taken.chain(state.map(history::traces).unwrap_or_default()) {
             match trace {
-                Trace::Inactive => idle.push(NameMark::of(name.as_bytes())),
+                Trace::Inactive(when) => idle.add(name.as_bytes(), when),
                 trace => self.traces.entry(name).or_default().push((host, trace)),
             }
         }
@@ -164,10 +164,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         crmd: bool,
         transient: &Properties<'_>,
     ) -> Option<&'static str> {
-        let join = state.and_then(|state| state.attribute("join")).unwrap_or_default();
+        let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
         if transient.get("terminate").is_some() {
             return Some("its fencing is asked for (terminate)");
         }
-        (in_ccm && crmd && join != "member").then_some("a node that is about to join")
+        let joins =
+            if crmd { word("join") != "member" } else { self.set.fencing && word("expected") == "down" };
+        (in_ccm && joins).then_some("a node that is about to join")
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::Reader;
-use super::history::{KeptOperation, NameMark, Trace};
+use super::history::{KeptOperation, Trace};
 
 /// What is known about a resource on the host at the other end of a live migration.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +12,8 @@ pub(super) struct OtherEnd<'o> {
     online: bool,
     /// The operations of which any is a migration, or did not go well. None, if no operation has ended there.
     operations: Option<&'o [KeptOperation]>,
+    /// When the last of its operations was that tells most, in seconds since 1970.
+    newest: Option<i64>,
 }
 
 /// A host on which operations were, and what others know.
@@ -55,9 +57,12 @@ impl Passage {
         let counterpart = counterpart(known.unwrap_or_default(), here.name, !arrives);
         // what came after a migration that went well tells more than the migration
         let moved_on = counterpart.is_some_and(|(of, later)| of.is_done() && later.iter().any(tells_where));
+        // hosts are compared by their clocks; what has no time is never later
+        let newest = other.and_then(|other| other.newest);
+        let is_outdated = of.changed.is_some_and(|at| newest.is_some_and(|newest| newest > at));
         match (of.is_done(), counterpart) {
             (true, _) if arrives => Passage::Arrived,
-            (false, _) => Passage::FailedHere(host.filter(|_| !moved_on)),
+            (false, _) => Passage::FailedHere(host.filter(|_| !moved_on && !is_outdated)),
             (true, Some(_)) if later.iter().any(|of| matches!(of.name.as_str(), "start" | "stop")) => {
                 Passage::Over
             }
@@ -69,7 +74,8 @@ impl Passage {
                     false => Passage::FailedThere(host.filter(|_| !went_on)),
                 }
             }
-            (true, None) if is_online => Passage::Sent(host),
+            (true, None) if is_online && !is_outdated => Passage::Sent(host),
+            (true, None) if is_outdated && later.iter().any(|of| of.name != "monitor") => Passage::Over,
             (true, None) => Passage::FailedThere(None),
         }
     }
@@ -100,18 +106,21 @@ impl Reader<'_, '_> {
         name: &str,
     ) -> Option<OtherEnd<'o>> {
         let host = *self.hosts.get(name)?;
-        let operations = match traces.iter().find(|(other, _)| *other == host).map(|(_, trace)| trace) {
-            Some(Trace::Troubled(operations)) => {
-                let has_ended = operations.iter().any(|of| !of.is_pending());
-                has_ended.then_some(operations.as_slice())
-            }
-            Some(_) => Some([].as_slice()),
-            None => {
-                let mark = NameMark::of(resource.as_bytes());
-                let is_idle = self.idle.get(host.get()).is_some_and(|idle| idle.contains(&mark));
-                is_idle.then_some([].as_slice())
-            }
-        };
-        Some(OtherEnd { host, online: self.set.host(host).state.online, operations })
+        let nothing = Some([].as_slice());
+        let (operations, newest) =
+            match traces.iter().find(|(other, _)| *other == host).map(|(_, trace)| trace) {
+                Some(Trace::Troubled(operations)) => {
+                    let has_ended = operations.iter().any(|of| !of.is_pending());
+                    let newest =
+                        operations.iter().filter(|of| of.tells_most()).filter_map(|of| of.changed).max();
+                    (has_ended.then_some(operations.as_slice()), newest)
+                }
+                Some(Trace::Active(when) | Trace::Inactive(when)) => (nothing, *when),
+                None => match self.idle.get(host.get()).and_then(|idle| idle.when(resource.as_bytes())) {
+                    Some(when) => (nothing, when),
+                    None => (None, None),
+                },
+            };
+        Some(OtherEnd { host, online: self.set.host(host).state.online, operations, newest })
     }
 }

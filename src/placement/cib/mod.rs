@@ -42,7 +42,7 @@ use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
 use health::HealthScores;
-use history::{NameMark, Trace};
+use history::{IdleMarks, Trace};
 pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
 pub(super) use properties::amount;
@@ -148,8 +148,8 @@ struct Reader<'a, 'i> {
     taken: &'a HashMap<usize, TakenHistory>,
     /// By the id of a resource, the hosts on which it runs, or may run.
     traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
-    /// By host, the marks of what is known not to run there.
-    idle: Vec<Vec<NameMark>>,
+    /// By host, what is known not to run there.
+    idle: Vec<IdleMarks>,
     /// By the id of a resource, how often it failed, host by host.
     failures: HashMap<String, Vec<FailCount>>,
     /// When the cluster is looked at.

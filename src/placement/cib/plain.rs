@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use memchr::{memchr_iter, memmem};
 
 use super::elements::{ElementReader, ElementShape};
-use super::history::{NameMark, OPERATION, PastOperation, Trace, trace};
+use super::history::{IdleMarks, OPERATION, PastOperation, Trace, trace};
 
 const OPEN: &[u8] = b"<lrm_resources>";
 const CLOSE: &[u8] = b"</lrm_resources>";
@@ -31,8 +31,8 @@ pub(super) struct PlainHistories {
 pub(super) struct TakenHistory {
     /// What runs there, or may.
     pub(super) traces: Vec<(String, Trace)>,
-    /// The marks of what is known not to run there.
-    pub(super) idle: Vec<NameMark>,
+    /// What is known not to run there.
+    pub(super) idle: IdleMarks,
 }
 
 impl PlainHistories {
@@ -131,7 +131,7 @@ impl<R: Read> Sieve<R> {
     fn take(&mut self, history: usize) -> bool {
         let mut reader = ElementReader::new(&self.window[..self.end], self.begin);
         let mut traces = Vec::new();
-        let mut idle = Vec::new();
+        let mut idle = IdleMarks::default();
         let mut operations = Vec::new();
         let mut done = reader;
         loop {
@@ -144,8 +144,8 @@ impl<R: Read> Sieve<R> {
                 break;
             };
             match trace(&mut operations) {
-                Trace::Inactive if operations.is_empty() => {}
-                Trace::Inactive => idle.push(NameMark::of(id)),
+                Trace::Inactive(_) if operations.is_empty() => {}
+                Trace::Inactive(when) => idle.add(id, when),
                 trace => traces.push((id, trace)),
             }
             done = reader;
@@ -163,7 +163,7 @@ impl<R: Read> Sieve<R> {
         let named = |(id, trace): (&[u8], Trace)| (String::from_utf8_lossy(id).into_owned(), trace);
         let taken = self.histories.taken.entry(history).or_default();
         taken.traces.extend(traces.into_iter().map(named));
-        taken.idle.append(&mut idle);
+        taken.idle.append(idle);
         !nothing_more
     }
 }
@@ -226,7 +226,7 @@ mod tests {
         let end = &tail[tail.find("</lrm_resources>").unwrap()..];
         assert_eq!(rest, format!("{head}\n\n\n{end}"));
         assert_eq!(rest.lines().count(), STATE.lines().count());
-        assert_eq!(traces[0], ("a".to_owned(), Trace::Active));
+        assert_eq!(traces[0], ("a".to_owned(), Trace::Active(None)));
         assert!(
             matches!(&traces[1], (name, Trace::Troubled(operations)) if name == "c" && operations[0].code == 1)
         );
@@ -270,7 +270,7 @@ mod tests {
         let text = format!("<cib><lrm_resources>{history}</lrm_resources></cib>");
         let (rest, traces) = sieved(&text);
         assert_eq!(rest, "<cib><lrm_resources></lrm_resources></cib>");
-        let expected = (0..3000).step_by(3).map(|at| (format!("vm{at}"), Trace::Active));
+        let expected = (0..3000).step_by(3).map(|at| (format!("vm{at}"), Trace::Active(None)));
         assert_eq!(traces, expected.collect::<Vec<_>>());
         // one that does not fit into what is looked at at once, and all behind it, is left to the parser
         let large = format!(r#"<lrm_resource id="{}"/>"#, "y".repeat(WINDOW));

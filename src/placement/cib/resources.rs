@@ -28,6 +28,9 @@ const METAS: [(&str, &str, &str); 3] = [
     ("requires", "unfencing", "it needs nodes to be unfenced"),
 ];
 
+/// The first set of features in which failures are counted by operation.
+const BY_OPERATION: [u64; 3] = [3, 0, 13];
+
 /// What primitives take from elsewhere.
 pub(super) struct Inherited<'a> {
     pub(super) metas: Properties<'a>,
@@ -278,13 +281,17 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Counts the failures that the attributes of hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
-    /// `last-failure-NAME#OPERATION`.
+    /// `last-failure-NAME#OPERATION`. Clusters of before [`BY_OPERATION`] name no operation.
     fn count_failures(&mut self) {
+        let by_operation = feature_set(self.root.attribute("crm_feature_set")) >= BY_OPERATION;
         for (at, host) in self.set.hosts.iter().enumerate() {
             for (attribute, value) in &host.attributes {
                 let counts = attribute.strip_prefix("fail-count-");
                 let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
-                let Some((name, _)) = rest.rsplit_once('#').filter(|(_, of)| is_operation(of)) else {
+                let named = rest.rsplit_once('#').filter(|(_, of)| is_operation(of));
+                let Some((name, _)) =
+                    named.filter(|_| by_operation).or((!by_operation).then_some((rest, "")))
+                else {
                     continue;
                 };
                 let all = self.failures.entry(name.to_owned()).or_default();
@@ -336,8 +343,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             };
             let nowhere = HistoryPlace { name: "", other: &|_| None };
             let runs = |trace: &Trace| match trace {
-                Trace::Inactive => false,
-                Trace::Active => true,
+                Trace::Inactive(_) => false,
+                Trace::Active(_) => true,
                 Trace::Troubled(operations) => {
                     outcome(operations, &FailureRules::default(), self.set.fencing, true, &nowhere).active
                 }
@@ -375,6 +382,12 @@ pub(super) fn failed_on(
     threshold: AllocationScore,
 ) -> Vec<(HostIdx, AllocationScore)> {
     failures.filter(|(_, count)| threshold > AllocationScore::ZERO && *count >= threshold).collect()
+}
+
+/// The numbers of a set of features, which a cluster has from the release of its oldest member; 0 where there is none.
+fn feature_set(text: Option<&str>) -> [u64; 3] {
+    let mut numbers = text.unwrap_or_default().split('.').map(|number| number.parse().unwrap_or(0));
+    [(); 3].map(|()| numbers.next().unwrap_or(0))
 }
 
 /// Whether a text is the name of an operation with its interval: `monitor_10000`.

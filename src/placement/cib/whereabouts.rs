@@ -100,17 +100,21 @@ impl Reader<'_, '_> {
         for (host, trace) in &traces {
             let state = self.set.host(*host).state;
             let is_known = state.online || state.unclean;
+            let managed = managed_on(places.blocked);
             match trace {
-                Trace::Active if is_known => places.suppose(*host, RunCondition::Sound),
-                Trace::Active | Trace::Inactive => {}
+                Trace::Active(_) if is_known => places.suppose(*host, RunCondition::Sound),
+                Trace::Active(_) if self.set.fencing => {
+                    self.doubt(*host, managed);
+                    places.suppose(*host, RunCondition::Sound);
+                }
+                Trace::Active(_) | Trace::Inactive(_) => {}
                 Trace::Troubled(operations) if is_known || self.set.fencing => {
-                    let managed = managed_on(places.blocked);
                     let here = HistoryPlace {
                         name: &self.set.host(*host).name,
                         other: &|other| self.other_end(name, &traces, other),
                     };
                     let past = outcome(operations, rules, self.set.fencing, managed, &here);
-                    self.note_trouble(&mut places, *host, past, reasons);
+                    self.note_trouble(&mut places, *host, past, managed, reasons);
                 }
                 Trace::Troubled(_) => {}
             }
@@ -119,12 +123,20 @@ impl Reader<'_, '_> {
         places
     }
 
+    /// A host on which something runs, by its operations, though it was shut down, has to be fenced before that may run elsewhere;
+    /// unless nobody manages it there.
+    fn doubt(&mut self, host: HostIdx, managed: bool) {
+        let state = &mut self.set.hosts[host.get()].state;
+        state.unclean |= managed && !state.maintenance;
+    }
+
     /// Notes what operations on a host came to, for the resource and for the host.
     fn note_trouble(
         &mut self,
         places: &mut RunPlaces,
         host: HostIdx,
         mut past: PastOutcome,
+        managed: bool,
         reasons: &mut Vec<&'static str>,
     ) {
         let fencing = self.set.fencing;
@@ -134,13 +146,17 @@ impl Reader<'_, '_> {
         if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
             past.on_fail = OnFail::Restart;
         }
-        state.unclean |= fencing && (past.on_fail == OnFail::Fence || !is_known && past.failed());
+        state.unclean |= fencing && past.on_fail == OnFail::Fence;
         state.standby |= past.on_fail == OnFail::Standby;
+        if !is_known && fencing && past.active {
+            self.doubt(host, managed);
+        }
+        let state = self.set.host(host).state;
         if !places.blocked {
             places.known_before_block = places.active.len();
         }
         let is_lost = state.unclean;
-        let is_there = is_known || state.unclean;
+        let is_there = is_known || fencing;
         let was_known = !places.active.is_empty();
         places.sent = places.sent.or(past.sent.map(|to| (host, to)));
         places.left.extend((past.left && is_there).then_some(host));
