@@ -43,7 +43,7 @@ pub(super) struct CibOrigin {
 }
 
 /// What switches the nodes of a plan, and what the cluster does then.
-struct Switching {
+struct NodeSwitching {
     /// In the order in which they can be made one by one.
     parts: Vec<CibChange>,
     outlook: Foresight,
@@ -255,15 +255,15 @@ impl CibOrigin {
         plan: &GroupPlan,
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
-        let Switching { parts, outlook } = self.switching(plan)?;
+        let NodeSwitching { parts, outlook } = self.switching(plan)?;
         carry_out_change(options, &self.read, (CibChange::Together(parts), outlook), output)
     }
 
-    fn switching(&self, plan: &GroupPlan) -> anyhow::Result<Switching> {
+    fn switching(&self, plan: &GroupPlan) -> anyhow::Result<NodeSwitching> {
         let ReadCib { text, source, set } = &self.read;
         if plan.is_idle() {
             let outlook = Foresight::of(text, source)?;
-            return Ok(Switching { parts: Vec::new(), outlook });
+            return Ok(NodeSwitching { parts: Vec::new(), outlook });
         }
         let name = |node: &NodeIdx| set.host(host(*node)).name.clone();
         let switch = if plan.decision == Decision::Expand { CibChange::Online } else { CibChange::Standby };
@@ -272,7 +272,7 @@ impl CibOrigin {
         let Pinning { pins, outlook, .. } = pin_running(&switched, source, self.hosts_after(&plan.steps))?;
         let pins = vec![CibChange::Pin(pins)];
         let parts = if plan.decision == Decision::Expand { [switches, pins] } else { [pins, switches] };
-        Ok(Switching { parts: parts.concat(), outlook })
+        Ok(NodeSwitching { parts: parts.concat(), outlook })
     }
 
     /// By resource, where it is to run after some steps; none where nobody has to care.

@@ -17,7 +17,7 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 /// Clusters in which operations failed, or had not ended.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/failures");
-    assert_eq!(clusters.len(), 39);
+    assert_eq!(clusters.len(), 44);
     clusters
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 19);
+    assert_eq!(clones.len(), 20);
     clones
 }
 
