@@ -97,8 +97,15 @@ struct KeptNode {
     missing: Option<i64>,
 }
 
-/// The document of some plans, as they are before anything is done. `commands` are those of a step and of a whole plan:
-/// for Ganeti, [`ganeti_commands`](super::plan::ganeti_commands) and [`group_lines`].
+/// The commands that documents quote: for Ganeti, [`ganeti_commands`](super::plan::ganeti_commands) and [`group_lines`].
+pub struct SqueezeCommands<'a, E> {
+    /// Those of a step.
+    pub of_step: &'a dyn Fn(&Step) -> Result<Vec<String>, E>,
+    /// Those of a whole plan.
+    pub of_plan: &'a dyn Fn(&GroupPlan) -> Result<Vec<String>, E>,
+}
+
+/// The document of some plans, as they are before anything is done.
 ///
 /// # Errors
 /// Those of `commands`.
@@ -106,7 +113,7 @@ pub fn document<E>(
     cluster: &Cluster,
     asked: &SqueezeOptions,
     found: &Squeeze,
-    commands: (&dyn Fn(&Step) -> Result<Vec<String>, E>, &dyn Fn(&GroupPlan) -> Result<Vec<String>, E>),
+    commands: &SqueezeCommands<'_, E>,
 ) -> Result<SqueezeDocument, E> {
     let reserve = |factor: f64| {
         let reserve = Reserve::of(&cluster.policy, factor);
@@ -136,10 +143,7 @@ pub fn group_lines(cluster: &Cluster, plan: &GroupPlan) -> Result<Vec<String>, I
 fn group<E>(
     cluster: &Cluster,
     plan: &GroupPlan,
-    (of_step, of_plan): (
-        &dyn Fn(&Step) -> Result<Vec<String>, E>,
-        &dyn Fn(&GroupPlan) -> Result<Vec<String>, E>,
-    ),
+    commands: &SqueezeCommands<'_, E>,
 ) -> Result<SqueezedGroup, E> {
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
@@ -159,9 +163,9 @@ fn group<E>(
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps, of_step)?,
+        steps: steps(cluster, &plan.steps, commands.of_step)?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
-        commands: of_plan(plan)?,
+        commands: (commands.of_plan)(plan)?,
     })
 }
 

@@ -14,6 +14,7 @@ use crate::plan::work::Work;
 use crate::report::file::write_whole;
 use crate::report::html::plan::PlanReport;
 use crate::report::html::steps::PlannedMove;
+use crate::report::json::squeeze::{SqueezeCommands, document, group_lines};
 use crate::report::squeeze::GroupResult;
 use crate::report::summary::Moment;
 use crate::report::timetable::Timetable;
@@ -191,10 +192,11 @@ fn switch_in_pacemaker(
 
 fn tell_done(options: &Options, results: &[GroupResult], output: &mut Output) -> anyhow::Result<()> {
     let summary = view::summary(results, view::Tense::Done);
-    Ok(match options.load.verbosity < 1 && !options.json {
+    match options.load.verbosity < 1 && !options.json {
         true => output.line(&summary)?,
         false => output.error_line(&summary)?,
-    })
+    }
+    Ok(())
 }
 
 fn carry_out(
@@ -278,13 +280,13 @@ fn show(
         let document = match cib {
             None => {
                 let of_step = |step: &Step| json::plan::ganeti_commands(cluster, step);
-                let of_plan = |plan: &GroupPlan| json::squeeze::group_lines(cluster, plan);
-                json::squeeze::document(cluster, asked, found, (&of_step, &of_plan))?
+                let of_plan = |plan: &GroupPlan| group_lines(cluster, plan);
+                document(cluster, asked, found, &SqueezeCommands { of_step: &of_step, of_plan: &of_plan })?
             }
             Some(cib) => {
                 let of_step = |step: &Step| cib.step_commands(step);
                 let of_plan = |plan: &GroupPlan| cib.switch_calls(plan);
-                json::squeeze::document(cluster, asked, found, (&of_step, &of_plan))?
+                document(cluster, asked, found, &SqueezeCommands { of_step: &of_step, of_plan: &of_plan })?
             }
         };
         return Ok(output.write(&json::text(&document)?)?);
