@@ -73,6 +73,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         known_by: None,
         condition: RunCondition::Sound,
         failed_on: Vec::new(),
+        surplus: false,
         outside: false,
         key_attributes: Vec::new(),
     };

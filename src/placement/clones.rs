@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{Placer, PlacingState};
-use super::placing::PlacingEvent;
+use super::placing::{Assignment, DecidedBy, PlacingEvent};
 use super::score::{AllocationScore, ScoreTable};
 use super::wishes::{Share, Towards};
 use super::working_set::{Colocation, ResourceForm, RunCondition};
@@ -21,19 +21,92 @@ impl Placer<'_> {
         self.tell_scores(clone);
         let instances = self.instance_sequence(clone);
         let mut taken = vec![false; set.hosts.len()];
+        let kept = self.keep_unmanaged_surplus(clone, &mut taken);
+        let most = instances.len().saturating_sub(kept);
         for instance in &instances {
+            if self.placed_of(&instances) >= most {
+                break;
+            }
             let Some(active) = set.resource(*instance).active else { continue };
-            if !self.has_failed(*instance) && !taken[active.get()] && self.is_wanted(*instance, active) {
+            if self.has_failed(*instance) || taken[active.get()] {
+                continue;
+            }
+            if self.is_wanted(*instance, active) {
                 self.try_to_stay(clone, *instance, active, &mut taken);
+            } else if self.wishes.available(active) {
+                // a try that ends before it begins is one, too
+                self.wishes.double(*instance);
             }
         }
         for instance in &instances {
-            if self.progress[instance.get()] == PlacingState::Waiting {
+            if self.progress[instance.get()] == PlacingState::Waiting && self.placed_of(&instances) < most {
                 self.assign_instance(clone, *instance, &mut taken);
             }
         }
+        self.leave_out_surplus(clone);
         let places = instances.iter().find_map(|instance| self.place_of(*instance));
         self.progress[clone.get()] = PlacingState::Done(places);
+    }
+
+    /// The instances that a clone should have.
+    fn wanted_instances(&self, clone: ResourceIdx) -> impl Iterator<Item = ResourceIdx> + use<'_> {
+        let set = self.set;
+        set.resource(clone).members.iter().copied().filter(|one| !set.resource(*one).surplus)
+    }
+
+    /// How many of some instances have a place.
+    fn placed_of(&self, instances: &[ResourceIdx]) -> usize {
+        instances.iter().filter(|one| self.place_of(**one).is_some()).count()
+    }
+
+    /// Instances that a clone should not have and that nobody manages stay, and count as if it should have them, as long as there are
+    /// not too many. Returns how many there are.
+    fn keep_unmanaged_surplus(&mut self, clone: ResourceIdx, taken: &mut [bool]) -> usize {
+        let set = self.set;
+        let is_kept = |one: &&ResourceIdx| {
+            let mut parts = set.primitives(one).into_owned().into_iter();
+            set.resource(**one).surplus
+                && parts.any(|part| set.resource(part).active.is_some() && !set.is_managed(part))
+        };
+        let most = self.wanted_instances(clone).count();
+        let kept = set.resource(clone).members.iter().filter(is_kept).copied();
+        let kept: Vec<ResourceIdx> = kept.take(most).collect();
+        for part in kept.iter().flat_map(|one| set.primitives(one).into_owned()) {
+            let host = set.resource(part).active.filter(|_| !set.is_managed(part));
+            if let Some(host) = host {
+                taken[host.get()] = true;
+                self.preference.placed[host.get()] += 1;
+                self.preference.free[host.get()].charge(&set.resource(part).utilization);
+                self.events.push(PlacingEvent::Primitive(self.records.len()));
+            }
+            self.note_surplus(part, host);
+        }
+        kept.len()
+    }
+
+    /// What a clone has no place for gets none.
+    fn leave_out_surplus(&mut self, clone: ResourceIdx) {
+        let set = self.set;
+        for part in set.resource(clone).members.iter().flat_map(|one| set.primitives(one).into_owned()) {
+            if self.by_resource[part.get()].is_none() {
+                self.note_surplus(part, None);
+            }
+        }
+    }
+
+    /// Notes what becomes of a part of an instance of which no scores are looked at.
+    fn note_surplus(&mut self, part: ResourceIdx, host: Option<HostIdx>) {
+        self.by_resource[part.get()] = Some(self.records.len());
+        self.progress[part.get()] = PlacingState::Done(host);
+        self.records.push(Assignment {
+            resource: part,
+            scores: ScoreTable::empty(self.set.hosts.len()),
+            chain: vec![part],
+            needed: None,
+            host,
+            decided_by: host.map_or(DecidedBy::None, |_| DecidedBy::Unmanaged),
+            order_dependent: false,
+        });
     }
 
     /// Adds the wishes of those that want to be with a clone to its scores. They do not make a host unwanted that was wanted.
@@ -54,9 +127,9 @@ impl Placer<'_> {
     /// Notes the scores with which the placing of a clone begins.
     fn tell_scores(&mut self, clone: ResourceIdx) {
         let mut shown = vec![clone];
-        for instance in &self.set.resource(clone).members {
-            shown.push(*instance);
-            shown.extend(&self.set.resource(*instance).members);
+        for instance in self.wanted_instances(clone) {
+            shown.push(instance);
+            shown.extend(&self.set.resource(instance).members);
         }
         let scores = shown.into_iter().map(|one| (one, self.tables[one.get()].clone()));
         self.events.push(PlacingEvent::Clone(scores.collect()));
@@ -80,7 +153,7 @@ impl Placer<'_> {
                 }
             }
         };
-        let mut instances = set.resource(clone).members.clone();
+        let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
         instances
     }
@@ -215,8 +288,14 @@ impl Placer<'_> {
                 self.apply_place(resource, colocation, part.and_then(|part| self.place_of(part)));
             }
         } else if is_must {
-            for host in set.host_indices().filter(|host| !places.contains(host)) {
-                self.tables[resource.get()].add(host, AllocationScore::MINUS_INFINITY);
+            let table = &mut self.tables[resource.get()];
+            for host in set.host_indices() {
+                // in an opt-in cluster, also where an instance is and nothing opts in
+                if !places.contains(&host) {
+                    table.add(host, AllocationScore::MINUS_INFINITY);
+                } else if table.get(host).is_none() {
+                    table.add_or_set(host, AllocationScore::MINUS_INFINITY);
+                }
             }
         } else {
             let firsts = instances.iter().filter_map(|one| set.member(*one, false));

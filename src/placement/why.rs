@@ -23,6 +23,8 @@ pub enum HostHindrance {
     Maintenance,
     /// The resource is meant to be stopped.
     Stopped,
+    /// The resource is an instance that its clone should not have any more.
+    Surplus,
     /// Nothing is to run in this cluster.
     StopAll,
     /// It failed there this often, which is too often.
@@ -187,6 +189,7 @@ impl<'a> ClusterBefore<'a> {
             return None;
         }
         let by_state = [
+            (of.surplus, HostHindrance::Surplus),
             (of.stopped, HostHindrance::Stopped),
             (record.decided_by == DecidedBy::StopAll, HostHindrance::StopAll),
             (state.unclean, HostHindrance::Unclean),

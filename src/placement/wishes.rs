@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::MergeState;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Colocation, ResourceForm, WorkingSet};
+use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
 
 /// Which way colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,12 +75,13 @@ impl<'a> Wishes<'a> {
     pub(super) fn of(set: &'a WorkingSet) -> Wishes<'a> {
         let count = set.resources.len();
         let hosts = set.hosts.iter().filter(|host| host.state.available()).count();
+        let wanted = |of: &Resource| of.members.iter().filter(|one| !set.resource(**one).surplus).count();
         let mut wishes = Wishes {
             set,
             available: set.hosts.iter().map(|host| host.state.available()).collect(),
             primaries: vec![Vec::new(); count],
             dependents: vec![Vec::new(); count],
-            full: set.resources.iter().map(|of| of.is_clone() && of.members.len() >= hosts).collect(),
+            full: set.resources.iter().map(|of| of.is_clone() && wanted(of) >= hosts).collect(),
             zones: HashMap::new(),
             merging: MergeState::new(count),
         };

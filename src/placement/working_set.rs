@@ -235,7 +235,8 @@ impl WorkingSet {
 
     /// Whether a resource is to run, as far as the cluster decides about it.
     pub fn should_run(&self, resource: ResourceIdx) -> bool {
-        !self.resource(resource).stopped && !self.stop_all && self.is_managed(resource)
+        let of = self.resource(resource);
+        !of.stopped && !of.surplus && !self.stop_all && self.is_managed(resource)
     }
 
     /// What each host has for the resources of the cluster: its capacity without what is charged there.

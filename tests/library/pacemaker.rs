@@ -31,7 +31,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 20);
+    assert_eq!(clones.len(), 24);
     clones
 }
 

@@ -17,8 +17,8 @@ use crate::input::error::Result;
 /// Most resources that clones may bring a cluster to.
 const MOST: usize = 1_000_000;
 
-/// Why two instances on one node, or more than there should be, are outside.
-const SURPLUS: &str = "more of its instances run than should";
+/// Why two instances on one node are outside.
+const TWICE: &str = "two of its instances run on one node";
 
 /// A primitive of a clone, and where its instances run.
 struct ClonePart<'a> {
@@ -51,20 +51,14 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = beyond(&metas);
-        if !self.set.symmetric {
-            reasons.push("instances in an opt-in cluster (symmetric-cluster=false)");
-        }
         let parts = self.clone_parts(node, &metas, &mut reasons)?;
         let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
-        let resources = count.saturating_mul(parts.primitives.len() + 1);
+        let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
         if resources > MOST.saturating_sub(self.set.resources.len()) {
             reasons.push("more instances than can be followed");
-        }
-        if hosts.len() > count {
-            add_reason(&mut reasons, SURPLUS);
         }
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
@@ -93,8 +87,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let clone = self.add(node, resource)?;
         let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
         self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
-        for number in 0..count {
-            self.add_instance(clone, number, hosts.get(number).copied(), &parts);
+        // those that run first, by the status, are kept; the others have no place
+        for number in 0..count.max(hosts.len()) {
+            self.add_instance(clone, number, (number >= count, hosts.get(number).copied()), &parts);
         }
         self.set.find_whole(clone);
         Ok(())
@@ -131,7 +126,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             active.sort_unstable_by_key(|(host, _)| *host);
             if active.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                add_reason(reasons, SURPLUS);
+                add_reason(reasons, TWICE);
             }
             // one instance that ignores no failure is enough for failures to count, whether it runs or not
             let counts = forgiven < self.set.hosts.len();
@@ -181,13 +176,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         &mut self,
         clone: ResourceIdx,
         number: usize,
-        host: Option<HostIdx>,
+        (surplus, host): (bool, Option<HostIdx>),
         parts: &CloneParts<'a>,
     ) {
         let whole = parts.group.as_ref().map(|group| {
             let id = format!("{}:{number}", group.resource.id);
             let failed_on = parts.failed_on.clone();
-            self.push(Resource { id, instance_of: Some(clone), failed_on, ..group.resource.clone() })
+            self.push(Resource { id, instance_of: Some(clone), failed_on, surplus, ..group.resource.clone() })
         });
         let mut members = Vec::new();
         for part in &parts.primitives {
@@ -204,6 +199,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 condition: condition.unwrap_or_default(),
                 managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
                 failed_on,
+                surplus,
                 ..draft.resource.clone()
             }));
         }
@@ -228,11 +224,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
 /// Why a clone is outside, by its metas.
 fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
-    let flags = [
-        ("promotable", PROMOTED),
-        ("globally-unique", "instances that are told apart"),
-        ("notify", "instances that are told of each other's changes (notify)"),
-    ];
+    let flags = [("promotable", PROMOTED), ("globally-unique", "instances that are told apart")];
     let mut reasons: Vec<&'static str> =
         flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();
     if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {

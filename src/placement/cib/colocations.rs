@@ -160,10 +160,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         if score == AllocationScore::ZERO {
             return Ok(());
         }
-        if self.set.resource(dependent).is_clone() && score != AllocationScore::INFINITY {
-            self.outside(constraint, "a clone that wants to be with another one by less than INFINITY");
-            return Ok(());
-        }
         let influence =
             constraint.attribute("influence").map_or(self.set.resource(dependent).critical, is_true);
         self.set.colocations.push(Colocation {

@@ -257,6 +257,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             known_by: None,
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
+            surplus: false,
             outside: false,
             key_attributes: Vec::new(),
         }

@@ -184,8 +184,7 @@ fn options(xml: &mut String, flavour: &Flavour, random: &mut Random) {
             pairs.push((name, value));
         }
     };
-    // hplace knows no clones in opt-in clusters
-    sometimes(if flavour.clones { 0.0 } else { 0.12 }, "symmetric-cluster", "false");
+    sometimes(0.12, "symmetric-cluster", "false");
     sometimes(0.03, "maintenance-mode", "true");
     sometimes(0.02, "stop-all-resources", "true");
     sometimes(0.2, "concurrent-fencing", "true");
@@ -273,7 +272,9 @@ fn begin_wholes(xml: &mut String, primitive: &Primitive, flavour: &Flavour, rand
         sometimes(0.2, "ordered", "true".to_owned());
         sometimes(0.15, "clone-min", (1 + primitive.active.len() % 3).to_string());
         let least = primitive.most.max(1);
-        sometimes(0.35, "clone-max", (least + primitive.active.len() % 2).to_string());
+        let most = if primitive.most % 3 == 2 { 1 } else { least + primitive.active.len() % 2 };
+        sometimes(0.35, "clone-max", most.to_string());
+        sometimes(0.2, "notify", "true".to_owned());
         attributes(xml, "meta_attributes", &format!("C{clone}"), &metas);
     }
     if let Some(group) = primitive.group {
@@ -400,8 +401,7 @@ fn colocation(xml: &mut String, at: usize, (one, other): (&str, &str), random: &
     if one == other || (one.starts_with('C') && other.starts_with('C') && one < other) {
         return;
     }
-    // clones go with others by INFINITY only
-    let score = if one.starts_with('C') { "INFINITY" } else { *random.pick(&SCORES) };
+    let score = *random.pick(&SCORES);
     let attribute = if random.chance(0.15) { r#" node-attribute="rack""# } else { "" };
     let influence =
         if random.chance(0.1) { random.pick(&[r#" influence="false""#, r#" influence="true""#]) } else { "" };

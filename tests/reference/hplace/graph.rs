@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The actions of a graph that are commands, and all pairs of them of which one comes before the other, directly
-/// or not. Marks only carry the order, and so do monitors.
+/// or not. Marks only carry the order, and so do monitors and notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Closure {
     /// The actions, as in the file: `vm1_start_0 node2`; of instances of clones without their numbers, which tell nothing.
@@ -50,7 +50,7 @@ pub fn closure(dot: &str) -> Closure {
 fn is_command(name: &str, is_mark: bool) -> bool {
     let Some((key, _)) = name.split_once(' ') else { return false };
     let is_start = is_mark && key.ends_with("_start_0");
-    let other = ["_monitor_", "_clear_failcount_", "_asyncmon_", "_delete_"];
+    let other = ["_monitor_", "_notify_", "_clear_failcount_", "_asyncmon_", "_delete_"];
     !is_start
         && key != "Cancel"
         && !key.starts_with("load_stopped_")
