@@ -21,12 +21,7 @@ impl Placer<'_> {
         self.tell_scores(clone);
         let instances = self.instance_sequence(clone);
         let mut taken = vec![false; set.hosts.len()];
-        let kept = self.keep_unmanaged_surplus(clone, &mut taken);
-        let most = instances.len().saturating_sub(kept);
         for instance in &instances {
-            if self.placed_of(&instances) >= most {
-                break;
-            }
             let Some(active) = set.resource(*instance).active else { continue };
             if self.has_failed(*instance) || taken[active.get()] {
                 continue;
@@ -39,7 +34,7 @@ impl Placer<'_> {
             }
         }
         for instance in &instances {
-            if self.progress[instance.get()] == PlacingState::Waiting && self.placed_of(&instances) < most {
+            if self.progress[instance.get()] == PlacingState::Waiting {
                 self.assign_instance(clone, *instance, &mut taken);
             }
         }
@@ -54,57 +49,27 @@ impl Placer<'_> {
         set.resource(clone).members.iter().copied().filter(|one| !set.resource(*one).surplus)
     }
 
-    /// How many of some instances have a place.
-    fn placed_of(&self, instances: &[ResourceIdx]) -> usize {
-        instances.iter().filter(|one| self.place_of(**one).is_some()).count()
-    }
-
-    /// Instances that a clone should not have and that nobody manages stay, and count as if it should have them, as long as there are
-    /// not too many. Returns how many there are.
-    fn keep_unmanaged_surplus(&mut self, clone: ResourceIdx, taken: &mut [bool]) -> usize {
-        let set = self.set;
-        let is_kept = |one: &&ResourceIdx| {
-            let mut parts = set.primitives(one).into_owned().into_iter();
-            set.resource(**one).surplus
-                && parts.any(|part| set.resource(part).active.is_some() && !set.is_managed(part))
-        };
-        let most = self.wanted_instances(clone).count();
-        let kept = set.resource(clone).members.iter().filter(is_kept).copied();
-        let kept: Vec<ResourceIdx> = kept.take(most).collect();
-        for part in kept.iter().flat_map(|one| set.primitives(one).into_owned()) {
-            let host = set.resource(part).active.filter(|_| !set.is_managed(part));
-            if let Some(host) = host {
-                taken[host.get()] = true;
-                self.preference.placed[host.get()] += 1;
-                self.preference.free[host.get()].charge(&set.resource(part).utilization);
-                self.events.push(PlacingEvent::Primitive(self.records.len()));
-            }
-            self.note_surplus(part, host);
-        }
-        kept.len()
-    }
-
     /// What a clone has no place for gets none.
     fn leave_out_surplus(&mut self, clone: ResourceIdx) {
         let set = self.set;
         for part in set.resource(clone).members.iter().flat_map(|one| set.primitives(one).into_owned()) {
             if self.by_resource[part.get()].is_none() {
-                self.note_surplus(part, None);
+                self.note_surplus(part);
             }
         }
     }
 
     /// Notes what becomes of a part of an instance of which no scores are looked at.
-    fn note_surplus(&mut self, part: ResourceIdx, host: Option<HostIdx>) {
+    fn note_surplus(&mut self, part: ResourceIdx) {
         self.by_resource[part.get()] = Some(self.records.len());
-        self.progress[part.get()] = PlacingState::Done(host);
+        self.progress[part.get()] = PlacingState::Done(None);
         self.records.push(Assignment {
             resource: part,
             scores: ScoreTable::empty(self.set.hosts.len()),
             chain: vec![part],
             needed: None,
-            host,
-            decided_by: host.map_or(DecidedBy::None, |_| DecidedBy::Unmanaged),
+            host: None,
+            decided_by: DecidedBy::None,
             order_dependent: false,
         });
     }

@@ -17,6 +17,9 @@ use crate::input::error::Result;
 /// Most resources that clones may bring a cluster to.
 const MOST: usize = 1_000_000;
 
+/// Why more instances than there should be are outside.
+const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
+
 /// Why two instances on one node are outside.
 const TWICE: &str = "two of its instances run on one node";
 
@@ -60,6 +63,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         if resources > MOST.saturating_sub(self.set.resources.len()) {
             reasons.push("more instances than can be followed");
         }
+        if hosts.len() > count && self.leaves_any_alone(&hosts, &parts) {
+            add_reason(&mut reasons, SURPLUS);
+        }
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.outside(node, reason));
             return self.leave(node);
@@ -93,6 +99,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.set.find_whole(clone);
         Ok(())
+    }
+
+    /// Whether nobody manages what runs of a clone on any of some hosts.
+    fn leaves_any_alone(&self, hosts: &[HostIdx], parts: &CloneParts<'a>) -> bool {
+        let is_alone = |part: &ClonePart<'a>| {
+            let blocked = |host: &HostIdx| part.condition_on(*host) == Some(RunCondition::Blocked);
+            !part.draft.resource.managed || hosts.iter().any(blocked)
+        };
+        let in_maintenance = |host: &HostIdx| self.set.host(*host).state.maintenance;
+        self.set.frozen || hosts.iter().any(in_maintenance) || parts.primitives.iter().any(is_alone)
     }
 
     /// The primitives in a clone, and the group that they are in.

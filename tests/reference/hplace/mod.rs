@@ -53,6 +53,10 @@ const SPECIAL: [Special; 5] = [
 /// Differences that are shown.
 const SHOWN: usize = 5;
 
+/// Why clusters with clones are refused, and how many of a hundred may be.
+const REFUSED: &str = "more of its instances run than should, and nobody manages them";
+const MOST_REFUSED: u64 = 5;
+
 /// How the clusters came out.
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -63,12 +67,14 @@ pub struct Counts {
     order_dependent: u64,
     /// Clusters in which instances of clones have other numbers and are in the same places.
     other_numbers: u64,
+    /// Clusters that hplace refuses, with its reason.
+    refused: u64,
     different: Vec<String>,
 }
 
 impl Counts {
     fn all(&self) -> u64 {
-        self.same + self.order_dependent + self.other_numbers + self.different.len() as u64
+        self.same + self.order_dependent + self.other_numbers + self.refused + self.different.len() as u64
     }
 
     /// The first differences, one after the other.
@@ -97,8 +103,11 @@ pub struct ComparedClusters {
 impl ComparedClusters {
     /// Whether there was no difference, and in special clusters no more than hplace is known for.
     pub fn good(&self) -> bool {
-        let few =
-            |(of, special): (&Counts, &Special)| of.different.len() as u64 * 100 <= of.all() * special.most;
+        let few = |(of, special): (&Counts, &Special)| {
+            let refused = if special.clones { MOST_REFUSED } else { 0 };
+            of.different.len() as u64 * 100 <= of.all() * special.most
+                && of.refused * 100 <= of.all() * refused
+        };
         self.plain.different.is_empty() && self.special.iter().zip(&SPECIAL).all(few)
     }
 
@@ -106,7 +115,12 @@ impl ComparedClusters {
     pub fn summary(&self) -> String {
         let of_special = |(of, special): (&Counts, &Special)| {
             let others = match special.clones {
-                true => format!("{} in which instances have other numbers, ", of.other_numbers),
+                true => {
+                    format!(
+                        "{} in which instances have other numbers, {} refused, ",
+                        of.other_numbers, of.refused
+                    )
+                }
                 false => String::new(),
             };
             format!(
@@ -198,6 +212,7 @@ pub fn run(
                 }
                 Verdict::OrderDependent => counts.order_dependent += 1,
                 Verdict::OtherNumbers => counts.other_numbers += 1,
+                Verdict::Refused => counts.refused += 1,
                 Verdict::Different(text) => {
                     fs::create_dir_all(keep)?;
                     let kept = keep.join(format!("seed-{seed}-cluster-{number}.xml"));
@@ -223,6 +238,8 @@ enum Verdict {
     },
     /// The same but for the numbers of instances of clones.
     OtherNumbers,
+    /// Refused for what the clusters are known to have.
+    Refused,
     OrderDependent,
     Different(String),
 }
@@ -240,6 +257,9 @@ fn compare(file: &PathBuf) -> io::Result<Verdict> {
     let is_answer =
         |line: &&str| ["Original: ", "Remaining: ", "pcmk__"].iter().any(|start| line.starts_with(start));
     let theirs: Vec<&str> = theirs.lines().filter(is_answer).collect();
+    if String::from_utf8_lossy(&ours.stderr).contains(REFUSED) {
+        return Ok(Verdict::Refused);
+    }
     let text = String::from_utf8_lossy(&ours.stdout).into_owned();
     let mine: Vec<&str> = text.lines().collect();
     let their_graph = graph::closure(&fs::read_to_string(&dot)?);
