@@ -124,7 +124,7 @@ fn an_end_that_was_not_planned_is_told_and_the_run_can_go_on() {
     cluster
         .bring(&[])
         .code(1)
-        .stderr(contains("step 3 of 3, compare where resources run with the plan: rsc-small is stopped, not on node1; \"Set 1 constraint\" was done, and --undo takes it back; hplace --resume "));
+        .stderr(contains("step 3 of 3, compare where resources run with the plan: rsc-small is stopped, not on node1; \"Set 1 constraint\" was done, and hplace --undo takes it back; hplace --resume "));
     cluster.write("now", &good);
     let journal = cluster.path("journal");
     let resume = ["--resume", journal.to_str().unwrap()];

@@ -413,4 +413,19 @@ mod tests {
         let error = CibChange::Standby("b\n".to_owned()).made_in(&cib(""), "t").unwrap_err();
         assert_eq!(error.to_string(), "t: there is no node 'b\\n'");
     }
+
+    #[test]
+    fn changes_are_made_together() {
+        let pin = CibChange::Pin(vec![pin("hplace-r", "r", "a")]);
+        let both = CibChange::Together(vec![pin.clone(), CibChange::Standby("a".to_owned())]);
+        assert_eq!(both.to_string(), "set 1 constraint, put a in standby");
+        let before = cib("<constraints/>");
+        let made = both.made_in(&before, "t").unwrap();
+        assert!(both.is_made_in(&made, "t").unwrap());
+        assert!(!both.is_made_in(&pin.made_in(&before, "t").unwrap(), "t").unwrap());
+        assert!(both.made_in(&made, "t").unwrap() == made);
+        let nowhere = CibChange::Together(vec![pin, CibChange::Online("b".to_owned())]);
+        assert!(nowhere.made_in(&before, "t").unwrap_err().to_string().contains("there is no node 'b'"));
+        assert!(CibChange::Together(vec![CibChange::Pin(Vec::new())]).is_empty());
+    }
 }

@@ -16,6 +16,7 @@ use crate::execute::pacemaker::{
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
+use crate::placement::cib::change::CibChange;
 use crate::placement::pinning::ExpectedPlace;
 use crate::placement::{WorkingSet, cib, place};
 use crate::report::placement::carried;
@@ -210,7 +211,7 @@ fn conclude(
             let what = read.header.tasks().get(task).map(ToString::to_string).unwrap_or_default();
             let changed = match done {
                 0 => "nothing was changed".to_owned(),
-                _ => format!("{} was done, and --undo takes it back; {goes_on}", made(read)),
+                _ => format!("{}; {goes_on}", made(read)),
             };
             bail!("step {} of {all}, {what}: {why}; {changed}", task + 1)
         }
@@ -218,7 +219,14 @@ fn conclude(
     }
 }
 
-/// The first change of a run, in words.
+/// The first change of a run, and how it is taken back, in words.
 fn made(read: &CibRead) -> String {
-    format!("\"{}\"", carried::change(&read.header.change))
+    let change = &read.header.change;
+    let back = match change {
+        CibChange::Together(_) => {
+            format!("{TOOL} --undo takes constraints back, {TOOL} --undo evacuate NODE a node")
+        }
+        _ => format!("{TOOL} --undo takes it back"),
+    };
+    format!("\"{}\" was done, and {back}", carried::change(change))
 }
