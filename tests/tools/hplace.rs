@@ -109,8 +109,13 @@ fn clones_in_what_is_beyond_are_named() {
         r#"name="stonith-enabled""#,
         r#"name="symmetric-cluster" value="false"/><nvpair id="s" name="stonith-enabled""#,
     );
-    let named = "Unsupported: clone 'storage-clone': instances in an opt-in cluster";
-    hplace(&[], opt_in).code(1).stdout("").stderr(starts_with(named));
+    hplace(&[], opt_in).code(2).stderr("");
+    let unique = clones.replace("globally-unique", "x").replace(
+        r#"<clone id="storage-clone">"#,
+        r#"<clone id="storage-clone"><meta_attributes id="u"><nvpair id="u1" name="globally-unique" value="true"/></meta_attributes>"#,
+    );
+    let named = "Unsupported: clone 'storage-clone': instances that are told apart\n";
+    hplace(&[], unique).code(1).stdout("").stderr(starts_with(named));
     let back =
         r#"<rsc_colocation id="back" rsc="storage-clone" with-rsc="vm" score="INFINITY"/></constraints>"#;
     let circle = clones.replace("</constraints>", back);
