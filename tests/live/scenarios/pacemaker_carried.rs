@@ -67,7 +67,7 @@ pub fn evacuated(cluster: &Cluster) -> anyhow::Result<()> {
 pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
     let before = running(cluster)?;
     let run = |tool: &str, words: &[&str]| {
-        let words = [&["--live", "--allow-restarts", "--no-capacity-checks"], words].concat();
+        let words = [&["--live", "--allow-restarts"], words].concat();
         child::run(&mut of_suite(cluster, tool, 1, &words), RUN)
     };
     let document = run("hbal", &["--json"])?.good()?;
@@ -80,7 +80,7 @@ pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(goal != before, "hbal has nothing to do: {document}");
     run("hbal", &["-X", "--yes"])?.good()?;
     is_at(cluster, &goal)?;
-    let freed = ["--minimal-resources=0", "--target-resources=0"];
+    let freed = ["--no-capacity-checks", "--minimal-resources=0", "--target-resources=0"];
     let output = run("hsqueeze", &[&freed[..], &["-X", "--yes"]].concat())?.good()?;
     said(&output.stdout, &["'Nodes to offline'\nnode1\n"])?;
     said(&output.stderr, &["Step 1 of 3: set 1 constraint, put node1 in standby", "hsqueeze: powered down"])?;
