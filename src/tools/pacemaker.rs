@@ -238,7 +238,7 @@ impl CibOrigin {
     /// As [`commands`](Self::commands).
     pub(super) fn switch_calls(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
         let mut calls = Vec::new();
-        for part in self.switching(plan)?.parts.iter().filter(|part| !part.is_empty()) {
+        for part in &self.switching(plan)?.parts {
             calls.push(making(CommandForm::Cib, part)?.join("\n"));
             calls.push("crm_resource --wait".to_owned());
         }
@@ -272,7 +272,8 @@ impl CibOrigin {
         let Pinning { pins, outlook, .. } = pin_running(&switched, source, self.hosts_after(&plan.steps))?;
         let pins = vec![CibChange::Pin(pins)];
         let parts = if plan.decision == Decision::Expand { [switches, pins] } else { [pins, switches] };
-        Ok(NodeSwitching { parts: parts.concat(), outlook })
+        let parts = parts.concat().into_iter().filter(|part| !part.is_empty()).collect();
+        Ok(NodeSwitching { parts, outlook })
     }
 
     /// By resource, where it is to run after some steps; none where nobody has to care.

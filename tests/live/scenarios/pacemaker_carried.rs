@@ -62,10 +62,12 @@ pub fn evacuated(cluster: &Cluster) -> anyhow::Result<()> {
     is_at(cluster, &before)
 }
 
-/// Two resources on one node are spread by hbal, and brought together again by hsqueeze, which puts the others in standby; then
-/// all is taken back.
+/// Two resources on one node are spread by hbal, and stay so without its constraints, as they are sticky; hsqueeze brings them
+/// together again and puts the other node in standby, and takes it out when it is needed.
 pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
     let before = running(cluster)?;
+    let sticky = ["crm_attribute", "--type=rsc_defaults", "--name=resource-stickiness", "--update=1"];
+    cluster.exec(&[&["node1"][..], &sticky].concat())?.good()?;
     let run = |tool: &str, words: &[&str]| {
         let words = [&["--live", "--allow-restarts"], words].concat();
         child::run(&mut of_suite(cluster, tool, 1, &words), RUN)
@@ -79,11 +81,12 @@ pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
     }
     ensure!(goal != before, "hbal has nothing to do: {document}");
     run("hbal", &["-X", "--yes"])?.good()?;
+    undo(cluster, &[])?;
     is_at(cluster, &goal)?;
     let freed = ["--no-capacity-checks", "--minimal-resources=0", "--target-resources=0"];
     let output = run("hsqueeze", &[&freed[..], &["-X", "--yes"]].concat())?.good()?;
-    said(&output.stdout, &["'Nodes to offline'\nnode1\n"])?;
-    said(&output.stderr, &["Step 1 of 3: set 1 constraint, put node1 in standby", "hsqueeze: powered down"])?;
+    said(&output.stdout, &["'Nodes to offline'\n", "node1\n"])?;
+    said(&output.stderr, &["Step 1 of 3: ", "put node1 in standby", "hsqueeze: powered down"])?;
     is_at(cluster, &before)?;
     said(&run("hsqueeze", &freed)?.good()?.stdout, &["'No action'"])?;
     let output =
@@ -97,8 +100,7 @@ pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
         anyhow::Ok(pairs.any(|pair| pair.attribute("name") == Some("standby")))
     };
     ensure!(!on("node1")?, "node1 is in standby{}", nodes.streams());
-    undo(cluster, &[])?;
-    is_at(cluster, &before)
+    settled(cluster)
 }
 
 /// A resource cannot be started where it should: that is told, and can be taken back.
