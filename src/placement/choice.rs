@@ -1,7 +1,7 @@
 //! Orders in which some of several resources are enough.
 
 use super::index::ResourceIdx;
-use super::working_set::OrderStrength;
+use super::working_set::{OrderStrength, WorkingSet};
 
 /// That resources are started after some of several others are, whichever. A group among these counts as started in any case, an
 /// oddity of Pacemaker's; a clone if one of its instances is.
@@ -21,4 +21,11 @@ pub struct ChoiceOrder {
     pub strength: OrderStrength,
     /// Of which two the second is stopped before the first is.
     pub stops: Vec<(ResourceIdx, ResourceIdx)>,
+}
+
+impl ChoiceOrder {
+    /// Whether one of [`firsts`](Self::firsts) counts where these primitives run.
+    pub(super) fn counts(set: &WorkingSet, first: ResourceIdx, runs: impl Fn(ResourceIdx) -> bool) -> bool {
+        set.resource(first).is_group() || set.primitives(&first).iter().any(|part| runs(*part))
+    }
 }

@@ -49,29 +49,25 @@ impl Placer<'_> {
         set.resource(clone).members.iter().copied().filter(|one| !set.resource(*one).surplus)
     }
 
-    /// What a clone has no place for gets none.
+    /// What a clone has no place for gets none; no scores are looked at for that.
     fn leave_out_surplus(&mut self, clone: ResourceIdx) {
         let set = self.set;
         for part in set.resource(clone).members.iter().flat_map(|one| set.primitives(one).into_owned()) {
-            if self.by_resource[part.get()].is_none() {
-                self.note_surplus(part);
+            if self.by_resource[part.get()].is_some() {
+                continue;
             }
+            self.by_resource[part.get()] = Some(self.records.len());
+            self.progress[part.get()] = PlacingState::Done(None);
+            self.records.push(Assignment {
+                resource: part,
+                scores: ScoreTable::empty(set.hosts.len()),
+                chain: vec![part],
+                needed: None,
+                host: None,
+                decided_by: DecidedBy::None,
+                order_dependent: false,
+            });
         }
-    }
-
-    /// Notes what becomes of a part of an instance of which no scores are looked at.
-    fn note_surplus(&mut self, part: ResourceIdx) {
-        self.by_resource[part.get()] = Some(self.records.len());
-        self.progress[part.get()] = PlacingState::Done(None);
-        self.records.push(Assignment {
-            resource: part,
-            scores: ScoreTable::empty(self.set.hosts.len()),
-            chain: vec![part],
-            needed: None,
-            host: None,
-            decided_by: DecidedBy::None,
-            order_dependent: false,
-        });
     }
 
     /// Adds the wishes of those that want to be with a clone to its scores. They do not make a host unwanted that was wanted.

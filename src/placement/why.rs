@@ -6,7 +6,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::score::AllocationScore;
 use super::transition::induced::needs;
-use super::working_set::{Colocation, NODE_HEALTH, Strategy, WorkingSet};
+use super::working_set::{ChoiceOrder, Colocation, NODE_HEALTH, Strategy, WorkingSet};
 
 /// The first thing that keeps a resource from a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,15 +224,13 @@ impl<'a> ClusterBefore<'a> {
         let needs =
             needs(self.set).into_iter().filter(|need| is_it(need.then) && of.group != Some(need.first));
         let mut firsts = needs.flat_map(|need| self.set.primitives(&need.first).to_vec());
-        let is_placed = |first: &ResourceIdx| self.placed.host(*first).is_some();
-        let counts = |first: &&ResourceIdx| {
-            self.set.resource(**first).is_group() || self.set.primitives(first).iter().any(is_placed)
-        };
+        let is_placed = |first: ResourceIdx| self.placed.host(first).is_some();
+        let counts = |first: &&ResourceIdx| ChoiceOrder::counts(self.set, **first, is_placed);
         let choices = self.set.choices.iter().filter(|choice| choice.thens.iter().any(|then| is_it(*then)));
         let mut lacking =
             choices.filter(|choice| choice.firsts.iter().filter(counts).count() < choice.enough);
         let one_of = || lacking.next()?.firsts.iter().copied().find(|first| !counts(&first));
-        firsts.find(|first| !is_placed(first)).or_else(one_of)
+        firsts.find(|first| !is_placed(*first)).or_else(one_of)
     }
 
     /// What gives a host the score of minus infinity.

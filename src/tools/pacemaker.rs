@@ -21,6 +21,7 @@ use crate::placement::instances::{
 };
 use crate::placement::pinning::{Foresight, Pinning, pin_running};
 use crate::placement::{HostIdx, Strategy};
+use crate::report::json::plan::ganeti_commands;
 use crate::report::number::counted;
 use crate::report::placement::commands::{CommandForm, lines, making};
 use crate::search::Stopped;
@@ -51,7 +52,7 @@ struct NodeSwitching {
 
 /// Whether the options name a cluster of Pacemaker's.
 pub(super) fn is_named(options: &Options) -> bool {
-    options.placement.file.is_some() || options.placement.live
+    options.placement.is_named()
 }
 
 /// What a Pacemaker cluster is called in the labels of its metrics; none, if it is none.
@@ -296,7 +297,7 @@ impl CibOrigin {
     ///
     /// # Errors
     /// A name that no command is written with.
-    pub(super) fn step_commands(&self, step: &Step) -> anyhow::Result<Vec<String>> {
+    fn step_commands(&self, step: &Step) -> anyhow::Result<Vec<String>> {
         let set = &self.read.set;
         let resource = set.resource(self.units[step.instance.get()].resource).id.clone();
         let node = set.host(host(step.to.primary)).name.clone();
@@ -304,6 +305,17 @@ impl CibOrigin {
             CommandForm::CrmResource,
             &CibChange::Pin(vec![LocationPin { id: resource.clone(), resource, node }]),
         )?)
+    }
+}
+
+/// The commands that a step takes, for documents.
+pub(super) fn step_commands<'a>(
+    cluster: &'a Cluster,
+    cib: Option<&'a CibOrigin>,
+) -> impl Fn(&Step) -> anyhow::Result<Vec<String>> + 'a {
+    move |step| match cib {
+        Some(cib) => cib.step_commands(step),
+        None => Ok(ganeti_commands(cluster, step)?),
     }
 }
 

@@ -112,7 +112,7 @@ pub fn load_request(
     // measured load is no part of a message, so that there is none to ignore
     let weights = options.merge.weights;
     let mut own = merge(message.cluster, &MergeOptions { weights, ..MergeOptions::default() })?;
-    let elsewhere = options.source != SourceOptions::default();
+    let elsewhere = options.source.is_named();
     if !elsewhere {
         apply_monitoring(&mut own, options, output)?;
     }

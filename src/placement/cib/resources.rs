@@ -289,12 +289,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             for (attribute, value) in &host.attributes {
                 let counts = attribute.strip_prefix("fail-count-");
                 let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
-                let named = rest.rsplit_once('#').filter(|(_, of)| is_operation(of));
-                let Some((name, _)) =
-                    named.filter(|_| by_operation).or((!by_operation).then_some((rest, "")))
-                else {
-                    continue;
+                let name = match by_operation {
+                    true => rest.rsplit_once('#').filter(|(_, of)| is_operation(of)).map(|(name, _)| name),
+                    false => Some(rest),
                 };
+                let Some(name) = name else { continue };
                 let all = self.failures.entry(name.to_owned()).or_default();
                 if all.last().is_none_or(|last| last.host.get() != at) {
                     all.push(FailCount { host: HostIdx::new(at), count: AllocationScore::ZERO, last: 0 });

@@ -6,7 +6,7 @@ use super::super::index::ResourceIdx;
 use super::super::score::AllocationScore;
 use super::super::transition::induced::needs;
 use super::super::wishes::AgreeingHosts;
-use super::super::working_set::{Colocation, WorkingSet};
+use super::super::working_set::{ChoiceOrder, Colocation, WorkingSet};
 use super::rules::{NeededSome, PlacingRules, ZoneTie};
 
 impl PlacingRules<'_> {
@@ -103,10 +103,8 @@ impl PlacingRules<'_> {
             let (single, whole): (Vec<ResourceIdx>, Vec<ResourceIdx>) =
                 choice.firsts.iter().partition(|first| set.resource(**first).is_primitive());
             // a group counts in any case; clones have their places
-            let counts = |one: &&ResourceIdx| {
-                let is_placed = |part: &ResourceIdx| self.fixed[part.get()].is_some();
-                set.resource(**one).is_group() || set.primitives(one).iter().any(is_placed)
-            };
+            let is_placed = |part: ResourceIdx| self.fixed[part.get()].is_some();
+            let counts = |one: &&ResourceIdx| ChoiceOrder::counts(set, **one, is_placed);
             let enough = choice.enough.saturating_sub(whole.iter().filter(counts).count());
             let is_ours = |then: &&ResourceIdx| enough > 0 && !set.resource(**then).is_clone();
             let thens: Vec<ResourceIdx> = choice.thens.iter().filter(is_ours).copied().collect();

@@ -1,7 +1,7 @@
 //! What waits for some of several resources.
 
 use super::super::index::ResourceIdx;
-use super::super::working_set::WorkingSet;
+use super::super::working_set::{ChoiceOrder, WorkingSet};
 use super::action::{ActionTask, ChoiceMark, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -14,8 +14,9 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
         let start = |resource: &ResourceIdx| actions.with(ActionTask::Start, *resource);
         // of a clone, or a group, its beginning counts
         let started: Vec<StepIdx> = choice.firsts.iter().filter_map(start).collect();
-        let runs = |first: &&ResourceIdx| start(first).is_none() && runs(set, changes, **first);
-        let running = choice.firsts.iter().filter(runs).count();
+        let runs = |part: ResourceIdx| changes[part.get()].runs_on().is_some();
+        let stays = |first: &&ResourceIdx| start(first).is_none() && ChoiceOrder::counts(set, **first, runs);
+        let running = choice.firsts.iter().filter(stays).count();
         if started.is_empty() || running + started.len() < choice.enough {
             continue;
         }
@@ -28,10 +29,4 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
             actions.edge(mark, actions.with(ActionTask::Start, *then), Strength::Must, why);
         }
     }
-}
-
-/// Whether one of several counts as running in the end: a group always does.
-fn runs(set: &WorkingSet, changes: &[ResourceChange], first: ResourceIdx) -> bool {
-    let runs = |part: &ResourceIdx| changes[part.get()].runs_on().is_some();
-    set.resource(first).is_group() || set.primitives(&first).iter().any(runs)
 }

@@ -39,7 +39,7 @@ pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, Unfit
         one => std::slice::from_ref(one),
     };
     let mut lines = Vec::new();
-    for part in parts.iter().filter(|part| !part.is_empty()) {
+    for part in parts {
         lines.extend(making(form, part)?);
         lines.push("crm_resource --wait".to_owned());
     }
@@ -71,7 +71,6 @@ pub fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, Unfi
 fn made(form: CommandForm, change: &CibChange) -> Vec<String> {
     match (form, change) {
         (_, CibChange::Together(parts)) => parts.iter().flat_map(|part| made(form, part)).collect(),
-        (_, change) if change.is_empty() => Vec::new(),
         (_, CibChange::Pin(pins)) => pinning(form, pins),
         (_, CibChange::Unpin(pins)) => unpinning(form, pins),
         (CommandForm::Pcs, CibChange::Standby(node)) => vec![format!("pcs node standby {}", quoted(node))],

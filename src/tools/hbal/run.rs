@@ -9,9 +9,7 @@ use super::execute::proposed;
 use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
-use super::views::{
-    Text, give_commands, print_document, save_balanced, step_commands, summarize, wants_summary,
-};
+use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
 use super::{ExitStatus, Options, deep, page, several};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, NodeIdx};
@@ -23,7 +21,7 @@ use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::Output;
-use crate::tools::pacemaker::CibOrigin;
+use crate::tools::pacemaker::{CibOrigin, step_commands};
 use crate::tools::save::{self, save};
 use crate::tools::{group, summing_up};
 

@@ -6,7 +6,6 @@ use crate::plan::command::{BALANCE_TITLE, command_list};
 use crate::plan::jobset::Jobset;
 use crate::plan::shell;
 use crate::report::file::write_whole;
-use crate::report::json::plan::ganeti_commands;
 use crate::report::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 use crate::tools::options::CommandTarget;
@@ -95,17 +94,6 @@ pub fn give_commands(
         false => "Commands to run to reach the above solution:",
     };
     commands::show(Some(target), heading, || listing, text.output)
-}
-
-/// The commands that a step takes, for documents.
-pub fn step_commands<'a>(
-    cluster: &'a Cluster,
-    cib: Option<&'a CibOrigin>,
-) -> impl Fn(&Step) -> anyhow::Result<Vec<String>> + 'a {
-    move |step| match cib {
-        Some(cib) => cib.step_commands(step),
-        None => Ok(ganeti_commands(cluster, step)?),
-    }
 }
 
 /// The jobsets that are to be shown or carried out.

@@ -21,7 +21,7 @@ use crate::placement::affinity::{
 use crate::report::check::problems::tag_text;
 use crate::report::json;
 use crate::report::placement::affinity::AffinityResult;
-use crate::tools::options::{Options, PlacementCommand, SourceOptions};
+use crate::tools::options::{Options, PlacementCommand};
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
 
@@ -65,7 +65,7 @@ fn no_plan(options: &Options) -> anyhow::Result<()> {
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let choices = &all.affinity;
     check(all)?;
-    if is_pacemaker(all) {
+    if all.placement.is_named() {
         return attributes::run(all, output);
     }
     let mut fleet = match &choices.file {
@@ -151,8 +151,7 @@ pub(super) fn check(all: &Options) -> anyhow::Result<()> {
     let placement = &all.placement;
     ensure!(placement.command == PlacementCommand::Place, "this is not known of placement by keys");
     ensure!(placement.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
-    let is_ganeti = all.load.source != SourceOptions::default();
-    let is_pacemaker = is_pacemaker(all);
+    let (is_ganeti, is_pacemaker) = (all.load.source.is_named(), placement.is_named());
     let own = [(all.affinity.ram_ratio.is_some(), "--ram-ratio"), (all.load.utilisation.is_some(), "-U")];
     let own = own.iter().find(|(given, _)| *given).map(|(_, name)| *name);
     match all.affinity.file {
@@ -196,8 +195,4 @@ pub(super) fn check(all: &Options) -> anyhow::Result<()> {
         "placement by keys is not carried out: --commands FORM tells what has to be typed"
     );
     no_forms_but(placement, &["--explain", "--commands"], "placement by keys")
-}
-
-fn is_pacemaker(all: &Options) -> bool {
-    all.placement.file.is_some() || all.placement.live
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{bail, ensure};
 
-use super::affinity::{check, status, tell};
+use super::affinity::{status, tell};
 use super::cluster::read_cib;
 use crate::model::shown::{printable, shown_name};
 use crate::placement::affinity::{ChoiceDetail, PacemakerFleet, fleet_of_set, place_all};
@@ -24,7 +24,6 @@ const WARNING: usize = 300;
 /// # Errors
 /// The document cannot be read, or options do not go together.
 pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    check(all)?;
     let commands = all.placement.commands;
     ensure!(
         commands.is_none() || !(all.json || all.affinity.verify || all.placement.explain),

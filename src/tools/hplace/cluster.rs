@@ -15,7 +15,7 @@ use crate::model::shown::printable;
 use crate::placement::cib::change::dated;
 use crate::placement::working_set::{Outside, WorkingSet};
 use crate::placement::{AllocationScore, cib, ganeti};
-use crate::tools::options::{Options, PlacementOptions, SourceOptions};
+use crate::tools::options::{Options, PlacementOptions};
 use crate::tools::output::Output;
 use crate::tools::source;
 
@@ -107,7 +107,7 @@ enum ClusterOrigin<'a> {
 
 fn named(all: &Options) -> anyhow::Result<ClusterOrigin<'_>> {
     let options = &all.placement;
-    let of_ganeti = all.load.source != SourceOptions::default();
+    let of_ganeti = all.load.source.is_named();
     ensure!(
         of_ganeti || options.stickiness.is_none(),
         "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"

@@ -16,8 +16,8 @@ use crate::report::json;
 use crate::report::palette::Palette;
 use crate::report::placement::simulation::SimulationResult;
 use crate::tools::ExitStatus;
+use crate::tools::options::Options;
 use crate::tools::options::affinity::AffinityChoices;
-use crate::tools::options::{Options, SourceOptions};
 use crate::tools::output::Output;
 use crate::tools::source;
 
@@ -53,10 +53,10 @@ fn check(all: &Options) -> anyhow::Result<()> {
         "a simulation compares all strategies: --strategy means nothing to it"
     );
     ensure!(
-        placement.file.is_none() && !placement.live,
+        !placement.is_named(),
         "a simulation is about no Pacemaker cluster: --arrivals FILE, or --poisson N with -j FILE or a Ganeti cluster, -t FILE, -m ADDRESS or -L"
     );
-    let is_ganeti = is_ganeti(all);
+    let is_ganeti = all.load.source.is_named();
     let strange = [
         (keys.order.is_some(), "--order"),
         (keys.verify, "--verify"),
@@ -89,10 +89,6 @@ fn check(all: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_ganeti(all: &Options) -> bool {
-    all.load.source != SourceOptions::default()
-}
-
 /// Who comes and goes.
 fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
     let (of, keys) = (&all.simulation, &all.affinity);
@@ -103,7 +99,7 @@ fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
         let (days, seed) = (of.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
         PoissonArrivals { per_day, lifetime, days, seed }
     };
-    if let Some(per_day) = of.per_day.filter(|_| is_ganeti(all)) {
+    if let Some(per_day) = of.per_day.filter(|_| all.load.source.is_named()) {
         let (_, mut fleet) = of_cluster(all, source::load(&all.load, output)?, output)?;
         fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
         return Ok(drawn(per_day).draw_beside(fleet)?);

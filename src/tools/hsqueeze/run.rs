@@ -28,7 +28,7 @@ use crate::tools::execution::{Consent, ask, shown};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
-use crate::tools::pacemaker::{CibOrigin, breaks_limits, cib_script};
+use crate::tools::pacemaker::{CibOrigin, breaks_limits, cib_script, step_commands};
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
@@ -277,19 +277,12 @@ fn show(
         view::reasons(found, cluster).iter().try_for_each(|line| output.error_line(line))?;
     }
     if options.json {
-        let document = match cib {
-            None => {
-                let of_step = |step: &Step| json::plan::ganeti_commands(cluster, step);
-                let of_plan = |plan: &GroupPlan| group_lines(cluster, plan);
-                document(cluster, asked, found, &SqueezeCommands { of_step: &of_step, of_plan: &of_plan })?
-            }
-            Some(cib) => {
-                let of_step = |step: &Step| cib.step_commands(step);
-                let of_plan = |plan: &GroupPlan| cib.switch_calls(plan);
-                document(cluster, asked, found, &SqueezeCommands { of_step: &of_step, of_plan: &of_plan })?
-            }
+        let of_plan = |plan: &GroupPlan| match cib {
+            Some(cib) => cib.switch_calls(plan),
+            None => Ok(group_lines(cluster, plan)?),
         };
-        return Ok(output.write(&json::text(&document)?)?);
+        let commands = SqueezeCommands { of_step: &step_commands(cluster, cib), of_plan: &of_plan };
+        return Ok(output.write(&json::text(&document(cluster, asked, found, &commands)?)?)?);
     }
     if level >= 1 {
         show_text(options, cluster, found, output)?;

@@ -418,7 +418,19 @@ pub struct SourceOptions {
     pub simulate: Vec<String>,
 }
 
+impl PlacementOptions {
+    /// Whether a Pacemaker cluster is named.
+    pub(crate) fn is_named(&self) -> bool {
+        self.file.is_some() || self.live
+    }
+}
+
 impl SourceOptions {
+    /// Whether a Ganeti cluster is named.
+    pub(crate) fn is_named(&self) -> bool {
+        *self != SourceOptions::default()
+    }
+
     /// The master daemon's socket: the one that was named, or the default one.
     pub(crate) fn socket(&self) -> PathBuf {
         self.luxi.clone().flatten().unwrap_or_else(default_socket)
