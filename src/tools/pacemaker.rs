@@ -39,6 +39,8 @@ pub(super) struct CibOrigin {
     read: ReadCib,
     /// By instance, the resource that it is.
     units: Vec<MovableUnit>,
+    /// Whose commands are shown; none: `cibadmin`'s for plans, `crm_resource`'s for a step.
+    form: Option<CommandForm>,
     /// The steps of the plan that is to be carried out, and what ended the search for it.
     planned: OnceCell<(Vec<Step>, Option<Stopped>)>,
 }
@@ -68,13 +70,20 @@ pub(super) fn label(options: &Options) -> Option<String> {
 pub(super) fn check(options: &Options) -> anyhow::Result<()> {
     let Options { placement, load, balance, execution, .. } = options;
     if !is_named(options) {
-        let given =
-            [("skip-unsupported", placement.skip_unsupported), ("allow-restarts", placement.allow_restarts)];
+        let given = [
+            ("skip-unsupported", placement.skip_unsupported),
+            ("allow-restarts", placement.allow_restarts),
+            ("commands", placement.commands.is_some()),
+        ];
         return match given.into_iter().find(|(_, given)| *given) {
             Some((long, _)) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
             None => Ok(()),
         };
     }
+    ensure!(
+        placement.commands.is_none() || options.commands.is_some() || options.json,
+        "--commands FORM tells whose commands -C or --json shows: one of these is needed"
+    );
     if execution.exec {
         ensure!(placement.live, "--exec needs the cluster itself: --live");
         ensure!(!options.json, "only one of --json and --exec can be given");
@@ -155,7 +164,8 @@ pub(super) fn load(
     let needs_nothing = |of: &&RawInstance| (of.mem, of.disk, of.vcpus) == (Mib::ZERO, Mib::ZERO, 0);
     let idle = raw.instances.iter().filter(needs_nothing).map(|of| of.name.clone()).collect();
     let cluster = source::complete_raw(raw, idle, &options.load, output)?;
-    Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units, planned: OnceCell::new() }) })
+    let form = options.placement.commands;
+    Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units, form, planned: OnceCell::new() }) })
 }
 
 /// How many resources stay where they run, and why.
@@ -196,10 +206,14 @@ impl CibOrigin {
     pub(super) fn commands(&self, steps: &[Step]) -> anyhow::Result<Vec<String>> {
         let ReadCib { text, source, .. } = &self.read;
         if steps.is_empty() {
-            return Ok(lines(CommandForm::Cib, &CibChange::Pin(Vec::new()))?);
+            return Ok(lines(self.plan_form(), &CibChange::Pin(Vec::new()))?);
         }
         let pinning = pin_running(text, source, self.hosts_after(steps))?;
-        Ok(lines(CommandForm::Cib, &CibChange::Pin(pinning.pins))?)
+        Ok(lines(self.plan_form(), &CibChange::Pin(pinning.pins))?)
+    }
+
+    fn plan_form(&self) -> CommandForm {
+        self.form.unwrap_or(CommandForm::Cib)
     }
 
     /// Remembers a plan that may be carried out.
@@ -230,7 +244,7 @@ impl CibOrigin {
     /// # Errors
     /// As [`commands`](Self::commands).
     pub(super) fn switch_commands(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
-        Ok(lines(CommandForm::Cib, &CibChange::Together(self.switching(plan)?.parts))?)
+        Ok(lines(self.plan_form(), &CibChange::Together(self.switching(plan)?.parts))?)
     }
 
     /// The same as calls, each of them whole, and without how they are taken back.
@@ -240,7 +254,7 @@ impl CibOrigin {
     pub(super) fn switch_calls(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
         let mut calls = Vec::new();
         for part in &self.switching(plan)?.parts {
-            calls.push(making(CommandForm::Cib, part)?.join("\n"));
+            calls.push(making(self.plan_form(), part)?.join("\n"));
             calls.push("crm_resource --wait".to_owned());
         }
         Ok(calls)
@@ -293,7 +307,7 @@ impl CibOrigin {
         hosts
     }
 
-    /// What has to be typed for one step, if nothing else is in its way.
+    /// What has to be typed for one step, if nothing else is in its way; each command is whole.
     ///
     /// # Errors
     /// A name that no command is written with.
@@ -301,10 +315,8 @@ impl CibOrigin {
         let set = &self.read.set;
         let resource = set.resource(self.units[step.instance.get()].resource).id.clone();
         let node = set.host(host(step.to.primary)).name.clone();
-        Ok(making(
-            CommandForm::CrmResource,
-            &CibChange::Pin(vec![LocationPin { id: resource.clone(), resource, node }]),
-        )?)
+        let pin = CibChange::Pin(vec![LocationPin { id: resource.clone(), resource, node }]);
+        Ok(vec![making(self.form.unwrap_or(CommandForm::CrmResource), &pin)?.join("\n")])
     }
 }
 

@@ -72,3 +72,18 @@ fn same_scores_same_places_same_order() {
         assert!(allocation.records.iter().all(|record| !record.order_dependent), "{name}");
     }
 }
+
+/// What Pacemaker's newer versions call `fencing-enabled`, 2.1 calls `stonith-enabled`.
+#[test]
+fn newer_names_of_options_mean_the_same() {
+    let mut renamed = 0;
+    for file in clusters().into_iter().chain(with_failures()) {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(&file).unwrap();
+        let newer = text.replace(r#"name="stonith-enabled""#, r#"name="fencing-enabled""#);
+        let [older, newer] = [&text, &newer].map(|text| format!("{:?}", cib::parse(text, &name).unwrap()));
+        assert_eq!(older, newer, "{name}");
+        renamed += usize::from(text.contains(r#"name="stonith-enabled""#));
+    }
+    assert!(renamed > 20, "{renamed}");
+}

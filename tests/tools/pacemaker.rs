@@ -55,6 +55,35 @@ fn documents_have_commands_for_pacemaker() {
     assert_eq!(commands, &serde_json::json!(["crm_resource --move -r build1 -N zeta"]));
 }
 
+#[test]
+fn commands_are_for_the_program_that_is_named() {
+    for (form, first) in [
+        ("cib", "cibadmin -M -o constraints --allow-create --xml-pipe <<'END'\n<constraints>\n"),
+        ("pcs", "pcs cluster cib hplace-before.xml\n"),
+        ("crmsh", "crm configure <<'END'\nlocation hplace-"),
+        ("crm_resource", "crm_resource --move -r "),
+    ] {
+        let heading = "Commands to run to reach the above solution:\n";
+        let done = run("hbal", &["-x", SIX, "-C", "--commands", form]).code(0);
+        done.stdout(contains(format!("{heading}{first}")));
+        let output =
+            run("hbal", &["-x", SIX, "--json", "--commands", form]).code(0).get_output().stdout.clone();
+        let document: Value = serde_json::from_slice(&output).unwrap();
+        let commands = document["steps"][0]["commands"].as_array().unwrap();
+        // whole, however many lines it has
+        assert_eq!(commands.len(), 1);
+        assert!(format!("{}\n", commands[0].as_str().unwrap()).starts_with(first), "{commands:?}");
+    }
+    let vms = "data/pacemaker-vms.xml";
+    let words = ["--no-capacity-checks", "--target-resources=0.25", "--minimal-resources=0"];
+    let away = run("hsqueeze", &[&["-x", vms, "-C", "--commands=pcs"], &words[..]].concat()).code(0);
+    away.stdout(contains("\npcs node standby node4\n").and(contains("\n# pcs node unstandby node4\n")));
+    let needs = contains("--commands FORM tells whose commands -C or --json shows");
+    run("hbal", &["-x", SIX, "--commands", "pcs"]).code(1).stdout(is_empty()).stderr(needs);
+    let ganeti = run("hbal", &["-t", "data/unbalanced-drbd.data", "-C", "--commands", "pcs"]);
+    ganeti.code(1).stdout(is_empty()).stderr(contains("option --commands is for Pacemaker clusters"));
+}
+
 /// How many more fit is the same, to the last, whoever is asked.
 #[test]
 fn hspace_agrees_with_hplace_fit() {

@@ -196,7 +196,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             .unwrap_or_default();
         self.set.strategy = options.get("placement-strategy").and_then(|word| word.parse::<Strategy>().ok());
         self.set.symmetric = options.flag("symmetric-cluster", true);
-        self.set.fencing = options.flag("stonith-enabled", true);
+        // newer versions of Pacemaker than 2.1 have another name for it
+        self.set.fencing = options.flag("fencing-enabled", options.flag("stonith-enabled", true));
         self.set.concurrent_fencing = options.flag("concurrent-fencing", false);
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);

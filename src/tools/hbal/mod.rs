@@ -48,7 +48,8 @@ pub const SPEC: Spec = Spec {
         LIVE,
         SKIP_UNSUPPORTED,
         ALLOW_RESTARTS,
-        EXEC.says("have Ganeti, or Pacemaker, carry the plan out; needs --luxi or --master, or --live"),
+        COMMANDS_FORM,
+        EXEC_ANYWHERE,
         OptionDef::flag(
             "first-job-group",
             "keep only the first jobset, the steps that can start at once",

@@ -28,7 +28,6 @@ use crate::model::shown::shown_name;
 use crate::placement::AllocationScore;
 use crate::placement::cib::parse_date;
 use crate::placement::optimal::ThenGoal;
-use crate::report::placement::commands::CommandForm;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -175,15 +174,9 @@ pub const SPEC: Spec = Spec {
         DAYS,
         NIGHTLY,
         SVG_FILE,
-        OptionDef::new(
-            "commands",
-            "print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back",
-        )
-        .takes("FORM", Choices(CommandForm::WORDS), |o, g| {
-            g.choice().map(|word| o.placement.commands = word.parse().ok())
-        })
-        .added()
-        .only(CHANGING),
+        COMMANDS_FORM
+            .says("print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back")
+            .only(CHANGING),
         OptionDef::flag(
             "exec",
             "have Pacemaker do it: set location constraints, or the standby of the node, wait, and compare what has come of it with the plan; needs --live",

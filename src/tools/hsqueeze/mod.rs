@@ -41,8 +41,9 @@ pub const SPEC: Spec = Spec {
         LIVE,
         SKIP_UNSUPPORTED,
         ALLOW_RESTARTS,
+        COMMANDS_FORM,
         SIMULATE,
-        EXEC,
+        EXEC_ANYWHERE,
         OptionDef::new(
             "minimal-resources",
             "bring nodes online if a node has room for less than FACTOR standard instances",

@@ -6,6 +6,7 @@ use super::{
     time_above_zero, weights,
 };
 use crate::model::Mib;
+use crate::report::placement::commands::CommandForm;
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{
     self, Choices, File, Float, Host, Integer, ManyInstances, NewFile, NodeFields, OneGroup, OneNode, Text,
@@ -79,6 +80,14 @@ pub const ALLOW_RESTARTS: OptionDef = OptionDef::flag(
     "of a Pacemaker cluster, also move resources that are stopped and started for that, or with which others are",
     |o| o.placement.allow_restarts = true,
 )
+.added();
+pub const COMMANDS_FORM: OptionDef = OptionDef::new(
+    "commands",
+    "of a Pacemaker cluster, with -C or --json, whose commands: cibadmin's (cib), pcs', crmsh's or crm_resource's",
+)
+.takes("FORM", Choices(CommandForm::WORDS), |o, g| {
+    g.choice().map(|word| o.placement.commands = word.parse().ok())
+})
 .added();
 pub const SIMULATE: OptionDef = OptionDef::new(
     "simulate",
@@ -313,6 +322,9 @@ pub const EXEC: OptionDef =
         o.execution.exec = true
     })
     .short('X');
+/// [`EXEC`] where the cluster can be one of Pacemaker's.
+pub const EXEC_ANYWHERE: OptionDef =
+    EXEC.says("have Ganeti, or Pacemaker, carry the plan out; needs --luxi or --master, or --live");
 pub const YES: OptionDef =
     OptionDef::flag("yes", "with --exec, do not ask on a terminal whether to begin", |o| {
         o.execution.yes = true
