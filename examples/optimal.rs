@@ -74,6 +74,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         condition: RunCondition::Sound,
         failed_on: Vec::new(),
         surplus: false,
+        orphaned: false,
         outside: false,
         key_attributes: Vec::new(),
     };

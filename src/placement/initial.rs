@@ -45,9 +45,10 @@ impl WorkingSet {
         for host in hosts {
             let worth = self.host(host).worth();
             for resource in &kept {
-                let scores = &mut self.resources[resource.get()].scores;
-                let score = scores.get(host).unwrap_or(worth);
-                scores.set(host, score.plus(AllocationScore::INFINITY));
+                let of = &mut self.resources[resource.get()];
+                // what is no longer configured is known from its hosts alone
+                let score = of.scores.get(host).filter(|_| !of.orphaned).unwrap_or(worth);
+                of.scores.set(host, score.plus(AllocationScore::INFINITY));
             }
         }
     }
@@ -98,6 +99,7 @@ impl WorkingSet {
     /// instances failed.
     fn add_own(&mut self, resource: ResourceIdx) {
         let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
+        let hosts = self.host_indices();
         let of = &mut self.resources[resource.get()];
         let sticky =
             of.is_primitive() && managed && !of.runs_twice() && of.stickiness > AllocationScore::ZERO;
@@ -106,6 +108,10 @@ impl WorkingSet {
         }
         for (host, _) in of.failed_on.clone() {
             of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
+        }
+        // that weighs more than that nobody manages it
+        if of.surplus && of.orphaned {
+            hosts.for_each(|host| of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY));
         }
     }
 }

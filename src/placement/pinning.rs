@@ -19,7 +19,7 @@ use crate::model::shown::shown_name;
 const ROUNDS: usize = 20;
 
 /// Where a resource runs; of one that runs on several nodes there are several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPlace {
     /// The primitive.
@@ -265,7 +265,9 @@ fn places(set: &WorkingSet, hosts: &[Option<HostIdx>]) -> Vec<ExpectedPlace> {
         resource: set.common_name(of).to_owned(),
         node: hosts[of.get()].map(|host| set.host(host).name.clone()),
     };
-    primitives(set).map(place).collect()
+    // what is no longer configured is gone when it is stopped
+    let is_gone = |of: &ResourceIdx| set.resource(*of).orphaned && hosts[of.get()].is_none();
+    primitives(set).filter(|of| !is_gone(of)).map(place).collect()
 }
 
 /// Where the first of those that go astray goes.

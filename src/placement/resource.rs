@@ -88,8 +88,11 @@ pub struct Resource {
     pub condition: RunCondition,
     /// Hosts on which it failed too often, with the count.
     pub failed_on: Vec<(HostIdx, AllocationScore)>,
-    /// Whether it is an instance that its clone should not have any more, or a part of one: it is stopped, whatever its scores.
+    /// Whether it is an instance that its clone should not have any more, or a part of one, or no longer configured: it is stopped,
+    /// whatever its scores.
     pub surplus: bool,
+    /// Whether it is known by its operations only, as it is no longer configured.
+    pub orphaned: bool,
     /// Whether it is outside, and stays where it runs.
     pub outside: bool,
     /// Those of its instance attributes, and of its template's, whose names begin as those of affinity keys do, and their values
@@ -126,6 +129,7 @@ impl Resource {
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             surplus: false,
+            orphaned: false,
             outside: false,
             key_attributes: Vec::new(),
         }

@@ -7,7 +7,7 @@ use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
 use super::shown_order::by_shown_name;
 use super::wishes::Wishes;
-use super::working_set::{Strategy, WorkingSet};
+use super::working_set::{Resource, Strategy, WorkingSet};
 
 /// The primitives and groups of the outermost level, first placed first: by priority, and where capacities count,
 /// by what they are worth where they run, then by their scores on the best hosts.
@@ -20,7 +20,9 @@ pub(super) fn sequence(
 ) -> Vec<ResourceIdx> {
     let mut sequence: Vec<ResourceIdx> = set.top_level().collect();
     if strategy == Strategy::Default {
-        sequence.sort_by_key(|resource| Reverse(set.resource(*resource).priority));
+        // what is known by its operations only comes to the others when these are in their order
+        let turn = |of: &Resource| (of.orphaned, Reverse(of.priority));
+        sequence.sort_by_key(|resource| turn(set.resource(*resource)));
         return sequence;
     }
     let hosts = preference.sorted(by_shown_name(set), &set.base_scores(), None);

@@ -25,6 +25,8 @@ pub enum HostHindrance {
     Stopped,
     /// The resource is an instance that its clone should not have any more.
     Surplus,
+    /// The resource is no longer configured.
+    Orphaned,
     /// Nothing is to run in this cluster.
     StopAll,
     /// It failed there this often, which is too often.
@@ -189,6 +191,7 @@ impl<'a> ClusterBefore<'a> {
             return None;
         }
         let by_state = [
+            (of.surplus && of.orphaned, HostHindrance::Orphaned),
             (of.surplus, HostHindrance::Surplus),
             (of.stopped, HostHindrance::Stopped),
             (record.decided_by == DecidedBy::StopAll, HostHindrance::StopAll),

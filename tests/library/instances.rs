@@ -117,7 +117,7 @@ fn random_clusters(count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
         (
             number,
             random_cib::document(
-                Dimensions { hosts, primitives, clones, failures: false, several: false },
+                Dimensions { hosts, primitives, clones, failures: false, several: false, changed: false },
                 &mut random,
             ),
         )

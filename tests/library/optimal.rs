@@ -57,7 +57,10 @@ fn by_trying_all(set: &WorkingSet, then: ThenGoal) -> (Value, Places) {
 }
 
 fn random_clusters(hosts: usize, primitives: usize, count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
-    random(Dimensions { hosts, primitives, clones: false, failures: false, several: false }, count)
+    random(
+        Dimensions { hosts, primitives, clones: false, failures: false, several: false, changed: false },
+        count,
+    )
 }
 
 fn random(of: Dimensions, count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
@@ -204,9 +207,10 @@ fn faults_with_clones(set: &WorkingSet, at: &Places) -> Vec<String> {
 #[test]
 fn around_clones_no_strategy_runs_more() {
     let (mut compared, mut better, mut tied) = (0, 0, 0);
-    for (number, set) in
-        random(Dimensions { hosts: 4, primitives: 9, clones: true, failures: false, several: false }, 900)
-    {
+    for (number, set) in random(
+        Dimensions { hosts: 4, primitives: 9, clones: true, failures: false, several: false, changed: false },
+        900,
+    ) {
         if set.clones().next().is_none() || set.strategy() == Strategy::Default {
             continue;
         }

@@ -42,6 +42,13 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
     clusters
 }
 
+/// Clusters whose configuration has changed since their resources were started.
+pub(crate) fn changed() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/changed");
+    assert_eq!(clusters.len(), 15);
+    clusters
+}
+
 /// The documents in a directory.
 fn documents(directory: &str) -> BTreeSet<PathBuf> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -50,7 +57,7 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 
 #[test]
 fn same_scores_same_places_same_order() {
-    let others = [with_clones(), with_failures(), on_several_nodes(), in_other_words()];
+    let others = [with_clones(), with_failures(), on_several_nodes(), in_other_words(), changed()];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();

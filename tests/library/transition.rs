@@ -53,6 +53,7 @@ fn same_actions_same_order_as_crm_simulate() {
         crate::pacemaker::with_clones(),
         crate::pacemaker::on_several_nodes(),
         crate::pacemaker::in_other_words(),
+        crate::pacemaker::changed(),
     ];
     for file in crate::pacemaker::clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         let mut random = Random::stream(seed, number);
         let (hosts, primitives) = (2 + random.below(4), 2 + random.below(19));
         let text = random_cib::document(
-            Dimensions { hosts, primitives, clones: false, failures: false, several: false },
+            Dimensions { hosts, primitives, clones: false, failures: false, several: false, changed: false },
             &mut random,
         );
         let Ok(set) = cib::parse(&plain_scores(&text), "random") else { continue };

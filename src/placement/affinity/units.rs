@@ -56,7 +56,10 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
         true => primitives.to_vec(),
         // what comes after one that is stopped in a group does not run either
         false if set.stop_all => Vec::new(),
-        false => primitives.iter().copied().take_while(|one| !set.resource(*one).stopped).collect(),
+        false => {
+            let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
+            primitives.iter().copied().take_while(runs).collect()
+        }
     };
     if fixed {
         members.retain(|one| set.resource(*one).active.is_some());

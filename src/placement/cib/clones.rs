@@ -78,7 +78,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 return Err(wrong(self.source, inner, "there is another resource with this id"));
             }
         }
-        let mut resource = self.bare(node, &metas);
+        let mut resource = self.bare(id(node), &metas);
         resource.form = ResourceForm::Clone {
             interleave: metas.flag("interleave", false),
             ordered: metas.flag("ordered", false),

@@ -76,6 +76,45 @@ impl KeptOperation {
     }
 }
 
+/// What a host knows about a resource on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ResourceHistory {
+    /// What its operations say.
+    pub(super) trace: Trace,
+    /// Class, provider and type of what was started, as in [`Resource`](super::super::working_set::Resource).
+    pub(super) agent: String,
+}
+
+impl ResourceHistory {
+    /// What the operations of a resource come to, in the order of their calls.
+    pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
+        ResourceHistory { trace: trace(operations), agent: past.agent() }
+    }
+}
+
+/// The attributes of a resource in a history: its id, and what its agent was.
+pub(super) const RESOURCE: [&str; 4] = ["id", "class", "provider", "type"];
+
+/// A resource in a history: the values of its attributes, empty ones where it has none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PastResource<'a>(pub(super) [&'a [u8]; RESOURCE.len()]);
+
+impl<'a> PastResource<'a> {
+    pub(super) fn id(&self) -> &'a [u8] {
+        self.0[0]
+    }
+
+    /// Whether it is a device that fences hosts.
+    pub(super) fn fences(&self) -> bool {
+        self.0[1] == b"stonith"
+    }
+
+    fn agent(&self) -> String {
+        let parts = self.0[1..].iter().filter(|part| !part.is_empty());
+        parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(":")
+    }
+}
+
 /// The attributes of an operation that tell what it left.
 pub(super) const OPERATION: [&str; 9] = [
     "operation",
@@ -180,27 +219,31 @@ impl IdleMarks {
 
 /// What a name is known by where there are too many to keep them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct NameMark(u64);
+pub(super) struct NameMark(u64);
 
 impl NameMark {
-    fn of(name: &[u8]) -> NameMark {
+    pub(super) fn of(name: &[u8]) -> NameMark {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         NameMark(hasher.finish())
     }
 }
 
-/// What is said about each resource on one host of which operations are known, in the order of the document.
-pub(super) fn traces<'a>(state: Node<'a, '_>) -> Vec<(&'a str, Trace)> {
+/// What is said about each resource on one host of which operations are known, in the order of the document; whether one of them
+/// fences hosts.
+pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, bool) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let operation = |node: Node<'a, '_>| {
         PastOperation(OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes()))
     };
-    let trace = |resource| {
+    let mut fences = false;
+    let history = |resource: Node<'a, '_>| {
         let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
-        (!operations.is_empty()).then(|| (id(resource), trace(&mut operations)))
+        let past = PastResource(RESOURCE.map(|name| resource.attribute(name).unwrap_or_default().as_bytes()));
+        fences |= past.fences() && !operations.is_empty();
+        (!operations.is_empty()).then(|| (id(resource), ResourceHistory::of(&past, &mut operations)))
     };
-    resources.filter_map(trace).collect()
+    (resources.filter_map(history).collect(), fences)
 }
 
 /// The element of a host's history.
@@ -209,7 +252,7 @@ pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
 }
 
 /// What the operations of a resource come to, in the order of their calls.
-pub(super) fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
+fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     if let [only] = operations
         && only.found_nothing()
     {

@@ -8,10 +8,10 @@ use super::super::index::HostIdx;
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
-use super::Reader;
 use super::document::{child, children, required, wrong};
 use super::history::{self, Trace};
 use super::properties::{Properties, amount};
+use super::{HostRecord, Reader};
 use crate::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -51,12 +51,19 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
         let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
         let mut idle = taken.map(|of| of.idle.clone()).unwrap_or_default();
-        let taken = taken.into_iter().flat_map(|of| &of.traces);
-        let taken = taken.map(|(name, trace)| (name.as_str(), trace.clone()));
-        for (name, trace) in taken.chain(state.map(history::traces).unwrap_or_default()) {
-            match trace {
+        let (others, others_fence) = state.map(history::histories).unwrap_or_default();
+        self.first_known.extend(taken.iter().flat_map(|of| &of.order));
+        self.has_fenced |= taken.is_some_and(|of| of.fences) || others_fence;
+        let taken = taken.into_iter().flat_map(|of| &of.histories);
+        let taken = taken.map(|(name, history)| (name.as_str(), history.clone()));
+        for (position, (name, history)) in taken.chain(others).enumerate() {
+            match history.trace {
                 Trace::Inactive(when) => idle.add(name.as_bytes(), when),
-                trace => self.traces.entry(name).or_default().push((host, trace)),
+                trace => {
+                    self.traces.entry(name).or_default().push((host, trace));
+                    let record = HostRecord { host, position, agent: history.agent };
+                    self.records.entry(name).or_default().push(record);
+                }
             }
         }
         self.idle.push(idle);

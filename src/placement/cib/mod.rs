@@ -43,9 +43,10 @@ use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
 use health::HealthScores;
-use history::{IdleMarks, Trace};
+use history::{IdleMarks, NameMark, Trace};
 pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
+use properties::Properties;
 pub(super) use properties::amount;
 
 /// Reads a CIB. Errors name `source`.
@@ -83,6 +84,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         hosts: HashMap::new(),
         templates: HashMap::new(),
         tags: HashMap::new(),
+        defaults: Properties::default(),
         resources: HashMap::new(),
         inner: HashSet::new(),
         enough: HashMap::new(),
@@ -90,6 +92,9 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         together: Vec::new(),
         taken: &histories.taken,
         traces: HashMap::new(),
+        records: HashMap::new(),
+        first_known: Vec::new(),
+        has_fenced: false,
         idle: Vec::new(),
         failures: HashMap::new(),
         clock: ClusterTime::of(root),
@@ -99,7 +104,7 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     reader.read_options();
     reader.read_hosts()?;
     reader.read_resources()?;
-    reader.name_orphans();
+    reader.read_orphans();
     reader.read_tags();
     reader.read_locations()?;
     reader.read_colocations()?;
@@ -116,6 +121,15 @@ struct FailCount {
     count: AllocationScore,
     /// When it did last, in seconds since 1970; 0 if that is not known.
     last: i64,
+}
+
+/// What a host knows about a resource that runs there, or may, besides what its operations came to.
+struct HostRecord {
+    host: HostIdx,
+    /// Its place among those on the host.
+    position: usize,
+    /// Class, provider and type of what was started.
+    agent: String,
 }
 
 /// A document on its way to a working set.
@@ -141,6 +155,8 @@ struct Reader<'a, 'i> {
     templates: HashMap<&'a str, Node<'a, 'i>>,
     /// What tags and templates stand for in constraints, by id.
     tags: HashMap<&'a str, Vec<&'a str>>,
+    /// The metas of resources that do not say them.
+    defaults: Properties<'a>,
     resources: HashMap<&'a str, ResourceIdx>,
     /// The ids of what clones are made of.
     inner: HashSet<&'a str>,
@@ -153,6 +169,12 @@ struct Reader<'a, 'i> {
     taken: &'a HashMap<usize, TakenHistory>,
     /// By the id of a resource, the hosts on which it runs, or may run.
     traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
+    /// For the same hosts, what else they know.
+    records: HashMap<&'a str, Vec<HostRecord>>,
+    /// What the first host of the status knows, in order, if it is known.
+    first_known: Vec<NameMark>,
+    /// Whether a host knows, or knew, a device that fences hosts.
+    has_fenced: bool,
     /// By host, what is known not to run there.
     idle: Vec<IdleMarks>,
     /// By the id of a resource, how often it failed, host by host.

@@ -60,16 +60,20 @@ impl FailureRules<'_> {
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
+    /// What operations are to do when they fail of which nothing is said.
+    pub(super) fn failure_defaults(&mut self) -> FailureRules<'a> {
+        let defaults = self.section("op_defaults");
+        let defaults = defaults.map(|of| self.properties(of, "meta_attributes"));
+        FailureRules { of_all: defaults.and_then(|of| of.get("on-fail")), ..FailureRules::default() }
+    }
+
     /// What the operations of a primitive are to do when they fail: its own, then those of its template, then all.
     pub(super) fn failure_rules(
         &mut self,
         node: Node<'a, 'i>,
         template: Option<Node<'a, 'i>>,
     ) -> FailureRules<'a> {
-        let mut rules = FailureRules::default();
-        let defaults = self.section("op_defaults");
-        let defaults = defaults.map(|of| self.properties(of, "meta_attributes"));
-        rules.of_all = defaults.and_then(|of| of.get("on-fail"));
+        let mut rules = self.failure_defaults();
         let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
         let lists: Vec<Node<'a, 'i>> = lists.filter_map(|list| self.meant(list)).collect();
         for operation in lists.into_iter().flat_map(|list| children(list, "op")) {

@@ -2,34 +2,94 @@
 
 use std::collections::HashSet;
 
+use super::super::index::ResourceIdx;
+use super::super::resource::Resource;
 use super::super::working_set::Outside;
 use super::Reader;
 use super::document::id;
+use super::history::NameMark;
+use super::resources::PrimitiveDraft;
 
-impl Reader<'_, '_> {
-    /// Notes the resources that run, are no longer configured, and stay: they count on their hosts like others.
-    pub(super) fn name_orphans(&mut self) {
-        if !self.keeps_orphans {
-            return;
+/// What bundles and guest nodes bring with them stands in no configuration.
+struct BroughtAlong<'a> {
+    /// How its id begins.
+    beginnings: Vec<String>,
+    /// Its id.
+    ids: HashSet<&'a str>,
+}
+
+impl BroughtAlong<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.ids.contains(name) || self.beginnings.iter().any(|beginning| name.starts_with(beginning))
+    }
+}
+
+impl<'a> Reader<'a, '_> {
+    /// Adds the resources that run and are no longer configured. They have what holds for all resources, and nothing else; they are
+    /// stopped, unless they stay (`stop-orphan-resources`).
+    pub(super) fn read_orphans(&mut self) {
+        for name in self.orphans() {
+            let draft = self.draft_orphan(name);
+            let (resource, reasons) = self.settle(draft);
+            if resource.active.is_none() && resource.left_on.is_empty() {
+                continue;
+            }
+            self.set.outside.extend(reasons.iter().map(|reason| Outside {
+                element: "lrm_resource".to_owned(),
+                id: name.to_owned(),
+                reason: (*reason).to_owned(),
+            }));
+            self.set.resources.push(resource);
         }
+    }
+
+    /// The names of those that are not configured, in the order in which the status names them.
+    fn orphans(&self) -> Vec<&'a str> {
         let section = self.section("resources");
-        let primitives = section.into_iter().flat_map(|section| section.descendants());
+        let elements = || section.into_iter().flat_map(|section| section.descendants());
         let primitives: HashSet<&str> =
-            primitives.filter(|node| node.has_tag_name("primitive")).map(|node| id(node)).collect();
+            elements().filter(|node| node.has_tag_name("primitive")).map(|node| id(node)).collect();
+        let bundles = elements().filter(|node| node.has_tag_name("bundle"));
+        let guests = elements()
+            .filter(|node| node.has_tag_name("nvpair") && node.attribute("name") == Some("remote-node"));
+        let brought = BroughtAlong {
+            beginnings: bundles.map(|bundle| format!("{}-", id(bundle))).collect(),
+            ids: guests.filter_map(|guest| guest.attribute("value")).collect(),
+        };
         let is_configured = |name: &str| {
             let inner = name.rsplit_once(':').map_or(name, |(inner, _)| inner);
-            let has_instances = !self.resources.contains_key(inner);
-            primitives.contains(name) || has_instances && primitives.contains(inner)
+            let is_alone = |of: &ResourceIdx| self.set.resource(*of).is_primitive();
+            let has_instances = !self.resources.get(inner).is_some_and(is_alone);
+            primitives.contains(name) || has_instances && primitives.contains(inner) || brought.has(name)
         };
-        let orphans = self.traces.keys().filter(|name| !is_configured(name));
-        let orphan = |name: &&str| Outside {
-            element: "lrm_resource".to_owned(),
-            id: (*name).to_owned(),
-            reason: "it is no longer configured, and stays where it runs (stop-orphan-resources)".to_owned(),
+        let turn = |name: &&str| {
+            let mark = NameMark::of(name.as_bytes());
+            let first = self.first_known.iter().position(|known| *known == mark);
+            let records = self.records.get(name).into_iter().flatten();
+            let turn = records.map(|of| {
+                let host = self.set.status_order.iter().position(|host| *host == of.host);
+                (host, of.position)
+            });
+            (first.is_none(), first, turn.min())
         };
-        let mut orphans: Vec<Outside> = orphans.map(orphan).collect();
-        orphans.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-        self.set.outside.append(&mut orphans);
+        let mut orphans: Vec<&'a str> =
+            self.records.keys().copied().filter(|name| !is_configured(name)).collect();
+        orphans.sort_by_cached_key(turn);
+        orphans
+    }
+
+    /// One of them, but for where it runs.
+    fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a> {
+        let metas = self.defaults.clone();
+        let agent = self.records.get(name).and_then(|of| of.first()).map(|of| of.agent.clone());
+        let resource = Resource {
+            agent: agent.unwrap_or_default(),
+            managed: self.is_managed(&metas) && !self.keeps_orphans,
+            surplus: !self.keeps_orphans,
+            orphaned: true,
+            ..self.bare(name, &metas)
+        };
+        PrimitiveDraft::new(resource, Vec::new(), metas, self.failure_defaults())
     }
 }
 
@@ -37,31 +97,45 @@ impl Reader<'_, '_> {
 mod tests {
     use crate::placement::cib::parse;
 
-    /// A cluster whose resources are `configured`, and in which these names run.
-    fn running(configured: &str, options: &str, names: &[&str]) -> Vec<String> {
+    /// A cluster whose resources are `configured`, and in which these names run: the ones that are no longer configured, and whether
+    /// they are to be stopped.
+    fn running(configured: &str, options: &str, names: &[&str]) -> Vec<(String, bool)> {
         let trace = |name: &&str| {
             format!(
-                r#"<lrm_resource id="{name}"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" interval="0"/></lrm_resource>"#
+                r#"<lrm_resource id="{name}" class="ocf" provider="p" type="Dummy"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" interval="0"/></lrm_resource>"#
             )
         };
         let history: String = names.iter().map(trace).collect();
         let document = format!(
-            r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="c">{options}</cluster_property_set></crm_config><nodes><node id="1" uname="n"/></nodes><resources>{configured}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
+            r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="c"><nvpair id="f" name="stonith-enabled" value="false"/>{options}</cluster_property_set></crm_config><nodes><node id="1" uname="n"/></nodes><resources>{configured}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
         );
-        let outside = parse(&document, "x").unwrap().outside;
-        outside.into_iter().map(|of| format!("{} {}", of.element, of.id)).collect()
+        let set = parse(&document, "x").unwrap();
+        let orphans = set.resource_indices().filter(|one| set.resource(*one).orphaned);
+        let told = orphans.map(|one| {
+            let of = set.resource(one);
+            assert_eq!(of.agent, "ocf:p:Dummy");
+            assert!(!set.should_run(one) && of.active.is_some());
+            (of.id.clone(), set.is_managed(one))
+        });
+        told.collect()
     }
 
     #[test]
-    fn what_is_no_longer_configured_and_stays_is_named() {
+    fn what_is_no_longer_configured_is_stopped_or_stays() {
         let primitive = |name: &str| format!(r#"<primitive id="{name}" class="ocf" type="Dummy"/>"#);
         let configured = format!(r#"{}<clone id="c">{}</clone>"#, primitive("a"), primitive("b"));
         let keeps = r#"<nvpair id="s" name="stop-orphan-resources" value="false"/>"#;
-        assert_eq!(running(&configured, keeps, &["a", "b"]), Vec::<String>::new());
-        assert_eq!(
-            running(&configured, keeps, &["z", "a", "b:0", "a:0"]),
-            ["lrm_resource a:0", "lrm_resource z"]
-        );
-        assert_eq!(running(&configured, "", &["z", "a", "b:0", "a:0"]), Vec::<String>::new());
+        let names = ["z", "a", "b:0", "a:0"];
+        let told = |is: bool| ["z", "a:0"].map(|name| (name.to_owned(), is));
+        assert_eq!(running(&configured, keeps, &["a", "b"]), []);
+        assert_eq!(running(&configured, "", &names), told(true));
+        assert_eq!(running(&configured, keeps, &names), told(false));
+    }
+
+    #[test]
+    fn what_bundles_and_guests_bring_with_them_is_configured() {
+        let configured = r#"<bundle id="web"/><primitive id="vm" class="ocf" type="Dummy"><meta_attributes id="m"><nvpair id="r" name="remote-node" value="guest"/></meta_attributes></primitive>"#;
+        let names = ["web-docker-0", "guest", "website"];
+        assert_eq!(running(configured, "", &names), [("website".to_owned(), true)]);
     }
 }

@@ -10,7 +10,9 @@ use std::io::{self, Read};
 use memchr::{memchr_iter, memmem};
 
 use super::elements::{ElementReader, ElementShape};
-use super::history::{IdleMarks, OPERATION, PastOperation, Trace, trace};
+use super::history::{
+    IdleMarks, NameMark, OPERATION, PastOperation, PastResource, RESOURCE, ResourceHistory, Trace,
+};
 
 const OPEN: &[u8] = b"<lrm_resources>";
 const CLOSE: &[u8] = b"</lrm_resources>";
@@ -30,9 +32,13 @@ pub(super) struct PlainHistories {
 #[derive(Default)]
 pub(super) struct TakenHistory {
     /// What runs there, or may.
-    pub(super) traces: Vec<(String, Trace)>,
+    pub(super) histories: Vec<(String, ResourceHistory)>,
     /// What is known not to run there.
     pub(super) idle: IdleMarks,
+    /// Whether a resource is among all these that fences hosts.
+    pub(super) fences: bool,
+    /// Of the first history of a document, all resources in their order.
+    pub(super) order: Vec<NameMark>,
 }
 
 impl PlainHistories {
@@ -49,7 +55,7 @@ impl PlainHistories {
             over: false,
             checked: 0,
             is_certain: true,
-            resources: ElementShape::new("<lrm_resource", ["id"]),
+            resources: ElementShape::new("<lrm_resource", RESOURCE),
             operations: ElementShape::new("<lrm_rsc_op", OPERATION),
             histories: PlainHistories::default(),
         };
@@ -74,7 +80,7 @@ struct Sieve<R> {
     checked: usize,
     /// Whether there were none so far. In them, what looks like an element is none.
     is_certain: bool,
-    resources: ElementShape<1>,
+    resources: ElementShape<{ RESOURCE.len() }>,
     operations: ElementShape<{ OPERATION.len() }>,
     histories: PlainHistories,
 }
@@ -130,7 +136,8 @@ impl<R: Read> Sieve<R> {
     /// Takes what is plain of a history out of what is in view. Returns whether more of it may come.
     fn take(&mut self, history: usize) -> bool {
         let mut reader = ElementReader::new(&self.window[..self.end], self.begin);
-        let mut traces = Vec::new();
+        let (mut found, mut fences, mut order) = (Vec::new(), false, Vec::new());
+        let is_first = self.histories.taken.keys().all(|known| *known == history);
         let mut idle = IdleMarks::default();
         let mut operations = Vec::new();
         let mut done = reader;
@@ -139,14 +146,17 @@ impl<R: Read> Sieve<R> {
             if reader.rest().starts_with(CLOSE) {
                 break;
             }
-            let Some(id) = resource(&mut reader, &mut self.resources, &mut self.operations, &mut operations)
+            let Some(past) =
+                resource(&mut reader, &mut self.resources, &mut self.operations, &mut operations)
             else {
                 break;
             };
-            match trace(&mut operations) {
-                Trace::Inactive(_) if operations.is_empty() => {}
-                Trace::Inactive(when) => idle.add(id, when),
-                trace => traces.push((id, trace)),
+            fences |= past.fences() && !operations.is_empty();
+            order.extend(Some(NameMark::of(past.id())).filter(|_| is_first && !operations.is_empty()));
+            match ResourceHistory::of(&past, &mut operations) {
+                ResourceHistory { trace: Trace::Inactive(_), .. } if operations.is_empty() => {}
+                ResourceHistory { trace: Trace::Inactive(when), .. } => idle.add(past.id(), when),
+                history => found.push((past.id(), history)),
             }
             done = reader;
         }
@@ -160,31 +170,34 @@ impl<R: Read> Sieve<R> {
         let lines = memchr_iter(b'\n', &self.window[self.begin..done.at]).count();
         self.histories.rest.extend(std::iter::repeat_n(b'\n', lines));
         self.begin = done.at;
-        let named = |(id, trace): (&[u8], Trace)| (String::from_utf8_lossy(id).into_owned(), trace);
+        let named =
+            |(id, history): (&[u8], ResourceHistory)| (String::from_utf8_lossy(id).into_owned(), history);
         let taken = self.histories.taken.entry(history).or_default();
-        taken.traces.extend(traces.into_iter().map(named));
+        taken.histories.extend(found.into_iter().map(named));
+        taken.fences |= fences;
+        taken.order.append(&mut order);
         taken.idle.append(idle);
         !nothing_more
     }
 }
 
-/// A resource's id, and its operations; none, if it is not plain, or has no end.
+/// A resource, and its operations; none, if it is not plain, or has no end.
 fn resource<'t>(
     reader: &mut ElementReader<'t>,
-    resources: &mut ElementShape<1>,
+    resources: &mut ElementShape<{ RESOURCE.len() }>,
     shape: &mut ElementShape<{ OPERATION.len() }>,
     operations: &mut Vec<PastOperation<'t>>,
-) -> Option<&'t [u8]> {
+) -> Option<PastResource<'t>> {
     operations.clear();
     let element = reader.element(resources)?;
-    let [id] = element.values;
+    let past = PastResource(element.values);
     if element.is_empty {
-        return Some(id);
+        return Some(past);
     }
     loop {
         reader.skip_blanks();
         if reader.close("</lrm_resource>") {
-            return Some(id);
+            return Some(past);
         }
         let operation = reader.element(shape)?;
         if !operation.is_empty {
@@ -216,7 +229,15 @@ mod tests {
         let plain = PlainHistories::of(Pieces(text.as_bytes(), 7)).unwrap();
         let rest = String::from_utf8(plain.rest).unwrap();
         assert!(plain.taken.keys().all(|at| rest[*at..].starts_with("<lrm_resources>")));
-        (rest, plain.taken.into_values().flat_map(|of| of.traces).collect())
+        (
+            rest,
+            plain
+                .taken
+                .into_values()
+                .flat_map(|of| of.histories)
+                .map(|(name, of)| (name, of.trace))
+                .collect(),
+        )
     }
 
     #[test]

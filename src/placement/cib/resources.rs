@@ -58,6 +58,23 @@ pub(super) struct PrimitiveDraft<'a> {
     pub(super) rules: FailureRules<'a>,
 }
 
+impl<'a> PrimitiveDraft<'a> {
+    /// A primitive with the metas that hold for it.
+    pub(super) fn new(
+        resource: Resource,
+        reasons: Vec<&'static str>,
+        metas: Properties<'a>,
+        mut rules: FailureRules<'a>,
+    ) -> PrimitiveDraft<'a> {
+        let threshold = metas
+            .get("migration-threshold")
+            .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
+        let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
+        rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
+        PrimitiveDraft { resource, reasons, threshold, metas, rules }
+    }
+}
+
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads all resources, and finds out where they run.
     pub(super) fn read_resources(&mut self) -> Result<()> {
@@ -66,13 +83,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let defaults =
             self.section("rsc_defaults").map(|defaults| self.properties(defaults, "meta_attributes"));
         let defaults = defaults.unwrap_or_default();
+        self.defaults = defaults.clone();
         let Some(section) = self.section("resources") else { return Ok(()) };
         self.templates = children(section, "template").map(|template| (id(template), template)).collect();
         let has_fencing = section
             .descendants()
             .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
-        // without a device to fence with, nothing is started or stopped
-        self.set.frozen = self.set.fencing && !has_fencing && !self.watchdog;
+        // without a device to fence with, nothing is started or stopped; one that is no longer configured is enough
+        self.set.frozen = self.set.fencing && !has_fencing && !self.has_fenced && !self.watchdog;
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "primitive" => {
@@ -114,7 +132,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// A group that has no members yet.
     pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
-        let mut resource = self.bare(node, &metas);
+        let mut resource = self.bare(id(node), &metas);
         resource.form = ResourceForm::Group;
         resource.managed = self.is_managed(&metas);
         resource.key_attributes = self.key_attributes(&[node]);
@@ -140,8 +158,19 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a>) -> Result<()> {
-        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas } =
-            self.draft_primitive(node, inherited)?;
+        let draft = self.draft_primitive(node, inherited)?;
+        let (resource, reasons) = self.settle(draft);
+        reasons.iter().for_each(|reason| self.outside(node, reason));
+        let resource = self.add(node, resource)?;
+        if let Some(group) = inherited.group {
+            self.set.resources[group.get()].members.push(resource);
+        }
+        Ok(())
+    }
+
+    /// Finds out where a primitive runs, and why it is outside, if it is.
+    pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a>) -> (Resource, Vec<&'static str>) {
+        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
@@ -155,18 +184,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.managed &= !place.blocked;
         if !reasons.is_empty() {
-            reasons.iter().for_each(|reason| self.outside(node, reason));
             let active: Vec<HostIdx> = resource.active_hosts().collect();
             self.charge(&name, &active, &resource.utilization);
             resource.utilization = Capacities::default();
             resource.managed = false;
             resource.outside = true;
         }
-        let resource = self.add(node, resource)?;
-        if let Some(group) = inherited.group {
-            self.set.resources[group.get()].members.push(resource);
-        }
-        Ok(())
+        (resource, reasons)
     }
 
     /// A primitive of which it is not known yet where it runs.
@@ -177,7 +201,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> Result<PrimitiveDraft<'a>> {
         let template = self.template(node)?;
         let metas = self.sets(node, template, "meta_attributes").or(&inherited.metas);
-        let mut resource = self.bare(node, &metas);
+        let mut resource = self.bare(id(node), &metas);
         let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
         let agent = [of("class"), of("provider"), of("type")];
         resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
@@ -194,13 +218,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if resource.agent == "ocf:pacemaker:remote" {
             reasons.push("it makes a remote node");
         }
-        let threshold = metas
-            .get("migration-threshold")
-            .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
-        let mut rules = self.failure_rules(node, template);
-        let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
-        rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
-        Ok(PrimitiveDraft { resource, reasons, threshold, metas, rules })
+        let rules = self.failure_rules(node, template);
+        Ok(PrimitiveDraft::new(resource, reasons, metas, rules))
     }
 
     /// Whether a resource with these metas is managed.
@@ -231,9 +250,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// What primitives and groups have in common.
-    pub(super) fn bare(&self, node: Node<'a, 'i>, metas: &Properties<'a>) -> Resource {
+    pub(super) fn bare(&self, id: &str, metas: &Properties<'a>) -> Resource {
         Resource {
-            id: id(node).to_owned(),
+            id: id.to_owned(),
             agent: String::new(),
             members: Vec::new(),
             form: ResourceForm::Primitive,
@@ -258,6 +277,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             condition: RunCondition::Sound,
             failed_on: Vec::new(),
             surplus: false,
+            orphaned: false,
             outside: false,
             key_attributes: Vec::new(),
         }

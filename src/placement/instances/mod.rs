@@ -154,6 +154,11 @@ fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
         if members.is_empty() || of.outside {
             continue;
         }
+        // it needs nothing, and is about to be gone
+        if of.surplus && set.is_managed(resource) {
+            *others.entry(HoldReason::Stopping).or_default() += members.len();
+            continue;
+        }
         if of.is_clone() {
             *others.entry(HoldReason::Clone).or_default() += members.len();
             continue;

@@ -1,6 +1,7 @@
 //! Properties of the whole cluster that do not go with the rest.
 
 use super::super::place::{PlacingError, place};
+use super::super::resource::Resource;
 use super::super::score::AllocationScore;
 use super::super::working_set::Strategy;
 use super::{Complaint, LintedCib};
@@ -41,7 +42,8 @@ pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
     let set = cib.set;
     let is_loose = |one: &super::super::index::ResourceIdx| {
         let of = set.resource(*one);
-        of.is_primitive() && !of.fences() && set.is_managed(*one) && of.stickiness == AllocationScore::ZERO
+        let is_meant = of.is_primitive() && !of.orphaned && !of.fences() && set.is_managed(*one);
+        is_meant && of.stickiness == AllocationScore::ZERO
     };
     let loose: Vec<_> = set.resource_indices().filter(is_loose).collect();
     let Some(first) = loose.first().filter(|_| set.strategy() == Strategy::Balanced) else {
@@ -64,7 +66,8 @@ pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
 /// Not all have room, and chance decides who is left out.
 pub(super) fn no_priorities(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let mut priorities = set.resources.iter().filter(|of| of.is_primitive()).map(|of| of.priority);
+    let is_meant = |of: &&Resource| of.is_primitive() && !of.orphaned;
+    let mut priorities = set.resources.iter().filter(is_meant).map(|of| of.priority);
     let first = priorities.next();
     if set.strategy() == Strategy::Default || priorities.any(|priority| Some(priority) != first) {
         return Ok(Vec::new());

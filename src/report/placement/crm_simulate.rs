@@ -63,7 +63,10 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
     }
 
     fn primitive(&mut self, record: &Assignment) -> Result<(), E> {
-        self.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
+        // of what is no longer configured, no scores are shown
+        if !self.set.resource(record.resource).orphaned {
+            self.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
+        }
         record.host.map_or(Ok(()), |host| self.charge(record.resource, host))
     }
 

@@ -75,6 +75,8 @@ struct PlacementResource {
     also_on: Vec<String>,
     action: &'static str,
     managed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    orphaned: bool,
     scores: BTreeMap<String, ScoreView>,
     reason: Vec<String>,
     room_taken: Vec<RoomTakenView>,
@@ -168,6 +170,7 @@ fn resource(
         also_on: of.also_on.iter().copied().map(name).collect(),
         action: ResourceAction::of(set, changes, resource).as_str(),
         managed: set.is_managed(resource),
+        orphaned: of.orphaned,
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
         reason: words::lines(set, &reasons).iter().map(|line| line.trim().to_owned()).collect(),
         room_taken: room_taken(set, &reasons),

@@ -67,9 +67,10 @@ fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {
         };
         let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource));
         let cause = cause.map(|why| format!(" ({})", reason(set, why))).unwrap_or_default();
+        let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
         let was: Vec<String> = of.active_hosts().map(|host| name(Some(host))).collect();
         let was = if was.is_empty() { name(None) } else { was.join(",") };
-        table.push(vec![shown_name(&of.id), was, name(change.runs_on()), text + &cause]);
+        table.push(vec![shown_name(&of.id), was, name(change.runs_on()), text + &cause + orphaned]);
     }
     trimmed(&table)
 }

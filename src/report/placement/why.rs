@@ -97,6 +97,7 @@ impl PlaceWords<'_> {
             HostHindrance::Maintenance => "in maintenance".to_owned(),
             HostHindrance::Stopped => "the resource is meant to be stopped (target-role)".to_owned(),
             HostHindrance::Surplus => "its clone has enough instances without it (clone-max)".to_owned(),
+            HostHindrance::Orphaned => "the resource is no longer configured".to_owned(),
             HostHindrance::StopAll => "nothing is to run (stop-all-resources)".to_owned(),
             HostHindrance::RunsTwice => "it runs on several nodes, and is only to be stopped then".to_owned(),
             HostHindrance::Failures(count) => format!("failed there too often ({count})"),

@@ -1,5 +1,7 @@
 //! From a placement to a change of the cluster: what has to be set for it, what else it does, and whether it may be done.
 
+use std::collections::HashSet;
+
 use anyhow::{Context, bail, ensure};
 
 use super::cluster::{ReadCib, read_cib};
@@ -8,7 +10,7 @@ use super::run::{forms, only_one_form, status};
 use crate::execute::pacemaker::{Simulation, difference, simulate};
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::{CibChange, PinSurvey};
-use crate::placement::pinning::{Foresight, Pinning, current, pin};
+use crate::placement::pinning::{ExpectedPlace, Foresight, Pinning, current, pin};
 use crate::placement::{AllPlaced, Strategy, cib, transition};
 use crate::report::json;
 use crate::report::number::counted;
@@ -222,8 +224,8 @@ impl ProposedChange<'_> {
     /// What is asked before it is made.
     pub(super) fn question(&self) -> String {
         let now = self.outlook.current();
-        let expected = self.outlook.expected().unwrap_or_default();
-        let moved = now.iter().zip(&expected).filter(|(now, then)| now.node != then.node).count();
+        let expected: HashSet<ExpectedPlace> = self.outlook.expected().into_iter().flatten().collect();
+        let moved = now.iter().filter(|place| !expected.contains(place)).count();
         let what = carried::change(&self.change);
         format!("{what}: {} will not run where they do now. Go on?", counted(moved, "resource"))
     }

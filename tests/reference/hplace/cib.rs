@@ -22,6 +22,8 @@ pub struct Dimensions {
     pub failures: bool,
     /// Whether primitives may run on several nodes.
     pub several: bool,
+    /// Whether the configuration may have changed since resources were started.
+    pub changed: bool,
 }
 
 impl Dimensions {
@@ -33,11 +35,13 @@ impl Dimensions {
             clones: false,
             failures: false,
             several: false,
+            changed: false,
         }
     }
 }
 
 /// A primitive on its way into the document.
+#[derive(Clone)]
 struct Primitive {
     id: String,
     group: Option<usize>,
@@ -48,6 +52,8 @@ struct Primitive {
     /// How many instances of its clone may run.
     most: usize,
     stonith: bool,
+    /// Whether it is no longer configured.
+    gone: bool,
 }
 
 impl Primitive {
@@ -97,19 +103,21 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
     let names = host_names(of.hosts, random);
     let states: Vec<usize> = (0..of.hosts).map(|_| random.weighted(&[0.8, 0.05, 0.05, 0.04, 0.06])).collect();
     let primitives = primitives(of, &flavour, &states, random);
+    let (gone, configured): (Vec<Primitive>, Vec<Primitive>) =
+        primitives.into_iter().partition(|one| one.gone);
     let mut xml = String::new();
     let at = random.below(of.hosts);
     begin(&mut xml, at);
     if of.failures {
         xml = xml.replacen("<cib ", &format!(r#"<cib execution-date="{NOW}" "#), 1);
     }
-    options(&mut xml, &flavour, random);
+    options(&mut xml, &flavour, of, random);
     hosts(&mut xml, &names, &states, &flavour, random);
-    resources(&mut xml, &primitives, &flavour, random);
+    resources(&mut xml, &configured, &flavour, random);
     if of.failures {
         xml = with_responses(&xml, random);
     }
-    constraints(&mut xml, &names, &primitives, &flavour, random);
+    constraints(&mut xml, &names, &configured, &flavour, random);
     if random.chance(0.3) {
         let stickiness = random.pick(&["0", "1", "100", "INFINITY", "-5"]);
         let _ = writeln!(
@@ -118,7 +126,8 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         );
     }
     xml.push_str("</configuration>\n");
-    status(&mut xml, &names, &states, &primitives, of, random);
+    let all = [configured, gone].concat();
+    status(&mut xml, &names, &states, &all, of, random);
     xml.push_str("</cib>\n");
     xml
 }
@@ -158,6 +167,7 @@ fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut 
                 active,
                 most: spread.len(),
                 stonith: false,
+                gone: false,
             });
         }
         group += usize::from(members > 0);
@@ -168,13 +178,18 @@ fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut 
         if at == primitives.len() || primitives[at].group.is_none() {
             let active = (0..of.hosts).find(|host| states[*host] == 0).into_iter().collect();
             let id = "fence-dev".to_owned();
-            primitives.insert(at, Primitive { id, group: None, clone: None, active, most: 1, stonith: true });
+            let fence =
+                Primitive { id, group: None, clone: None, active, most: 1, stonith: true, gone: false };
+            primitives.insert(at, fence);
         }
+    }
+    for primitive in primitives.iter_mut().skip(1).filter(|_| of.changed) {
+        primitive.gone = primitive.wholes() == (None, None) && random.chance(0.25);
     }
     primitives
 }
 
-fn options(xml: &mut String, flavour: &Flavour, random: &mut Random) {
+fn options(xml: &mut String, flavour: &Flavour, of: Dimensions, random: &mut Random) {
     let mut pairs = vec![
         ("placement-strategy", *random.pick(&STRATEGIES)),
         ("stonith-enabled", if flavour.fencing { "true" } else { "false" }),
@@ -188,6 +203,9 @@ fn options(xml: &mut String, flavour: &Flavour, random: &mut Random) {
     sometimes(0.03, "maintenance-mode", "true");
     sometimes(0.02, "stop-all-resources", "true");
     sometimes(0.2, "concurrent-fencing", "true");
+    if of.changed {
+        sometimes(0.3, "stop-orphan-resources", "false");
+    }
     xml.push_str(r#"<crm_config><cluster_property_set id="o">"#);
     for (name, value) in pairs {
         let _ = writeln!(xml, r#"<nvpair id="o-{name}" name="{name}" value="{value}"/>"#);

@@ -21,24 +21,43 @@ const SMALL: u64 = 1000;
 /// Large ones, behind them.
 const LARGE: u64 = 10;
 /// Small ones behind these: of which some have clones; in which operations failed or have not ended; both; in which resources run on
-/// several nodes; also with failed operations; without these, some have begun to migrate.
-const SPECIAL: [Special; 5] = [
-    Special { what: "with clones", clusters: 300, clones: true, failures: false, several: false, most: 2 },
+/// several nodes; also with failed operations; without these, some have begun to migrate; whose configuration has changed since their
+/// resources were started, also with failed operations.
+const SPECIAL: [Special; 7] = [
+    Special {
+        what: "with clones",
+        clusters: 300,
+        clones: true,
+        failures: false,
+        several: false,
+        changed: false,
+        most: 2,
+    },
     Special {
         what: "with failed operations",
         clusters: 300,
         clones: false,
         failures: true,
         several: false,
+        changed: false,
         most: 1,
     },
-    Special { what: "with both", clusters: 300, clones: true, failures: true, several: false, most: 3 },
+    Special {
+        what: "with both",
+        clusters: 300,
+        clones: true,
+        failures: true,
+        several: false,
+        changed: false,
+        most: 3,
+    },
     Special {
         what: "with resources on several nodes",
         clusters: 300,
         clones: false,
         failures: false,
         several: true,
+        changed: false,
         most: 2,
     },
     Special {
@@ -47,6 +66,25 @@ const SPECIAL: [Special; 5] = [
         clones: false,
         failures: true,
         several: true,
+        changed: false,
+        most: 4,
+    },
+    Special {
+        what: "whose configuration has changed",
+        clusters: 300,
+        clones: false,
+        failures: false,
+        several: false,
+        changed: true,
+        most: 1,
+    },
+    Special {
+        what: "whose configuration has changed, with failed operations",
+        clusters: 300,
+        clones: false,
+        failures: true,
+        several: true,
+        changed: true,
         most: 4,
     },
 ];
@@ -90,6 +128,7 @@ struct Special {
     clones: bool,
     failures: bool,
     several: bool,
+    changed: bool,
     /// Of a hundred of them, so many may differ.
     most: u64,
 }
@@ -97,7 +136,7 @@ struct Special {
 /// What was found.
 pub struct ComparedClusters {
     plain: Counts,
-    special: [Counts; 5],
+    special: [Counts; 7],
 }
 
 impl ComparedClusters {
@@ -176,7 +215,7 @@ pub fn run(
     let all = SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
     let numbers = only.map_or(0..all, |only| only..only + 1);
     let next = AtomicU64::new(numbers.start);
-    let counts = Mutex::new((Counts::default(), <[Counts; 5]>::default()));
+    let counts = Mutex::new((Counts::default(), <[Counts; 7]>::default()));
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -186,13 +225,19 @@ pub fn run(
             let mut random = Random::stream(seed, number);
             let special = special(number);
             let dimensions = match number {
-                SMALL.. if special.is_none() => {
-                    Dimensions { hosts: 30, primitives: 150, clones: false, failures: false, several: false }
-                }
+                SMALL.. if special.is_none() => Dimensions {
+                    hosts: 30,
+                    primitives: 150,
+                    clones: false,
+                    failures: false,
+                    several: false,
+                    changed: false,
+                },
                 _ => Dimensions {
                     clones: special.is_some_and(|at| SPECIAL[at].clones),
                     failures: special.is_some_and(|at| SPECIAL[at].failures),
                     several: special.is_some_and(|at| SPECIAL[at].several),
+                    changed: special.is_some_and(|at| SPECIAL[at].changed),
                     ..Dimensions::small(&mut random)
                 },
             };
