@@ -75,6 +75,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         failed_on: Vec::new(),
         surplus: false,
         orphaned: false,
+        revision: Default::default(),
         outside: false,
         key_attributes: Vec::new(),
     };

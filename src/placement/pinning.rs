@@ -126,7 +126,7 @@ impl Foresight {
         for (of, there) in set.resources.iter_mut().zip(&self.settled.resources) {
             of.also_on.clone_from(&there.also_on);
             of.left_on.clone_from(&there.left_on);
-            of.sent_to = there.sent_to;
+            (of.sent_to, of.revision) = (there.sent_to, there.revision);
             of.kept_on.clone_from(&there.kept_on);
             (of.active, of.condition) = (there.active, there.condition);
         }

@@ -36,6 +36,27 @@ pub enum RunCondition {
     Supposed,
 }
 
+/// What of a primitive was changed in the configuration since it was started, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Revision {
+    /// Nothing.
+    #[default]
+    None,
+    /// Parameters that it takes while it runs: it is told to read them again.
+    Reload,
+    /// Parameters: it is stopped and started.
+    Parameters,
+    /// Its agent: it is stopped and started.
+    Agent,
+}
+
+impl Revision {
+    /// Whether the resource is stopped and started for it.
+    pub fn restarts(self) -> bool {
+        matches!(self, Revision::Parameters | Revision::Agent)
+    }
+}
+
 /// A primitive, a group or a clone.
 #[derive(Debug, Clone)]
 pub struct Resource {
@@ -86,6 +107,8 @@ pub struct Resource {
     pub known_by: Option<HostIdx>,
     /// How it runs there.
     pub condition: RunCondition,
+    /// What was changed since it was started there.
+    pub revision: Revision,
     /// Hosts on which it failed too often, with the count.
     pub failed_on: Vec<(HostIdx, AllocationScore)>,
     /// Whether it is an instance that its clone should not have any more, or a part of one, or no longer configured: it is stopped,
@@ -127,6 +150,7 @@ impl Resource {
             kept_on: Vec::new(),
             known_by: None,
             condition: RunCondition::Sound,
+            revision: Revision::None,
             failed_on: Vec::new(),
             surplus: false,
             orphaned: false,
@@ -152,7 +176,7 @@ impl Resource {
 
     /// From now on it runs there, and nowhere else.
     pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
-        (self.active, self.condition) = (host, RunCondition::Sound);
+        (self.active, self.condition, self.revision) = (host, RunCondition::Sound, Revision::None);
         self.also_on.clear();
         self.left_on.clear();
         self.kept_on.clear();

@@ -6,7 +6,7 @@ use super::score::{AllocationScore, ScoreTable};
 use crate::model::kinds::words;
 
 pub use super::choice::ChoiceOrder;
-pub use super::resource::{Resource, ResourceForm, RunCondition};
+pub use super::resource::{Resource, ResourceForm, Revision, RunCondition};
 
 words!(
     /// How much capacities count.

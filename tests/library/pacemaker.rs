@@ -45,7 +45,7 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/changed");
-    assert_eq!(clusters.len(), 15);
+    assert_eq!(clusters.len(), 36);
     clusters
 }
 

@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Resource, ResourceForm, RunCondition};
+use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::PROMOTED;
@@ -24,26 +24,34 @@ const SURPLUS: &str = "more of its instances run than should, and nobody manages
 const TWICE: &str = "two of its instances run on one node";
 
 /// A primitive of a clone, and where its instances run.
-struct ClonePart<'a> {
-    draft: PrimitiveDraft<'a>,
+struct ClonePart<'a, 'i> {
+    draft: PrimitiveDraft<'a, 'i>,
     /// By host, in order, how it runs there.
     active: Vec<(HostIdx, RunCondition)>,
+    /// Where an instance was started with another configuration.
+    revisions: Vec<(HostIdx, Revision)>,
     /// Where an instance could not be stopped.
     unstopped: Vec<HostIdx>,
 }
 
-impl ClonePart<'_> {
+impl ClonePart<'_, '_> {
     /// How an instance runs on a host, if one does.
     fn condition_on(&self, host: HostIdx) -> Option<RunCondition> {
         let here = self.active.binary_search_by_key(&host, |(other, _)| *other).ok();
         here.map(|at| self.active[at].1)
     }
+
+    /// What was changed of an instance since it was started on a host.
+    fn revision_on(&self, host: HostIdx) -> Revision {
+        let here = self.revisions.iter().find(|(other, _)| *other == host);
+        here.map(|(_, revision)| *revision).unwrap_or_default()
+    }
 }
 
 /// What the instances of a clone are made of.
-struct CloneParts<'a> {
+struct CloneParts<'a, 'i> {
     group: Option<GroupDraft<'a>>,
-    primitives: Vec<ClonePart<'a>>,
+    primitives: Vec<ClonePart<'a, 'i>>,
     failed_on: Vec<(HostIdx, AllocationScore)>,
     /// Whether a failure asks for all of it to be stopped.
     stopped: bool,
@@ -102,8 +110,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Whether nobody manages what runs of a clone on any of some hosts.
-    fn leaves_any_alone(&self, hosts: &[HostIdx], parts: &CloneParts<'a>) -> bool {
-        let is_alone = |part: &ClonePart<'a>| {
+    fn leaves_any_alone(&self, hosts: &[HostIdx], parts: &CloneParts<'a, 'i>) -> bool {
+        let is_alone = |part: &ClonePart<'a, 'i>| {
             let blocked = |host: &HostIdx| part.condition_on(*host) == Some(RunCondition::Blocked);
             !part.draft.resource.managed || hosts.iter().any(blocked)
         };
@@ -117,17 +125,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         node: Node<'a, 'i>,
         metas: &Properties<'a>,
         reasons: &mut Vec<&'static str>,
-    ) -> Result<CloneParts<'a>> {
+    ) -> Result<CloneParts<'a, 'i>> {
         let group = children(node, "group").next();
         let draft = group.map(|group| self.draft_group(group, metas));
         let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
-        let inherited = Inherited { metas, group: None };
+        let inherited = Inherited { metas, group: None, wholes: group.into_iter().chain([node]).collect() };
         let (mut primitives, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
         for inner in children(group.unwrap_or(node), "primitive") {
             let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
             let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
+            let mut revisions = Vec::new();
             for name in &names {
                 // for instances the maintenance of their host does not count here
                 let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
@@ -135,6 +144,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                     add_reason(reasons, UNDER_WAY);
                 }
                 failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
+                for (host, _) in &places.active {
+                    let revision = self.revision(&draft.sources, &draft.resource.agent, (name, *host));
+                    revisions.push((*host, revision));
+                }
                 active.extend(places.active);
                 unstopped.extend(places.unstopped);
                 forgiven += places.forgiven.len();
@@ -160,7 +173,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             if draft.metas.get("resource-stickiness").is_none() {
                 draft.resource.stickiness = AllocationScore::of(1);
             }
-            primitives.push(ClonePart { draft, active, unstopped });
+            primitives.push(ClonePart { draft, active, revisions, unstopped });
         }
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "a clone of nothing"));
@@ -193,7 +206,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         clone: ResourceIdx,
         number: usize,
         (surplus, host): (bool, Option<HostIdx>),
-        parts: &CloneParts<'a>,
+        parts: &CloneParts<'a, 'i>,
     ) {
         let whole = parts.group.as_ref().map(|group| {
             let id = format!("{}:{number}", group.resource.id);
@@ -213,6 +226,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 instance_of: if whole.is_some() { None } else { Some(clone) },
                 active: host.filter(|_| condition.is_some()),
                 condition: condition.unwrap_or_default(),
+                revision: host.map(|host| part.revision_on(host)).unwrap_or_default(),
                 managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
                 failed_on,
                 surplus,

@@ -83,13 +83,57 @@ pub(super) struct ResourceHistory {
     pub(super) trace: Trace,
     /// Class, provider and type of what was started, as in [`Resource`](super::super::working_set::Resource).
     pub(super) agent: String,
+    /// What was noted of its parameters by the operations since it came to this host.
+    pub(super) noted: Vec<NotedParameters>,
 }
 
 impl ResourceHistory {
     /// What the operations of a resource come to, in the order of their calls.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
-        ResourceHistory { trace: trace(operations), agent: past.agent() }
+        let trace = trace(operations);
+        let noted = match trace {
+            Trace::Inactive(_) => Vec::new(),
+            _ => since_it_came(operations).map(NotedParameters::of).collect(),
+        };
+        ResourceHistory { trace, agent: past.agent(), noted }
     }
+}
+
+/// What an operation noted of the parameters that it was given: check sums, empty ones where there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NotedParameters {
+    /// The name of the operation.
+    pub(super) operation: String,
+    /// Of all parameters.
+    pub(super) all: String,
+    /// Of those for which the agent has to be restarted, which are named with blanks around them.
+    pub(super) restart: String,
+    pub(super) restarting: String,
+    /// Of those that are no secrets; the secrets are named.
+    pub(super) open: String,
+    pub(super) secret: String,
+}
+
+impl NotedParameters {
+    fn of(operation: &PastOperation<'_>) -> NotedParameters {
+        let text = |at: usize| String::from_utf8_lossy(operation.0[at]).into_owned();
+        NotedParameters {
+            operation: text(0),
+            all: text(9),
+            restart: text(10),
+            restarting: text(11),
+            open: text(12),
+            secret: text(13),
+        }
+    }
+}
+
+/// Of operations in the order of their calls, those that started a resource, brought it here or found it, since it was started or
+/// brought here last.
+fn since_it_came<'o, 'a>(operations: &'o [PastOperation<'a>]) -> impl Iterator<Item = &'o PastOperation<'a>> {
+    let came = |of: &PastOperation<'_>| matches!(of.name(), b"start" | b"migrate_from");
+    let first = operations.iter().rposition(|of| came(of) || of.name() == b"stop").unwrap_or(0);
+    operations[first..].iter().filter(move |of| came(of) || of.name() == b"monitor" && !of.is_recurring())
 }
 
 /// The attributes of a resource in a history: its id, and what its agent was.
@@ -116,7 +160,7 @@ impl<'a> PastResource<'a> {
 }
 
 /// The attributes of an operation that tell what it left.
-pub(super) const OPERATION: [&str; 9] = [
+pub(super) const OPERATION: [&str; 14] = [
     "operation",
     "call-id",
     "op-status",
@@ -126,6 +170,11 @@ pub(super) const OPERATION: [&str; 9] = [
     "migrate_target",
     "last-rc-change",
     "migrate_source",
+    "op-digest",
+    "op-restart-digest",
+    "op-force-restart",
+    "op-secure-digest",
+    "op-secure-params",
 ];
 
 /// An operation of a resource on a host: the values of its attributes, empty ones where it has none.

@@ -61,7 +61,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                 Trace::Inactive(when) => idle.add(name.as_bytes(), when),
                 trace => {
                     self.traces.entry(name).or_default().push((host, trace));
-                    let record = HostRecord { host, position, agent: history.agent };
+                    let (agent, noted) = (history.agent, history.noted);
+                    let record = HostRecord { host, position, agent, noted };
                     self.records.entry(name).or_default().push(record);
                 }
             }

@@ -17,9 +17,11 @@ mod migrations;
 mod on_fail;
 mod orders;
 mod orphans;
+mod parameters;
 mod plain;
 mod properties;
 mod resources;
+mod revisions;
 mod rules;
 mod sets;
 mod spans;
@@ -43,7 +45,7 @@ use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
 use health::HealthScores;
-use history::{IdleMarks, NameMark, Trace};
+use history::{IdleMarks, NameMark, NotedParameters, Trace};
 pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
@@ -130,6 +132,8 @@ struct HostRecord {
     position: usize,
     /// Class, provider and type of what was started.
     agent: String,
+    /// What was noted of its parameters.
+    noted: Vec<NotedParameters>,
 }
 
 /// A document on its way to a working set.

@@ -24,7 +24,7 @@ impl BroughtAlong<'_> {
     }
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a, 'i> Reader<'a, 'i> {
     /// Adds the resources that run and are no longer configured. They have what holds for all resources, and nothing else; they are
     /// stopped, unless they stay (`stop-orphan-resources`).
     pub(super) fn read_orphans(&mut self) {
@@ -79,7 +79,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// One of them, but for where it runs.
-    fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a> {
+    fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
         let metas = self.defaults.clone();
         let agent = self.records.get(name).and_then(|of| of.first()).map(|of| of.agent.clone());
         let resource = Resource {

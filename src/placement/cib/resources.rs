@@ -6,7 +6,7 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, RunCondition};
+use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, Revision, RunCondition};
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
@@ -32,9 +32,11 @@ const METAS: [(&str, &str, &str); 3] = [
 const BY_OPERATION: [u64; 3] = [3, 0, 13];
 
 /// What primitives take from elsewhere.
-pub(super) struct Inherited<'a> {
+pub(super) struct Inherited<'a, 'i> {
     pub(super) metas: Properties<'a>,
     pub(super) group: Option<ResourceIdx>,
+    /// The elements of the group and of the clone that it is in, whose parameters it has.
+    pub(super) wholes: Vec<Node<'a, 'i>>,
 }
 
 /// A group without its members.
@@ -47,7 +49,7 @@ pub(super) struct GroupDraft<'a> {
 }
 
 /// A primitive, but for where it runs.
-pub(super) struct PrimitiveDraft<'a> {
+pub(super) struct PrimitiveDraft<'a, 'i> {
     pub(super) resource: Resource,
     /// Why it is outside.
     pub(super) reasons: Vec<&'static str>,
@@ -56,22 +58,24 @@ pub(super) struct PrimitiveDraft<'a> {
     pub(super) metas: Properties<'a>,
     /// What is done when its operations fail.
     pub(super) rules: FailureRules<'a>,
+    /// Where its parameters are: its own element and its template's, its group's, its clone's. Nowhere, if it is not configured.
+    pub(super) sources: Vec<Vec<Node<'a, 'i>>>,
 }
 
-impl<'a> PrimitiveDraft<'a> {
+impl<'a, 'i> PrimitiveDraft<'a, 'i> {
     /// A primitive with the metas that hold for it.
     pub(super) fn new(
         resource: Resource,
         reasons: Vec<&'static str>,
         metas: Properties<'a>,
         mut rules: FailureRules<'a>,
-    ) -> PrimitiveDraft<'a> {
+    ) -> PrimitiveDraft<'a, 'i> {
         let threshold = metas
             .get("migration-threshold")
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
         let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
         rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
-        PrimitiveDraft { resource, reasons, threshold, metas, rules }
+        PrimitiveDraft { resource, reasons, threshold, metas, rules, sources: Vec::new() }
     }
 }
 
@@ -94,7 +98,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "primitive" => {
-                    let inherited = Inherited { metas: defaults.clone(), group: None };
+                    let inherited = Inherited { metas: defaults.clone(), group: None, wholes: Vec::new() };
                     self.read_primitive(node, &inherited)?;
                 }
                 "group" => self.read_group(node, &defaults)?,
@@ -114,7 +118,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = self.draft_group(node, defaults);
         let group = self.add(node, draft.resource)?;
         for member in children(node, "primitive") {
-            let inherited = Inherited { metas: draft.metas.clone(), group: Some(group) };
+            let inherited = Inherited { metas: draft.metas.clone(), group: Some(group), wholes: vec![node] };
             self.read_primitive(member, &inherited)?;
         }
         let members = self.set.resource(group).members.clone();
@@ -157,7 +161,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a>) -> Result<()> {
+    fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a, 'i>) -> Result<()> {
         let draft = self.draft_primitive(node, inherited)?;
         let (resource, reasons) = self.settle(draft);
         reasons.iter().for_each(|reason| self.outside(node, reason));
@@ -169,8 +173,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Finds out where a primitive runs, and why it is outside, if it is.
-    pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a>) -> (Resource, Vec<&'static str>) {
-        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas } = draft;
+    pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a, 'i>) -> (Resource, Vec<&'static str>) {
+        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
@@ -183,6 +187,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.failed_on.extend(banned.map(|host| (host, AllocationScore::INFINITY)));
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.managed &= !place.blocked;
+        if !sources.is_empty() {
+            let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
+            resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
+        }
         if !reasons.is_empty() {
             let active: Vec<HostIdx> = resource.active_hosts().collect();
             self.charge(&name, &active, &resource.utilization);
@@ -197,8 +205,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn draft_primitive(
         &mut self,
         node: Node<'a, 'i>,
-        inherited: &Inherited<'a>,
-    ) -> Result<PrimitiveDraft<'a>> {
+        inherited: &Inherited<'a, 'i>,
+    ) -> Result<PrimitiveDraft<'a, 'i>> {
         let template = self.template(node)?;
         let metas = self.sets(node, template, "meta_attributes").or(&inherited.metas);
         let mut resource = self.bare(id(node), &metas);
@@ -219,7 +227,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             reasons.push("it makes a remote node");
         }
         let rules = self.failure_rules(node, template);
-        Ok(PrimitiveDraft::new(resource, reasons, metas, rules))
+        let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
+        draft.sources.push(std::iter::once(node).chain(template).collect());
+        draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));
+        Ok(draft)
     }
 
     /// Whether a resource with these metas is managed.
@@ -275,6 +286,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             kept_on: Vec::new(),
             known_by: None,
             condition: RunCondition::Sound,
+            revision: Revision::None,
             failed_on: Vec::new(),
             surplus: false,
             orphaned: false,

@@ -52,9 +52,11 @@ fn known(operation: &str) -> bool {
 
 /// Whether a rule holds for a host.
 pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool, clock: &ClusterTime) -> bool {
-    is_true(rule, &|part| match part.has_tag_name("date_expression") {
-        true => dates::holds(part, clock),
-        false => expression_holds(part, host, coordinator),
+    is_true(rule, &|part| match part.tag_name().name() {
+        "date_expression" => dates::holds(part, clock),
+        "expression" => expression_holds(part, host, coordinator),
+        // nobody is asked about a kind of resource, or an operation
+        _ => false,
     })
 }
 

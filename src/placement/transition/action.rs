@@ -18,6 +18,8 @@ words!(
         MigrateTo = "migrate_to",
         /// Receives it there.
         MigrateFrom = "migrate_from",
+        /// Has a resource read its parameters again.
+        Reload = "reload-agent",
         /// Starts a resource; of a group: its members begin to start.
         Start = "start",
         /// All members of a group are started.

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
-use super::super::working_set::{Resource, RunCondition, WorkingSet};
+use super::super::working_set::{Resource, Revision, RunCondition, WorkingSet};
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,10 @@ pub enum ResourceChange {
         /// Where it goes.
         to: HostIdx,
     },
-    /// It is stopped and started where it is, as something that it needs is not there meanwhile.
+    /// It stays where it is, and reads its parameters again.
+    Reload(HostIdx),
+    /// It is stopped and started where it is, as something that it needs is not there meanwhile, or it was started with another
+    /// configuration.
     Restart(HostIdx),
     /// It should be stopped and is not: it, or a later member of its group that runs, is not managed.
     Held(HostIdx),
@@ -53,7 +56,8 @@ impl ResourceChange {
                 RunCondition::Sound => joins && of.left_on.is_empty(),
                 condition => condition == RunCondition::Supposed,
             };
-            of.allow_migrate && can_go && state.online && !state.unclean
+            // what another agent has to take over does not migrate
+            of.allow_migrate && can_go && of.revision != Revision::Agent && state.online && !state.unclean
         };
         match (of.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
@@ -62,6 +66,11 @@ impl ResourceChange {
             (Some(from), None) => ResourceChange::Stop(from),
             (Some(from), Some(to)) if from == to => match of.condition {
                 RunCondition::Sound if of.runs_twice() && set.may_manage(resource) => {
+                    ResourceChange::Restart(to)
+                }
+                RunCondition::Sound | RunCondition::Starting
+                    if of.revision.restarts() && set.is_managed(resource) =>
+                {
                     ResourceChange::Restart(to)
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
@@ -111,7 +120,9 @@ impl ResourceChange {
     /// The host on which it runs in the end.
     pub fn runs_on(self) -> Option<HostIdx> {
         match self {
-            ResourceChange::Stay(host) | ResourceChange::Held(host) => Some(host),
+            ResourceChange::Stay(host) | ResourceChange::Reload(host) | ResourceChange::Held(host) => {
+                Some(host)
+            }
             other => other.starts_on(),
         }
     }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, ResourceForm, RunCondition, WorkingSet};
+use super::super::working_set::{OrderStrength, ResourceForm, Revision, RunCondition, WorkingSet};
 use super::ResourceChanges;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
@@ -52,6 +52,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     }
     induced.hold_groups();
     induced.leave_unmanaged();
+    induced.reload();
     ResourceChanges { by_resource: induced.changes, causes: induced.causes }
 }
 
@@ -337,6 +338,17 @@ impl InducedChanges<'_> {
         for group in set.groups() {
             for (member, host) in self.held_members(group) {
                 self.set(member, ResourceChange::Held(host), WaitReason::Group(group));
+            }
+        }
+    }
+
+    /// What stays after all takes its new parameters.
+    fn reload(&mut self) {
+        for resource in self.set.resource_indices() {
+            let reloads = self.set.resource(resource).revision == Revision::Reload;
+            let change = &mut self.changes[resource.get()];
+            if let (ResourceChange::Stay(host), true) = (*change, reloads && self.set.is_managed(resource)) {
+                *change = ResourceChange::Reload(host);
             }
         }
     }

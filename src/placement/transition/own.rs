@@ -59,6 +59,9 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         actions.edge(sent, received, Strength::Must, why);
         before = Some(received);
     }
+    if let ResourceChange::Reload(host) = change {
+        actions.add(with(ActionTask::Reload, host));
+    }
     let to = change.starts_on();
     for from in stops_on(set, change, resource) {
         let pseudo = set.host(from).state.unclean;

@@ -20,6 +20,8 @@ words!(
         Migrate = "migrate",
         /// It is stopped and started where it is.
         Restart = "restart",
+        /// It stays as it is, and reads its parameters again.
+        Reload = "reload",
         /// It should be stopped, and cannot be.
         Held = "held",
         /// It has its place and its room there, and is not started.
@@ -35,6 +37,7 @@ impl From<ResourceChange> for ResourceAction {
             ResourceChange::Stop(_) => ResourceAction::Stop,
             ResourceChange::Move { .. } => ResourceAction::Move,
             ResourceChange::Migrate { .. } => ResourceAction::Migrate,
+            ResourceChange::Reload(_) => ResourceAction::Reload,
             ResourceChange::Restart(_) => ResourceAction::Restart,
             ResourceChange::Held(_) => ResourceAction::Held,
             ResourceChange::Blocked(_) => ResourceAction::Blocked,

@@ -126,9 +126,58 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
         );
     }
     xml.push_str("</configuration>\n");
-    let all = [configured, gone].concat();
+    let all = [&configured[..], &gone[..]].concat();
     status(&mut xml, &names, &states, &all, of, random);
     xml.push_str("</cib>\n");
+    match of.changed {
+        true => with_parameters(xml, &configured, random),
+        false => xml,
+    }
+}
+
+/// What operations note of no parameters; of `k=1`, of `k=2`, and of both `k=1` and `l=1`.
+const NOTED: [&str; 4] = [
+    "f2317cad3d54cec5d7d7aa7d0bf35cf8",
+    "042498509a0cd2f60a87f70f8615ae86",
+    "85d20f684ac2d6fe7512f5c9f87212cc",
+    "956d225f1261d857d759758076a4385e",
+];
+
+/// The same document, in which primitives have parameters: some as when they were started; some have others, for which they are
+/// restarted, or reloaded; some have another agent.
+fn with_parameters(mut xml: String, primitives: &[Primitive], random: &mut Random) -> String {
+    let [none, one, two, both] = NOTED;
+    for primitive in primitives {
+        let (id, agent) = (&primitive.id, primitive.agent());
+        let reload = format!(r#"{both}" op-restart-digest="{one}" op-force-restart=" k "#);
+        let (parameters, noted) = match random.weighted(&[0.5, 0.15, 0.12, 0.15, 0.08]) {
+            0 => continue,
+            1 => ("k=1", one.to_owned()),
+            2 => ("k=1", two.to_owned()),
+            3 => ("k=1 l=2", reload),
+            _ => ("k=1", one.to_owned()),
+        };
+        let is_other = noted == one && random.chance(0.3) && !primitive.stonith;
+        let pairs: Vec<(&str, String)> = parameters
+            .split(' ')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name, value.to_owned()))
+            .collect();
+        let mut sets = String::new();
+        attributes(&mut sets, "instance_attributes", id, &pairs);
+        let head = format!(r#"<primitive id="{id}" {agent}>"#);
+        xml = xml.replacen(&head, &format!("{head}{sets}"), 1);
+        let begin = format!(r#"<lrm_resource id="{id}" "#);
+        let mut parts = xml.split(&begin);
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (history, rest) = part.split_once("</lrm_resource>").unwrap_or((part, ""));
+            let history = history.replace(none, &noted);
+            let history = if is_other { history.replacen("pacemaker", "heartbeat", 1) } else { history };
+            text.extend([&begin, &history, "</lrm_resource>", rest]);
+        }
+        xml = text;
+    }
     xml
 }
 

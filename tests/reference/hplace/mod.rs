@@ -76,7 +76,7 @@ const SPECIAL: [Special; 7] = [
         failures: false,
         several: false,
         changed: true,
-        most: 1,
+        most: 2,
     },
     Special {
         what: "whose configuration has changed, with failed operations",
@@ -85,7 +85,7 @@ const SPECIAL: [Special; 7] = [
         failures: true,
         several: true,
         changed: true,
-        most: 4,
+        most: 5,
     },
 ];
 /// Differences that are shown.

@@ -5,7 +5,8 @@
 mod room;
 
 use super::action::ActionTask::{
-    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Reload, Running, Shutdown, Start, Stop,
+    Stopped,
 };
 use super::{ActionTask, ResourceChange, Transition};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -330,7 +331,8 @@ fn after(
         MigrateFrom if now.under_way == Some(host) && now.runs == peer => {
             Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
         }
-        Start | Stop | MigrateTo | MigrateFrom | Fence | LoadStopped | Running | Shutdown | Stopped
-        | EnoughStarted => None,
+        Reload if still && now.runs == Some(host) => Some(now),
+        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | LoadStopped | Running | Shutdown
+        | Stopped | EnoughStarted => None,
     }
 }

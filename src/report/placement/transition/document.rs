@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::super::changes::ResourceAction;
 use super::key;
 use crate::placement::transition::checker::excesses;
-use crate::placement::transition::{Transition, WaitReason};
+use crate::placement::transition::{ResourceChange, Transition, WaitReason};
 use crate::placement::{HostIdx, WorkingSet};
 use crate::plan::graph::{Edge, StepIdx, Strength};
 
@@ -73,7 +73,10 @@ pub fn document<'a>(set: &'a WorkingSet, transition: &'a Transition) -> Transiti
     let host = |host: HostIdx| set.host(host).name.as_str();
     let changes = set.resource_indices().filter_map(|resource| {
         let change = transition.changes.get(resource);
-        let (from, to) = (change.leaves(), change.comes_to());
+        let (from, to) = match change {
+            ResourceChange::Reload(host) => (Some(host), Some(host)),
+            change => (change.leaves(), change.comes_to()),
+        };
         let change = ResourceAction::from(change);
         if change == ResourceAction::None {
             return None;

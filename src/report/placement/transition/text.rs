@@ -96,6 +96,7 @@ impl TransitionPage<'_> {
             ActionTask::Shutdown => format!("let {host} leave the cluster"),
             ActionTask::MigrateTo => format!("migrate {name} from {host} to {peer}"),
             ActionTask::MigrateFrom => format!("take over {name} on {host} from {peer}"),
+            ActionTask::Reload => format!("reload {name} on {host}"),
             task => format!("{task} {name} on {host}"),
         }
     }
