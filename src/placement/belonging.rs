@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::index::{HostIdx, ResourceIdx};
-use super::working_set::{Resource, ResourceForm, WorkingSet};
+use super::score::AllocationScore;
+use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
     /// The resources that belong to no group and no clone.
@@ -18,12 +19,21 @@ impl WorkingSet {
         self.resource_indices().filter(|resource| self.resource(*resource).is_group())
     }
 
+    /// The members of a group of which each is started after the one before it; of others, none.
+    pub fn in_order(&self, group: ResourceIdx) -> &[ResourceIdx] {
+        let of = self.resource(group);
+        match of.form {
+            ResourceForm::Group { ordered: true, .. } => &of.members,
+            _ => &[],
+        }
+    }
+
     /// The members of a group or of all instances of a clone, or the primitive itself.
     pub fn primitives<'a>(&'a self, resource: &'a ResourceIdx) -> Cow<'a, [ResourceIdx]> {
         let of = self.resource(*resource);
         match of.form {
             ResourceForm::Primitive => Cow::Borrowed(std::slice::from_ref(resource)),
-            ResourceForm::Group => Cow::Borrowed(&of.members),
+            ResourceForm::Group { .. } => Cow::Borrowed(&of.members),
             ResourceForm::Clone { .. } => {
                 let members = |instance: &ResourceIdx| match self.resource(*instance).is_group() {
                     true => self.resource(*instance).members.clone(),
@@ -73,6 +83,25 @@ impl WorkingSet {
             (false, _) => Some(resource),
             (true, false) => of.members.first().copied(),
             (true, true) => of.members.last().copied(),
+        }
+    }
+
+    /// Whether each member of a group must be where the one before it is.
+    pub(super) fn keeps_together(&self, group: ResourceIdx) -> bool {
+        matches!(self.resource(group).form, ResourceForm::Group { together: true, .. })
+    }
+
+    /// Who stands for the primary of a colocation, if it is no clone: a primitive for itself. Of a group, the first member, or for a must
+    /// the last; where its members need not be together, all of them, and nobody for a must, which is not heard.
+    pub(super) fn stand_ins<'a>(&'a self, colocation: &'a Colocation) -> &'a [ResourceIdx] {
+        let is_must = colocation.score == AllocationScore::INFINITY;
+        let members = self.resource(colocation.primary).members.as_slice();
+        match (self.resource(colocation.primary).form, is_must) {
+            (ResourceForm::Group { together: false, .. }, true) => &[],
+            (ResourceForm::Group { together: false, .. }, false) => members,
+            (ResourceForm::Group { .. }, true) => members.last_chunk::<1>().map_or(&[], |last| last),
+            (ResourceForm::Group { .. }, false) => members.first_chunk::<1>().map_or(&[], |first| first),
+            _ => std::slice::from_ref(&colocation.primary),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Resource, WorkingSet};
+use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
     /// Fills the table of every resource: base scores, what is not managed, constraints, the health of
@@ -116,13 +116,14 @@ impl WorkingSet {
     }
 }
 
-/// Adds a score of a resource: also of all instances of a clone, and of the first member of a group.
+/// Adds a score of a resource: also of all instances of a clone, and of the first member of a group, with which the others go, or of
+/// all that need not be together.
 fn add_location(resources: &mut [Resource], resource: ResourceIdx, host: HostIdx, score: AllocationScore) {
     let of = &mut resources[resource.get()];
     of.scores.add_or_set(host, score);
-    let is_clone = of.is_clone();
+    let for_all = matches!(of.form, ResourceForm::Clone { .. } | ResourceForm::Group { together: false, .. });
     for (at, member) in of.members.clone().into_iter().enumerate() {
-        let score = if at == 0 || is_clone { score } else { AllocationScore::ZERO };
+        let score = if at == 0 || for_all { score } else { AllocationScore::ZERO };
         add_location(resources, member, host, score);
     }
 }

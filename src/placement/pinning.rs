@@ -237,13 +237,13 @@ fn pinned(
     Ok(Pinning { pins, outlook, unkept })
 }
 
-/// What a constraint can be about so that a primitive comes to where it is wanted, and where that is: for one in a group,
-/// the group where its first member is wanted. Nothing sends an instance of a clone to a node of its own.
+/// What a constraint can be about so that a primitive comes to where it is wanted, and where that is: for one in a group
+/// whose members are together, the group where its first member is wanted. Nothing sends an instance of a clone to a node of its own.
 fn goal(set: &WorkingSet, wanted: &[Option<HostIdx>], of: ResourceIdx) -> Option<(ResourceIdx, HostIdx)> {
     if set.clone_of(of).is_some() {
         return None;
     }
-    let top = set.resource(of).group.unwrap_or(of);
+    let top = set.resource(of).group.filter(|group| set.keeps_together(*group)).unwrap_or(of);
     let first = set.primitives(&top).first().copied().filter(|first| set.is_managed(*first))?;
     wanted[first.get()].map(|host| (top, host))
 }

@@ -188,19 +188,18 @@ impl Placer<'_> {
 
     /// Adds to the scores of a resource what comes of where its primary is.
     fn apply(&mut self, resource: ResourceIdx, colocation: &Colocation) {
-        let score = colocation.score;
         if self.set.resource(colocation.primary).is_clone() {
             return self.apply_clone(resource, colocation);
         }
-        let last = score == AllocationScore::INFINITY;
-        let Some(member) = self.set.member(colocation.primary, last) else { return };
         // a group that is only half placed is nowhere yet
-        let (PlacingState::Done(_), PlacingState::Done(place)) =
-            (self.progress[colocation.primary.get()], self.progress[member.get()])
-        else {
+        if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
-        };
-        self.apply_place(resource, colocation, place);
+        }
+        for member in self.set.stand_ins(colocation) {
+            if let PlacingState::Done(place) = self.progress[member.get()] {
+                self.apply_place(resource, colocation, place);
+            }
+        }
     }
 
     /// Adds to the scores of a resource what comes of the host of its primary, or of its having none. A wish that leaves no
@@ -358,10 +357,12 @@ impl Placer<'_> {
             }
             let of = self.set.resource(next);
             match of.form {
-                ResourceForm::Group => left.extend(&of.members),
+                ResourceForm::Group { together, .. } => {
+                    left.extend(of.members.iter().take(if together { usize::MAX } else { 1 }));
+                }
                 ResourceForm::Primitive => {
                     chain.extend(is_waiting(&next).then_some(next));
-                    left.extend(of.group);
+                    left.extend(of.group.filter(|group| self.set.keeps_together(*group)));
                 }
                 // one instance stands for all
                 ResourceForm::Clone { .. } => {

@@ -9,8 +9,13 @@ use super::score::{AllocationScore, ScoreTable};
 pub enum ResourceForm {
     /// Something that runs.
     Primitive,
-    /// Primitives that run together, one started after the other. All of them may be left out.
-    Group,
+    /// Primitives that belong together. All of them may be left out.
+    Group {
+        /// Whether they are started one after the other, and stopped in the opposite order.
+        ordered: bool,
+        /// Whether each must be where the one before it is.
+        together: bool,
+    },
     /// Instances of the same primitive or group, each on another host.
     Clone {
         /// Whether its instances go by the instance of another clone on their own host, not by all of them.
@@ -190,7 +195,7 @@ impl Resource {
 
     /// Whether it is a group.
     pub fn is_group(&self) -> bool {
-        self.form == ResourceForm::Group
+        matches!(self.form, ResourceForm::Group { .. })
     }
 
     /// Whether it is a clone.

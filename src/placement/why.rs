@@ -1,6 +1,8 @@
 //! Why a resource is where it is: what forbids each of the other hosts, what decided between those that were
 //! left, and for one without a place, who took the room.
 
+use std::borrow::Cow;
+
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::placing::{AllPlaced, Assignment, DecidedBy};
@@ -295,7 +297,6 @@ impl<'a> ClusterBefore<'a> {
 
     /// What a colocation says about a host, if it forbids it.
     fn by_colocation(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
-        let primary = self.set.member(colocation.primary, colocation.score == AllocationScore::INFINITY)?;
         let agrees = |place: HostIdx| match &colocation.attribute {
             None => place == host,
             Some(name) => {
@@ -303,7 +304,10 @@ impl<'a> ClusterBefore<'a> {
                 value(place) == value(host)
             }
         };
-        let parts = self.set.primitives(&primary);
+        let parts = match self.set.resource(colocation.primary).is_clone() {
+            true => self.set.primitives(&colocation.primary),
+            false => Cow::Borrowed(self.set.stand_ins(colocation)),
+        };
         let mut places = parts.iter().filter_map(|part| self.placed.host(*part));
         let place = places.clone().next();
         let agree = places.any(agrees);
@@ -313,7 +317,9 @@ impl<'a> ClusterBefore<'a> {
             attribute: colocation.attribute.clone(),
         };
         match colocation.score {
-            AllocationScore::INFINITY if !agree => Some(HostHindrance::With(rule, place)),
+            AllocationScore::INFINITY if !agree && !parts.is_empty() => {
+                Some(HostHindrance::With(rule, place))
+            }
             AllocationScore::MINUS_INFINITY if agree => Some(HostHindrance::Apart(rule)),
             _ => None,
         }

@@ -200,7 +200,7 @@ fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u
     let of = set.resource(resource);
     let form = match of.form {
         ResourceForm::Clone { .. } => 0,
-        ResourceForm::Group => 1,
+        ResourceForm::Group { .. } => 1,
         ResourceForm::Primitive => 2,
     };
     (Reverse(of.priority), form, of.id.as_str())

@@ -23,6 +23,9 @@ const SURPLUS: &str = "more of its instances run than should, and nobody manages
 /// Why two instances on one node are outside.
 const TWICE: &str = "two of its instances run on one node";
 
+/// Why a clone is outside of which parts of an instance may be on several nodes, and several instances on one.
+const APART: &str = "a clone of a group whose members need not be together";
+
 /// A primitive of a clone, and where its instances run.
 struct ClonePart<'a, 'i> {
     draft: PrimitiveDraft<'a, 'i>,
@@ -128,6 +131,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> Result<CloneParts<'a, 'i>> {
         let group = children(node, "group").next();
         let draft = group.map(|group| self.draft_group(group, metas));
+        if draft.as_ref().is_some_and(|draft| !draft.together) {
+            add_reason(reasons, APART);
+        }
         let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
         let inherited = Inherited { metas, group: None, wholes: group.into_iter().chain([node]).collect() };
         let (mut primitives, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);

@@ -137,13 +137,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut resource = self.bare(id(node), &metas);
-        resource.form = ResourceForm::Group;
+        let together = metas.flag("collocated", true);
+        resource.form = ResourceForm::Group { ordered: metas.flag("ordered", true), together };
         resource.managed = self.is_managed(&metas);
         resource.key_attributes = self.key_attributes(&[node]);
-        if !metas.flag("ordered", true) {
-            self.outside(node, "a group whose members are started in any order");
-        }
-        let together = metas.flag("collocated", true);
         GroupDraft { resource, metas, together }
     }
 

@@ -22,16 +22,16 @@ impl PlacingRules<'_> {
                     self.zones.len() - 1
                 }),
             };
-            let is_must = colocation.score == AllocationScore::INFINITY;
             if set.resource(colocation.primary).is_clone() {
                 for dependent in dependents(set, colocation) {
                     self.tie_to_clone(dependent, colocation.primary, zone, colocation.score);
                 }
                 continue;
             }
-            let Some(primary) = set.member(colocation.primary, is_must) else { continue };
-            for dependent in dependents(set, colocation) {
-                self.tie_two(dependent, primary, zone, colocation.score);
+            for primary in set.stand_ins(colocation) {
+                for dependent in dependents(set, colocation) {
+                    self.tie_two(dependent, *primary, zone, colocation.score);
+                }
             }
         }
         for group in &set.exclusions {

@@ -117,6 +117,7 @@ impl Constraints<'_> {
                 self.actions.edge(own, self.actions.with(end, group), Strength::Must, why);
             }
         }
+        let members = self.set.in_order(group);
         for pair in members.windows(2) {
             self.starts((pair[0], pair[1]), Strength::Must, why);
             self.stops((pair[0], pair[1]), Strength::Must, why);

@@ -67,7 +67,7 @@ pub(in crate::placement) fn needs(set: &WorkingSet) -> Vec<Need> {
         }
     }
     for group in set.groups() {
-        for pair in set.resource(group).members.windows(2) {
+        for pair in set.in_order(group).windows(2) {
             let why = WaitReason::Group(group);
             needs.push(Need { first: pair[0], then: pair[1], symmetrical: true, why });
         }
@@ -312,7 +312,7 @@ impl InducedChanges<'_> {
     fn held_members(&self, group: ResourceIdx) -> Vec<(ResourceIdx, HostIdx)> {
         let mut held = Vec::new();
         let mut is_held = false;
-        for member in self.set.resource(group).members.iter().rev() {
+        for member in self.set.in_order(group).iter().rev() {
             let of = self.set.resource(*member);
             let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
             let unmanaged = !self.set.is_managed(*member) && runs;

@@ -14,7 +14,7 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
     fence(set, actions);
     for resource in set.resource_indices() {
         match set.resource(resource).form {
-            ResourceForm::Group => group(set, changes, resource, actions),
+            ResourceForm::Group { .. } => group(set, changes, resource, actions),
             ResourceForm::Primitive => primitive(set, changes[resource.get()], resource, actions),
             ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
         }

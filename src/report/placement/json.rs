@@ -307,10 +307,9 @@ fn normalized_resource(set: &WorkingSet, resource: ResourceIdx) -> NormalizedRes
 /// The orders of constraints, and those between the members of groups.
 fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let groups = set.resources.iter().filter(|resource| resource.is_group());
-    let of_groups = groups.flat_map(|group| {
-        group.members.windows(2).map(|pair| NormalizedOrder {
-            constraint: group.id.clone(),
+    let of_groups = set.groups().flat_map(|group| {
+        set.in_order(group).windows(2).map(move |pair| NormalizedOrder {
+            constraint: id(group),
             first: id(pair[0]),
             then: id(pair[1]),
             kind: "mandatory",

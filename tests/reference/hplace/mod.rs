@@ -3,6 +3,7 @@
 
 mod cib;
 mod graph;
+mod rarer;
 
 use std::fs;
 use std::io;
@@ -22,71 +23,27 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small ones behind these: of which some have clones; in which operations failed or have not ended; both; in which resources run on
 /// several nodes; also with failed operations; without these, some have begun to migrate; whose configuration has changed since their
-/// resources were started, also with failed operations.
-const SPECIAL: [Special; 7] = [
+/// resources were started, also with failed operations; and with what few clusters have.
+const SPECIAL: [Special; 8] = [
+    Special { clones: true, most: 2, ..Special::of("with clones") },
+    Special { failures: true, most: 1, ..Special::of("with failed operations") },
+    Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
+    Special { several: true, most: 2, ..Special::of("with resources on several nodes") },
     Special {
-        what: "with clones",
-        clusters: 300,
-        clones: true,
-        failures: false,
-        several: false,
-        changed: false,
-        most: 2,
-    },
-    Special {
-        what: "with failed operations",
-        clusters: 300,
-        clones: false,
-        failures: true,
-        several: false,
-        changed: false,
-        most: 1,
-    },
-    Special {
-        what: "with both",
-        clusters: 300,
-        clones: true,
-        failures: true,
-        several: false,
-        changed: false,
-        most: 3,
-    },
-    Special {
-        what: "with resources on several nodes",
-        clusters: 300,
-        clones: false,
-        failures: false,
-        several: true,
-        changed: false,
-        most: 2,
-    },
-    Special {
-        what: "with failed operations on several nodes",
-        clusters: 300,
-        clones: false,
         failures: true,
         several: true,
-        changed: false,
         most: 4,
+        ..Special::of("with failed operations on several nodes")
     },
+    Special { changed: true, most: 2, ..Special::of("whose configuration has changed") },
     Special {
-        what: "whose configuration has changed",
-        clusters: 300,
-        clones: false,
-        failures: false,
-        several: false,
-        changed: true,
-        most: 2,
-    },
-    Special {
-        what: "whose configuration has changed, with failed operations",
-        clusters: 300,
-        clones: false,
         failures: true,
         several: true,
         changed: true,
         most: 5,
+        ..Special::of("whose configuration has changed, with failed operations")
     },
+    Special { clones: true, rarer: true, most: 2, ..Special::of("with what is rarer, and clones") },
 ];
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -129,14 +86,31 @@ struct Special {
     failures: bool,
     several: bool,
     changed: bool,
+    rarer: bool,
     /// Of a hundred of them, so many may differ.
     most: u64,
+}
+
+impl Special {
+    /// Clusters that are as the others.
+    const fn of(what: &'static str) -> Special {
+        Special {
+            what,
+            clusters: 300,
+            clones: false,
+            failures: false,
+            several: false,
+            changed: false,
+            rarer: false,
+            most: 0,
+        }
+    }
 }
 
 /// What was found.
 pub struct ComparedClusters {
     plain: Counts,
-    special: [Counts; 7],
+    special: [Counts; 8],
 }
 
 impl ComparedClusters {
@@ -215,7 +189,7 @@ pub fn run(
     let all = SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
     let numbers = only.map_or(0..all, |only| only..only + 1);
     let next = AtomicU64::new(numbers.start);
-    let counts = Mutex::new((Counts::default(), <[Counts; 7]>::default()));
+    let counts = Mutex::new((Counts::default(), <[Counts; 8]>::default()));
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -242,7 +216,11 @@ pub fn run(
                 },
             };
             let file = work.join(format!("{number}.xml"));
-            fs::write(&file, cib::document(dimensions, &mut random))?;
+            let mut text = cib::document(dimensions, &mut random);
+            if special.is_some_and(|at| SPECIAL[at].rarer) {
+                text = rarer::with_loose_groups(&text, &mut random);
+            }
+            fs::write(&file, text)?;
             let verdict = compare(&file)?;
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {

@@ -209,7 +209,7 @@ impl TransitionChecker<'_> {
             }
         }
         for group in self.set.groups() {
-            for pair in self.set.resource(group).members.windows(2) {
+            for pair in self.set.in_order(group).windows(2) {
                 self.pair(pair[0], pair[1], true, false);
             }
         }
@@ -265,8 +265,7 @@ impl TransitionChecker<'_> {
         let in_one_group = group.is_some() && group == self.set.resource(then).group;
         // members of one group may be ordered against their own group, which is a circle that nothing promises
         let adjacent = |pair: &[ResourceIdx]| pair[0] == first && pair[1] == then;
-        let in_sequence =
-            group.is_some_and(|group| self.set.resource(group).members.windows(2).any(adjacent));
+        let in_sequence = group.is_some_and(|group| self.set.in_order(group).windows(2).any(adjacent));
         if in_one_group && !in_sequence {
             return;
         }

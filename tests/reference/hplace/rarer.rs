@@ -1,0 +1,31 @@
+//! What few clusters have, put into the documents of others.
+
+use htools::generate::random::Random;
+
+/// The same document, in which some groups start in any order, or need not be together if they are in no clone.
+pub fn with_loose_groups(xml: &str, random: &mut Random) -> String {
+    each(xml, "<group ", |before, group| {
+        let is_cloned = before.rfind("<clone ") > before.rfind("</clone>");
+        let pairs: String = [("ordered", 0.5), ("collocated", if is_cloned { 0.0 } else { 0.2 })]
+            .into_iter()
+            .filter(|(_, chance)| random.chance(*chance))
+            .map(|(name, _)| format!(r#"<nvpair id="{group}-{name}" name="{name}" value="false"/>"#))
+            .collect();
+        format!(r#"<meta_attributes id="{group}-loose">{pairs}</meta_attributes>"#)
+    })
+}
+
+/// Puts something behind each tag that begins so, which follows from all before it and from its id.
+fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
+    let mut text = String::new();
+    let mut rest = xml;
+    while let Some(at) = rest.find(tag) {
+        let end = at + rest[at..].find('>').map_or(0, |end| end + 1);
+        let id = rest[at..end].split('"').nth(1).unwrap_or_default();
+        text.push_str(&rest[..end]);
+        let added = more(&text, id);
+        text.push_str(&added);
+        rest = &rest[end..];
+    }
+    text + rest
+}
