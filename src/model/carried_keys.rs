@@ -150,6 +150,12 @@ impl CarriedKeys {
         self.cost(there) - self.cost_beside(self)
     }
 
+    /// The kinds of keys that are worth something to them, or to which they are.
+    pub fn near(&self) -> impl Iterator<Item = KeyIdx> + '_ {
+        let table = self.table.iter();
+        table.flat_map(|table| self.keys.iter().flat_map(|key| table.kind(*key).near.clone().map(KeyIdx)))
+    }
+
     /// Each key, and what it costs beside another of its kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
         let table = self.table.iter();

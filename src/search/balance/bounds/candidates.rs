@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::amounts::AmountsBox;
-use super::arrival_costs::ArrivalRow;
+use super::arrival_costs::{ArrivalRole, ArrivalRow};
 use super::departure::{Departure, VarianceChanges};
 use super::lanes::least;
-use super::place::Outlay;
+use super::place::{ArrivalPlaces, Outlay};
 use super::size::SizeBox;
 use super::tight_bounds::SlotArrivals;
 use super::{FAILOVER, MoveBounds, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
@@ -20,6 +20,28 @@ pub struct Candidate {
     pub bound: f64,
     /// The move.
     pub mv: Move,
+}
+
+/// What one instance costs more at some nodes than at the one that is best for it: by the place, if there is a difference
+/// between places, and by its affinity keys, if it has any.
+struct Extras<'a> {
+    places: &'a ArrivalPlaces,
+    outlay: Option<Outlay<'a>>,
+    keys: Option<Vec<f64>>,
+}
+
+impl Extras<'_> {
+    /// What a move of a slot costs more, by row, rounded down.
+    fn of_slot(&mut self, slot: usize) -> impl Fn(usize) -> f64 + '_ {
+        let places = self.places;
+        let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
+        let by_keys =
+            self.keys.as_ref().filter(|_| ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary));
+        move |at| {
+            let place = by_place.as_ref().map_or(0.0, |extras| extras[places.of_row(at)]);
+            place + by_keys.map_or(0.0, |extras| extras[at])
+        }
+    }
 }
 
 /// What looking for candidates took.
@@ -92,7 +114,7 @@ impl MoveBounds {
         let amounts = self.amounts_of(size, instance);
         let changes = departure.changes(&self.ground);
         let reach = changes.reach();
-        let mut outlay = self.outlay(balancer, instance);
+        let mut extras = self.extras(balancer, (position, instance));
         for slot in 0..SLOTS {
             if departure.fixed[slot] == f64::INFINITY {
                 continue;
@@ -108,8 +130,7 @@ impl MoveBounds {
             if base + row.smallest > limit {
                 continue;
             }
-            let extras = outlay.as_mut().map(|outlay| outlay.extras(slot));
-            let extra = |at: usize| extras.as_ref().map_or(0.0, |extras| extras[self.places.of_row(at)]);
+            let extra = extras.of_slot(slot);
             let near = row.up_to(limit - base).filter(|at| base + row.cost[*at] + extra(*at) <= limit);
             let rows: Vec<u32> = near.map(|at| at as u32).collect();
             seen.bounds += rows.len() as u64;
@@ -150,15 +171,23 @@ impl MoveBounds {
         };
         let row = &self.rows[group.rows[slot] as usize];
         let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&[at as u32]);
-        let extra = self.outlay(balancer, instance).map(|mut outlay| outlay.extras(slot));
-        let extra = extra.map_or(0.0, |extras| extras[self.places.of_row(at)]);
+        let extra = self.extras(balancer, (position, instance)).of_slot(slot)(at);
         Some([bounds[0], bounds[1], base + row.cost[at] + extra, own[0] + extra])
     }
 
-    /// What places cost an instance, if there is a difference between them.
-    fn outlay<'a>(&'a self, balancer: &'a Balancer<'_>, instance: &'a Instance) -> Option<Outlay<'a>> {
-        let outlay = || Outlay::new(&self.places, balancer.board().spread(), balancer.cluster(), instance);
-        self.places.matter().then(outlay)
+    /// What an instance costs more at some nodes than at the one that is best for it.
+    fn extras<'a>(
+        &'a self,
+        balancer: &'a Balancer<'_>,
+        (position, instance): (u32, &'a Instance),
+    ) -> Extras<'a> {
+        let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
+        let outlay = || Outlay::new(&self.places, spread, cluster, instance);
+        Extras {
+            places: &self.places,
+            outlay: self.places.matter().then(outlay),
+            keys: self.key_costs.extras(cluster, &self.ground.nodes, (position, instance)),
+        }
     }
 
     /// The amounts of one instance of a size.

@@ -132,6 +132,8 @@ pub(super) struct Scene<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
     pub places: &'a ArrivalPlaces,
+    /// What the instance's keys cost at least on any node.
+    pub least_key_cost: i64,
     /// See [`OnlineNodes`].
     pub reserve_may_help: bool,
 }
@@ -236,9 +238,8 @@ impl Departure {
         for mv in repertoire.to_target {
             let slot = super::slot(mv(instance.primary));
             if let Some((mut counts, reserve)) = self.states(scene, instance, ends, slot) {
-                // no node is nearer to what it wishes
                 if ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) {
-                    counts.key_cost -= instance.keys.most();
+                    counts.key_cost += scene.least_key_cost;
                 }
                 fixed[slot] = scene.fixed_score(counts, outlay.least(slot), reserve);
             }

@@ -16,6 +16,7 @@ mod candidates;
 mod departure;
 mod equivalents;
 mod group;
+mod key_costs;
 mod kinds;
 mod lane_loops;
 pub(in crate::search::balance) mod lanes;
@@ -31,6 +32,7 @@ use self::arrival_costs::{ArrivalKind, ArrivalRow};
 use self::departure::Departure;
 use self::equivalents::AlikeInstances;
 use self::group::CostGroups;
+use self::key_costs::KeyCosts;
 use self::kinds::TagKinds;
 use self::online_nodes::{OnlineNodes, Present, is_plausible, is_small};
 use self::place::ArrivalPlaces;
@@ -96,6 +98,7 @@ pub struct MoveBounds {
     at_node: Vec<Vec<u32>>,
     /// By exclusion tag, the instances that have it.
     by_tag: HashMap<TagId, Vec<u32>>,
+    key_costs: KeyCosts,
     present: Present,
     /// The most that one instance adds to a lane.
     largest_change: Lanes,
@@ -131,6 +134,7 @@ impl MoveBounds {
                 by_tag.entry(*tag).or_default().push(at as u32);
             }
         }
+        let positions: Vec<InstanceIdx> = instances.iter().map(|i| i.idx).collect();
         let mut bounds = MoveBounds {
             places,
             kinds: TagKinds::of(cluster),
@@ -146,11 +150,12 @@ impl MoveBounds {
             alike: AlikeInstances::new(instances.len()),
             at_node: vec![Vec::new(); cluster.nodes.len()],
             by_tag,
+            key_costs: KeyCosts::of(cluster, &positions, &ground.nodes),
             present,
             largest_change,
             upkeep: refresh::Upkeep::default(),
             ground,
-            instances: instances.iter().map(|i| i.idx).collect(),
+            instances: positions,
         };
         bounds.begin(balancer);
         Some(bounds)

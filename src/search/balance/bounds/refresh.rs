@@ -74,6 +74,10 @@ impl MoveBounds {
         };
         self.present = present;
         let mut touched = self.touched(balancer, changed, cluster.instance(moved), from);
+        if from[0] != Some(cluster.instance(moved).primary) {
+            let MoveBounds { key_costs, instances, ground, .. } = self;
+            touched.extend(key_costs.follow(cluster, instances, &ground.nodes, cluster.instance(moved)));
+        }
         touched.sort_unstable();
         touched.dedup();
         self.inspect_rows(balancer, &rows);
@@ -227,9 +231,14 @@ impl MoveBounds {
         if !self.alike.is_first(position) || repertoire.len(1) == 0 {
             return (Departure::none(), moves);
         }
-        let scene =
-            Scene { cluster, board, places: &self.places, reserve_may_help: self.ground.reserve_may_help };
-        // what is kept from step to step must depend on no other node
+        let scene = Scene {
+            cluster,
+            board,
+            places: &self.places,
+            least_key_cost: self.key_costs.least(position),
+            reserve_may_help: self.ground.reserve_may_help,
+        };
+        // what is kept from step to step must depend on no other node but by what keys meet there
         let trial = Trial::new(cluster, instance, balancer.rules()).alone();
         (Departure::of(&scene, &trial, instance, &repertoire), moves)
     }
