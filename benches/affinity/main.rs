@@ -1,7 +1,13 @@
-//! How long placement by affinity keys takes: one placement, and the question which of all machines would be elsewhere. Reading
-//! documents is not in it. Prints a table in Markdown:
+//! How long placement by affinity keys takes: one placement, and the question which of all machines would be elsewhere, without
+//! the reading of documents; and, as whole processes, hbal and hail where keys count, and a year of `hplace simulate`. Prints tables in
+//! Markdown:
 //!
 //!     cargo bench --bench affinity
+
+#[allow(dead_code, unused_imports)] // what other benches need
+#[path = "../common/mod.rs"]
+mod common;
+mod processes;
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +25,12 @@ const KEYS: usize = 5;
 /// Placements of which the mean is taken.
 const PLACEMENTS: usize = 200;
 
-fn main() {
+fn main() -> anyhow::Result<()> {
+    placements();
+    processes::measure()
+}
+
+fn placements() {
     println!("{NODES} nodes, {MACHINES} machines that run, {KEYS} customer's keys each\n");
     println!("| names of customers' keys | one placement | all verified | would be elsewhere |");
     println!("|---|---|---|---|");
