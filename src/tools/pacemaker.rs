@@ -15,7 +15,7 @@ use super::source;
 use crate::load::raw::RawInstance;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, Draft, Mib, NodeIdx, Step};
-use crate::placement::cib::change::{CibChange, LocationPin};
+use crate::placement::cib::change::{CibChange, LocationPin, PinSurvey};
 use crate::placement::instances::{
     HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
 };
@@ -41,6 +41,8 @@ pub(super) struct CibOrigin {
     units: Vec<MovableUnit>,
     /// Whose commands are shown; none: `cibadmin`'s for plans, `crm_resource`'s for a step.
     form: Option<CommandForm>,
+    /// The ids that are taken, once they are asked for.
+    survey: OnceCell<PinSurvey>,
     /// The steps of the plan that is to be carried out, and what ended the search for it.
     planned: OnceCell<(Vec<Step>, Option<Stopped>)>,
 }
@@ -165,7 +167,8 @@ pub(super) fn load(
     let idle = raw.instances.iter().filter(needs_nothing).map(|of| of.name.clone()).collect();
     let cluster = source::complete_raw(raw, idle, &options.load, output)?;
     let form = options.placement.commands;
-    Ok(LoadedCluster { cluster, cib: Some(CibOrigin { read, units, form, planned: OnceCell::new() }) })
+    let cib = CibOrigin { read, units, form, survey: OnceCell::new(), planned: OnceCell::new() };
+    Ok(LoadedCluster { cluster, cib: Some(cib) })
 }
 
 /// How many resources stay where they run, and why.
@@ -307,6 +310,21 @@ impl CibOrigin {
         hosts
     }
 
+    /// The id of a constraint about a resource.
+    ///
+    /// # Errors
+    /// None that reading the cluster has not found.
+    fn id_for(&self, resource: &str) -> anyhow::Result<String> {
+        let survey = match self.survey.get() {
+            Some(survey) => survey,
+            None => {
+                let found = PinSurvey::of(&self.read.text, &self.read.source)?;
+                self.survey.get_or_init(|| found)
+            }
+        };
+        Ok(survey.clone().id_for(resource))
+    }
+
     /// What has to be typed for one step, if nothing else is in its way; each command is whole.
     ///
     /// # Errors
@@ -315,7 +333,7 @@ impl CibOrigin {
         let set = &self.read.set;
         let resource = set.resource(self.units[step.instance.get()].resource).id.clone();
         let node = set.host(host(step.to.primary)).name.clone();
-        let pin = CibChange::Pin(vec![LocationPin { id: resource.clone(), resource, node }]);
+        let pin = CibChange::Pin(vec![LocationPin { id: self.id_for(&resource)?, resource, node }]);
         Ok(vec![making(self.form.unwrap_or(CommandForm::CrmResource), &pin)?.join("\n")])
     }
 }
