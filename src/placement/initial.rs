@@ -13,6 +13,7 @@ impl WorkingSet {
             false => ScoreTable::empty(self.hosts.len()),
         };
         self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
+        self.open_connections();
         for resource in self.resource_indices() {
             self.keep(resource);
         }
@@ -21,6 +22,7 @@ impl WorkingSet {
         for resource in self.resource_indices() {
             self.add_own(resource);
         }
+        self.keep_from_guests();
     }
 
     /// Keeps what is not managed where it runs. A member that is managed in a group that is not keeps the whole group

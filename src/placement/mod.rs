@@ -11,6 +11,7 @@ pub mod cib;
 mod clones;
 pub mod fit;
 pub mod ganeti;
+mod guest;
 mod index;
 mod initial;
 pub mod instances;

@@ -8,7 +8,7 @@ use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
 use super::sequence;
 use super::wishes::{Share, Towards, Wishes};
-use super::working_set::{Colocation, ResourceForm, Strategy, WorkingSet};
+use super::working_set::{Colocation, GuestParts, ResourceForm, Strategy, WorkingSet};
 
 /// Why resources cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,9 +29,11 @@ pub enum PlacingError {
 /// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
     let mut wishes = Wishes::of(set);
-    let preference = Preference::new(set, strategy);
+    let mut preference = Preference::new(set, strategy);
     let tables: Vec<ScoreTable> = set.resources.iter().map(|resource| resource.scores.clone()).collect();
     let sequence = sequence::sequence(set, strategy, &mut wishes, &preference, &tables);
+    // from now on they count once their machines have places
+    set.guests().for_each(|(host, _)| preference.settle_guest(host, false));
     let mut placer = Placer {
         set,
         strategy,
@@ -46,6 +48,7 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
         failed: None,
         taken_from: Vec::new(),
         stays_on: None,
+        guests: set.guests().collect(),
     };
     for resource in &sequence {
         placer.assign(*resource);
@@ -75,7 +78,7 @@ pub(super) struct Placer<'a> {
     pub(super) set: &'a WorkingSet,
     strategy: Strategy,
     pub(super) wishes: Wishes<'a>,
-    pub(super) preference: Preference<'a>,
+    pub(super) preference: Preference,
     pub(super) tables: Vec<ScoreTable>,
     pub(super) progress: Vec<PlacingState>,
     pub(super) by_resource: Vec<Option<usize>>,
@@ -88,6 +91,8 @@ pub(super) struct Placer<'a> {
     pub(super) taken_from: Vec<(HostIdx, Capacities)>,
     /// The host on which an instance stays, if it is as good as the best one.
     pub(super) stays_on: Option<HostIdx>,
+    /// The guest nodes.
+    guests: Vec<(HostIdx, GuestParts)>,
 }
 
 /// Most resources that wait for each other to be placed.
@@ -174,6 +179,20 @@ impl Placer<'_> {
         self.by_resource[resource.get()] = Some(self.records.len());
         self.events.push(PlacingEvent::Primitive(self.records.len()));
         self.records.push(record);
+        self.settle_guests(resource);
+    }
+
+    /// What follows for guest nodes from the place of a resource. Hosts are compared by whether machines have places; what is chosen then
+    /// is not asked for its machine again, once its connection had its turn: Pacemaker can choose a guest node that never comes.
+    fn settle_guests(&mut self, resource: ResourceIdx) {
+        for (host, parts) in &self.guests {
+            let lets_run = self.set.host(*host).lets_run();
+            if [parts.machine, parts.connection].contains(&resource) {
+                let has_place = matches!(self.progress[parts.machine.get()], PlacingState::Done(Some(_)));
+                self.preference.settle_guest(*host, lets_run && has_place);
+                self.wishes.settle_guest(*host, lets_run && has_place);
+            }
+        }
     }
 
     /// Places those that a resource wants to be with, and adds what comes of it to its scores.
@@ -263,7 +282,7 @@ impl Placer<'_> {
         let Some(best) = self.preference.best(table, of.active) else { return };
         record.order_dependent = best.order_dependent;
         let score = |host: HostIdx| table.or_never(host);
-        let usable = |host: HostIdx| self.wishes.available(host) && score(host) >= AllocationScore::ZERO;
+        let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
         let good = |host: &HostIdx| usable(*host) && score(*host) >= score(best.host);
         if let Some((preferred, possible)) = preferred {
             record.order_dependent |= possible.len() > 1 && possible.iter().any(good);
@@ -281,13 +300,24 @@ impl Placer<'_> {
         if let Some(active) = of.active
             && active != best.host
             && score(best.host) > AllocationScore::ZERO
-            && self.wishes.available(active)
+            && self.takes(active)
             && score(active) == score(best.host)
         {
             chosen = (active, DecidedBy::Active);
         }
         if usable(chosen.0) {
             (record.host, record.decided_by) = (Some(chosen.0), chosen.1);
+        }
+    }
+
+    /// Whether a host that was chosen takes resources. Guest nodes do, also where their machines have no places.
+    fn takes(&self, host: HostIdx) -> bool {
+        let guest = self.guests.iter().find(|(other, _)| *other == host);
+        let is_known =
+            |parts: &GuestParts| matches!(self.progress[parts.connection.get()], PlacingState::Done(_));
+        match guest {
+            Some((_, parts)) if is_known(parts) => self.set.host(host).lets_run(),
+            _ => self.wishes.available(host),
         }
     }
 

@@ -97,9 +97,19 @@ impl AllPlaced {
         self.records.get(at)
     }
 
+    /// Whether a host can run resources, as far as that is known before resources are placed; guest nodes where their machines have
+    /// places.
+    pub fn is_available(&self, set: &WorkingSet, host: HostIdx) -> bool {
+        let of = set.host(host);
+        match of.guest {
+            Some(parts) => of.lets_run() && self.host(parts.machine).is_some(),
+            None => of.state.available(),
+        }
+    }
+
     /// The primitives that should run and do not. A clone that is on every available host has no more to run.
     pub fn unplaced<'a>(&'a self, set: &'a WorkingSet) -> impl Iterator<Item = ResourceIdx> + 'a {
-        let hosts = set.hosts.iter().filter(|host| host.state.available()).count();
+        let hosts = set.host_indices().filter(|host| self.is_available(set, *host)).count();
         let is_everywhere = |clone: ResourceIdx| {
             let instances = set.resource(clone).members.iter();
             let has_place =

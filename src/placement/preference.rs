@@ -5,12 +5,13 @@ use std::cmp::Ordering;
 use super::capacity::Capacities;
 use super::index::HostIdx;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Strategy, WorkingSet};
+use super::working_set::{Host, Strategy, WorkingSet};
 
 /// What the order of hosts hangs on while resources are placed.
-pub(super) struct Preference<'a> {
-    set: &'a WorkingSet,
+pub(super) struct Preference {
     strategy: Strategy,
+    /// By host, whether it can run resources.
+    available: Vec<bool>,
     /// What each host has left.
     pub(super) free: Vec<Capacities>,
     /// How many resources were placed on it.
@@ -24,14 +25,21 @@ pub(super) struct BestHost {
     pub(super) order_dependent: bool,
 }
 
-impl<'a> Preference<'a> {
-    pub(super) fn new(set: &'a WorkingSet, strategy: Strategy) -> Preference<'a> {
-        Preference { set, strategy, free: set.room(), placed: vec![0; set.hosts.len()] }
+impl Preference {
+    pub(super) fn new(set: &WorkingSet, strategy: Strategy) -> Preference {
+        let available = set.hosts.iter().map(Host::can_run);
+        let (available, placed) = (available.collect(), vec![0; set.hosts.len()]);
+        Preference { strategy, available, free: set.room(), placed }
+    }
+
+    /// A guest node can run resources, as its machine has a place, or not.
+    pub(super) fn settle_guest(&mut self, guest: HostIdx, available: bool) {
+        self.available[guest.get()] = available;
     }
 
     /// The score that counts when hosts are compared: no host that cannot run anything has a better one than never.
     fn score(&self, table: &ScoreTable, host: HostIdx) -> AllocationScore {
-        match self.set.host(host).state.available() {
+        match self.available[host.get()] {
             true => table.or_never(host),
             false => AllocationScore::MINUS_INFINITY,
         }

@@ -10,12 +10,27 @@ use super::wishes::Wishes;
 use super::working_set::{Resource, Strategy, WorkingSet};
 
 /// The primitives and groups of the outermost level, first placed first: by priority, and where capacities count,
-/// by what they are worth where they run, then by their scores on the best hosts.
+/// by what they are worth where they run, then by their scores on the best hosts. Connections to guest nodes come before all others.
 pub(super) fn sequence(
     set: &WorkingSet,
     strategy: Strategy,
     wishes: &mut Wishes<'_>,
-    preference: &Preference<'_>,
+    preference: &Preference,
+    tables: &[ScoreTable],
+) -> Vec<ResourceIdx> {
+    let mut sequence = ranked(set, strategy, wishes, preference, tables);
+    let connections: Vec<ResourceIdx> = set.guests().map(|(_, parts)| parts.connection).collect();
+    if !connections.is_empty() {
+        sequence.sort_by_key(|resource| !connections.contains(resource));
+    }
+    sequence
+}
+
+fn ranked(
+    set: &WorkingSet,
+    strategy: Strategy,
+    wishes: &mut Wishes<'_>,
+    preference: &Preference,
     tables: &[ScoreTable],
 ) -> Vec<ResourceIdx> {
     let mut sequence: Vec<ResourceIdx> = set.top_level().collect();

@@ -192,14 +192,21 @@ impl<'a> ClusterBefore<'a> {
         if record.host == Some(host) {
             return None;
         }
+        let guest = self.set.host(host).guest;
+        if let Some(parts) = guest.filter(|parts| self.placed.host(parts.machine).is_none()) {
+            let is_itself = [parts.machine, parts.connection].contains(&record.resource);
+            if !is_itself && !of.surplus && !of.stopped {
+                return Some(HostHindrance::Needs(parts.machine));
+            }
+        }
         let by_state = [
             (of.surplus && of.orphaned, HostHindrance::Orphaned),
             (of.surplus, HostHindrance::Surplus),
             (of.stopped, HostHindrance::Stopped),
             (record.decided_by == DecidedBy::StopAll, HostHindrance::StopAll),
-            (state.unclean, HostHindrance::Unclean),
-            (!state.online, HostHindrance::Offline),
-            (state.shutting_down, HostHindrance::ShuttingDown),
+            (guest.is_none() && state.unclean, HostHindrance::Unclean),
+            (guest.is_none() && !state.online, HostHindrance::Offline),
+            (guest.is_none() && state.shutting_down, HostHindrance::ShuttingDown),
             (state.standby, HostHindrance::Standby),
             (state.maintenance, HostHindrance::Maintenance),
         ];

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::MergeState;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
+use super::working_set::{Colocation, Host, Resource, ResourceForm, WorkingSet};
 
 /// Which way colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,11 +74,11 @@ impl<'a> Share<'a> {
 impl<'a> Wishes<'a> {
     pub(super) fn of(set: &'a WorkingSet) -> Wishes<'a> {
         let count = set.resources.len();
-        let hosts = set.hosts.iter().filter(|host| host.state.available()).count();
+        let hosts = set.hosts.iter().filter(|host| host.can_run()).count();
         let wanted = |of: &Resource| of.members.iter().filter(|one| !set.resource(**one).surplus).count();
         let mut wishes = Wishes {
             set,
-            available: set.hosts.iter().map(|host| host.state.available()).collect(),
+            available: set.hosts.iter().map(Host::can_run).collect(),
             primaries: vec![Vec::new(); count],
             dependents: vec![Vec::new(); count],
             full: set.resources.iter().map(|of| of.is_clone() && wanted(of) >= hosts).collect(),
@@ -162,6 +162,11 @@ impl<'a> Wishes<'a> {
                 insert(&mut self.dependents[last.get()], at, of);
             }
         }
+    }
+
+    /// The connection to a guest node has its place, or none.
+    pub(super) fn settle_guest(&mut self, guest: HostIdx, available: bool) {
+        self.available[guest.get()] = available;
     }
 
     /// Whether a host can run resources.

@@ -6,6 +6,7 @@ use super::score::{AllocationScore, ScoreTable};
 use crate::model::kinds::words;
 
 pub use super::choice::ChoiceOrder;
+pub use super::guest::GuestParts;
 pub use super::resource::{Resource, ResourceForm, Revision, RunCondition};
 
 words!(
@@ -39,6 +40,8 @@ pub struct Host {
     pub capacity: Capacities,
     /// How it is.
     pub state: HostState,
+    /// What it is made of, if it is a machine that the cluster runs.
+    pub guest: Option<GuestParts>,
 }
 
 /// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
@@ -67,10 +70,10 @@ impl HostState {
 }
 
 impl Host {
-    /// What it is worth by itself: never anything, if it is away.
+    /// What it is worth by itself: never anything, if it is away. Machines that the cluster runs may come.
     pub(super) fn worth(&self) -> AllocationScore {
         let away = !self.state.online || self.state.shutting_down;
-        if away { AllocationScore::MINUS_INFINITY } else { self.base }
+        if away && self.guest.is_none() { AllocationScore::MINUS_INFINITY } else { self.base }
     }
 
     /// The value of an attribute.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use htools::placement::{cib, place};
+use htools::placement::cib::GuestReading;
+use htools::placement::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
 use htools::report::placement::crm_simulate;
 
 /// The clusters, by the paths of their documents: whole ones, and one for each rule.
@@ -49,6 +50,19 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
     clusters
 }
 
+/// Clusters with guest nodes. Only what follows for places and changes is known of them.
+fn with_guests() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/guests");
+    assert_eq!(clusters.len(), 40);
+    clusters
+}
+
+/// A cluster, in which guest nodes are hosts.
+fn with_guests_read(name: &str) -> WorkingSet {
+    let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
+    cib::read_with(text.as_bytes(), name, GuestReading::Followed).unwrap()
+}
+
 /// The documents in a directory.
 fn documents(directory: &str) -> BTreeSet<PathBuf> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -57,10 +71,12 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 
 #[test]
 fn same_scores_same_places_same_order() {
-    let others = [with_clones(), with_failures(), on_several_nodes(), in_other_words(), changed()];
+    let others =
+        [with_clones(), with_failures(), on_several_nodes(), in_other_words(), changed(), with_guests()];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
-        let set = cib::parse(&fs::read_to_string(&file).unwrap(), &name).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let set = cib::read_with(text.as_bytes(), &name, GuestReading::Followed).unwrap();
         assert_eq!(set.outside, [], "{name}");
         let allocation = place(&set, set.strategy()).unwrap();
         let answer = fs::read_to_string(file.with_extension("txt")).unwrap();
@@ -93,4 +109,89 @@ fn newer_names_of_options_mean_the_same() {
         renamed += usize::from(text.contains(r#"name="stonith-enabled""#));
     }
     assert!(renamed > 20, "{renamed}");
+}
+
+/// What becomes of a resource in a cluster with guest nodes, in words, and the machine that made it so.
+fn change(name: &str, resource: &str) -> (String, Option<String>) {
+    let set = with_guests_read(name);
+    let placed = place(&set, set.strategy()).unwrap();
+    let changes = ResourceChanges::of(&set, &placed);
+    let at = set.resource_indices().find(|one| set.resource(*one).id == resource).unwrap();
+    let host = |host| set.host(host).name.clone();
+    let text = match changes.get(at) {
+        ResourceChange::Move { from, to } => format!("moves from {} to {}", host(from), host(to)),
+        ResourceChange::Migrate { from, to } => format!("migrates from {} to {}", host(from), host(to)),
+        ResourceChange::Restart(on) => format!("restarts on {}", host(on)),
+        ResourceChange::Stay(on) => format!("stays on {}", host(on)),
+        ResourceChange::Start(on) => format!("starts on {}", host(on)),
+        ResourceChange::Blocked(on) => format!("cannot start on {}", host(on)),
+        other => format!("{other:?}"),
+    };
+    let cause = match changes.causes[at.get()] {
+        Some(WaitReason::Machine(machine)) => Some(set.resource(machine).id.clone()),
+        _ => None,
+    };
+    (text, cause)
+}
+
+#[test]
+fn what_runs_in_a_machine_goes_with_it() {
+    for (cluster, resource, text, cause) in [
+        ("machine-moves", "vm", "moves from n1 to n2", None),
+        ("machine-moves", "g1", "moves from n1 to n2", None),
+        ("machine-moves", "A", "restarts on g1", Some("vm")),
+        ("machine-migrates", "vm", "migrates from n1 to n2", None),
+        ("machine-migrates", "A", "stays on g1", None),
+        ("machine-to-be-stopped", "A", "moves from g1 to n1", None),
+        ("comes-up", "A", "starts on g1", None),
+        ("machine-cannot-start", "A", "cannot start on g1", Some("vm")),
+        // to fence a guest node is to restart its machine
+        ("could-not-be-stopped-there", "vm", "restarts on n1", None),
+        ("machine-did-not-answer", "B", "restarts on lxc1", Some("container1")),
+    ] {
+        assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
+    }
+}
+
+#[test]
+fn guest_nodes_are_outside_unless_they_are_asked_for() {
+    let text = fs::read_to_string("tests/fixtures/pacemaker/guests/runs.xml").unwrap();
+    let set = cib::parse(&text, "runs").unwrap();
+    let reasons: Vec<&str> = set.outside.iter().map(|of| of.reason.as_str()).collect();
+    assert_eq!(reasons, ["a remote or guest node", "it makes a guest node"]);
+    assert!(!set.has_guests());
+    // what is beyond guest nodes, too, leaves them outside, where it is to be skipped
+    let odd = text.replacen("<resources>", r#"<resources><bundle id="b"/>"#, 1);
+    let read = |how| cib::read_with(odd.as_bytes(), "odd", how).unwrap();
+    assert_eq!(read(GuestReading::Followed).outside.len(), 1);
+    assert_eq!(read(GuestReading::IfAllIsKnown).outside.len(), 3);
+    assert!(!read(GuestReading::IfAllIsKnown).has_guests());
+    let all = cib::read_with(text.as_bytes(), "runs", GuestReading::IfAllIsKnown).unwrap();
+    assert!(all.has_guests() && all.outside.is_empty());
+}
+
+/// Machines of which it is not sure what follows are named.
+#[test]
+fn guest_nodes_in_unclear_states_are_outside() {
+    let text = fs::read_to_string("tests/fixtures/pacemaker/guests/runs.xml").unwrap();
+    let remote = r#"name="remote-node" value="g1"/>"#;
+    let unmanaged = format!(r#"{remote}<nvpair id="um" name="is-managed" value="false"/>"#);
+    let failed_stop = r#"<lrm_rsc_op id="s" operation="stop" call-id="9" rc-code="1" op-status="0" interval="0" transition-key="1:9:0:x"/></lrm_resource>"#;
+    let after = |resource: &str| {
+        let at = text.find(&format!(r#"<lrm_resource id="{resource}""#)).unwrap();
+        let end = at + text[at..].find("</lrm_resource>").unwrap();
+        let rest = end + "</lrm_resource>".len();
+        format!("{}{failed_stop}{}", &text[..end], &text[rest..])
+    };
+    for (document, reason) in [
+        (text.replacen(remote, &unmanaged, 1), "the machine of a guest node that is not managed"),
+        (after("vm"), "the machine of a guest node that nobody touches before somebody has looked at it"),
+        (after("g1"), "the machine of a guest node to which the connection could not be stopped"),
+        (text.replacen(remote, &remote.replace("g1", "n2"), 1), "it makes a guest node"),
+        (text.replacen(remote, &remote.replace("g1", "B"), 1), "it makes a guest node"),
+    ] {
+        let set = cib::read_with(document.as_bytes(), "t", GuestReading::Followed).unwrap();
+        let reasons: Vec<&str> = set.outside.iter().map(|of| of.reason.as_str()).collect();
+        assert!(reasons.contains(&reason), "{reason}: {reasons:?}");
+    }
 }

@@ -101,6 +101,8 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
             let fences = before.task == Fence && before.host == Some(host);
             fences && set.host(host).state.unclean && after.task != Fence
         }
+        // graphs of clusters with guest nodes are not made
+        WaitReason::Machine(_) => false,
         WaitReason::OneByOne => (before.task, after.task) == (Fence, Fence),
         WaitReason::Shutdown(host) => {
             let leaves = after.task == Shutdown && after.host == Some(host);

@@ -175,7 +175,10 @@ impl PastOutcome {
     fn fail(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool) {
         let stops = of.name == "stop";
         let fatal = of.status == 6 || of.is_judged() && of.code == 6;
-        if !matches!(of.name.as_str(), "start" | "stop" | "monitor" | "migrate_to" | "migrate_from") {
+        if !matches!(
+            of.name.as_str(),
+            "start" | "stop" | "monitor" | "asyncmon" | "migrate_to" | "migrate_from"
+        ) {
             self.leave_beyond("a failed operation that is not known");
         }
         self.untouchable |= cannot_be_stopped(of, fencing);

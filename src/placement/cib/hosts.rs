@@ -9,7 +9,8 @@ use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
 use super::document::{child, children, required, wrong};
-use super::history::{self, Trace};
+use super::guests::GuestDraft;
+use super::history::{self, IdleMarks, Trace};
 use super::properties::{Properties, amount};
 use super::{HostRecord, Reader};
 use crate::input::error::Result;
@@ -17,7 +18,8 @@ use crate::input::error::Result;
 impl<'a, 'i> Reader<'a, 'i> {
     /// The hosts in byte-wise order of their names, and their elements in the status.
     pub(super) fn read_hosts(&mut self) -> Result<()> {
-        let states = self.states()?;
+        let mut guests = self.find_guests();
+        let states = self.states(&guests)?;
         let mut hosts: Vec<(Host, Option<Node<'a, 'i>>)> = Vec::new();
         let (mut ids, mut names) = (HashSet::new(), HashSet::new());
         for node in self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node")) {
@@ -27,13 +29,22 @@ impl<'a, 'i> Reader<'a, 'i> {
                 return Err(wrong(self.source, node, "there is another node with this id or name"));
             }
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
-                self.outside(node, "a node that is no member of the cluster");
+                if !guests.iter().any(|guest| guest.is(node)) {
+                    self.outside(node, "a node that is no member of the cluster");
+                }
                 continue;
             }
             let state = states.get(id).copied();
             hosts.push((self.host(node, id, name, state), state));
         }
+        for guest in &mut guests {
+            guest.state = states.get(guest.id).copied();
+            let host = Host { id: guest.id.to_owned(), name: guest.name.to_owned(), ..Host::default() };
+            hosts.push((host, None));
+        }
         hosts.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        self.idle = vec![IdleMarks::default(); hosts.len()];
+        self.guests = guests;
         for (host, state) in hosts {
             let here = HostIdx::new(self.set.hosts.len());
             self.hosts.insert(host.name.clone(), here);
@@ -48,7 +59,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// What the operations of resources say about a host, and how often they failed there.
-    fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
+    pub(super) fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
         let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
         let mut idle = taken.map(|of| of.idle.clone()).unwrap_or_default();
         let (others, others_fence) = state.map(history::histories).unwrap_or_default();
@@ -67,10 +78,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                 }
             }
         }
-        self.idle.push(idle);
+        self.idle[host.get()] = idle;
     }
 
-    /// The hosts by their place in the status.
+    /// The hosts by their place in the status, guest nodes behind all others: what runs on them is known only when those are.
     fn read_status_order(&mut self) {
         let status = child(self.root, "status");
         let ids = status
@@ -80,14 +91,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         let by_id: HashMap<&str, usize> =
             self.set.hosts.iter().enumerate().map(|(at, host)| (host.id.as_str(), at)).collect();
         self.set.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
+        let guests: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
+        self.set.status_order.sort_by_key(|host| guests.contains(host));
     }
 
     /// The elements of the status by the node's id.
-    fn states(&mut self) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
+    fn states(&mut self, guests: &[GuestDraft<'a, 'i>]) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
         let mut states = HashMap::new();
         let status = child(self.root, "status");
         for state in status.into_iter().flat_map(|status| children(status, "node_state")) {
-            if state.attribute("remote_node").is_some_and(is_true) {
+            let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
+            if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {
                 self.outside(state, "a remote or guest node");
                 continue;
             }
@@ -103,19 +117,27 @@ impl<'a, 'i> Reader<'a, 'i> {
         let transient = state.and_then(|state| child(state, "transient_attributes"));
         let transient =
             transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
-        let utilization = self.properties(node, "utilization");
-        let mut host = Host {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            base: node.attribute("score").and_then(AllocationScore::parse).unwrap_or_default(),
-            state: self.host_state(node, state, &own, &transient),
-            ..Host::default()
-        };
+        let state = self.host_state(node, state, &own, &transient);
+        let host = Host { id: id.to_owned(), name: name.to_owned(), state, ..Host::default() };
+        self.described(host, Some(node), &own, &transient)
+    }
+
+    /// A host with what its element says, of which `own` are the attributes, and with the attributes of its status.
+    pub(super) fn described(
+        &mut self,
+        mut host: Host,
+        node: Option<Node<'a, 'i>>,
+        own: &Properties<'a>,
+        transient: &Properties<'a>,
+    ) -> Host {
+        let base = node.and_then(|node| node.attribute("score")).and_then(AllocationScore::parse);
+        host.base = base.unwrap_or_default();
         // what the status says holds
         let pairs = own.iter().chain(transient.iter());
         host.attributes = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         self.add_names(&mut host);
         host.health = self.health.map(|health| health.worth(&host)).unwrap_or_default();
+        let utilization = node.map(|node| self.properties(node, "utilization")).unwrap_or_default();
         for (kind, value) in utilization.iter() {
             let kind = self.kind_of_capacity(kind);
             host.capacity.set(kind, amount(value));

@@ -8,6 +8,7 @@ mod dates;
 pub(super) mod document;
 mod elements;
 mod failures;
+mod guests;
 mod health;
 mod history;
 mod hosts;
@@ -44,6 +45,8 @@ use crate::model::shown::shown_source;
 use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
+use guests::GuestDraft;
+pub use guests::GuestReading;
 use health::HealthScores;
 use history::{IdleMarks, NameMark, NotedParameters, Trace};
 pub(super) use keys::tag_name;
@@ -59,11 +62,19 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
     read(text.as_bytes(), source)
 }
 
-/// Reads a CIB as it comes. Errors name `source`.
+/// Reads a CIB as it comes, guest nodes being outside. Errors name `source`.
 ///
 /// # Errors
 /// It cannot be read, is no CIB, or contradicts itself.
 pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
+    read_with(from, source, GuestReading::Outside)
+}
+
+/// The same, with guest nodes as `guests` says.
+///
+/// # Errors
+/// The same.
+pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<WorkingSet> {
     let unreadable = |e| LoadError::one_line(&shown_source(source), &format!("cannot be read: {e}"));
     let histories = PlainHistories::of(from).map_err(unreadable)?;
     let document = document::parse(decode(&histories.rest, source)?, source)?;
@@ -72,49 +83,14 @@ pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
         let problem = "there is no element 'configuration'";
         return Err(LoadError::one_line(&shown_source(source), problem));
     };
-    let mut reader = Reader {
-        source,
-        root,
-        configuration,
-        set: WorkingSet::default(),
-        health: None,
-        maintenance_mode: false,
-        startup_fencing: true,
-        keeps_orphans: false,
-        watchdog: false,
-        cluster_name: None,
-        hosts: HashMap::new(),
-        templates: HashMap::new(),
-        tags: HashMap::new(),
-        defaults: Properties::default(),
-        resources: HashMap::new(),
-        inner: HashSet::new(),
-        enough: HashMap::new(),
-        kinds: HashMap::new(),
-        together: Vec::new(),
-        taken: &histories.taken,
-        traces: HashMap::new(),
-        records: HashMap::new(),
-        first_known: Vec::new(),
-        has_fenced: false,
-        idle: Vec::new(),
-        failures: HashMap::new(),
-        clock: ClusterTime::of(root),
-        by_id: OnceCell::new(),
-        unscored: ScoreTable::default(),
+    let read = |follows_guests| {
+        Reader::new(source, root, configuration, &histories.taken, follows_guests).working_set()
     };
-    reader.read_options();
-    reader.read_hosts()?;
-    reader.read_resources()?;
-    reader.read_orphans();
-    reader.read_tags();
-    reader.read_locations()?;
-    reader.read_colocations()?;
-    reader.set.colocations.append(&mut reader.together);
-    reader.read_orders()?;
-    reader.name_other_constraints();
-    reader.set.set_scores();
-    Ok(reader.set)
+    let set = read(guests != GuestReading::Outside)?;
+    match guests {
+        GuestReading::IfAllIsKnown if !set.outside.is_empty() => read(false),
+        _ => Ok(set),
+    }
 }
 
 /// How often a resource failed on a host.
@@ -189,9 +165,72 @@ struct Reader<'a, 'i> {
     by_id: OnceCell<HashMap<&'a str, Node<'a, 'i>>>,
     /// The table without any score.
     unscored: ScoreTable,
+    /// Whether machines with guest nodes are hosts.
+    follows_guests: bool,
+    /// The guest nodes that are followed.
+    guests: Vec<GuestDraft<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
+    /// A document of which nothing was read yet.
+    fn new(
+        source: &'a str,
+        root: Node<'a, 'i>,
+        configuration: Node<'a, 'i>,
+        taken: &'a HashMap<usize, TakenHistory>,
+        follows_guests: bool,
+    ) -> Reader<'a, 'i> {
+        Reader {
+            source,
+            root,
+            configuration,
+            set: WorkingSet::default(),
+            health: None,
+            maintenance_mode: false,
+            startup_fencing: true,
+            keeps_orphans: false,
+            watchdog: false,
+            cluster_name: None,
+            hosts: HashMap::new(),
+            templates: HashMap::new(),
+            tags: HashMap::new(),
+            defaults: Properties::default(),
+            resources: HashMap::new(),
+            inner: HashSet::new(),
+            enough: HashMap::new(),
+            kinds: HashMap::new(),
+            together: Vec::new(),
+            taken,
+            traces: HashMap::new(),
+            records: HashMap::new(),
+            first_known: Vec::new(),
+            has_fenced: false,
+            idle: Vec::new(),
+            failures: HashMap::new(),
+            clock: ClusterTime::of(root),
+            by_id: OnceCell::new(),
+            unscored: ScoreTable::default(),
+            follows_guests,
+            guests: Vec::new(),
+        }
+    }
+
+    /// All that the document says.
+    fn working_set(mut self) -> Result<WorkingSet> {
+        self.read_options();
+        self.read_hosts()?;
+        self.read_resources()?;
+        self.read_orphans();
+        self.read_tags();
+        self.read_locations()?;
+        self.read_colocations()?;
+        self.set.colocations.append(&mut self.together);
+        self.read_orders()?;
+        self.name_other_constraints();
+        self.set.set_scores();
+        Ok(self.set)
+    }
+
     /// A part of the configuration.
     fn section(&self, name: &'static str) -> Option<Node<'a, 'i>> {
         child(self.configuration, name)

@@ -36,6 +36,11 @@ pub(super) struct FailureRules<'a> {
 }
 
 impl FailureRules<'_> {
+    /// Those of a connection to a guest node: what it does and fails, its machine has to make up for.
+    pub(super) fn of_connection() -> FailureRules<'static> {
+        FailureRules { of_operations: vec![("stop", 0, Some("restart"))], ..FailureRules::default() }
+    }
+
     /// What is done about a failed operation.
     pub(super) fn of(&self, name: &str, interval: u64, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, every, _)| *other == name && *every == interval);

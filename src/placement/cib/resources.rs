@@ -21,9 +21,12 @@ use crate::input::error::Result;
 const BEYOND: [(&str, &str); 3] =
     [("master", PROMOTED), ("bundle", "a resource in containers"), ("promotable", PROMOTED)];
 
+/// The meta that names the guest node that a machine is.
+pub(super) const GUEST: &str = "remote-node";
+
 /// Metas that are outside, where their value is not this.
 const METAS: [(&str, &str, &str); 3] = [
-    ("remote-node", "", "it makes a guest node"),
+    (GUEST, "", "it makes a guest node"),
     ("container", "", "it runs in another resource"),
     ("requires", "unfencing", "it needs nodes to be unfenced"),
 ];
@@ -82,7 +85,7 @@ impl<'a, 'i> PrimitiveDraft<'a, 'i> {
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads all resources, and finds out where they run.
     pub(super) fn read_resources(&mut self) -> Result<()> {
-        self.count_failures();
+        self.count_failures(self.set.host_indices());
         self.unscored = ScoreTable::empty(self.set.hosts.len());
         let defaults =
             self.section("rsc_defaults").map(|defaults| self.properties(defaults, "meta_attributes"));
@@ -95,6 +98,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
         // without a device to fence with, nothing is started or stopped; one that is no longer configured is enough
         self.set.frozen = self.set.fencing && !has_fencing && !self.has_fenced && !self.watchdog;
+        self.settle_guests(&defaults)?;
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "primitive" => {
@@ -111,6 +115,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 }
             }
         }
+        self.add_connections();
         Ok(())
     }
 
@@ -215,9 +220,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.utilization = self.utilization(node, template);
         resource.key_attributes =
             self.key_attributes(&[Some(node), template].into_iter().flatten().collect::<Vec<_>>());
+        let is_known = |meta: &str| meta == GUEST && self.guests.iter().any(|guest| guest.machine == node);
         let mut reasons: Vec<&'static str> = METAS
             .iter()
             .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
+            .filter(|(meta, ..)| !is_known(meta))
             .map(|(.., reason)| *reason)
             .collect();
         if resource.agent == "ocf:pacemaker:remote" {
@@ -310,12 +317,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Counts the failures that the attributes of hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
+    /// Counts the failures that the attributes of some hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
     /// `last-failure-NAME#OPERATION`. Clusters of before [`BY_OPERATION`] name no operation.
-    fn count_failures(&mut self) {
+    pub(super) fn count_failures(&mut self, hosts: impl IntoIterator<Item = HostIdx>) {
         let by_operation = feature_set(self.root.attribute("crm_feature_set")) >= BY_OPERATION;
-        for (at, host) in self.set.hosts.iter().enumerate() {
-            for (attribute, value) in &host.attributes {
+        for host in hosts {
+            for (attribute, value) in &self.set.host(host).attributes {
                 let counts = attribute.strip_prefix("fail-count-");
                 let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
                 let name = match by_operation {
@@ -324,8 +331,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                 };
                 let Some(name) = name else { continue };
                 let all = self.failures.entry(name.to_owned()).or_default();
-                if all.last().is_none_or(|last| last.host.get() != at) {
-                    all.push(FailCount { host: HostIdx::new(at), count: AllocationScore::ZERO, last: 0 });
+                if all.last().is_none_or(|last| last.host != host) {
+                    all.push(FailCount { host, count: AllocationScore::ZERO, last: 0 });
                 }
                 let Some(of) = all.last_mut() else { continue };
                 if counts.is_some() {

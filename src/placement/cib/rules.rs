@@ -104,6 +104,7 @@ pub(super) fn is_any(rule: Node<'_, '_>) -> bool {
 fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) -> bool {
     let name = expression.attribute("attribute").unwrap_or_default();
     let actual = match name {
+        "#kind" if host.guest.is_some() => Some("container"),
         "#kind" => Some("cluster"),
         "#uname" => Some(host.name.as_str()),
         "#id" => Some(host.id.as_str()),

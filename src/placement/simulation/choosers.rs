@@ -91,7 +91,7 @@ fn amounts(memory: i64, vcpus: i64) -> Capacities {
 /// As Pacemaker does with one resource more, where all that run stay.
 pub(super) struct ByPreference<'t> {
     timeline: &'t Timeline,
-    preference: Preference<'t>,
+    preference: Preference,
 }
 
 impl<'t> ByPreference<'t> {

@@ -49,6 +49,7 @@ impl ResourceChange {
         }
         let may_migrate = |from, to| {
             let state = set.host(from).state;
+            let is_left = state.online && (set.host(from).guest.is_some() || !state.unclean);
             // of two hosts on which it runs, it can go from one to the other
             let joins =
                 !of.runs_twice() || of.spares_expected && of.also_on == [to] || of.sent_to == Some(to);
@@ -57,7 +58,7 @@ impl ResourceChange {
                 condition => condition == RunCondition::Supposed,
             };
             // what another agent has to take over does not migrate
-            of.allow_migrate && can_go && of.revision != Revision::Agent && state.online && !state.unclean
+            of.allow_migrate && can_go && of.revision != Revision::Agent && is_left
         };
         match (of.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,

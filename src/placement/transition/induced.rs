@@ -39,10 +39,18 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         awaited: vec![false; count],
         again: true,
     };
+    // a guest node is fenced by a restart of its machine
+    for (_, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
+        let machine = &mut induced.changes[parts.machine.get()];
+        if let ResourceChange::Stay(host) = *machine {
+            *machine = ResourceChange::Restart(host);
+        }
+    }
     let awaited = set.orders.iter().map(|order| order.first);
     let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
     awaited.for_each(|first| induced.awaited[first.get()] = true);
-    let (needs, stops) = (needs(set), only_stops(set));
+    let (mut needs, stops) = (needs(set), only_stops(set));
+    needs.extend(in_machines(set, placed));
     while std::mem::take(&mut induced.again) {
         needs.iter().for_each(|need| induced.follow_need(need));
         set.choices.iter().enumerate().for_each(|(at, choice)| induced.follow_choice(at, choice));
@@ -71,6 +79,21 @@ pub(in crate::placement) fn needs(set: &WorkingSet) -> Vec<Need> {
             let why = WaitReason::Group(group);
             needs.push(Need { first: pair[0], then: pair[1], symmetrical: true, why });
         }
+    }
+    needs
+}
+
+/// What runs in a machine of the cluster needs the machine.
+fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for (host, parts) in set.guests() {
+        let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
+        needs.extend(there.map(|then| Need {
+            first: parts.machine,
+            then,
+            symmetrical: true,
+            why: WaitReason::Machine(parts.machine),
+        }));
     }
     needs
 }
@@ -157,6 +180,7 @@ impl InducedChanges<'_> {
             // a group has no live migration to give up; one that is waited for stops, whatever its members do, unless nobody manages it
             ResourceChange::Migrate { from, to }
                 if !is_group(need.then)
+                    && !matches!(need.why, WaitReason::Machine(_))
                     && (!is_group(need.first) || self.set.resource(need.first).managed)
                     && firsts().any(|first| stops(self.of(*first))) =>
             {
@@ -229,7 +253,7 @@ impl InducedChanges<'_> {
     /// What has to be stopped after something that nobody touches is not stopped at all.
     fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
         let set = self.set;
-        let is_in_group = matches!(need.why, WaitReason::Group(_));
+        let is_in_group = matches!(need.why, WaitReason::Group(_) | WaitReason::Machine(_));
         // a clone counts as stopped, whatever holds its instances
         let counts_as_stopped = set.resource(need.first).is_clone() || set.resource(then).runs_twice();
         if !need.symmetrical || !self.is_blocked(then) || is_in_group || counts_as_stopped {

@@ -61,6 +61,8 @@ pub struct PlacementDocument<'a> {
 struct PlacementNode {
     name: String,
     available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
     capacity: BTreeMap<String, i64>,
     used: BTreeMap<String, i64>,
 }
@@ -143,7 +145,8 @@ fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
         .map(|(kind, left)| (set.attributes[kind.get()].clone(), of.capacity.get(kind).saturating_sub(left)));
     PlacementNode {
         name: of.name.clone(),
-        available: of.state.available(),
+        available: placed.is_available(set, host),
+        machine: of.guest.map(|parts| set.resource(parts.machine).id.clone()),
         capacity: amounts(set, &of.capacity),
         used: used.collect(),
     }

@@ -12,6 +12,7 @@ use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
+use crate::placement::cib::GuestReading;
 use crate::placement::cib::change::dated;
 use crate::placement::working_set::{Outside, WorkingSet};
 use crate::placement::{AllocationScore, cib, ganeti};
@@ -39,17 +40,29 @@ pub(in crate::tools) struct ReadCib {
 /// # Errors
 /// It cannot be read, or something in it is outside and is not to be skipped.
 pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<WorkingSet> {
+    load_with(all, GuestReading::Outside, output)
+}
+
+/// The same, with guest nodes as `guests` says.
+///
+/// # Errors
+/// The same.
+pub(super) fn load_with(
+    all: &Options,
+    guests: GuestReading,
+    output: &mut Output,
+) -> anyhow::Result<WorkingSet> {
     let options = &all.placement;
     let set = match named(all)? {
         _ if options.now.is_some() => {
             let (text, source) = read_text(all)?;
-            cib::parse(&text, &source)?
+            cib::read_with(text.as_bytes(), &source, guests)?
         }
         ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
-            cib::read(document, &source)?
+            cib::read_with(document, &source, guests)?
         }
-        ClusterOrigin::Live => cib::parse(&Suite.document()?, ASKED)?,
+        ClusterOrigin::Live => cib::read_with(Suite.document()?.as_bytes(), ASKED, guests)?,
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&all.load, output)?;
             apply_node_options(&mut cluster, &all.load.nodes)?;

@@ -4,10 +4,13 @@ use anyhow::bail;
 
 use super::best;
 use super::carry;
-use super::cluster::{load, read_cib};
+use super::cluster::{load_with, read_cib};
 use crate::model::shown::shown_name;
+use crate::placement::cib::GuestReading;
 use crate::placement::why::why;
-use crate::placement::{AllPlaced, ResourceIdx, Strategy, Transition, WorkingSet, transition};
+use crate::placement::{
+    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
+};
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
@@ -25,7 +28,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         let (strategy, placed) = best::placed(&cib.set, all)?;
         return carry::bring(all, &cib, strategy, &placed, output);
     }
-    let set = &load(all, output)?;
+    let set = &load_with(all, guests(options), output)?;
     if options.show_normalized {
         output.write(&json::text(&documents::normalized(set))?)?;
         output.flush()?;
@@ -55,6 +58,17 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     }
     output.flush()?;
     Ok(status(set, &placed))
+}
+
+/// What becomes of guest nodes: placing them and what runs there is known, what is done then, and in which order, is not.
+fn guests(options: &PlacementOptions) -> GuestReading {
+    let graph = options.transition || options.dot || options.transition_xml;
+    match () {
+        () if graph || options.show_normalized => GuestReading::Outside,
+        () if options.method == Some(PlacementMethod::Optimal) => GuestReading::Outside,
+        () if options.skip_unsupported => GuestReading::IfAllIsKnown,
+        () => GuestReading::Followed,
+    }
 }
 
 /// Whether anything that should run has no place.

@@ -1,0 +1,250 @@
+//! Guest nodes: machines that the cluster runs as resources, and in which it runs others. Each has a resource that the document does
+//! not name, the connection to it.
+
+use std::collections::HashSet;
+
+use roxmltree::Node;
+
+use super::super::guest::GuestParts;
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::number::{is_true, leading};
+use super::super::score::AllocationScore;
+use super::super::working_set::{Colocation, HostState, OrderStrength, Resource, RunCondition, StartOrder};
+use super::Reader;
+use super::document::{child, children, id};
+use super::history::Trace;
+use super::on_fail::FailureRules;
+use super::properties::Properties;
+use super::resources::{GUEST, Inherited, PrimitiveDraft, failed_on};
+use super::whereabouts::RunPlaces;
+use crate::input::error::Result;
+
+/// What becomes of machines with guest nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestReading {
+    /// They are outside.
+    Outside,
+    /// They are hosts. What cannot be followed is outside.
+    Followed,
+    /// They are hosts if nothing else is outside, else outside, too.
+    IfAllIsKnown,
+}
+
+/// Why the machine of a guest node is outside.
+const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
+const UNMANAGED: &str = "the machine of a guest node that is not managed";
+/// Pacemaker takes all of these for the same node where resources want to be together.
+const UNSEEN: &str = "the machine of one of several guest nodes of which the status says nothing";
+const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
+
+/// A guest node on its way.
+#[derive(Debug, Clone)]
+pub(super) struct GuestDraft<'a, 'i> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    /// The primitive that is the machine.
+    pub(super) machine: Node<'a, 'i>,
+    /// The group that it is in.
+    group: Option<Node<'a, 'i>>,
+    /// What the list of nodes says of it.
+    element: Option<Node<'a, 'i>>,
+    /// What the status says of it.
+    pub(super) state: Option<Node<'a, 'i>>,
+    /// The connection, with where it runs, once that is known.
+    connection: Option<Resource>,
+}
+
+impl<'a> GuestDraft<'a, '_> {
+    /// Whether an element of the list of nodes is this one.
+    pub(super) fn is(&self, node: Node<'a, '_>) -> bool {
+        node.attribute("type") == Some("remote") && node.attribute("uname") == Some(self.name)
+    }
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// The guest nodes that can be followed: those of primitives that are in no clone, with names that nothing else has.
+    pub(super) fn find_guests(&mut self) -> Vec<GuestDraft<'a, 'i>> {
+        let Some(section) = self.section("resources").filter(|_| self.follows_guests) else {
+            return Vec::new();
+        };
+        let nodes = || self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node"));
+        let is_remote = |node: &Node<'a, 'i>| node.attribute("type") == Some("remote");
+        let mut names: HashSet<&str> = nodes()
+            .filter(|node| !is_remote(node))
+            .flat_map(|node| [node.attribute("uname"), node.attribute("id")])
+            .flatten()
+            .collect();
+        names.extend(section.descendants().filter_map(|node| node.attribute("id")));
+        let remote: Vec<Node<'a, 'i>> = nodes().filter(is_remote).collect();
+        let mut machines = Vec::new();
+        for top in section.children() {
+            match top.tag_name().name() {
+                "primitive" => machines.push((top, None)),
+                "group" => machines.extend(children(top, "primitive").map(|member| (member, Some(top)))),
+                _ => {}
+            }
+        }
+        let mut guests = Vec::new();
+        // what is said about metas is said when resources are read
+        let said = self.set.outside.len();
+        for (machine, group) in machines {
+            let metas = self.properties(machine, "meta_attributes");
+            let Some(name) = metas.get(GUEST).filter(|name| !name.is_empty() && names.insert(name)) else {
+                continue;
+            };
+            let element = remote.iter().find(|node| node.attribute("uname") == Some(name)).copied();
+            let id = element.map_or(name, id);
+            guests.push(GuestDraft { id, name, machine, group, element, state: None, connection: None });
+        }
+        self.set.outside.truncate(said);
+        guests
+    }
+
+    /// Finds out how guest nodes are, by where their machines and the connections to them run.
+    pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
+        for at in 0..self.guests.len() {
+            let guest = self.guests[at].clone();
+            let host = self.hosts[guest.name];
+            let said = self.set.outside.len();
+            let metas = match guest.group {
+                Some(group) => self.properties(group, "meta_attributes").or(defaults),
+                None => defaults.clone(),
+            };
+            let draft =
+                self.draft_primitive(guest.machine, &Inherited { metas, group: None, wholes: Vec::new() })?;
+            self.set.outside.truncate(said);
+            let managed = draft.resource.managed;
+            let machine = self.whereabouts(
+                &draft.resource.id,
+                &draft.rules,
+                |blocked| managed && !blocked,
+                &mut Vec::new(),
+            );
+            let connection = Resource {
+                agent: "ocf:pacemaker:remote".to_owned(),
+                // a machine that is in maintenance is nothing to the connection
+                managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
+                ..self.bare(guest.name, defaults)
+            };
+            let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
+                PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
+            let managed = connection.managed;
+            let places = self.whereabouts(guest.name, &rules, |blocked| managed && !blocked, &mut Vec::new());
+            let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
+            let hosts = machine.active.iter().chain(&places.active);
+            if !draft.resource.managed || !connection.managed || hosts.into_iter().any(in_maintenance) {
+                self.outside(guest.machine, UNMANAGED);
+            } else if machine.blocked {
+                self.outside(guest.machine, BLOCKED);
+            }
+            if self.stop_failed(guest.name) {
+                self.outside(guest.machine, STUCK);
+            }
+            self.settle_on(&mut connection, &places, None);
+            if places.forgiven.is_empty() {
+                connection.failed_on = failed_on(self.failures_of(guest.name, &rules), threshold);
+            }
+            connection.failed_on.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
+            self.settle_guest(&guest, host, [&machine, &places], &mut connection);
+            self.set.hosts[host.get()].state.shutting_down |=
+                self.set.host(host).state.online && draft.resource.stopped;
+            self.guests[at].connection = Some(connection);
+        }
+        let without_state = self.guests.iter().filter(|guest| guest.state.is_none());
+        let more: Vec<Node<'a, 'i>> = without_state.skip(1).map(|guest| guest.machine).collect();
+        more.into_iter().for_each(|machine| self.outside(machine, UNSEEN));
+        let hosts: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
+        // what runs on guest nodes that may not be up is known last
+        let mut order = std::mem::take(&mut self.set.status_order);
+        order.sort_by_key(|host| hosts.contains(host) && !self.set.host(*host).state.online);
+        self.set.status_order = order;
+        self.count_failures(hosts);
+        Ok(())
+    }
+
+    /// Whether a connection could not be stopped.
+    fn stop_failed(&self, connection: &str) -> bool {
+        let traces = self.traces.get(connection).into_iter().flatten();
+        let mut operations = traces.flat_map(|(_, trace)| match trace {
+            Trace::Troubled(operations) => operations.as_slice(),
+            _ => &[],
+        });
+        operations.any(|of| of.name == "stop" && of.has_failed())
+    }
+
+    /// How a guest node is, by where its machine and the connection to it run, and what it tells itself.
+    fn settle_guest(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        host: HostIdx,
+        places: [&RunPlaces; 2],
+        connection: &mut Resource,
+    ) {
+        let is_trouble = |(host, condition): &(HostIdx, RunCondition)| {
+            let state = self.set.host(*host).state;
+            state.unclean
+                || !state.online
+                || !matches!(condition, RunCondition::Sound | RunCondition::Starting)
+        };
+        let unclean = places.iter().any(|of| of.active.iter().any(is_trouble));
+        let online = !unclean && places.iter().all(|of| !of.active.is_empty());
+        let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
+        // of one that is down, what it told does not count any more, unless it may be up after all
+        let is_heard = places.iter().all(|of| !of.active.is_empty()) || self.set.fencing;
+        let state = guest.state.filter(|_| is_heard);
+        let transient = state.and_then(|state| child(state, "transient_attributes"));
+        let transient =
+            transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+        let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
+        let state_now = HostState {
+            online,
+            // an oddity of Pacemaker's: these count only where there is a state
+            standby: state.is_some() && is_set("standby"),
+            maintenance: state.is_some() && is_set("maintenance"),
+            shutting_down: false,
+            unclean,
+        };
+        // one that leaves lets its connection go
+        connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
+        let mut of = std::mem::take(&mut self.set.hosts[host.get()]);
+        of.state = state_now;
+        self.set.hosts[host.get()] = self.described(of, guest.element, &own, &transient);
+        self.read_traces(host, state);
+    }
+
+    /// Adds the connections to guest nodes.
+    pub(super) fn add_connections(&mut self) {
+        for at in 0..self.guests.len() {
+            let guest = self.guests[at].clone();
+            let Some(machine) = self.resources.get(id(guest.machine)).copied() else { continue };
+            let Some(resource) = self.guests[at].connection.take() else { continue };
+            let host = self.hosts[guest.name];
+            let connection = ResourceIdx::new(self.set.resources.len());
+            self.set.resources.push(resource);
+            self.set.hosts[host.get()].guest = Some(GuestParts { machine, connection });
+            if self.set.may_manage(connection) {
+                self.tie(&guest, machine, connection);
+            }
+        }
+    }
+
+    /// A connection is where its machine is, and is started after it.
+    fn tie(&mut self, guest: &GuestDraft<'a, 'i>, machine: ResourceIdx, connection: ResourceIdx) {
+        let id = id(guest.machine).to_owned();
+        self.together.push(Colocation {
+            id: id.clone(),
+            dependent: connection,
+            primary: machine,
+            score: AllocationScore::INFINITY,
+            attribute: None,
+            influence: true,
+        });
+        self.set.orders.push(StartOrder {
+            id,
+            first: machine,
+            then: connection,
+            strength: OrderStrength::Mandatory,
+            symmetrical: true,
+        });
+    }
+}
