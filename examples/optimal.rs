@@ -76,6 +76,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         surplus: false,
         orphaned: false,
         revision: Default::default(),
+        exclusive: None,
         outside: false,
         key_attributes: Vec::new(),
     };

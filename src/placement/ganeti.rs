@@ -70,6 +70,7 @@ pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet
                 resource,
                 host: hosts[node.get()],
                 score: AllocationScore::ZERO,
+                exclusive: false,
             };
             set.locations.extend(allowed.iter().map(place));
         }

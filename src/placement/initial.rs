@@ -6,7 +6,7 @@ use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
     /// Fills the table of every resource: base scores, what is not managed, constraints, the health of
-    /// hosts, stickiness, failures.
+    /// hosts, stickiness, failures, and what is only wanted where constraints say so.
     pub(super) fn set_scores(&mut self) {
         let table = match self.symmetric {
             true => self.base_scores(),
@@ -22,6 +22,7 @@ impl WorkingSet {
         for resource in self.resource_indices() {
             self.add_own(resource);
         }
+        self.confine();
         self.keep_from_guests();
     }
 

@@ -9,6 +9,7 @@ pub mod capacity;
 mod choice;
 pub mod cib;
 mod clones;
+mod discovery;
 pub mod fit;
 pub mod ganeti;
 mod guest;

@@ -121,6 +121,9 @@ pub struct Resource {
     pub surplus: bool,
     /// Whether it is known by its operations only, as it is no longer configured.
     pub orphaned: bool,
+    /// A constraint by which it may be only where it, and others like it, name a host, whatever the scores
+    /// (`resource-discovery="exclusive"`). Of a part of another resource, it does not count.
+    pub exclusive: Option<String>,
     /// Whether it is outside, and stays where it runs.
     pub outside: bool,
     /// Those of its instance attributes, and of its template's, whose names begin as those of affinity keys do, and their values
@@ -159,6 +162,7 @@ impl Resource {
             failed_on: Vec::new(),
             surplus: false,
             orphaned: false,
+            exclusive: None,
             outside: false,
             key_attributes: Vec::new(),
         }

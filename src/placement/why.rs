@@ -37,6 +37,8 @@ pub enum HostHindrance {
     RunsTwice,
     /// A location constraint forbids it: its id.
     Location(String),
+    /// The resource may only be where this constraint, and others like it, name a host: its id.
+    Exclusive(String),
     /// In an opt-in cluster, no constraint allows it.
     NotOptedIn,
     /// By a colocation it must be with another one, which is elsewhere, or nowhere.
@@ -268,6 +270,9 @@ impl<'a> ClusterBefore<'a> {
         });
         if let Some(location) = forbids {
             return HostHindrance::Location(location.id.clone());
+        }
+        if let Some(rule) = self.set.barred_by(record.resource, host) {
+            return HostHindrance::Exclusive(rule.to_owned());
         }
         let top = clone.or(of.group).unwrap_or(record.resource);
         if self.set.health_score(top, host) == AllocationScore::MINUS_INFINITY {

@@ -93,6 +93,8 @@ pub struct LocationScore {
     pub host: HostIdx,
     /// The score.
     pub score: AllocationScore,
+    /// Whether it is one of those that alone name the hosts of a resource ([`Resource::exclusive`]).
+    pub exclusive: bool,
 }
 
 /// That a resource wants to be where another one is, or not.

@@ -22,7 +22,7 @@ fn found(text: &str) -> Vec<LintFinding> {
 }
 
 /// By rule: what is changed into what, whose element is named, and a part of what is said.
-const WRONG: [(&str, &str, &str, &str, &str); 16] = [
+const WRONG: [(&str, &str, &str, &str, &str); 18] = [
     (
         "no-fencing",
         r#"name="stonith-enabled" value="false""#,
@@ -108,6 +108,20 @@ const WRONG: [(&str, &str, &str, &str, &str); 16] = [
 <constraints><rsc_colocation id="x" rsc="t" with-rsc="u" score="1"/>"#,
         "x",
         "with another one: the constraint is ignored",
+    ),
+    (
+        "exclusive-nowhere",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_location id="x" rsc="db" node="beta" score="-INFINITY" resource-discovery="exclusive"/>"#,
+        "x",
+        "db may only be",
+    ),
+    (
+        "exclusive-ignored",
+        r#"</resources><constraints>"#,
+        r#"<group id="g"><primitive id="in" class="ocf" type="Dummy"/></group></resources><constraints><rsc_location id="x" rsc="in" node="beta" score="5" resource-discovery="exclusive"/>"#,
+        "x",
+        "in is in the group g",
     ),
     (
         "circle",

@@ -10,6 +10,9 @@ use super::document::{children, id, wrong};
 use super::rules;
 use crate::input::error::Result;
 
+/// How resources are looked for where such constraints name a host, and may be nowhere else.
+const EXCLUSIVE: &str = "exclusive";
+
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads the locations. The last of the document are added first.
     pub(super) fn read_locations(&mut self) -> Result<()> {
@@ -22,11 +25,12 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let role = constraint.attribute("role").unwrap_or_default();
-            if role != "Started" && !rules::is_role_of_all(role) {
-                continue;
-            }
+            let counts = role == "Started" || rules::is_role_of_all(role);
             for resource in self.located(constraint)? {
-                self.locate(constraint, resource)?;
+                self.confine(constraint, resource);
+                if counts {
+                    self.locate(constraint, resource)?;
+                }
             }
         }
         Ok(())
@@ -34,8 +38,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn location_beyond(&self, constraint: Node<'_, '_>) -> Option<&'static str> {
         let word = |name| constraint.attribute(name).unwrap_or_default();
-        if !matches!(word("resource-discovery"), "" | "always") {
-            return Some("a discovery mode");
+        if !matches!(word("resource-discovery"), "" | "always" | "never" | EXCLUSIVE) {
+            return Some("an unknown way to look for resources (resource-discovery)");
         }
         if !rules::is_role(word("role")) {
             return Some("a location for a role");
@@ -73,10 +77,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(located)
     }
 
+    /// Lets a resource be only where such constraints say, be it that they name no host in the end: one whose rules hold nowhere, or
+    /// that is for another role. One for a node that is not there is none.
+    fn confine(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) {
+        let is_for_a_host = constraint.attribute("node").is_none_or(|name| self.hosts.contains_key(name));
+        if is_exclusive(constraint) && is_for_a_host {
+            self.set.resources[resource.get()].exclusive.get_or_insert_with(|| id(constraint).to_owned());
+        }
+    }
+
     fn locate(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) -> Result<()> {
+        let exclusive = is_exclusive(constraint);
         let mut push = |host, score| {
             let id = id(constraint).to_owned();
-            self.set.locations.push(LocationScore { id, resource, host, score });
+            self.set.locations.push(LocationScore { id, resource, host, score, exclusive });
         };
         if let Some(name) = constraint.attribute("node") {
             let score = score(self.source, constraint)?;
@@ -103,7 +117,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             for (host, score) in scored {
                 let id = id(constraint).to_owned();
-                self.set.locations.push(LocationScore { id, resource, host, score });
+                self.set.locations.push(LocationScore { id, resource, host, score, exclusive });
             }
         }
         Ok(())
@@ -145,6 +159,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let section = self.section("resources");
         section.is_some_and(|section| section.descendants().any(|node| id(node) == name && node.is_element()))
     }
+}
+
+/// Whether a resource may be only where this constraint, and others like it, say.
+fn is_exclusive(constraint: Node<'_, '_>) -> bool {
+    constraint.attribute("resource-discovery") == Some(EXCLUSIVE)
 }
 
 /// The score of a constraint or rule.

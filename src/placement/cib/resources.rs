@@ -294,6 +294,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             failed_on: Vec::new(),
             surplus: false,
             orphaned: false,
+            exclusive: None,
             outside: false,
             key_attributes: Vec::new(),
         }

@@ -97,6 +97,42 @@ pub(super) fn tags(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingErr
     Ok(complaints)
 }
 
+/// A resource may only be where its exclusive locations say, and no node is left of these.
+pub(super) fn exclusive_nowhere(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let has_none = |one: &ResourceIdx| {
+        set.resource(*one).scores.iter().all(|(_, score)| score == AllocationScore::MINUS_INFINITY)
+    };
+    let lost = set.top_level().filter(|one| set.primitives(one).iter().any(has_none));
+    let complaint = |one: ResourceIdx| {
+        let of = set.resource(one);
+        let problem = format!(
+            "{} may only be where locations with resource-discovery=exclusive say, and these leave no node: it runs nowhere",
+            shown_name(&of.id)
+        );
+        let advice = "name a node that nothing forbids, or take resource-discovery away".to_owned();
+        Some(Complaint::of("rsc_location", of.exclusive.as_deref()?, problem, advice))
+    };
+    Ok(lost.filter_map(complaint).collect())
+}
+
+/// An exclusive location of a member of a group: only those of the group take nodes away.
+pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let complaint = |one: ResourceIdx| {
+        let of = set.resource(one);
+        // where the group has some, too, it adds to them
+        let group = Some(set.resource(of.group?)).filter(|group| group.exclusive.is_none())?;
+        let (member, group) = (shown_name(&of.id), shown_name(&group.id));
+        let problem = format!(
+            "{member} is in the group {group}, and may be elsewhere all the same: only its score counts"
+        );
+        let advice = format!("make it about {group}, or forbid the other nodes by -INFINITY");
+        Some(Complaint::of("rsc_location", of.exclusive.as_deref()?, problem, advice))
+    };
+    Ok(set.resource_indices().filter_map(complaint).collect())
+}
+
 /// Must-be-with constraints that run in a circle: who is placed first decides, and Pacemaker follows none of them back.
 pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;

@@ -88,7 +88,7 @@ const fn rule(
 }
 
 /// All rules, in the order in which findings are shown.
-const RULES: [LintRule; 11] = [
+const RULES: [LintRule; 13] = [
     rule("no-fencing", LintSeverity::Error, options::no_fencing),
     rule("utilization-ignored", LintSeverity::Warning, options::utilization_ignored),
     rule("needless-moves", LintSeverity::Warning, options::needless_moves),
@@ -98,6 +98,8 @@ const RULES: [LintRule; 11] = [
     rule("not-a-number", LintSeverity::Error, capacities::not_a_number),
     rule("absent", LintSeverity::Error, constraints::absent),
     rule("tag-ignored", LintSeverity::Error, constraints::tags),
+    rule("exclusive-nowhere", LintSeverity::Error, constraints::exclusive_nowhere),
+    rule("exclusive-ignored", LintSeverity::Error, constraints::exclusive_ignored),
     rule("circle", LintSeverity::Warning, constraints::circles),
     rule("contradiction", LintSeverity::Error, constraints::contradictions),
 ];

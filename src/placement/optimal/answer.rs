@@ -90,6 +90,7 @@ fn preferring(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>]) -> WorkingSet
                 resource: *resource,
                 host,
                 score: AllocationScore::INFINITY,
+                exclusive: false,
             });
         }
     }

@@ -102,6 +102,9 @@ impl PlaceWords<'_> {
             HostHindrance::RunsTwice => "it runs on several nodes, and is only to be stopped then".to_owned(),
             HostHindrance::Failures(count) => format!("failed there too often ({count})"),
             HostHindrance::Location(id) => format!("forbidden by {}", shown_name(id)),
+            HostHindrance::Exclusive(id) => {
+                format!("resource-discovery=exclusive names other nodes only ({})", shown_name(id))
+            }
             HostHindrance::NotOptedIn => "no constraint allows it (symmetric-cluster=false)".to_owned(),
             HostHindrance::With(rule, Some(_)) if self.set.resource(rule.other).is_clone() => {
                 let (other, id) = (self.resource(rule.other), shown_name(&rule.id));

@@ -219,6 +219,7 @@ pub fn run(
             let mut text = cib::document(dimensions, &mut random);
             if special.is_some_and(|at| SPECIAL[at].rarer) {
                 text = rarer::with_loose_groups(&text, &mut random);
+                text = rarer::with_discovery(&text, &mut random);
             }
             fs::write(&file, text)?;
             let verdict = compare(&file)?;

@@ -15,6 +15,20 @@ pub fn with_loose_groups(xml: &str, random: &mut Random) -> String {
     })
 }
 
+/// The same document, in which some locations say where resources are looked for.
+pub fn with_discovery(xml: &str, random: &mut Random) -> String {
+    const TAG: &str = "<rsc_location ";
+    let mut parts = xml.split(TAG);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let word = *random.pick(&["exclusive", "exclusive", "never", "always"]);
+        let word =
+            if random.chance(0.3) { format!(r#"resource-discovery="{word}" "#) } else { String::new() };
+        text = text + TAG + &word + part;
+    }
+    text
+}
+
 /// Puts something behind each tag that begins so, which follows from all before it and from its id.
 fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
     let mut text = String::new();
